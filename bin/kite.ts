@@ -18,9 +18,12 @@ if (major < 20 || (major === 20 && minor < 19)) {
   const load = frequent.get(process.argv[2] ?? "");
   if (load !== undefined) {
     const { start } = await load();
-    await start(process.argv);
+    await start();
   } else {
-    const [{ run }, { commands }] = await Promise.all([import("./program.ts"), import("./command-table.ts")]);
-    await run(process.argv, commands);
+    const [{ runHere }, { commands }] = await Promise.all([
+      import("./program.ts"),
+      import("./command-table.ts"),
+    ]);
+    await runHere(commands);
   }
 }

@@ -1,4 +1,4 @@
-/** The parts of a process that commands use, in one object that a test can replace. */
+/** The parts of a process that commands use, as values. */
 import type { ConnectOptions, KiteClient } from "../client/client.ts";
 import { type KitePaths, kitePaths } from "../protocol/paths.ts";
 import { escaped, frame } from "../protocol/text.ts";
@@ -28,7 +28,21 @@ export type Client = Pick<
   | "comeBackNow"
 >;
 
+/** A call of `kite`, as `process` describes that of this process. */
+export interface Invocation {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  cwd(): string;
+}
+
+/** Runs the work of a command; its exit code is the one that the work returns. */
+export type Run = (work: (world: ProcessContext) => Promise<number>) => Promise<void>;
+
 export interface ProcessContext {
+  /** The command line, with the programs before it. */
+  readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly paths: KitePaths;
   readonly cwd: string;
@@ -43,15 +57,16 @@ export interface ProcessContext {
   readonly connect: (options: Omit<ConnectOptions, "paths">) => Promise<Client>;
 }
 
-/** Throws if `KITE_HOME` is no absolute path. */
-export function processWorld(): ProcessContext {
-  const paths = kitePaths(process.env);
+/** Returns what a command of this call works with, in `env`. Throws if `KITE_HOME` is no absolute path. */
+export function contextOf(call: Invocation, env: Invocation["env"] = call.env): ProcessContext {
+  const paths = kitePaths(env);
   return {
-    env: process.env,
+    argv: call.argv,
+    env,
     paths,
-    cwd: process.cwd(),
-    stdout: process.stdout,
-    stderr: process.stderr,
+    cwd: call.cwd(),
+    stdout: call.stdout,
+    stderr: call.stderr,
     now: () => Date.now(),
     ...(process.stdin.isTTY ? { keys: keysOf(process.stdin) } : {}),
     every: (ms, tick) => {

@@ -4,12 +4,13 @@ import { LocalError } from "../client/errors.ts";
 import { kitePaths } from "../protocol/paths.ts";
 import { errorText, isSystemError } from "../protocol/system-error.ts";
 import { fitHelp } from "./help-width.ts";
+import type { Invocation, ProcessContext, Run } from "./process-context.ts";
 import { version } from "./version.ts";
 
 /** A command of `kite`. */
 export interface Entry {
   readonly description: string;
-  readonly load: () => Promise<{ readonly add: (program: Command, all: Commands) => void }>;
+  readonly load: () => Promise<{ readonly add: (program: Command, run: Run, all: Commands) => void }>;
   /** The command acts for the session or agent that runs it. */
   readonly acts?: true;
   /** For programs; help does not show it. */
@@ -24,11 +25,23 @@ const oldNames: ReadonlyMap<string, string> = new Map([
   ["resume", "thaw"],
 ]);
 
-/** Runs the command line `typed`, one of `commands`. Sets exit code 1 if a command failed; a bug shows its stack. */
-export async function run(typed: readonly string[], commands: Commands): Promise<void> {
-  const nameIn = (argv: readonly string[]) => commandIn(argv, commands);
-  const argv = withNewName(typed);
+/** Runs the command line of this process, one of `commands`, and sets its exit code. */
+export async function runHere(commands: Commands): Promise<void> {
   endQuietlyWithReader();
+  process.exitCode = await run(process, commands);
+}
+
+/** Runs the command line of a call, one of `commands`. Returns the exit code, 1 if a command failed; throws a bug. */
+export async function run(call: Invocation, commands: Commands): Promise<number> {
+  const { stdout, stderr } = call;
+  const nameIn = (argv: readonly string[]) => commandIn(argv, commands);
+  const argv = withNewName(call.argv);
+  let { env } = call;
+  let exitCode = 0;
+  const inCall: Run = async work => {
+    const { contextOf } = await import("./process-context.ts");
+    exitCode = await work(contextOf(call, env));
+  };
   const program = new Command("kite")
     .description("Coordinates the Claude Code sessions of this machine.")
     .version(version)
@@ -37,55 +50,62 @@ export async function run(typed: readonly string[], commands: Commands): Promise
     .exitOverride()
     .configureOutput({
       outputError: (text, write) => write(asKite(text, nameIn(argv))),
-      writeOut: text =>
-        process.stdout.write(fitHelp(text, process.stdout.columns ?? Number.POSITIVE_INFINITY)),
+      writeErr: text => stderr.write(text),
+      writeOut: text => stdout.write(fitHelp(text, stdout.columns ?? Number.POSITIVE_INFINITY)),
     })
     .showSuggestionAfterError();
   const entry = commands[nameIn(argv) ?? ""];
-  if (entry !== undefined) (await entry.load()).add(program, commands);
+  if (entry !== undefined) (await entry.load()).add(program, inCall, commands);
   else
     for (const [name, { description, hidden = false }] of Object.entries(commands))
       program.command(name, { hidden }).description(description);
   try {
-    if (entry?.acts && !(await nameAgent(typed.slice(2)))) return;
-    await program.parseAsync(argv);
-  } catch (error) {
-    if (error instanceof CommanderError) {
-      process.exitCode = error.exitCode;
-      return;
+    if (entry?.acts && env["CLAUDECODE"] === "1") {
+      await inCall(world =>
+        findAgent(world, call.argv.slice(2), agent => {
+          env = { ...env, KITE_AGENT: agent };
+        }),
+      );
+      if (exitCode !== 0) return exitCode;
     }
-    if (!isForPeople(error)) throw error;
-    process.stderr.write(`kite: ${errorText(error)}\n`);
-    process.exitCode = 1;
+    await program.parseAsync(argv);
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode;
+    if (!isForPeople(error, env)) throw error;
+    stderr.write(`kite: ${errorText(error)}\n`);
+    return 1;
   }
 }
 
 /**
- * Sets KITE_AGENT to the calling agent: commands read it from the environment, because a script may set it. Returns false
- * if nobody can tell which agent it is; then it has said so.
+ * Calls `found` with the agent that ran `words`, if it is not the main one: commands read KITE_AGENT, because a script
+ * may set it. Returns the exit code; if nobody can tell which agent it is, says so.
  */
-async function nameAgent(words: readonly string[]): Promise<boolean> {
-  if (process.env["CLAUDECODE"] !== "1") return true;
+async function findAgent(
+  world: ProcessContext,
+  words: readonly string[],
+  found: (agent: string) => void,
+): Promise<number> {
   const { callingAgent } = await import("./calling-agent.ts");
   const { exitCodes, reported } = await import("./with-daemon.ts");
-  const { processWorld } = await import("./process-context.ts");
-  const code = await reported(processWorld(), words.includes("--json"), async () => {
-    const agent = await callingAgent(process.env, words);
-    if (agent !== null) process.env["KITE_AGENT"] = agent;
+  return reported(world, words.includes("--json"), async () => {
+    const agent = await callingAgent(world.env, words);
+    if (agent !== null) found(agent);
     return exitCodes.done;
   });
-  if (code !== exitCodes.done) process.exitCode = code;
-  return code === exitCodes.done;
 }
 
 /** Returns true if the person can act on the error (no daemon, no permission, a wrong setting); false for a bug. */
-function isForPeople(error: unknown): error is Error {
-  return error instanceof LocalError || isSystemError(error) || (error instanceof Error && settingIsWrong());
+function isForPeople(error: unknown, env: Invocation["env"]): error is Error {
+  return (
+    error instanceof LocalError || isSystemError(error) || (error instanceof Error && settingIsWrong(env))
+  );
 }
 
-function settingIsWrong(): boolean {
+function settingIsWrong(env: Invocation["env"]): boolean {
   try {
-    kitePaths(process.env);
+    kitePaths(env);
     return false;
   } catch {
     return true; // Every command that needs Kite's directory reports this error.

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { AgentFlags } from "../agent/agent.ts";
-import { run } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 NAME is a session's name, the name of an agent within it (alice/Explore), an id, or the beginning of one. Of an agent
@@ -18,7 +18,7 @@ Examples:
   $ kite agent alice/Explore
   $ kite agent alice --history`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("agent")
     .description("show one agent: what it declared, holds, waits for and works on")

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
+import type { Run } from "../process-context.ts";
 import type { ListFlags } from "../spawn/look.ts";
-import { run, subcommand } from "../subcommand.ts";
+import { subcommand } from "../subcommand.ts";
 
 const help = `
 Lists the agents that were spawned in this project, those that have not ended first. kite sessions lists every session.
@@ -18,7 +19,7 @@ Examples:
   $ kite agents prune
   $ kite agents prune paging`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   const agents = program
     .command("agents")
     .description("list the spawned agents, or remove what ended ones left")

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { run } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 Opens a spawned agent in this terminal, to watch it, answer its questions or talk to it. Of a background session the
@@ -10,7 +10,7 @@ Exit codes: those of the program that shows it; 1 refused or failed, 3 no daemon
 Example:
   $ kite attach paging`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("attach")
     .description("open a spawned agent in this terminal")

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Run } from "../process-context.ts";
 
 const help = `
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
@@ -11,7 +12,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("broadcast")
     .description("send a message to every other session of the project")
@@ -20,8 +21,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (words: readonly string[], flags: Flags) => {
-      const { processWorld } = await import("../process-context.ts");
       const { broadcast } = await import("../messages/messages.ts");
-      process.exitCode = await broadcast(processWorld(), words, flags);
+      await run(world => broadcast(world, words, flags));
     });
 }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { limits } from "../../protocol/limits.ts";
 import type { CheckFlags } from "../checks/check.ts";
-import { run } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 A project names its checks in .kite/config.json, beside its .git, for all its worktrees; a person trusts them (kite trust):
@@ -22,7 +22,7 @@ Examples:
   $ kite check
   $ kite check test --timeout 60 --quiet`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("check")
     .description("run the project's checks, and keep the results for this state")

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { ProcessContext, Run } from "../process-context.ts";
 import type { Commands } from "../program.ts";
 
 const help = `
@@ -8,20 +9,19 @@ Example:
   $ kite complete -- task cl
   claim	claim the most urgent ready task that your role takes, or the named one`;
 
-export function add(program: Command, all: Commands): void {
+export function add(program: Command, run: Run, all: Commands): void {
   program
     .command("complete")
     .description("list the words that complete a command line")
     .argument("[words...]", "the words behind kite; the last one is being completed")
     .addHelpText("after", help)
-    .action((words: readonly string[]) => complete(words, all));
+    .action((words: readonly string[]) => run(world => complete(world, words, all)));
 }
 
-async function complete(words: readonly string[], all: Commands): Promise<void> {
+async function complete(world: ProcessContext, words: readonly string[], all: Commands): Promise<number> {
   const { plain } = await import("../../protocol/text.ts");
   const { candidates } = await import("../completion/candidates.ts");
-  const { print, processWorld } = await import("../process-context.ts");
-  const world = processWorld();
+  const { print } = await import("../process-context.ts");
   const found = await candidates(world, words, all);
   // A name with a control character cannot be typed.
   const typeable = found.filter(({ value }) => plain(value) === value);
@@ -29,4 +29,5 @@ async function complete(words: readonly string[], all: Commands): Promise<void> 
     world,
     typeable.map(({ value, says }) => `${value}\t${plain(says, 80)}`),
   );
+  return 0;
 }

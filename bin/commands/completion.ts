@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { completionScripts, type Shell, shells } from "../completion/scripts.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 The script completes commands, options, names of sessions, tasks and locked files. It asks the daemon, and starts none.
@@ -9,13 +10,16 @@ Examples:
   $ echo 'source <(kite completion zsh)' >> ~/.zshrc                  # after compinit
   $ echo 'kite completion fish | source' >> ~/.config/fish/config.fish`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   const completion = program
     .command("completion")
     .description("print the script with which a shell completes kite's command line")
     .addHelpText("after", help);
   const shell = completion.createArgument("<shell>", "the shell").choices(shells);
-  completion.addArgument(shell).action((name: Shell) => {
-    process.stdout.write(completionScripts[name]);
-  });
+  completion.addArgument(shell).action((name: Shell) =>
+    run(async ({ stdout }) => {
+      stdout.write(completionScripts[name]);
+      return 0;
+    }),
+  );
 }

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { ConfigValues } from "../../daemon/config/config.ts";
 import type { HealthSetting } from "../../daemon/config/health-setting.ts";
 import type { Gates } from "../../protocol/gates.ts";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
 
 const help = `
@@ -20,7 +20,7 @@ Examples:
   $ kite config
   $ kite config set lockWaitMs 20000`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   const command = program
     .command("config")
     .description("show each setting and its source, or change one")
@@ -28,8 +28,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async ({ json }: { readonly json?: boolean }) => {
-      const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await config(processWorld(), json === true);
+      await run(world => config(world, json === true));
     });
   command
     .command("set <key> <value>")
@@ -37,9 +36,8 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", setHelp)
     .action(async (key: string, value: string, { json }: { readonly json?: boolean }) => {
-      const { processWorld } = await import("../process-context.ts");
       const { setSetting } = await import("../config/set.ts");
-      process.exitCode = await setSetting(processWorld(), key, value, json === true);
+      await run(world => setSetting(world, key, value, json === true));
     });
   command
     .command("unset <key>")
@@ -47,9 +45,8 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", "\nExample:\n  $ kite config unset yieldMs")
     .action(async (key: string, { json }: { readonly json?: boolean }) => {
-      const { processWorld } = await import("../process-context.ts");
       const { unsetSetting } = await import("../config/set.ts");
-      process.exitCode = await unsetSetting(processWorld(), key, json === true);
+      await run(world => unsetSetting(world, key, json === true));
     });
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { ContextFlags, SetFlags } from "../messages/context.ts";
-import { run } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
 
 const overview = `
 Context holds values that the sessions of a project share under keys: a port, a decision, the form of an answer. The
@@ -13,7 +13,7 @@ Example:
   $ kite context set api.port 4000
   $ kite context get api.port`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   const context = program
     .command("context")
     .description("share small values with the sessions of a project")

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import type { CloseFlags, EntryFlags, OpenFlags, PlaceFlags } from "../debates/change.ts";
 import type { ListFlags } from "../debates/look.ts";
-import { run, subcommand } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
+import { subcommand } from "../subcommand.ts";
 
 const overview = `
 A debate keeps rival hypotheses apart until each was challenged. It closes with a verdict only after every challenge to the
@@ -28,18 +29,18 @@ Examples:
 
 const otherProject = "another project than that of the working directory";
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   const debate = program
     .command("debate")
     .description("challenge rival hypotheses before one is chosen")
     .addHelpText("after", overview);
-  addOpen(debate);
-  addEntries(debate);
-  addClose(debate);
-  addViews(debate);
+  addOpen(debate, run);
+  addEntries(debate, run);
+  addClose(debate, run);
+  addViews(debate, run);
 }
 
-function addOpen(debate: Command): void {
+function addOpen(debate: Command, run: Run): void {
   subcommand(debate, "open", "open a debate; its participants get a message", [
     '$ kite debate open "Why does it hang?" --hypothesis race="two write" --hypothesis leak="no memory"',
   ])
@@ -58,14 +59,15 @@ function addOpen(debate: Command): void {
     });
 }
 
-function addEntries(debate: Command): void {
+function addEntries(debate: Command, run: Run): void {
   entry(
     debate,
+    run,
     "challenge",
     "doubt a hypothesis: the debate waits for an answer",
     "race it hangs alone, too",
   );
-  entry(debate, "evidence", "say what speaks for a hypothesis", "race two stacks in refresh()").option(
+  entry(debate, run, "evidence", "say what speaks for a hypothesis", "race two stacks in refresh()").option(
     "--against",
     "it speaks against the hypothesis",
   );
@@ -91,7 +93,13 @@ function addEntries(debate: Command): void {
     });
 }
 
-function entry(debate: Command, kind: "challenge" | "evidence", says: string, example: string): Command {
+function entry(
+  debate: Command,
+  run: Run,
+  kind: "challenge" | "evidence",
+  says: string,
+  example: string,
+): Command {
   return subcommand(debate, kind, says, [`$ kite debate ${kind} 1a ${example}`])
     .argument("<debate>")
     .argument("<hypothesis>")
@@ -103,7 +111,7 @@ function entry(debate: Command, kind: "challenge" | "evidence", says: string, ex
     });
 }
 
-function addClose(debate: Command): void {
+function addClose(debate: Command, run: Run): void {
   subcommand(debate, "close", "choose a hypothesis; refused with all that is missing", [
     '$ kite debate close 1a --verdict race --because "it goes away on one core"',
   ])
@@ -118,7 +126,7 @@ function addClose(debate: Command): void {
     });
 }
 
-function addViews(debate: Command): void {
+function addViews(debate: Command, run: Run): void {
   subcommand(debate, "list", "list the debates of the project, open ones first", ["$ kite debate list"])
     .option("--project <project>", otherProject)
     .action(async (flags: ListFlags) => {

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type Flag, type FlagName, flagNames } from "../declare/flags.ts";
-import { run } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 An agent says what it is about before it edits: who it is, how it understands its task, which files it will change, and
@@ -33,7 +33,7 @@ interface OtherFlags {
   readonly json?: boolean;
 }
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   const command = program
     .command("declare")
     .description("say what you are about to do: task, plan, files, open questions")

@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import type { EventLine } from "../../protocol/events.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 
 interface DemoFlags {
   readonly json?: boolean;
 }
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("demo")
     .description("watch four simulated sessions share two files, for about 15 seconds")
@@ -14,10 +15,10 @@ export function add(program: Command): void {
       "after",
       "\nThe demo runs in a temporary directory with its own daemon and touches none of your files.\n\nExample:\n  $ kite demo",
     )
-    .action(demo);
+    .action((flags: DemoFlags) => run(world => demo(world, flags)));
 }
 
-async function demo(flags: DemoFlags): Promise<void> {
+async function demo(world: ProcessContext, flags: DemoFlags): Promise<number> {
   const { mkdtemp, mkdir, readFile, rm, writeFile } = await import("node:fs/promises");
   const { tmpdir } = await import("node:os");
   const { basename, join } = await import("node:path");
@@ -28,11 +29,10 @@ async function demo(flags: DemoFlags): Promise<void> {
   const { kept, waits } = await import("../demo/acts.ts");
   const { demoFiles, demoYieldMs, play } = await import("../demo/play.ts");
   const { daemonProgram, dist } = await import("../program-paths.ts");
-  const { print, printJson, processWorld } = await import("../process-context.ts");
+  const { print, printJson } = await import("../process-context.ts");
   const { eventSentence } = await import("../view/events.ts");
   const { ask } = await import("../with-daemon.ts");
 
-  const world = processWorld();
   const root = await mkdtemp(join(tmpdir(), "kite-demo-"));
   try {
     const repository = join(root, "shop");
@@ -41,7 +41,7 @@ async function demo(flags: DemoFlags): Promise<void> {
     for (const file of demoFiles) await writeFile(join(repository, file), "begin\nend\n");
     const home = join(root, "kite");
     const paths = kitePaths({ KITE_HOME: home });
-    const env = { PATH: process.env["PATH"], HOME: root, KITE_HOME: home, KITE_YIELD_MS: `${demoYieldMs}` };
+    const env = { PATH: world.env["PATH"], HOME: root, KITE_HOME: home, KITE_YIELD_MS: `${demoYieldMs}` };
     const { client } = await ensureDaemon({ paths, daemonProgram, env, name: "kite demo" });
     const events: EventLine[] = [];
     const say = (lines: readonly string[]) => {
@@ -74,6 +74,7 @@ async function demo(flags: DemoFlags): Promise<void> {
         "  kite install   connects Claude Code; then open two sessions in one repository",
         "  kite watch     shows who does what",
       ]);
+    return 0;
   } finally {
     await rm(root, { recursive: true, force: true });
   }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { AskPerson } from "../ask-person.ts";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 
 const help = `
@@ -23,7 +23,7 @@ export interface DoctorFlags {
   readonly json?: boolean;
 }
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("doctor")
     .description("check the installation, say what to do, and with --fix do it")
@@ -32,9 +32,8 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (flags: DoctorFlags) => {
-      const { processWorld } = await import("../process-context.ts");
       const { terminalQuestion } = await import("../ask-person.ts");
-      process.exitCode = await doctor(processWorld(), flags, terminalQuestion());
+      await run(world => doctor(world, flags, terminalQuestion()));
     });
 }
 

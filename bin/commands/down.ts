@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { AskPerson } from "../ask-person.ts";
-import type { Client, ProcessContext } from "../process-context.ts";
+import type { Client, ProcessContext, Run } from "../process-context.ts";
 
 interface DownFlags {
   readonly yes?: boolean;
@@ -21,7 +21,7 @@ Example:
   $ kite down
   kite stopped: pid 4711`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("down")
     .description("stop the daemon, and keep hooks from starting it until the next `kite up`")
@@ -29,9 +29,8 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (flags: DownFlags) => {
-      const { processWorld } = await import("../process-context.ts");
       const { terminalQuestion } = await import("../ask-person.ts");
-      process.exitCode = await down(processWorld(), flags, terminalQuestion());
+      await run(world => down(world, flags, terminalQuestion()));
     });
 }
 

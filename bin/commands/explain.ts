@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 import type { Kind } from "../trail/about.ts";
 import type { Question } from "../trail/explain.ts";
 
@@ -32,7 +32,7 @@ Examples:
   $ kite explain t-mhx3k2p1-1a
   $ kite explain --file alice`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("explain")
     .description("say who has a file, what an agent waits for or what blocks a task, and why")
@@ -44,8 +44,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (what: string | undefined, flags: ExplainFlags) => {
-      const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await explain(processWorld(), what, flags);
+      await run(world => explain(world, what, flags));
     });
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { FreezeFlags } from "../messages/freezes.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 While a freeze lasts, Kite refuses edits of these files by other sessions of the project, and tells them why. Reading is
@@ -12,7 +13,7 @@ Examples:
   $ kite freeze src/db/ --for 5m --message "migrating the schema"
   $ kite freeze                                        # the freezes in force`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("freeze")
     .description("keep other sessions from editing files for a while")
@@ -23,8 +24,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (files: readonly string[], flags: FreezeFlags) => {
-      const { processWorld } = await import("../process-context.ts");
       const { freeze } = await import("../messages/freezes.ts");
-      process.exitCode = await freeze(processWorld(), files, flags);
+      await run(world => freeze(world, files, flags));
     });
 }

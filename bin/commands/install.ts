@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { ClientName } from "../../hooks/claude-code/settings/command.ts";
 import type { ServerPlace } from "../../hooks/claude-code/settings/server.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 import type { InstalledTools } from "../view/install.ts";
 
 interface InstallFlags {
@@ -37,7 +38,7 @@ Examples:
   installed: /home/ada/.claude/settings.json
   $ kite install --project ~/shop --print`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("install")
     .description("connect Claude Code to Kite: everywhere, or in one project")
@@ -58,20 +59,12 @@ export function add(program: Command): void {
     .option("--print", "print the new settings, and write nothing")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(install);
+    .action((flags: InstallFlags) => run(world => install(world, flags)));
 }
 
-async function install({
-  project,
-  shared,
-  client,
-  everyEvent,
-  mcp,
-  allow,
-  statusline,
-  print,
-  json,
-}: InstallFlags): Promise<void> {
+async function install(world: ProcessContext, flags: InstallFlags): Promise<number> {
+  const { project, shared, client, everyEvent, mcp, allow, statusline, json } = flags;
+  const { resolve } = await import("node:path");
   const { InstallFailed, namingFailures } = await import("../../hooks/install/failed.ts");
   const { chooseClient } = await import("../hook-client.ts");
   const hooks = await import("../../hooks/claude-code/settings/install.ts");
@@ -79,11 +72,11 @@ async function install({
     "../../hooks/claude-code/settings/project.ts"
   );
   const { projectServers, userServers } = await import("../../hooks/claude-code/settings/server.ts");
-  const { kitePaths } = await import("../../protocol/paths.ts");
+  const { print } = await import("../process-context.ts");
   const { dist } = await import("../program-paths.ts");
   const { clean } = await import("../view/text.ts");
   await namingFailures(async () => {
-    const { env } = process;
+    const { env, paths } = world;
     if (project !== undefined && shared !== undefined) {
       throw new InstallFailed(
         "give either --project (for you) or --shared (for the team); Kite changed nothing",
@@ -94,10 +87,10 @@ async function install({
     }
     const scope = shared !== undefined ? "shared" : project !== undefined ? "project" : "user";
     const asked = shared ?? project ?? true;
-    const dir = asked === true ? "." : asked;
+    const dir = resolve(world.cwd, asked === true ? "." : asked);
     const chosen = await chooseClient(client, dist);
     const options = {
-      paths: kitePaths(env),
+      paths,
       settings: {
         user: () => userSettings(env),
         project: () => projectSettings(dir),
@@ -113,8 +106,8 @@ async function install({
       shared: scope === "shared",
       statusLine: statusline === true,
     };
-    if (print) {
-      process.stdout.write(hooks.preview(options));
+    if (flags.print) {
+      world.stdout.write(hooks.preview(options));
       return;
     }
     const place = scope === "user" ? userServers(env) : projectServers(env, dir);
@@ -123,14 +116,15 @@ async function install({
       ...chosen,
       tools: await putTools(options.paths, place, mcp),
     };
-    if (json) console.log(JSON.stringify(done));
+    if (json) print(world, [JSON.stringify(done)]);
     else {
       const { isUnignored } = await import("../git-ignored.ts");
       const { installLines } = await import("../view/install.ts");
       const isBare = scope === "project" && done.changed && isUnignored(options.settings);
-      for (const line of installLines(done, scope, isBare)) console.log(clean(line));
+      print(world, installLines(done, scope, isBare).map(clean));
     }
   });
+  return 0;
 }
 
 /** Reports a failure instead of throwing: the hooks work without the tools and stay installed. */

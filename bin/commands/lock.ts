@@ -1,6 +1,7 @@
-import type { Command } from "commander";
+import { type Command, CommanderError } from "commander";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRun } from "../lock/run-under-lock.ts";
+import type { Run } from "../process-context.ts";
 
 interface LockFlags {
   readonly wait: string;
@@ -31,7 +32,7 @@ Examples:
   $ kite lock package.json -- npm install
   $ kite lock --wait 0 src/db/ -- ./migrate.sh || echo busy`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("lock")
     .description("hold files while a command runs")
@@ -45,19 +46,18 @@ export function add(program: Command): void {
     .option("-E, --conflict-exit-code <n>", "exit code if the lock is not granted in time", "75")
     .option("--json", "print what happens as JSON on standard error")
     .addHelpText("after", help)
-    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : wrongCommandLine))
+    .exitOverride(({ exitCode, code, message }) => {
+      throw new CommanderError(exitCode === 0 ? 0 : wrongCommandLine, code, message);
+    })
     .action(async (words: readonly string[], flags: LockFlags) => {
-      const { processWorld } = await import("../process-context.ts");
       const { hold } = await import("../lock/run-under-lock.ts");
-      const world = processWorld();
-      const run = parse(words, process.argv, flags);
-      if (typeof run === "string") {
+      await run(async world => {
+        const lockRun = parse(words, world.argv, flags);
+        if (typeof lockRun !== "string") return hold(world, lockRun);
         const { fail } = await import("../with-daemon.ts");
-        fail(world, false, "usage", run);
-        process.exitCode = wrongCommandLine;
-        return;
-      }
-      process.exitCode = await hold(world, run);
+        fail(world, false, "usage", lockRun);
+        return wrongCommandLine;
+      });
     });
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 import type { ScopeFlags } from "../scope.ts";
 
 interface LocksFlags extends ScopeFlags {
@@ -19,7 +19,7 @@ Examples:
   $ kite locks
   $ kite locks --watch`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("locks")
     .description("list the locks and their waiters")
@@ -29,9 +29,9 @@ export function add(program: Command): void {
     .option("--json", "print JSON")
     .addHelpText("after", help)
     .action(async (directory: string | undefined, flags: LocksFlags) => {
-      const { interrupted, processWorld } = await import("../process-context.ts");
+      const { interrupted } = await import("../process-context.ts");
       const until = flags.watch ? interrupted() : new AbortController().signal;
-      process.exitCode = await locks(processWorld(), flags, until, directory);
+      await run(world => locks(world, flags, until, directory));
     });
 }
 

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 import type { TrailFilter } from "../trail/filter.ts";
 
 export interface LogFlags {
@@ -33,7 +33,7 @@ Examples:
   $ kite log --agent alice --follow
   $ kite log --file src/ --decision deny,wait --since 2h`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("log")
     .description("show each decision, and its reason")
@@ -47,9 +47,9 @@ export function add(program: Command): void {
     .addOption(new Option("--session <name>").hideHelp())
     .addHelpText("after", help)
     .action(async (flags: LogFlags) => {
-      const { interrupted, processWorld } = await import("../process-context.ts");
+      const { interrupted } = await import("../process-context.ts");
       const until = flags.follow ? interrupted() : new AbortController().signal;
-      process.exitCode = await log(processWorld(), flags, until);
+      await run(world => log(world, flags, until));
     });
 }
 

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Run } from "../process-context.ts";
 import type { Commands } from "../program.ts";
 
 const help = `
@@ -7,7 +8,7 @@ The page is made from the help of every command. The package contains it, so aft
 Examples:
   $ kite man > kite.1 && man ./kite.1`;
 
-export function add(program: Command, all: Commands): void {
+export function add(program: Command, run: Run, all: Commands): void {
   program
     .command("man")
     .description("print Kite's manual page")
@@ -15,6 +16,9 @@ export function add(program: Command, all: Commands): void {
     .action(async () => {
       const { manualPage } = await import("../man/page.ts");
       const { version } = await import("../version.ts");
-      process.stdout.write(await manualPage(all, version));
+      await run(async ({ stdout }) => {
+        stdout.write(await manualPage(all, version));
+        return 0;
+      });
     });
 }

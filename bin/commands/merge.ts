@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { MergeUsage } from "../merge/usage.ts";
-import { run } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 A name is a branch, or an agent: then the branch of its worktree. An agent of kite spawn may have ended. Each branch is
@@ -34,7 +34,7 @@ Examples:
   $ kite merge pay cart --into release --check
   $ kite merge --list`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("merge")
     .description("merge finished branches one after the other, each checked first")

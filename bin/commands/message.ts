@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { InboxFlags, SendFlags } from "../messages/messages.ts";
-import { run, subcommand } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
+import { subcommand } from "../subcommand.ts";
 
 const overview = `
 Messages go to sessions and agents of the same project. The command ends when the message is safe on disk. The recipient
@@ -13,7 +14,7 @@ Example:
   $ kite message send alice "the schema is done"
   $ kite message inbox`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   const message = program
     .command("message")
     .description("send messages to other sessions, and read yours")

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Run } from "../process-context.ts";
 
 const help = `
 Off until you run it; it ends with Ctrl-C, or with your terminal. It tells you once when somebody needs you for more than a
@@ -16,7 +17,7 @@ Example:
   watching: somebody who needs you, long waits, work that was wiped; Ctrl-C ends it
   carol needs you in shop: permission for Bash`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("notify")
     .description("show a desktop notice when somebody needs you, waits for long, or lost work")
@@ -26,13 +27,15 @@ export function add(program: Command): void {
       const { loadConfig } = await import("../../daemon/config/config.ts");
       const { notifierOf } = await import("../notify/notifier.ts");
       const { notify } = await import("../notify/notify.ts");
-      const { interrupted, processWorld } = await import("../process-context.ts");
-      const { fail } = await import("../with-daemon.ts");
-      const world = processWorld();
-      const { values, problems } = await loadConfig({ env: process.env, paths: world.paths });
-      for (const problem of problems) fail(world, false, "config", problem);
-      const notifier = notifierOf(values.notify.command, world.env, world.cwd);
-      if (test === true) await notifier({ title: "kite", text: "Notices reach you." });
-      else process.exitCode = await notify(world, values.notify, notifier, interrupted());
+      const { interrupted } = await import("../process-context.ts");
+      const { exitCodes, fail } = await import("../with-daemon.ts");
+      await run(async world => {
+        const { values, problems } = await loadConfig({ env: world.env, paths: world.paths });
+        for (const problem of problems) fail(world, false, "config", problem);
+        const notifier = notifierOf(values.notify.command, world.env, world.cwd);
+        if (test !== true) return notify(world, values.notify, notifier, interrupted());
+        await notifier({ title: "kite", text: "Notices reach you." });
+        return exitCodes.done;
+      });
     });
 }

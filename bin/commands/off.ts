@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { limits } from "../../protocol/limits.ts";
 import type { Scope } from "../off/store.ts";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 
 export interface OffFlags {
   readonly project?: string | true;
@@ -24,7 +24,7 @@ Examples:
   Kite is off everywhere until 15:02:11. Switch it on: kite on
   $ kite off --session alice`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("off")
     .description("let every edit through, everywhere, in one project or for one session")
@@ -34,8 +34,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (flags: OffFlags) => {
-      const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await off(processWorld(), flags);
+      await run(world => off(world, flags));
     });
 }
 

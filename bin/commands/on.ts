@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 import type { OffFlags } from "./off.ts";
 
 type OnFlags = Omit<OffFlags, "for">;
@@ -15,7 +15,7 @@ Example:
   $ kite on
   Kite is on.`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("on")
     .description("undo kite off")
@@ -24,8 +24,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (flags: OnFlags) => {
-      const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await on(processWorld(), flags);
+      await run(world => on(world, flags));
     });
 }
 

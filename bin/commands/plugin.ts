@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { ClientName } from "../../hooks/claude-code/settings/command.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 
 interface PluginFlags {
   readonly client?: ClientName;
@@ -21,7 +22,7 @@ Example:
   install it: claude plugin marketplace add /home/ada/kite-plugin
   and then: claude plugin install kite@kite`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("plugin")
     .description("make a Claude Code plugin of Kite in a folder")
@@ -33,32 +34,33 @@ export function add(program: Command): void {
     )
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(plugin);
+    .action((dir: string, flags: PluginFlags) => run(world => plugin(world, dir, flags)));
 }
 
-async function plugin(dir: string, { client, json }: PluginFlags): Promise<void> {
+async function plugin(world: ProcessContext, dir: string, { client, json }: PluginFlags): Promise<number> {
+  const { resolve } = await import("node:path");
   const { makePlugin } = await import("../../hooks/claude-code/settings/plugin.ts");
   const { namingFailures } = await import("../../hooks/install/failed.ts");
-  const { kitePaths } = await import("../../protocol/paths.ts");
   const { shellWord } = await import("../../protocol/text.ts");
   const { chooseClient } = await import("../hook-client.ts");
   const { dist } = await import("../program-paths.ts");
+  const { print } = await import("../process-context.ts");
   const { version } = await import("../version.ts");
   const { clean } = await import("../view/text.ts");
   await namingFailures(async () => {
-    const { env, execPath: node } = process;
+    const { env, paths } = world;
     const chosen = await chooseClient(client, dist);
     const made = await makePlugin({
-      paths: kitePaths(env),
-      folder: dir,
+      paths,
+      folder: resolve(world.cwd, dir),
       version,
       dist,
-      node,
+      node: process.execPath,
       env,
       ...chosen,
     });
     if (json) {
-      console.log(JSON.stringify({ version, ...made, ...chosen }));
+      print(world, [JSON.stringify({ version, ...made, ...chosen })]);
       return;
     }
     const folder = /^[\w./-]+$/.test(made.folder) ? made.folder : shellWord(made.folder);
@@ -69,6 +71,7 @@ async function plugin(dir: string, { client, json }: PluginFlags): Promise<void>
       "in force: in sessions that start from then on; update: kite plugin with the same folder",
       "try next: /kite:status in a new session; undo: claude plugin uninstall kite@kite",
     ];
-    for (const line of lines) console.log(clean(line));
+    print(world, lines.map(clean));
   });
+  return 0;
 }

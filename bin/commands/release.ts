@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { ReleaseFlags } from "../agent/release.ts";
-import { run } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 NAME is a session's name, the name of an agent within it (alice/Explore), an id, or the beginning of one. Its claimed tasks
@@ -16,7 +16,7 @@ Examples:
   $ kite release alice
   $ kite release alice/Explore --reason "its terminal hangs"`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("release")
     .description("give back the tasks and turn locks of an agent that stalled")

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { RenameFlags } from "../agent/rename.ts";
-import { run } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 SESSION is a session's name, its id, or the beginning of one. The new name holds until the next rename, also when the
@@ -14,7 +14,7 @@ Examples:
   $ kite rename calm-otter alice
   $ kite rename calm alice`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("rename")
     .description("give a session another name")

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Run } from "../process-context.ts";
 
 const help = `
 The daemon does not start with a damaged journal, so that nothing is dropped in silence. Repair shows what can be read
@@ -12,7 +13,7 @@ Exit codes: 0 saved, or nothing to repair; 1 not confirmed, or the daemon runs.
 Example:
   $ kite repair`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("repair")
     .description("save what a damaged journal still holds, and keep the damaged files")
@@ -20,9 +21,8 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (flags: { readonly yes?: boolean; readonly json?: boolean }) => {
-      const { processWorld } = await import("../process-context.ts");
       const { terminalQuestion } = await import("../ask-person.ts");
       const { repair } = await import("../repair/repair.ts");
-      process.exitCode = await repair(processWorld(), flags, terminalQuestion());
+      await run(world => repair(world, flags, terminalQuestion()));
     });
 }

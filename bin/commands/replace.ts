@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { run } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 For an agent of kite spawn that stalled. The first time its client stops its session and resumes it, if it can. If it
@@ -14,7 +14,7 @@ Exit codes: 0 a session goes on, 1 refused or failed, 3 no daemon runs.
 Example:
   $ kite replace paging`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("replace")
     .description("resume a spawned agent that stalled, or put another one in its place")

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 import type { Branch } from "../risk/trial.ts";
 
 interface RiskFlags {
@@ -22,7 +22,7 @@ Examples:
   $ kite risk
   $ kite risk --all`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("risk")
     .description("show which files of live branches would conflict if merged today")
@@ -30,8 +30,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (flags: RiskFlags) => {
-      const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await risk(processWorld(), flags);
+      await run(world => risk(world, flags));
     });
 }
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { type Role, roles } from "../../protocol/roles.ts";
+import type { Run } from "../process-context.ts";
 import type { RoleFlags } from "../roles/role.ts";
-import { run } from "../subcommand.ts";
 
 const help = `
 Without arguments it lists the agents of the project with their roles. With NAME and ROLE it gives an agent a role. It
@@ -22,7 +22,7 @@ Examples:
   $ kite role alice researcher
   $ kite role alice/Explore --clear`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("role")
     .description("list the roles of the agents, or give one a role")

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 import type { ScopeFlags } from "../scope.ts";
 
 const help = `
@@ -17,7 +17,7 @@ interface SessionsFlags extends ScopeFlags {
   readonly json?: boolean;
 }
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("sessions")
     .description("list the sessions, with their ids, processes and directories")
@@ -26,8 +26,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (directory: string | undefined, flags: SessionsFlags) => {
-      const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await sessions(processWorld(), flags.json === true, directory, flags);
+      await run(world => sessions(world, flags.json === true, directory, flags));
     });
 }
 

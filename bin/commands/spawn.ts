@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import type { Run } from "../process-context.ts";
 import type { SpawnFlags } from "../spawn/spawn.ts";
-import { run } from "../subcommand.ts";
 
 const help = `
 Starts an agent: a background session of Claude Code in a git worktree of its own (.claude/worktrees/NAME, branch
@@ -27,7 +27,7 @@ Examples:
   $ kite spawn --task 1a --role tester --wait
   $ kite spawn "Mend the build" --from release-2 --tmux`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("spawn")
     .description("start an agent in a worktree of its own")

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 
 interface StatsFlags {
   readonly since?: string;
@@ -22,7 +22,7 @@ Examples:
   $ kite stats
   $ kite stats --since 2h`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("stats")
     .description("count decisions, waits and denials, and time hooks")
@@ -30,8 +30,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (flags: StatsFlags) => {
-      const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await stats(processWorld(), flags);
+      await run(world => stats(world, flags));
     });
 }
 

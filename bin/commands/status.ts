@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import type { SessionRow } from "../../protocol/session.ts";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 import type { ScopeFlags } from "../scope.ts";
 
 const help = `
@@ -27,7 +27,7 @@ interface StatusFlags extends ScopeFlags {
   readonly lead?: boolean;
 }
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("status")
     .description("show the sessions, their locks and their waiters")
@@ -38,12 +38,9 @@ export function add(program: Command): void {
     .addHelpText("after", help)
     .action(async (directory: string | undefined, flags: StatusFlags) => {
       const { json, lead } = flags;
-      const { processWorld } = await import("../process-context.ts");
-      const world = processWorld();
-      process.exitCode =
-        lead === true
-          ? await leadStatus(world, json === true)
-          : await status(world, json === true, directory, flags);
+      await run(world =>
+        lead === true ? leadStatus(world, json === true) : status(world, json === true, directory, flags),
+      );
     });
 }
 

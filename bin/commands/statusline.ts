@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { ProcessContext, Run } from "../process-context.ts";
 
 const help = `
 Reads what Claude Code gives its status line on standard input, and prints one line: what the session holds, who waits for it,
@@ -10,49 +11,44 @@ Example, in settings.json by hand:
 It shows, for example:
   kite: bob waits for you · holds auth.ts +2 · 3 tasks ready · 1 unread`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("statusline")
     .description("print one line for Claude Code's status line")
     .addHelpText("after", help)
-    .action(statusLine);
+    .action(() => run(statusLine));
 }
 
-async function statusLine(): Promise<void> {
+async function statusLine(world: ProcessContext): Promise<number> {
   const { LocalError } = await import("../../client/errors.ts");
   const { isObject } = await import("../../protocol/wire.ts");
-  const { processWorld } = await import("../process-context.ts");
+  const { exitCodes, fail } = await import("../with-daemon.ts");
   const { readFileSync } = await import("node:fs");
-  if (process.stdin.isTTY) {
-    refuse("kite statusline reads what Claude Code gives its status line; run kite status instead");
-    return;
-  }
+  const refuse = (sentence: string) => {
+    fail(world, false, "usage", sentence);
+    return exitCodes.failed;
+  };
+  if (process.stdin.isTTY)
+    return refuse("kite statusline reads what Claude Code gives its status line; run kite status instead");
   const event: unknown = parsed(readFileSync(0, "utf8"));
-  if (!isObject(event)) {
-    refuse(
+  if (!isObject(event))
+    return refuse(
       "standard input is not the JSON object that Claude Code gives its status line; it is set up by kite install --statusline",
     );
-    return;
-  }
-  const world = processWorld();
   const { isOffEverywhere } = await import("../doctor/off.ts");
-  if (process.env["KITE"] === "off" || isOffEverywhere(world)) {
-    process.stdout.write("kite: off\n");
-    return;
+  if (world.env["KITE"] === "off" || isOffEverywhere(world)) {
+    world.stdout.write("kite: off\n");
+    return exitCodes.done;
   }
   try {
     const client = await world.connect({ name: "kite statusline" });
     const reply = await client.request("hook", { event, statusLine: true }).finally(() => client.close());
-    if (reply.ok) process.stdout.write(reply.output);
+    if (reply.ok) world.stdout.write(reply.output);
   } catch (error) {
     // Without a daemon there is nothing to show; a status line is no place for an error at each turn.
     if (!(error instanceof LocalError)) throw error;
   }
-}
-
-function refuse(sentence: string): void {
-  process.stderr.write(`kite: ${sentence}\n`);
-  process.exitCode = 1;
+  return exitCodes.done;
 }
 
 function parsed(text: string): unknown {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { run } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 Stops a spawned agent by its client's own command, or closes its window. An unfinished task can be claimed again. Its
@@ -13,7 +13,7 @@ Exit codes: 0 it has ended, 1 refused or failed, 3 no daemon runs.
 Example:
   $ kite stop paging`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("stop")
     .description("stop a spawned agent")

@@ -1,7 +1,8 @@
 import { type Command, Option } from "commander";
 import type { Risk } from "../../protocol/roles.ts";
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
-import { run, subcommand } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
+import { subcommand } from "../subcommand.ts";
 import type { AddFlags, ClaimFlags, EditFlags, Ending, TaskFlags } from "../tasks/change.ts";
 import type { GraphFlags, ListFlags, ScopeFlags } from "../tasks/look.ts";
 import type { RemoveFlags } from "../tasks/store.ts";
@@ -48,18 +49,18 @@ interface ImportFlags extends JsonFlag {
   readonly fromTeam?: string | true;
 }
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   const task = program
     .command("task")
     .description("plan work: tasks that sessions claim, finish and build on")
     .addHelpText("after", overview);
-  addChanges(task);
-  addEnds(task);
-  addViews(task);
-  addStore(task);
+  addChanges(task, run);
+  addEnds(task, run);
+  addViews(task, run);
+  addStore(task, run);
 }
 
-function addChanges(task: Command): void {
+function addChanges(task: Command, run: Run): void {
   subcommand(task, "add", "add a task", ['$ kite task add "Build the API" --needs 1 --label web'])
     .argument("<description...>", "what the task is")
     .addOption(new Option("--priority <priority>", "how urgent").choices(priorities))
@@ -119,7 +120,7 @@ function addChanges(task: Command): void {
     });
 }
 
-function addEnds(task: Command): void {
+function addEnds(task: Command, run: Run): void {
   const ending = (name: string, says: string, status: Ending, example: string, words: string | null) => {
     const one = subcommand(task, name, says, [example]).argument("<task>");
     if (words !== null) one.argument("[words...]", words);
@@ -137,7 +138,7 @@ function addEnds(task: Command): void {
   ending("retry", "make a failed or done task pending again", "pending", "$ kite task retry 1a", null);
 }
 
-function addViews(task: Command): void {
+function addViews(task: Command, run: Run): void {
   scoped(
     subcommand(task, "list", "list tasks; of done tasks only the number", ["$ kite task list --label web"]),
   )
@@ -177,7 +178,7 @@ function addViews(task: Command): void {
     });
 }
 
-function addStore(task: Command): void {
+function addStore(task: Command, run: Run): void {
   subcommand(task, "import", "import tasks from a tasks.json, keeping their ids, or from a team", [
     "$ kite task import tasks.json",
     "$ kite task import --from-team",

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { run } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 NAME is a team's name, its lead, one of its members, or the beginning of a name or id. Kite reads the files of Claude
@@ -19,7 +19,7 @@ Examples:
   $ kite team alice
   $ kite task import --from-team`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("team")
     .description("show Claude Code's teams: members, tasks, and what is wrong")

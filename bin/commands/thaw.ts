@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Run } from "../process-context.ts";
 
 const help = `
 The session in KITE_SESSION or CLAUDE_CODE_SESSION_ID ends its own freezes. At a terminal you end the freezes of every
@@ -15,7 +16,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("thaw")
     .description("end freezes: other sessions may edit the files again")
@@ -24,8 +25,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (id: string | undefined, flags: Flags) => {
-      const { processWorld } = await import("../process-context.ts");
       const { thaw } = await import("../messages/freezes.ts");
-      process.exitCode = await thaw(processWorld(), id, flags);
+      await run(world => thaw(world, id, flags));
     });
 }

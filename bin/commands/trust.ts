@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { TrustFlags } from "../checks/trust.ts";
-import { run } from "../subcommand.ts";
+import type { Run } from "../process-context.ts";
 
 const help = `
 A project's .kite/config.json may name checks and set gates, and any agent may write that file. kite check runs a check only
@@ -17,7 +17,7 @@ Examples:
   $ kite trust
   $ kite trust --revoke ~/code/shop`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("trust")
     .description("read a project's checks, and let kite check run them")

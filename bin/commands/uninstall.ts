@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { ProcessContext, Run } from "../process-context.ts";
 
 interface UninstallFlags {
   readonly project?: string | true;
@@ -7,7 +8,7 @@ interface UninstallFlags {
   readonly json?: boolean;
 }
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("uninstall")
     .description("undo `kite install`")
@@ -19,7 +20,7 @@ export function add(program: Command): void {
     .option("--all", "everywhere: your settings, every project, and plugins; not what your teams commit")
     .option("--json", "print one JSON object")
     .addHelpText("after", "\nExample:\n  $ kite uninstall\n  restored: /home/ada/.claude/settings.json")
-    .action(uninstall);
+    .action((flags: UninstallFlags) => run(world => uninstall(world, flags)));
 }
 
 const words = {
@@ -28,7 +29,9 @@ const words = {
   nothing_there: "no Kite hooks in",
 } as const;
 
-async function uninstall({ project, shared, all, json }: UninstallFlags): Promise<void> {
+async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<number> {
+  const { project, shared, all, json } = flags;
+  const { resolve } = await import("node:path");
   const { InstallFailed, namingFailures } = await import("../../hooks/install/failed.ts");
   if ([project, shared, all].filter(one => one !== undefined).length > 1) {
     throw new InstallFailed("give one of --project, --shared and --all; --all includes every project");
@@ -39,18 +42,17 @@ async function uninstall({ project, shared, all, json }: UninstallFlags): Promis
     "../../hooks/claude-code/settings/project.ts"
   );
   const servers = await import("../../hooks/claude-code/settings/server.ts");
-  const { kitePaths } = await import("../../protocol/paths.ts");
+  const { print } = await import("../process-context.ts");
   const { clean } = await import("../view/text.ts");
-  const paths = kitePaths(process.env);
+  const { env, paths } = world;
   const results: { readonly file: string; readonly result: keyof typeof words }[] = [];
   const tools: string[] = [];
   const failures: string[] = [];
   const left: string[] = [];
   const plugins: string[] = [];
   await namingFailures(async () => {
-    const { env } = process;
     const asked = shared ?? project ?? true;
-    const dir = asked === true ? "." : asked;
+    const dir = resolve(world.cwd, asked === true ? "." : asked);
     const settings = () =>
       shared !== undefined
         ? sharedSettings(dir, env)
@@ -84,22 +86,23 @@ async function uninstall({ project, shared, all, json }: UninstallFlags): Promis
     plugins.push(...(pluginFolders(paths).length > 0 ? await removePlugins(paths) : []));
   });
   const count = results.length + tools.length + failures.length + left.length + plugins.length;
-  if (json) console.log(JSON.stringify({ results, tools, failures, left, plugins }));
-  else if (count === 0) console.log("nothing was installed");
+  if (json) print(world, [JSON.stringify({ results, tools, failures, left, plugins })]);
+  else if (count === 0) print(world, ["nothing was installed"]);
   else {
-    for (const { file, result } of results) console.log(clean(`${words[result]}: ${file}`));
-    for (const file of tools) console.log(clean(`removed Kite's tools from: ${file}`));
-    for (const file of left) {
-      console.log(
-        clean(`left for your team: ${file}; it does nothing here (kite uninstall --shared removes it)`),
-      );
-    }
-    for (const folder of plugins) console.log(clean(`removed the plugin in: ${folder}`));
-    if (plugins.length > 0) {
-      console.log(
+    const lines = [
+      ...results.map(({ file, result }) => `${words[result]}: ${file}`),
+      ...tools.map(file => `removed Kite's tools from: ${file}`),
+      ...left.map(
+        file => `left for your team: ${file}; it does nothing here (kite uninstall --shared removes it)`,
+      ),
+      ...plugins.map(folder => `removed the plugin in: ${folder}`),
+    ];
+    if (plugins.length > 0)
+      lines.push(
         "if Claude Code has it installed: claude plugin uninstall kite@kite, then claude plugin marketplace remove kite",
       );
-    }
+    print(world, lines.map(clean));
   }
   if (failures.length > 0) throw new InstallFailed(failures.map(clean).join("\nkite: "));
+  return 0;
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 
 interface UnlockFlags {
   readonly force?: boolean;
@@ -19,7 +19,7 @@ Examples:
   $ kite unlock src/auth.ts
   $ kite unlock --force src/auth.ts`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("unlock")
     .description("release locks")
@@ -28,8 +28,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (files: readonly string[], flags: UnlockFlags) => {
-      const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await unlock(processWorld(), files, flags);
+      await run(world => unlock(world, files, flags));
     });
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { KitePaths } from "../../protocol/paths.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 
 interface UpOptions {
   readonly foreground?: boolean;
@@ -7,7 +7,7 @@ interface UpOptions {
   readonly json?: boolean;
 }
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("up")
     .description("start the daemon, unless it already runs")
@@ -18,48 +18,47 @@ export function add(program: Command): void {
       "after",
       "\nExample:\n  $ kite up\n  kite started: version 0.1.0, pid 4711, /home/ada/.kite/kite.sock",
     )
-    .action(up);
+    .action((options: UpOptions) => run(world => up(world, options)));
 }
 
-async function up(options: UpOptions): Promise<void> {
+async function up(world: ProcessContext, options: UpOptions): Promise<number> {
   const { existsSync, rmSync } = await import("node:fs");
-  const { kitePaths } = await import("../../protocol/paths.ts");
-  const paths = kitePaths(process.env);
+  const { print } = await import("../process-context.ts");
+  const { paths } = world;
   const unlessDown = options.unlessDown === true;
   if (unlessDown && existsSync(paths.downFile)) {
-    console.log(
-      options.json ? '{"started":false}' : "kite stays down: `kite down` stopped it; to start it: kite up",
-    );
-    return;
+    const why = "kite stays down: `kite down` stopped it; to start it: kite up";
+    print(world, [options.json ? '{"started":false}' : why]);
+    return 0;
   }
   if (options.foreground) {
     rmSync(paths.downFile, { force: true });
     const { runDaemon } = await import("../daemon.ts");
-    await runDaemon({ foreground: true });
-    return;
+    return runDaemon({ foreground: true });
   }
-  const { started, replaced, daemon } = await launch(paths, unlessDown);
+  const { started, replaced, daemon } = await launch(world, unlessDown);
   if (!unlessDown) rmSync(paths.downFile, { force: true });
   const { version, pid } = daemon;
   const { isRebuilt } = await import("../stale-build.ts");
   const rebuilt = !started && isRebuilt(paths);
   if (options.json) {
-    console.log(JSON.stringify({ started, replaced, rebuilt, version, pid, socket: paths.socket }));
-    return;
+    print(world, [JSON.stringify({ started, replaced, rebuilt, version, pid, socket: paths.socket })]);
+    return 0;
   }
   const what = started ? "started" : "was running already";
   const instead = replaced === null ? "" : ` in place of ${replaced}`;
-  console.log(`kite ${what}${instead}: version ${version}, pid ${pid}, ${paths.socket}`);
+  print(world, [`kite ${what}${instead}: version ${version}, pid ${pid}, ${paths.socket}`]);
   if (rebuilt)
-    console.log("this daemon started before the last build of kite; to load that: kite down && kite up");
+    print(world, ["this daemon started before the last build of kite; to load that: kite down && kite up"]);
+  return 0;
 }
 
 /** Makes sure that a daemon not older than this program runs. Asks an older one once to hand over. */
-async function launch(paths: KitePaths, unlessDown: boolean) {
+async function launch({ paths, env }: ProcessContext, unlessDown: boolean) {
   const { ensureDaemon } = await import("../../client/launch.ts");
   const { daemonProgram } = await import("../program-paths.ts");
   const { isOlder, version } = await import("../version.ts");
-  const options = { paths, daemonProgram, env: process.env, name: "kite up", unlessDown };
+  const options = { paths, daemonProgram, env, name: "kite up", unlessDown };
   let { started, client } = await ensureDaemon(options);
   let replaced: string | null = null;
   if (isOlder(client.daemon.version, version)) {

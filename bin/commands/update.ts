@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { ProcessContext, Run } from "../process-context.ts";
 
 const help = `
 Shows each part of Kite on this machine (the program, the daemon, the hooks' client, plugins), which of them are older than
@@ -15,31 +16,35 @@ Example:
   daemon   version 0.1.0
              kite down && kite up`;
 
-export function add(program: Command): void {
+interface UpdateFlags {
+  readonly fetch?: boolean;
+  readonly json?: boolean;
+}
+
+export function add(program: Command, run: Run): void {
   program
     .command("update")
     .description("show which parts of Kite are older than this program, and how to update them")
     .option("--fetch", "ask the remote of the clone first")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(update);
+    .action((flags: UpdateFlags) => run(world => update(world, flags)));
 }
 
-async function update({ fetch, json }: { readonly fetch?: boolean; readonly json?: boolean }): Promise<void> {
+async function update(world: ProcessContext, { fetch, json }: UpdateFlags): Promise<number> {
   const { readFileSync } = await import("node:fs");
   const { join } = await import("node:path");
-  const { print, printJson, processWorld } = await import("../process-context.ts");
+  const { print, printJson } = await import("../process-context.ts");
   const { changesSince } = await import("../update/changes.ts");
   const { partsOf, root } = await import("../update/parts.ts");
   const { version } = await import("../version.ts");
   const { clean } = await import("../view/text.ts");
-  const world = processWorld();
   const { parts, daemon } = await partsOf(world, fetch === true);
   const changelog = readFileSync(join(root, "CHANGELOG.md"), "utf8");
   const changes = daemon === null ? [] : changesSince(changelog, daemon);
   if (json) {
     printJson(world, { version, parts, changes });
-    return;
+    return 0;
   }
   const lines = parts.flatMap(({ part, now, todo }) => [
     `${part.padEnd(9)}${now}`,
@@ -47,4 +52,5 @@ async function update({ fetch, json }: { readonly fetch?: boolean; readonly json
   ]);
   print(world, [...lines, ...changes.flatMap(text => ["", ...text.split("\n")])].map(clean));
   if (parts.every(({ todo }) => todo === null)) print(world, ["Everything is of this version."]);
+  return 0;
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Run } from "../process-context.ts";
 import type { WatchFlags } from "../watch.ts";
 
 const help = `
@@ -13,15 +14,15 @@ Examples:
   $ kite watch
   $ kite watch | tee -a today.log`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("watch")
     .description("show sessions, locks, tasks and events, live")
     .option("--json", "print JSON, a line for each event")
     .addHelpText("after", help)
     .action(async (flags: WatchFlags) => {
-      const { interrupted, processWorld } = await import("../process-context.ts");
+      const { interrupted } = await import("../process-context.ts");
       const { watch } = await import("../watch.ts");
-      process.exitCode = await watch(processWorld(), flags, interrupted());
+      await run(world => watch(world, flags, interrupted()));
     });
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { ProcessContext } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 import type { ScopeFlags } from "../scope.ts";
 
 interface WhoseFlags extends ScopeFlags {
@@ -25,7 +25,7 @@ Examples:
   $ kite whose src/auth.ts
   $ kite whose src/`;
 
-export function add(program: Command): void {
+export function add(program: Command, run: Run): void {
   program
     .command("whose")
     .description("show which session's uncommitted work is in which file")
@@ -34,8 +34,7 @@ export function add(program: Command): void {
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (file: string | undefined, flags: WhoseFlags) => {
-      const { processWorld } = await import("../process-context.ts");
-      process.exitCode = await whose(processWorld(), file ?? null, flags);
+      await run(world => whose(world, file ?? null, flags));
     });
 }
 

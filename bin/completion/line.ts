@@ -24,7 +24,8 @@ export async function readLine(before: readonly string[], commands: Commands): P
   const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (entry === undefined) return null;
   const program = new Command("kite");
-  (await entry.load()).add(program, commands);
+  // Only the definition is read; nothing runs.
+  (await entry.load()).add(program, async () => {}, commands);
   let command = named(program, name);
   let path = name;
   let position = 0;

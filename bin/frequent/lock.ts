@@ -1,7 +1,7 @@
 /** `kite lock` in one file: see build.mjs. */
-import { run } from "../program.ts";
+import { runHere } from "../program.ts";
 
-/** Runs the command line `typed`, which is one of `kite lock`. */
-export function start(typed: readonly string[]): Promise<void> {
-  return run(typed, { lock: { description: "", load: () => import("../commands/lock.ts"), acts: true } });
+/** Runs the command line of this process, which is one of `kite lock`. */
+export function start(): Promise<void> {
+  return runHere({ lock: { description: "", load: () => import("../commands/lock.ts"), acts: true } });
 }

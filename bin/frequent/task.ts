@@ -1,7 +1,7 @@
 /** `kite task` in one file: see build.mjs. */
-import { run } from "../program.ts";
+import { runHere } from "../program.ts";
 
-/** Runs the command line `typed`, which is one of `kite task`. */
-export function start(typed: readonly string[]): Promise<void> {
-  return run(typed, { task: { description: "", load: () => import("../commands/task.ts"), acts: true } });
+/** Runs the command line of this process, which is one of `kite task`. */
+export function start(): Promise<void> {
+  return runHere({ task: { description: "", load: () => import("../commands/task.ts"), acts: true } });
 }

@@ -50,7 +50,8 @@ async function helpTexts(
     },
     getOutHelpWidth: () => columns,
   });
-  (await load()).add(program, commands);
+  // Only the definition is read; nothing runs.
+  (await load()).add(program, async () => {}, commands);
   const sections: string[] = [];
   const describe = (command: Command, path: string) => {
     help = "";

@@ -105,6 +105,7 @@ export function fakeWorld({
   const ticks = new Set<() => void>();
   const paths = kitePaths({ KITE_HOME: home });
   return {
+    argv: [],
     env: { HOME: "/home/ana", ...env },
     paths,
     cwd: "/home/ana/code/shop",
