@@ -1,8 +1,7 @@
 /** kite agent: one agent on one screen, and its history. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { agent } from "../../bin/agent/agent.ts";
 import { unpainted } from "../../bin/view/color.ts";
 import { widthOf } from "../../bin/view/text.ts";
@@ -10,6 +9,7 @@ import { encode, type TrailLine } from "../../daemon/trail/line.ts";
 import type { DeclarationRow } from "../../protocol/declaration.ts";
 import type { AgentRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { type Asked, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { declaration, lock, now, session } from "./view-rows.ts";
 
@@ -69,9 +69,8 @@ const declared = declaration("alice", {
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "kite-agent-"));
+  folder = temporaryFolder("kite-agent-");
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 function world(
   rows: Partial<Record<string, readonly object[]>>,

@@ -1,19 +1,9 @@
 /** kite trust and kite check: what they ask of a person and of the daemon, print, write and exit with. */
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { check } from "../../bin/checks/check.ts";
 import { listChecks } from "../../bin/checks/list.ts";
 import { nestingProblem, withNested } from "../../bin/checks/nesting.ts";
@@ -28,6 +18,7 @@ import { listedLines, outcomeLines } from "../../bin/view/checks.ts";
 import { TimedOut } from "../../client/errors.ts";
 import { commandHash } from "../../daemon/config/checks.ts";
 import { visible } from "../../protocol/text.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { now, screen } from "./view-rows.ts";
 
@@ -36,12 +27,11 @@ let project = "";
 let file = "";
 
 beforeEach(() => {
-  top = realpathSync(mkdtempSync(join(tmpdir(), "kite-check-")));
+  top = temporaryFolder("kite-check-");
   project = join(top, "shop");
   file = join(project, ".kite", "config.json");
   mkdirSync(join(project, ".kite"), { recursive: true });
 });
-afterEach(() => rmSync(top, { recursive: true, force: true }));
 
 const two = { test: { command: "true" }, lint: { command: "exit 3", when: "*.ts" } };
 const write = (checks: unknown) => writeFileSync(file, JSON.stringify({ checks }));

@@ -1,12 +1,12 @@
 /** kite declare: what it asks, prints and exits with. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { declare, example, show } from "../../bin/declare/declare.ts";
 import type { Flag } from "../../bin/declare/flags.ts";
 import { partsIn } from "../../bin/declare/read.ts";
 import type { DeclareReply } from "../../protocol/declaration.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { declaration, now, session } from "./view-rows.ts";
 
@@ -94,12 +94,11 @@ describe("kite declare", () => {
   });
 
   it("reads a file", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "kite-declare-"));
+    const folder = temporaryFolder("kite-declare-");
     const file = join(folder, "d.yaml");
     writeFileSync(file, "understanding:\n  task: Page the list\nanew: true\n");
     const daemon = fakeDaemon({ declare: reply });
     expect(await declare(fakeWorld({ daemon, env }), file, [], false)).toBe(0);
-    rmSync(folder, { recursive: true });
     expect(daemon.asked).toMatchObject([{ understanding: { task: "Page the list" }, anew: true }]);
   });
 

@@ -1,8 +1,7 @@
 /** The checks of kite doctor, each on a home that is well and on one that is not. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { doctor } from "../../bin/commands/doctor.ts";
@@ -19,6 +18,7 @@ import { writeDaemonFile } from "../../daemon/instance/daemon-file.ts";
 import { segmentName } from "../../daemon/journal/file-names.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy } from "./view-rows.ts";
 
@@ -46,14 +46,10 @@ let home: string;
 let world: FakeWorld;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "kite-doctor-"));
+  root = temporaryFolder("kite-doctor-");
   home = join(root, "kite");
   mkdirSync(home, { mode: 0o700 });
   world = { ...fakeWorld({ home }), cwd: root };
-});
-
-afterEach(() => {
-  rmSync(root, { recursive: true, force: true });
 });
 
 describe("the machine", () => {

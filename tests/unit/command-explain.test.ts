@@ -1,12 +1,12 @@
 /** kite explain: what a file, an agent and a task are told to be, with a daemon and from the trail alone. */
-import { appendFileSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { explain } from "../../bin/commands/explain.ts";
 import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { WriteRow } from "../../protocol/write.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeDaemon, type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { lock, now, session } from "./view-rows.ts";
 
@@ -110,7 +110,7 @@ let root: string;
 let daemon: FakeDaemon;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kite-explain-")));
+  root = temporaryFolder("kite-explain-");
   mkdirSync(join(root, "trail"), { recursive: true });
   appendFileSync(join(root, "trail", fileName(1)), lines.map(encode).join(""));
   const held = lock("src/auth.ts", "alice", { heldMs: 100_000, waiters: [waiter] });
@@ -130,8 +130,6 @@ beforeEach(() => {
     },
   });
 });
-
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 /** Runs the command on 80 columns; returns its exit code and what it printed. */
 async function run(

@@ -1,12 +1,12 @@
 /** kite log: what it leaves out, and how it follows a trail that is written meanwhile. */
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { log } from "../../bin/commands/log.ts";
 import { decisionsIn, isAbout, isOf, wantedBy } from "../../bin/trail/filter.ts";
 import { sinceTime } from "../../bin/trail/since.ts";
 import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeWorld, fakeWorld } from "./command-world.ts";
 import { now } from "./view-rows.ts";
 
@@ -29,12 +29,8 @@ let root: string;
 let world: FakeWorld;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "kite-log-"));
+  root = temporaryFolder("kite-log-");
   world = { ...fakeWorld({ home: root }), cwd: "/shop" };
-});
-
-afterEach(() => {
-  rmSync(root, { recursive: true, force: true });
 });
 
 function write(n: number, ...lines: readonly TrailLine[]): void {

@@ -1,14 +1,14 @@
 /** kite stats: what is counted, and how it is shown. */
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { stats } from "../../bin/commands/stats.ts";
 import { percentile, TrailCounter, type TrailStats } from "../../bin/trail/stats.ts";
 import { unpainted } from "../../bin/view/color.ts";
 import { statsView } from "../../bin/view/stats.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeWorld } from "./command-world.ts";
 import { now, screen } from "./view-rows.ts";
 
@@ -200,13 +200,12 @@ Decisions
 describe("kite stats", () => {
   let root: string;
   beforeEach(() => {
-    root = mkdtempSync(join(tmpdir(), "kite-stats-"));
+    root = temporaryFolder("kite-stats-");
     mkdirSync(join(root, "trail"));
     lines.forEach((one, i) => {
       appendFileSync(join(root, "trail", fileName(1 + Math.floor(i / 4))), encode(one));
     });
   });
-  afterEach(() => rmSync(root, { recursive: true, force: true }));
 
   it("reads all files, or those since a time, on 80 columns unless told", async () => {
     const world = fakeWorld({ home: root });

@@ -1,21 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { healthDefaults } from "../../daemon/config/health-setting.ts";
 import { gatePresets } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-let top = "";
+const top = temporaryFolder("kite-config-");
 let count = 0;
-
-beforeAll(() => {
-  top = mkdtempSync(join(tmpdir(), "kite-config-"));
-});
-afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 interface World {
   readonly user?: unknown;

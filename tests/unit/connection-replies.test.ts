@@ -1,10 +1,9 @@
 /** A connection's replies: each is written, or said not to have been, whatever ends it. */
-import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Connection, type ConnectionOwner, type Slot } from "../../daemon/server/connection.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 let folder = "";
 let server: Server;
@@ -28,7 +27,7 @@ const owner: ConnectionOwner = {
 };
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "kc-"));
+  folder = temporaryFolder("kc-");
   slots.length = 0;
   const path = join(folder, "s");
   await new Promise<void>(resolve => {
@@ -48,7 +47,6 @@ afterEach(async () => {
   client.destroy();
   connection.destroy();
   await new Promise(resolve => server.close(resolve));
-  rmSync(folder, { recursive: true });
 });
 
 /** The slots of so many requests. */

@@ -1,11 +1,10 @@
 /** One connection of the daemon over a real socket, with the server's part in the test's hand. */
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Connection, type ConnectionOwner } from "../../daemon/server/connection.ts";
 import type { Line } from "../../protocol/wire.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 type Handler = (connection: Connection, text: string) => Promise<void> | undefined;
 
@@ -23,7 +22,7 @@ export class ConnectionWorld implements ConnectionOwner {
   unfinishedMax = Number.POSITIVE_INFINITY;
   readonly texts: string[] = [];
   handleText: Handler = () => undefined;
-  readonly #folder = mkdtempSync(join(tmpdir(), "kite-connection-"));
+  readonly #folder = temporaryFolder("kite-connection-");
   readonly #server: Server;
   readonly #clients: Socket[] = [];
   readonly #closed = new Map<Connection, () => void>();
@@ -57,7 +56,6 @@ export class ConnectionWorld implements ConnectionOwner {
   async end(): Promise<void> {
     for (const client of this.#clients) client.destroy();
     await new Promise(resolve => this.#server.close(resolve));
-    rmSync(this.#folder, { recursive: true, force: true });
   }
 
   handle(connection: Connection, line: Line): Promise<void> | undefined {

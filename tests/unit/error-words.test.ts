@@ -1,17 +1,16 @@
 /** Words of errors for people: the system's errors, and the place where a text stops being JSON. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { jsonProblem } from "../../protocol/json-position.ts";
 import { errorText, isSystemError } from "../../protocol/system-error.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 let root: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "kite-words-"));
+  root = temporaryFolder("kite-words-");
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function thrown(work: () => unknown): unknown {
   try {

@@ -1,19 +1,18 @@
 /** The ring of events over a stop in order. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { EventRing } from "../../daemon/events/ring.ts";
 import { loadEvents, saveEvents } from "../../daemon/events/ring-file.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 let folder: string;
 let path: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "kite-events-"));
+  folder = temporaryFolder("kite-events-");
   path = join(folder, "events.ndjson");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function ringOf(...ids: readonly string[]): EventRing {
   const ring = new EventRing();

@@ -1,19 +1,14 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { parentAgent } from "../../daemon/facts/agent-parent.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import { agentFile } from "../../hooks/claude-code/agent-file.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-let folder = "";
-beforeAll(() => {
-  const top = realpathSync(mkdtempSync(join(tmpdir(), "kite-agent-")));
-  folder = join(top, "projects", "p", "s", "subagents");
-  mkdirSync(folder, { recursive: true });
-});
-afterAll(() => rmSync(join(folder, "../../../.."), { recursive: true, force: true }));
+const folder = join(temporaryFolder("kite-agent-"), "projects", "p", "s", "subagents");
+mkdirSync(folder, { recursive: true });
 
 test("an agent's parent is what the client's file says, or none; what cannot be read now is not none", async () => {
   const file = join(folder, "agent-1.meta.json");

@@ -1,14 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import { GitFacts } from "../../daemon/facts/repositories.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-let top = "";
+const top = temporaryFolder("kite-git-");
 let main = "";
 
 function git(cwd: string, ...args: string[]): void {
@@ -18,13 +18,11 @@ function git(cwd: string, ...args: string[]): void {
 }
 
 beforeAll(() => {
-  top = realpathSync(mkdtempSync(join(tmpdir(), "kite-git-")));
   main = join(top, "main");
   mkdirSync(join(main, "src", "deep"), { recursive: true });
   git(main, "init");
   git(main, "commit", "--allow-empty", "-m", "first");
 });
-afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 const at = (cwd: string) => new GitFacts().repositoryOf(cwd);
 

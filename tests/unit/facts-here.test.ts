@@ -1,21 +1,19 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { BudgetedFs, type Look } from "../../daemon/facts/filesystem.ts";
 import { type Mount, nodeProber, nodeProberHere, type Prober } from "../../daemon/facts/prober.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-let top = "";
+const top = temporaryFolder("kite-here-");
 
 beforeAll(() => {
-  top = realpathSync(mkdtempSync(join(tmpdir(), "kite-here-")));
   mkdirSync(join(top, "share", "disk"), { recursive: true });
   mkdirSync(join(top, "plain"));
   symlinkSync(join(top, "plain"), join(top, "link"));
   for (const folder of ["share", "share/disk", "plain"]) writeFileSync(join(top, folder, "a.txt"), folder);
 });
-afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 /**
  * A filesystem with these mounts beside a local root, the thread that each question to it ran in, and the paths (below

@@ -1,29 +1,25 @@
 /** Looks at real processes and real files. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, expect, it } from "vitest";
 import type { Anchor } from "../../daemon/core/actor.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { lifeSigns } from "../../daemon/facts/life-signs.ts";
 import { AnchorWatch, processAnchor, youngestChildMs } from "../../daemon/facts/processes.ts";
 import { lifeFiles } from "../../hooks/claude-code/life-files.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const session = "65bca144-cfa5-454f-b470-e84bd4e53d4c";
 const started: ChildProcess[] = [];
-let home = "";
+const home = temporaryFolder("kite-life-");
 
-beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), "kite-life-"));
-});
 afterAll(() => {
   for (const child of started) {
     child.kill("SIGCONT");
     child.kill("SIGKILL");
   }
-  rmSync(home, { recursive: true, force: true });
 });
 
 /** A shell that waits for lines; `sleep` in one begins a child. */

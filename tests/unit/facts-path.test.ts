@@ -1,34 +1,21 @@
 import { execFileSync } from "node:child_process";
 import { pbkdf2 } from "node:crypto";
-import {
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { PathFacts } from "../../daemon/facts/paths.ts";
 import { mountsIn, nodeProber, type Prober } from "../../daemon/facts/prober.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const ext4 = 0xef53;
 const nfs = 0x6969;
 const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
-let top = "";
+const top = temporaryFolder("kite-paths-");
 let count = 0;
-
-beforeAll(() => {
-  top = realpathSync(mkdtempSync(join(tmpdir(), "kite-paths-")));
-});
-afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 /** A fresh directory with `src/a.ts` in it. */
 function world(): string {

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readlinkSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Anchor } from "../../daemon/core/actor.ts";
@@ -16,6 +15,7 @@ import {
 } from "../../daemon/facts/process-table.ts";
 import { AnchorWatch, isAlive, parentOf, processAnchor } from "../../daemon/facts/processes.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const env = { PATH: "/usr/bin:/bin" };
 const started: ChildProcess[] = [];
@@ -91,11 +91,10 @@ describe("an anchor", () => {
   });
 
   test("is known though its name holds blanks and parentheses", async () => {
-    const dir = mkdtempSync(join(tmpdir(), "kite-name-"));
+    const dir = temporaryFolder("kite-name-");
     const program = join(dir, "a) Z 1 (b");
     symlinkSync("/bin/sleep", program);
     const { pid } = await sleeper(program);
-    rmSync(dir, { recursive: true });
     expect(isAlive(anchorOf(pid))).toBe(true);
   });
 

@@ -1,35 +1,20 @@
 /** A directory that was cached too long is walked to at once, with the result of the plain walk. */
-import {
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, lstatSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { PathFacts } from "../../daemon/facts/paths.ts";
 import { nodeProber, nodeProberHere, type Prober, type ProberHere } from "../../daemon/facts/prober.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const ext4 = 0xef53;
 const rested = limits.directoryKeptMs + 1;
 const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
-let top = "";
+const top = temporaryFolder("kite-renewed-");
 let count = 0;
-
-beforeAll(() => {
-  top = realpathSync(mkdtempSync(join(tmpdir(), "kite-renewed-")));
-});
-afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 /** A directory of its own with `a/b` and `a/c` in it, on a local filesystem that may fold case. */
 function world(foldsCase = false) {

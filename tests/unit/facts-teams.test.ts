@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { nodeProber, type Prober } from "../../daemon/facts/prober.ts";
 import { processWords } from "../../daemon/facts/process-words.ts";
@@ -11,13 +10,12 @@ import { Claims } from "../../daemon/teams/claims.ts";
 import { TeamLooks } from "../../daemon/teams/look.ts";
 import { teamFiles } from "../../hooks/claude-code/team-files.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-let home = "";
+const home = temporaryFolder("kite-teams-");
 beforeAll(() => {
-  home = realpathSync(mkdtempSync(join(tmpdir(), "kite-teams-")));
   mkdirSync(join(home, "teams", "t"), { recursive: true });
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const looks = (prober: Prober = nodeProber) => new TeamLooks(new BudgetedFs(prober), teamFiles);
 const whole = JSON.stringify({ name: "t", leadSessionId: "l", members: [{ name: "alice" }] });

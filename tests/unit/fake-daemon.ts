@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 export type Message = Readonly<Record<string, unknown>>;
 
@@ -19,7 +17,7 @@ export class Stage {
   readonly folder: string;
 
   constructor() {
-    this.folder = mkdtempSync(join(tmpdir(), "kite-client-"));
+    this.folder = temporaryFolder("kite-client-");
     this.paths = kitePaths({ KITE_HOME: this.folder });
   }
 
@@ -36,7 +34,6 @@ export class Stage {
   async clear(): Promise<void> {
     for (const cleanUp of this.#after) cleanUp();
     for (const daemon of this.#daemons) await daemon.stop();
-    rmSync(this.folder, { recursive: true, force: true });
   }
 }
 

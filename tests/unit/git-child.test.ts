@@ -1,16 +1,16 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { GitChild } from "../../daemon/facts/git-process.ts";
 import { GitProgram } from "../../daemon/facts/git-program.ts";
 import { Allowance, WorkClock } from "../../daemon/facts/work-clock.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { FixedGit } from "./fixed-git.ts";
 import { FakeMachine, settled } from "./work-drive.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "kite-child-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder("kite-child-");
 
 const enough = () => new Allowance(new WorkClock(), 60_000, 60_000);
 const never = { code: null, out: "" };
@@ -65,13 +65,12 @@ describe("a project's own git", () => {
   let ran: string;
 
   beforeEach(() => {
-    project = realpathSync(mkdtempSync(join(tmpdir(), "kite-git-")));
+    project = temporaryFolder("kite-git-");
     ran = join(project, "ran");
     put(join(project, "git"));
     put(join(project, "node_modules", ".bin", "git"));
     put(join(project, "tools", "git"));
   });
-  afterEach(() => rmSync(project, { recursive: true, force: true }));
 
   function put(path: string): void {
     mkdirSync(dirname(path), { recursive: true });

@@ -1,19 +1,18 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { HookFailures } from "../../daemon/hooks/failures-file.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 let file: string;
 let troubles: string[];
 let failures: HookFailures;
 
 beforeEach(() => {
-  const folder = mkdtempSync(join(tmpdir(), "kite-failures-"));
+  const folder = temporaryFolder("kite-failures-");
   file = join(folder, "hook-failures");
   troubles = [];
   failures = new HookFailures(file, message => troubles.push(message));
-  return () => rmSync(folder, { recursive: true, force: true });
 });
 
 test("what was counted is removed, again and again, and nothing is no trouble", () => {

@@ -1,15 +1,15 @@
 /** Which client the entries run, which events they are for, and how the perl one is tried. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { groupsFor } from "../../hooks/claude-code/settings/command.ts";
 import { eventGroups } from "../../hooks/claude-code/settings/entries.ts";
 import { isOurs } from "../../hooks/claude-code/settings/ours.ts";
 import { userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { tryPerl } from "../../hooks/claude-code/settings/try-client.ts";
 import { programPaths } from "../../hooks/install/program.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const bin = "/home/ana/.kite/bin";
 const program = programPaths(bin);
@@ -70,9 +70,8 @@ it("the user's settings are where the client looks for them", () => {
 describe("the perl client, tried", () => {
   let root: string;
   beforeEach(() => {
-    root = mkdtempSync(join(tmpdir(), "kite-try-test-"));
+    root = temporaryFolder("kite-try-test-");
   });
-  afterEach(() => rmSync(root, { recursive: true, force: true }));
 
   const hook = fileURLToPath(new URL("../../dist/hook.pl", import.meta.url));
 

@@ -3,23 +3,21 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { lock } from "proper-lockfile";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { install, installedFiles, preview, uninstall } from "../../hooks/claude-code/settings/install.ts";
 import { linkTarget, projectSettings } from "../../hooks/claude-code/settings/project.ts";
 import { kitePaths } from "../../protocol/paths.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const original = '{\n    "permissions": {"allow": ["Bash(ls)"]},\n    "hooks": {"Stop": []}\n}';
 
@@ -30,7 +28,7 @@ let dist: string;
 let paths: ReturnType<typeof kitePaths>;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kite-install-")));
+  root = temporaryFolder("kite-install-");
   project = join(root, "project");
   mkdirSync(join(project, ".git"), { recursive: true });
   settings = projectSettings(project);
@@ -40,8 +38,6 @@ beforeEach(() => {
   writeFileSync(join(dist, "hook.pl"), "# the client\n");
   paths = kitePaths({ KITE_HOME: join(root, "kite") });
 });
-
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const options = () => ({
   paths,

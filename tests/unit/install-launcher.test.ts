@@ -1,17 +1,17 @@
 /** The launcher: when it starts something, with what around it, and that any path survives the shell. */
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { launcherText } from "../../hooks/install/launcher.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 let root: string;
 let kite: string;
 let home: string;
 
 beforeEach(() => {
-  root = join(mkdtempSync(join(tmpdir(), "kite-launcher-")), 'it\'s $(a) `b` "c" d\ne');
+  root = join(temporaryFolder("kite-launcher-"), 'it\'s $(a) `b` "c" d\ne');
   home = join(root, "home");
   mkdirSync(home, { recursive: true });
   kite = join(root, "kite.mjs");
@@ -26,8 +26,6 @@ beforeEach(() => {
   writeFileSync(join(root, "start"), launcherText({ home, node: join(root, "node"), kite, env }));
   chmodSync(join(root, "start"), 0o755);
 });
-
-afterEach(() => rmSync(join(root, ".."), { recursive: true, force: true }));
 
 /** Runs it; what it started was called with, or null where it started nothing. It says nothing and exits with 0. */
 function started(env: Record<string, string> = {}): string | null {

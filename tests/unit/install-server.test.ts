@@ -1,19 +1,9 @@
 /** Kite's tools in the client's own file: put there and taken out, and nothing else is touched. */
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { lock } from "proper-lockfile";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { addAllow, removeAllow, toolsRule } from "../../hooks/claude-code/settings/allow-text.ts";
 import {
   addTools,
@@ -24,6 +14,7 @@ import {
 } from "../../hooks/claude-code/settings/server.ts";
 import { addServer, removeServer } from "../../hooks/claude-code/settings/server-text.ts";
 import { kitePaths } from "../../protocol/paths.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const bin = "/home/ana/.kite/bin";
 const entry = { type: "stdio", command: `${bin}/mcp`, args: [], env: {} } as const;
@@ -129,12 +120,11 @@ describe("the file", () => {
   let file: string;
 
   beforeEach(() => {
-    root = realpathSync(mkdtempSync(join(tmpdir(), "kite-server-")));
+    root = temporaryFolder("kite-server-");
     env = { HOME: root };
     paths = kitePaths({ KITE_HOME: join(root, "kite") });
     file = join(root, ".claude.json");
   });
-  afterEach(() => rmSync(root, { recursive: true, force: true }));
 
   test("is as before when all is undone, and gone where it was not there", async () => {
     const text = '{\n  "numStartups": 3\n}';

@@ -3,23 +3,13 @@
  * read and the rename is never lost. A writer stands at the sync of the new file, the last thing before it is put in
  * place.
  */
-import {
-  linkSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { install, uninstall } from "../../hooks/claude-code/settings/install.ts";
 import { addTools, removeTools, userServers } from "../../hooks/claude-code/settings/server.ts";
 import { kitePaths } from "../../protocol/paths.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 /** What happens once a file is written and synced, but not in its place yet. */
 let atSync: () => void = () => {};
@@ -42,7 +32,7 @@ let settings: string;
 let paths: ReturnType<typeof kitePaths>;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kite-writers-")));
+  root = temporaryFolder("kite-writers-");
   settings = join(root, ".claude", "settings.json");
   mkdirSync(dirname(settings));
   for (const name of ["hook.cjs", "hook.pl"]) writeFileSync(join(root, name), "the client\n");
@@ -50,7 +40,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   atSync = () => {};
-  rmSync(root, { recursive: true, force: true });
 });
 
 const put = () =>

@@ -4,7 +4,6 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   renameSync,
   rmSync,
   statSync,
@@ -12,23 +11,18 @@ import {
   writeFileSync,
 } from "node:fs";
 import { connect, createServer, type Server } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readDaemonFile, writeDaemonFile } from "../../daemon/instance/daemon-file.ts";
 import { type Acquired, acquireInstance, type Instance } from "../../daemon/instance/instance.ts";
 import { abstractMethod, type LockMethod, lockMethods, programMethod } from "../../daemon/instance/lock.ts";
 import { listenPrivately, socketPathError, unlinkStaleSocket } from "../../daemon/instance/socket.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-let top = "";
+const top = temporaryFolder("ki-");
 let count = 0;
-
-beforeAll(() => {
-  top = mkdtempSync(join(tmpdir(), "ki-"));
-});
-afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 /** Paths of a Kite whose directory does not exist yet. */
 function fresh(): KitePaths {

@@ -1,16 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createLog, RotatingFile, readable } from "../../daemon/instance/log.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-let top = "";
+const top = temporaryFolder("kite-log-");
 let count = 0;
-
-beforeAll(() => {
-  top = mkdtempSync(join(tmpdir(), "kite-log-"));
-});
-afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 const fresh = () => join(top, `daemon-${count++}.log`);
 

@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { attempt } from "../../bin/merge/attempt.ts";
 import { type Git, GitFailed, gitOf } from "../../bin/merge/git.ts";
 import type { Trying } from "../../bin/merge/trial.ts";
 import { removeTrial } from "../../bin/merge/trial-folders.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const who = {
   GIT_AUTHOR_NAME: "t",
@@ -21,7 +21,7 @@ const run = (...args: string[]) =>
   execFileSync("git", args, { cwd: repo, env: { ...process.env, ...who }, encoding: "utf8" }).trim();
 
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "kite-trial-"));
+  dir = temporaryFolder("kite-trial-");
   repo = join(dir, "repo");
   execFileSync("git", ["init", "-q", "-b", "main", repo]);
   run("commit", "-q", "--allow-empty", "-m", "first");
@@ -32,7 +32,6 @@ beforeEach(() => {
   run("switch", "-q", "main");
   git = gitOf({ ...process.env, ...who }, join(repo, ".git"), new AbortController().signal);
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 /** Git that cannot remove a worktree. */
 const keeping =

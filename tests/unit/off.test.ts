@@ -1,17 +1,7 @@
 /** kite off and kite on: what they write, what the daemon makes of it, and what people are told. */
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { durationOf, off } from "../../bin/commands/off.ts";
 import { on } from "../../bin/commands/on.ts";
 import { status } from "../../bin/commands/status.ts";
@@ -25,6 +15,7 @@ import {
 import { actionTraits } from "../../hooks/seam/action-traits.ts";
 import type { HookAction } from "../../hooks/seam/actions.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { now, session } from "./view-rows.ts";
 
@@ -135,15 +126,13 @@ describe("kite off", () => {
   let reader: OffSwitchReader;
 
   beforeEach(() => {
-    root = realpathSync(mkdtempSync(join(tmpdir(), "kite-off-")));
+    root = temporaryFolder("kite-off-");
     shop = join(root, "shop");
     mkdirSync(join(shop, ".git"), { recursive: true });
     mkdirSync(join(shop, "src"));
     world = make();
     reader = new OffSwitchReader(world.paths.home);
   });
-
-  afterEach(() => rmSync(root, { recursive: true, force: true }));
 
   function make(sessions = [session("alice", { id }), session("bob")]): FakeWorld {
     const daemon = fakeDaemon({

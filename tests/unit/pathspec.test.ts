@@ -1,10 +1,10 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { isWithin } from "../../daemon/worktree/pathspec.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const files = [
   "a.ts",
@@ -18,7 +18,7 @@ const files = [
   "[a]/z.ts",
   "[a]/x",
 ];
-let top = "";
+const top = temporaryFolder("kite-pathspec-");
 
 function git(cwd: string, ...args: string[]): string {
   const env = { PATH: process.env["PATH"], HOME: top, GIT_CONFIG_NOSYSTEM: "1" };
@@ -26,7 +26,6 @@ function git(cwd: string, ...args: string[]): string {
 }
 
 beforeAll(() => {
-  top = mkdtempSync(join(tmpdir(), "kite-pathspec-"));
   for (const file of files) {
     mkdirSync(dirname(join(top, file)), { recursive: true });
     writeFileSync(join(top, file), "");
@@ -34,7 +33,6 @@ beforeAll(() => {
   git(top, "init", "-q");
   git(top, "add", "-A");
 });
-afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 const words = [
   "a",

@@ -1,22 +1,21 @@
 /** What a restart leaves of turns, questions to a person and agents. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { PresenceFile } from "../../daemon/sessions/presence-file.ts";
 import { limits } from "../../protocol/limits.ts";
 import { SimulatedClock } from "../simulation/host.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const start = 1_700_000_000_000;
 let root: string;
 let path: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "kite-presence-"));
+  root = temporaryFolder("kite-presence-");
   path = join(root, "presence.json");
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const live = new Map([
   ["s1", { begun: 4 }],

@@ -1,26 +1,16 @@
 /** Which programs the daemon runs, and which it passes over. */
 import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { findProgram, isOf, type Search } from "../../daemon/facts/programs.ts";
 import { searchPath } from "../../protocol/paths.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 let root: string;
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kite-programs-")));
+  root = temporaryFolder("kite-programs-");
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 /** No system has a program of this name. */
 const name = "kite-test-program";

@@ -1,9 +1,8 @@
 /** Which checks a project names, which of them a person trusts, and what a hostile file cannot do. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { type Check, checksIn, commandHash, trustHash } from "../../daemon/config/checks.ts";
 import { concerning } from "../../daemon/config/concerning.ts";
 import { type Config, loadConfig, tighten } from "../../daemon/config/config.ts";
@@ -16,16 +15,15 @@ import { nodeProber } from "../../daemon/facts/prober.ts";
 import { GitFacts } from "../../daemon/facts/repositories.ts";
 import { gatePresets, gatesText } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-let top = "";
+const top = temporaryFolder("kite-checks-");
 let config: Config;
 let count = 0;
 
 beforeAll(async () => {
-  top = realpathSync(mkdtempSync(join(tmpdir(), "kite-checks-")));
   config = await loadConfig({ env: {}, paths: { config: join(top, "none.json") } });
 });
-afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 function read(value: unknown): { checks: readonly Check[]; problems: string[] } {
   const problems: string[] = [];

@@ -1,23 +1,21 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { type Config, loadConfig } from "../../daemon/config/config.ts";
 import { builtGlobs, ProjectRules } from "../../daemon/config/project-rules.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import { GitFacts } from "../../daemon/facts/repositories.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-let top = "";
+const top = temporaryFolder("kite-rules-");
 let config: Config;
 let count = 0;
 
 beforeAll(async () => {
-  top = realpathSync(mkdtempSync(join(tmpdir(), "kite-rules-")));
   config = await loadConfig({ env: {}, paths: { config: join(top, "none.json") } });
 });
-afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 /** A project with a worktree beside it, and the rules read by a clock of its own. */
 function world() {

@@ -1,18 +1,17 @@
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { isRebuilt } from "../../bin/stale-build.ts";
 import { kitePaths } from "../../protocol/paths.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 let home: string;
 let program: string;
 
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "kite-rebuilt-"));
+  home = temporaryFolder("kite-rebuilt-");
   program = join(home, "daemon.mjs");
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const at = (path: string, seconds: number) => {
   writeFileSync(path, "");

@@ -1,17 +1,9 @@
 /** Random shell lines, as agents write them and as nobody does, and a real shell that says what they run. */
 import { spawnSync } from "node:child_process";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 /** One call of git, as git saw it. */
 export interface Call {
@@ -25,7 +17,7 @@ export class ShellWorld {
   readonly #root: string;
 
   constructor() {
-    this.#root = realpathSync(mkdtempSync(join(tmpdir(), "kite-shell-")));
+    this.#root = temporaryFolder("kite-shell-");
     this.dir = join(this.#root, "x", "y");
     const bin = join(this.#root, "bin");
     mkdirSync(bin);
@@ -59,10 +51,6 @@ export class ShellWorld {
       i += 2 + count;
     }
     return calls;
-  }
-
-  dispose(): void {
-    rmSync(this.#root, { recursive: true, force: true });
   }
 }
 

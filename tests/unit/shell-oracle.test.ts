@@ -1,7 +1,7 @@
 /** What a shell line runs, told by a real shell, against what is read from the line alone. */
 
 import fc from "fast-check";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { walkShell } from "../../hooks/shell/line.ts";
 import { readShell } from "../../hooks/shell/parser.ts";
 import type { Value } from "../../hooks/shell/variables.ts";
@@ -17,7 +17,6 @@ const runs = {
 };
 
 const world = new ShellWorld();
-afterAll(() => world.dispose());
 
 /** The calls of git that are read from a line. */
 function found(line: string): readonly Invocation[] {

@@ -1,28 +1,22 @@
 import {
   appendFileSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Place, readForward, startBefore } from "../../daemon/trail/forward.ts";
 import { readTrail } from "../../daemon/trail/read.ts";
 import { Trail, type TrailLine } from "../../daemon/trail/trail.ts";
 import { limits } from "../../protocol/limits.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-let top = "";
+const top = temporaryFolder("kite-trail-");
 let count = 0;
-
-beforeAll(() => {
-  top = mkdtempSync(join(tmpdir(), "kite-trail-"));
-});
-afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 const fresh = () => join(top, String(count++));
 

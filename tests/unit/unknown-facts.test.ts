@@ -1,8 +1,7 @@
 /** What is not known in time is said wherever a person's command uses it. */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { config } from "../../bin/commands/config.ts";
 import { unplaced } from "../../bin/commands/status.ts";
 import { findRepository, ProjectUnknown, projectOf } from "../../bin/project.ts";
@@ -15,17 +14,14 @@ import { nodeProber } from "../../daemon/facts/prober.ts";
 import type { Repository } from "../../daemon/facts/repositories.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { WriteRow } from "../../protocol/write.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeWorld } from "./command-world.ts";
 import { screen, session } from "./view-rows.ts";
 
 const late = { unreachable: "the filesystem of /mnt/far did not answer" };
 const notFound = async () => late;
 
-let top = "";
-beforeAll(() => {
-  top = realpathSync(mkdtempSync(join(tmpdir(), "kite-unknown-")));
-});
-afterAll(() => rmSync(top, { recursive: true, force: true }));
+const top = temporaryFolder("kite-unknown-");
 
 describe("a command", () => {
   test("kite config says that the project's file is left out, and that this is a failure", async () => {

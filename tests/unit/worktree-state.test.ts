@@ -4,20 +4,17 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  realpathSync,
   rmSync,
   symlinkSync,
   unlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { oidOf } from "../../daemon/facts/git-blob.ts";
 import { GitChild } from "../../daemon/facts/git-process.ts";
@@ -26,14 +23,10 @@ import { SharedRuns } from "../../daemon/facts/shared-runs.ts";
 import { StateFacts, type WorktreeState } from "../../daemon/facts/worktree-state.ts";
 import { limits } from "../../protocol/limits.ts";
 import { Random } from "../simulation/random.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-let top = "";
+const top = temporaryFolder("kite-state-");
 let count = 0;
-
-beforeAll(() => {
-  top = realpathSync(mkdtempSync(join(tmpdir(), "kite-state-")));
-});
-afterAll(() => rmSync(top, { recursive: true, force: true }));
 
 const environment = () => ({ PATH: process.env["PATH"] ?? "", HOME: top, GIT_CONFIG_NOSYSTEM: "1" });
 

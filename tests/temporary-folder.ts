@@ -1,0 +1,18 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, onTestFinished } from "vitest";
+import { getCurrentTest } from "vitest/suite";
+
+/**
+ * Makes a folder below the system's temporary one, and returns its real path. It is removed with all that is in it when
+ * the test ends, after its `afterEach`; when made outside of tests, at the top of a file or of a `describe`, when all
+ * tests there have ended.
+ */
+export function temporaryFolder(prefix = "kite-"): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), prefix)));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  if (getCurrentTest() === undefined) afterAll(remove);
+  else onTestFinished(remove);
+  return folder;
+}
