@@ -1,15 +1,14 @@
 /** kite trust and kite check with the built program, the real daemon and a real repository. */
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
+import { ended, kiteProgram, type Ran } from "./kite.ts";
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
 let home: Home;
 let repo: string;
 let client: Client;
@@ -47,20 +46,8 @@ function name(checks: Record<string, string | object>): void {
   writeFileSync(join(repo, ".git", "info", "exclude"), ".kite/\n");
 }
 
-interface Ended {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-function kite(args: readonly string[], env: Record<string, string> = {}, cwd = repo): Promise<Ended> {
-  const options = { cwd, env: { ...home.environment, ...env } };
-  return new Promise(resolve => {
-    execFile(process.execPath, [program, ...args], options, (error, out, err) => {
-      resolve({ code: error === null ? 0 : Number(error.code), out, err });
-    });
-  });
-}
+const kite = (args: readonly string[], env: Record<string, string> = {}, cwd = repo): Promise<Ran> =>
+  home.command(args, env, cwd);
 
 async function trusting(checks: Record<string, string | object>): Promise<void> {
   name(checks);
@@ -82,7 +69,8 @@ describe("a check", () => {
   test("runs at the top of the worktree, and counts for the state that it ran in", async () => {
     await trusting({ test: "pwd; cat a.ts; test ! -e red" });
     mkdirSync(join(repo, "src"));
-    const ran = await kite(["check"], {}, join(repo, "src"));
+    // What the check prints goes to the output of the process.
+    const ran = await ended(home.startKite(["check"], {}, join(repo, "src")));
     expect(ran).toMatchObject({ code: 0, err: "kite: test (1 of 1): pwd; cat a.ts; test ! -e red\n" });
     const head = git(repo, "rev-parse", "HEAD").trim();
     const [, ...lines] = ran.out.split("\n");
@@ -159,7 +147,7 @@ describe("a check", () => {
     await client.ask({ type: "register", id: "s-1", cwd: repo, name: "alice" });
     await client.ask({ type: "subscribe", events: ["check_recorded"] });
     await kite(["check", "-q"], { CLAUDE_CODE_SESSION_ID: "s-1" });
-    expect((await kite(["log"])).out).toContain("the check test is red, exit code 4");
+    await expect.poll(async () => (await kite(["log"])).out).toContain("the check test is red, exit code 4");
     expect(await client.event("check_recorded")).toMatchObject({
       project: repo,
       worktree: repo,
@@ -171,10 +159,7 @@ describe("a check", () => {
 
   test("is ended with its command by a signal, and not recorded", async () => {
     await trusting({ test: `echo $$ > ${home.work}/pid; while :; do sleep 0.05; done` });
-    const env = home.environment;
-    const child = home.adopt(
-      spawn(process.execPath, [program, "check"], { cwd: repo, env, stdio: "ignore" }),
-    );
+    const child = home.startKite(["check"], {}, repo);
     await expect.poll(() => existsSync(join(home.work, "pid"))).toBe(true);
     child.kill("SIGTERM");
     expect(await once(child, "exit")).toEqual([143, null]);
@@ -187,8 +172,7 @@ describe("a check", () => {
     // The inner shell ignores SIGTERM; both pipes end with the last process that has them open.
     const inner = "trap '' TERM; while :; do sleep 0.05; done";
     await trusting({ test: `exec >${at("over")}; echo up >${at("up")}; sh -c "${inner}" & wait` });
-    const options = { cwd: repo, env: home.environment, stdio: "ignore" } as const;
-    const child = home.adopt(spawn(process.execPath, [program, "check"], options));
+    const child = home.startKite(["check"], {}, repo);
     const over = readFile(at("over"));
     await readFile(at("up"));
     child.kill("SIGKILL");
@@ -203,7 +187,7 @@ describe("a check", () => {
   });
 
   test("does not run itself without end", async () => {
-    await trusting({ test: `${process.execPath} ${program} check` });
+    await trusting({ test: `${process.execPath} ${kiteProgram} check` });
     const ran = await kite(["check", "-q"]);
     expect(ran).toMatchObject({ code: 1, out: expect.stringContaining("this runs within the check test") });
   });
@@ -227,7 +211,7 @@ describe("a check", () => {
 describe("trust", () => {
   /** Types an answer at a terminal of its own. */
   async function atTerminal(answer: string): Promise<string> {
-    const line = `exec ${process.execPath} ${program} trust`;
+    const line = `exec ${process.execPath} ${kiteProgram} trust`;
     const env = { ...home.environment, TERM: "xterm" };
     const child = home.adopt(spawn("script", ["-qec", line, "/dev/null"], { cwd: repo, env, stdio: "pipe" }));
     let shown = "";
@@ -258,8 +242,8 @@ describe("trust", () => {
         code: 1,
         err: `kite: only a person trusts checks, and this shell is a session's; ask your user to run in a terminal of their own: kite trust ${repo}\n`,
       });
-    // An agent that clears its environment.
-    await client.ask({ type: "register", id: "s-1", cwd: repo, pid: process.pid });
+    // An agent that clears its environment: its process is above this one.
+    await client.ask({ type: "register", id: "s-1", cwd: repo, pid: process.ppid });
     expect(await kite(["trust", "--yes"])).toMatchObject({
       code: 1,
       err: expect.stringContaining("only a person"),

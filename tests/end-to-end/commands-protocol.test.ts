@@ -1,16 +1,13 @@
 /** protocol/README.md says what is so: its examples are played against the real daemon, its lists are complete. */
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { codes } from "../../protocol/codes.ts";
 import { queryTargets } from "../../protocol/daemon.ts";
-import { kitePaths } from "../../protocol/paths.ts";
 import { requests } from "../../protocol/requests.ts";
+import { Home } from "./daemon.ts";
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const readme = readFileSync(at("protocol/README.md"), "utf8");
@@ -18,35 +15,18 @@ const examples = [...readme.matchAll(/```wire\n(.*?)```/gs)].map(match =>
   (match[1] ?? "").trim().split("\n"),
 );
 
-let root: string;
-let shop: string;
-let home: string;
+let home: Home;
 
-beforeAll(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kite-wire-")));
-  shop = join(root, "shop");
-  mkdirSync(shop);
-  home = join(root, "kite");
-  kite("up");
+beforeAll(async () => {
+  home = new Home({ work: "shop" });
+  await home.start();
 });
-
-afterAll(() => {
-  kite("down");
-  rmSync(root, { recursive: true, force: true });
-});
-
-function kite(...args: readonly string[]): void {
-  const { PATH = "/usr/bin:/bin" } = process.env;
-  execFileSync(process.execPath, [at("dist/kite.mjs"), ...args], {
-    env: { PATH, HOME: root, KITE_HOME: home },
-    stdio: "pipe",
-  });
-}
+afterAll(() => home.dispose());
 
 /** What differs from start to start, made equal. */
 function normal(line: string): unknown {
   const text = line
-    .replaceAll(shop, "/home/ana/shop")
+    .replaceAll(home.work, "/home/ana/shop")
     .replace(/"[0-9a-f]{10}\.(\d+)\.(\d+)"/g, '"TOKEN.$1.$2"')
     .replace(/\b([atd]|mg)-[0-9a-z]{8}-/g, "$1-TIME-")
     .replace(/"(createdAt|updatedAt|declaredAt|queuedAt|changedAt)":\d+/g, '"$1":0');
@@ -58,7 +38,7 @@ async function play(lines: readonly string[], socket: Socket): Promise<void> {
   const received = createInterface({ input: socket })[Symbol.asyncIterator]();
   for (const line of lines) {
     const text = line.slice(2);
-    if (line.startsWith("→")) socket.write(`${text.replaceAll("/home/ana/shop", shop)}\n`);
+    if (line.startsWith("→")) socket.write(`${text.replaceAll("/home/ana/shop", home.work)}\n`);
     else {
       const next = await received.next();
       expect(next.done).not.toBe(true);
@@ -72,7 +52,7 @@ describe("protocol/README.md", () => {
     "example %i is what happens",
     async (_, lines) => {
       expect(lines.filter(line => /^[→←] /.test(line))).toEqual(lines);
-      const socket = connect(kitePaths({ KITE_HOME: home }).socket);
+      const socket = connect(home.paths.socket);
       try {
         await play(lines, socket);
       } finally {

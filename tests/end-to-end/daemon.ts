@@ -1,43 +1,46 @@
 /** The built daemon in a directory of its own, and a client that speaks lines: what every end-to-end test needs. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
+import { KiteFailed, type KiteProcess, kite, type Ran, startKite } from "./kite.ts";
 
 const program = fileURLToPath(new URL("../../dist/daemon.mjs", import.meta.url));
-const kiteProgram = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
-const run = promisify(execFile);
 
 /** A line of the daemon, parsed; raw where it is no JSON. */
 export type Message = Readonly<Record<string, unknown>>;
 
 /** A directory that one or more daemons, one after the other, are at home in. All that was started ends with it. */
 export class Home {
+  /** What HOME is. */
+  readonly root: string;
   readonly paths: KitePaths;
   /** A place for files to lock, by its real path. */
   readonly work: string;
-  readonly #folder: string;
   readonly #children = new Set<ChildProcess>();
+  /** Of all children ever. */
+  readonly #pids = new Set<number | undefined>();
   readonly #clients = new Set<Client>();
   #daemon: Daemon | null = null;
+  #folders = 0;
 
-  constructor() {
+  /** `work` and `kite` name its folders. */
+  constructor({ work = "work", kite = "h" }: { readonly work?: string; readonly kite?: string } = {}) {
     // Short: a socket's path has a bound.
-    this.#folder = realpathSync(mkdtempSync(join(tmpdir(), "kd-")));
-    this.work = join(this.#folder, "work");
+    this.root = realpathSync(mkdtempSync(join(tmpdir(), "kd-")));
+    this.work = join(this.root, work);
     mkdirSync(this.work);
-    this.paths = kitePaths({ KITE_HOME: join(this.#folder, "h") });
+    this.paths = kitePaths({ KITE_HOME: join(this.root, kite) });
   }
 
   /** Nothing of the surroundings but where programs are. */
   get environment(): Record<string, string> {
-    return { PATH: process.env["PATH"] ?? "", HOME: this.#folder, KITE_HOME: this.paths.home };
+    return { PATH: process.env["PATH"] ?? "", HOME: this.root, KITE_HOME: this.paths.home };
   }
 
   /** Starts a daemon and waits for its word; throws unless it is `ready`. */
@@ -80,6 +83,7 @@ export class Home {
   /** A child that ends with this home, if it has not before. */
   adopt<C extends ChildProcess>(child: C): C {
     this.#children.add(child);
+    this.#pids.add(child.pid);
     child.once("exit", () => this.#children.delete(child));
     return child;
   }
@@ -96,8 +100,27 @@ export class Home {
 
   /** The same in another directory. */
   async kiteAt(cwd: string, env: Record<string, string>, ...args: string[]): Promise<string> {
-    const { stdout } = await run(process.execPath, [kiteProgram, ...args], { cwd, env });
-    return stdout;
+    const ran = await kite({ cwd, env }, args);
+    if (ran.code !== 0) throw new KiteFailed(args, ran);
+    return ran.out;
+  }
+
+  /** Runs a command of `kite` to its end, however that is; `env` is what it has besides. */
+  command(args: readonly string[], env: Record<string, string> = {}, cwd: string = this.work): Promise<Ran> {
+    return kite({ cwd, env: { ...this.environment, ...env } }, args);
+  }
+
+  /** Starts a command of `kite` as a process, which ends with this home. */
+  startKite(args: readonly string[], env: Record<string, string> = {}, cwd: string = this.work): KiteProcess {
+    return this.adopt(startKite({ cwd, env: { ...this.environment, ...env } }, args));
+  }
+
+  /** A folder below `work` that no other test has. */
+  folder(): string {
+    this.#folders += 1;
+    const path = join(this.work, `f${this.#folders}`);
+    mkdirSync(path);
+    return path;
   }
 
   /** A process that does nothing until it is ended. */
@@ -127,8 +150,22 @@ export class Home {
   async dispose(): Promise<void> {
     for (const client of this.#clients) client.destroy();
     await Promise.all([...this.#children].map(child => end(child, "SIGKILL")));
+    await this.#endStarted();
     // A killed process may still add a file with its last call.
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 9 });
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 9 });
+  }
+
+  /** Ends a daemon that a command or a hook started: it is nobody's child, so it goes by the wire. */
+  async #endStarted(): Promise<void> {
+    if (!existsSync(this.paths.daemonFile)) return;
+    const { pid } = JSON.parse(readFileSync(this.paths.daemonFile, "utf8"));
+    if (this.#pids.has(pid)) return;
+    // One that has ended leaves its file.
+    const client = await Client.open(this.paths.socket).catch(() => null);
+    if (client === null) return;
+    client.send({ type: "shutdown" });
+    await client.ended;
+    client.destroy();
   }
 }
 

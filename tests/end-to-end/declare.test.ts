@@ -161,9 +161,11 @@ test("what does not fit what the client says is in the reply, the trail, and eve
   expect(said).toContain(`! ${role}\n! ${other}\n`);
   expect(await home.kiteIn(env, "agent", "lead/reviewer")).toContain(role);
   expect(await home.kiteIn(env, "status")).toMatch(/reviewer +active +implementer, identity mismatch\n/);
-  const trail = (await home.kite("log", "--json")).trim().split("\n");
-  const notes = trail.map(line => JSON.parse(line)).filter(line => line.event === "declared");
-  expect(notes).toMatchObject([
+  const notes = async () => {
+    const trail = (await home.kite("log", "--json")).trim().split("\n");
+    return trail.map(line => JSON.parse(line)).filter(line => line.event === "declared");
+  };
+  await expect.poll(notes).toMatchObject([
     { name: "lead/reviewer", decision: "note", why: role },
     { name: "lead/reviewer", decision: "note", why: other },
   ]);

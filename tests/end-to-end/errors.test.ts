@@ -1,27 +1,22 @@
 /** What commands say if the system refuses them: a sentence and a next step, never the words of Node. */
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Home } from "./daemon.ts";
+import { kiteProgram } from "./kite.ts";
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
-let root: string;
-let env: Record<string, string>;
+let home: Home;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "ke-"));
-  env = { PATH: process.env["PATH"] ?? "", HOME: root, KITE_HOME: join(root, "h") };
+  home = new Home();
 });
-afterEach(() => {
-  sh("node PROGRAM down --yes >/dev/null 2>&1 || true");
-  rmSync(root, { recursive: true, force: true });
-});
+afterEach(() => home.dispose());
 
 /** Runs a shell line with `PROGRAM` as the program's path. */
-function sh(line: string, cwd = root) {
-  const command = line.replaceAll("node PROGRAM", `'${process.execPath}' '${program}'`);
+function sh(line: string) {
+  const command = line.replaceAll("node PROGRAM", `'${process.execPath}' '${kiteProgram}'`);
+  const { root: cwd, environment: env } = home;
   const ran = spawnSync("/bin/sh", ["-c", command], { cwd, env, encoding: "utf8" });
   return { code: ran.status, said: `${ran.stdout}${ran.stderr}` };
 }
@@ -93,8 +88,8 @@ describe("a command that the system refuses", () => {
   });
 
   it("a folder that may not be written", () => {
-    mkdirSync(join(root, "h", "journal"), { recursive: true, mode: 0o700 });
-    writeFileSync(join(root, "h", "daemon.lock"), "");
+    mkdirSync(join(home.paths.home, "journal"), { recursive: true, mode: 0o700 });
+    writeFileSync(join(home.paths.home, "daemon.lock"), "");
     const ran = sh("rm h/daemon.lock && mkdir h/daemon.lock && node PROGRAM up");
     expect(ran.said).toMatch(/daemon\.lock is a folder/);
     expect(ran.said).not.toMatch(raw);

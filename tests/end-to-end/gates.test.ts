@@ -427,8 +427,8 @@ describe("a task", () => {
   });
 
   test("is not done by an agent that hides its session, nor imported as done", async () => {
-    const { pid } = process;
-    await client.ask({ type: "register", id: "ann", cwd: home.work, pid });
+    // Commands run in this process, which is below that one.
+    await client.ask({ type: "register", id: "ann", cwd: home.work, pid: process.ppid });
     const task = String(await claimed());
     const hidden = { ...home.environment, CLAUDE_CODE_SESSION_ID: "", KITE_SESSION: "" };
     const refused = "only a person finishes a task without a session's name";

@@ -1,50 +1,36 @@
 /** kite install and uninstall as they are typed: for the user, for a project, and what they say. */
-import { execFile, spawnSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Home } from "./daemon.ts";
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
 const original = '{\n\t"model": "opus",\n\t"hooks": {"Stop": []}\n}';
 
+let home: Home;
 let root: string;
 let settings: string;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kite-installed-")));
+  home = new Home({ kite: ".kite" });
+  root = home.root;
   settings = join(root, ".claude", "settings.json");
   mkdirSync(join(root, ".claude"));
   writeFileSync(settings, original);
 });
 
-// A daemon that a hook started may still add a file.
-afterEach(() => rmSync(root, { recursive: true, force: true, maxRetries: 9 }));
+afterEach(() => home.dispose());
 
 /** Where the client keeps its servers. */
 function servers(): string {
   return join(root, ".claude.json");
 }
 
-async function kite(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], {
-    env: { PATH: process.env["PATH"], HOME: root, ...env },
-    cwd: root,
-  });
-  return stdout;
+/** Without KITE_HOME: where people have it. */
+function kite(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
+  return home.kiteAt(root, { PATH: process.env["PATH"] ?? "", HOME: root, ...env }, ...args);
 }
 
 interface Entry {
@@ -151,6 +137,8 @@ describe("kite install", () => {
       const event = '{"hook_event_name":"UserPromptSubmit","session_id":"s"}';
       const ran = spawnSync(command, args, { input: event, env: { HOME: root }, encoding: "utf8" });
       expect([ran.status, ran.stdout, ran.stderr]).toEqual([0, "", ""]);
+      // It has begun one, which ends with this test.
+      await expect.poll(() => existsSync(home.paths.daemonFile)).toBe(true);
     },
   );
 });

@@ -1,11 +1,7 @@
 /** kite off against the real daemon: edits that would wait go through, and do again wait after kite on. */
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Client, Home, type Message } from "./daemon.ts";
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
 let home: Home;
 let client: Client;
 let calls = 0;
@@ -20,11 +16,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => home.dispose());
-
-async function kite(...args: readonly string[]): Promise<string> {
-  const options = { env: home.environment, cwd: home.work };
-  return (await promisify(execFile)(process.execPath, [program, ...args], options)).stdout;
-}
 
 /** What an edit of the held file is told: nothing, or that it waits. */
 async function edit(session = "s-1"): Promise<"silence" | "waits"> {
@@ -55,13 +46,13 @@ function answered(reply: Message): "silence" {
 it("silences everything, a project or a session, and nothing else", async () => {
   expect(await edit()).toBe("waits");
   for (const scope of [[], ["--project"], ["--session", "s-1"]]) {
-    await kite("off", ...scope);
+    await home.kite("off", ...scope);
     expect(await edit()).toBe("silence");
-    expect(await kite("status")).toContain("! Kite is off ");
-    await kite("on", ...scope);
+    expect(await home.kite("status")).toContain("! Kite is off ");
+    await home.kite("on", ...scope);
     expect(await edit()).toBe("waits");
   }
-  await kite("off", "--session", "s-1");
+  await home.kite("off", "--session", "s-1");
   expect(await edit("s-2")).toBe("waits");
   const { rows } = await client.ask({ type: "query", target: "sessions" });
   expect(rows).toHaveLength(3);

@@ -41,8 +41,7 @@ test("a person gives a role, an agent's shell cannot, and it outlives the daemon
     role: "architect",
     by: "declared",
   });
-  const trail = await home.kite("log", "--json");
-  expect(trail).toContain('"why":"ann: tester"');
+  await expect.poll(() => home.kite("log", "--json")).toContain('"why":"ann: tester"');
 });
 
 test("a critical task waits for a person's yes, in every list, and runs once with it", async () => {

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import type { SpawnRow } from "../../protocol/spawn.ts";
 import { type Client, Home } from "./daemon.ts";
+import type { Ran } from "./kite.ts";
 
 const program = fileURLToPath(new URL("../fixtures/fake-client/claude.mjs", import.meta.url));
 const sessionState = z.object({ pid: z.number() });
@@ -15,15 +16,6 @@ const callLine = z.object({
   inherited: z.array(z.string()),
   cwd: z.string(),
 });
-
-/** What a command printed, and its exit code. */
-export interface Said {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-const failure = z.object({ code: z.number(), stdout: z.string(), stderr: z.string() });
 
 export class SpawnWorld {
   readonly home = new Home();
@@ -54,18 +46,8 @@ export class SpawnWorld {
   }
 
   /** Runs a command of `kite` as a person, or with more variables. */
-  async kite(
-    args: readonly string[],
-    more: Readonly<Record<string, string>> = {},
-    cwd: string = this.home.work,
-  ): Promise<Said> {
-    try {
-      const out = await this.home.kiteAt(cwd, { ...this.environment, ...more }, ...args);
-      return { code: 0, out, err: "" };
-    } catch (error) {
-      const { code, stdout, stderr } = failure.parse(error);
-      return { code, out: stdout, err: stderr };
-    }
+  kite(args: readonly string[], more: Readonly<Record<string, string>> = {}, cwd?: string): Promise<Ran> {
+    return this.home.command(args, { ...this.environment, ...more }, cwd);
   }
 
   /** What `kite agents --json` lists, without a process for each look. */

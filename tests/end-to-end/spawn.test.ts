@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ended } from "./kite.ts";
 import { Mcp } from "./mcp-client.ts";
 import { kiteTask, SpawnWorld } from "./spawn-world.ts";
 
@@ -71,7 +72,8 @@ describe("an agent in the background", () => {
     const watcher = await world.watcher();
     await world.kite(["spawn", "ASK", "--name", "bob"]);
     const row = await world.reached(watcher, "bob", "waits_on_person");
-    expect((await world.kite(["attach", "bob"])).out).toBe(`attached to ${row.handle}\n`);
+    const attached = await ended(world.home.startKite(["attach", "bob"], world.environment));
+    expect(attached.out).toBe(`attached to ${row.handle}\n`);
     expect((await world.kite(["agent", "bob", "--log"])).out).toBe("Welcome\nI ‹think› about it\n");
     expect(JSON.parse((await world.kite(["stop", "bob", "--json"])).out)).toMatchObject({
       ok: true,
@@ -182,7 +184,7 @@ describe("from a branch", () => {
     writeFileSync(join(bin, "git"), `#!/bin/sh\n${kills}\nexec ${git} "$@"\n`, { mode: 0o755 });
     const PATH = `${bin}:${world.environment["PATH"]}`;
     const again = ["spawn", "WORK", "--name", "bob", "--from", "main"];
-    await world.kite(again, { PATH }).catch(() => null);
+    await ended(world.home.startKite(again, { ...world.environment, PATH }));
     expect(existsSync(place("bob"))).toBe(true);
     expect((await world.kite(["stop", "bob"])).out).toBe("bob: stopped\n");
     expect((await world.kite(["agents", "prune"])).out).toBe("removed bob\n");
