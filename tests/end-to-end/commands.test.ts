@@ -1,86 +1,44 @@
 /** The commands as a person types them, against the real daemon, in a directory of their own. */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { version } from "../../bin/version.ts";
 import { KiteClient } from "../../client/client.ts";
-import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
+import type { KitePaths } from "../../protocol/paths.ts";
+import { Home } from "./daemon.ts";
+import { ended, type KiteProcess, kiteProgram, type Ran, textOf } from "./kite.ts";
 
-const kite = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
-
-interface Ran {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-let root: string;
+let home: Home;
 let shop: string;
 let paths: KitePaths;
-let started: ChildProcess[];
 let clients: KiteClient[];
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kite-commands-")));
-  shop = join(root, "shop");
-  execFileSync("git", ["init", "-q", "-b", "main", shop], { env: { PATH: process.env["PATH"], HOME: root } });
-  paths = kitePaths({ KITE_HOME: join(root, "kite") });
-  started = [];
+  home = new Home({ work: "shop", kite: "kite" });
+  ({ work: shop, paths } = home);
+  execFileSync("git", ["init", "-q", "-b", "main", shop], { env: home.environment });
   clients = [];
 });
 
 afterEach(async () => {
   for (const client of clients) client.close();
-  for (const child of started)
-    if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
-  await run(["down"]);
-  rmSync(root, { recursive: true, force: true });
+  await home.dispose();
 });
 
-/** Nothing of the surroundings but where programs are. */
-function environment(more: Record<string, string> = {}): Record<string, string> {
-  const { PATH = "/usr/bin:/bin" } = process.env;
-  return { PATH, HOME: root, KITE_HOME: paths.home, USER: "ana", TZ: "UTC", COLUMNS: "80", ...more };
+const person = { USER: "ana", TZ: "UTC", COLUMNS: "80" };
+
+/** Starts a command that runs a program, waits for a signal or follows what happens. */
+function start(args: readonly string[], env: Record<string, string> = {}): KiteProcess {
+  return home.startKite(args, { ...person, ...env });
 }
 
-function start(args: readonly string[], env: Record<string, string> = {}): ChildProcess {
-  const child = spawn(process.execPath, [kite, ...args], {
-    cwd: shop,
-    env: environment(env),
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  started.push(child);
-  return child;
-}
+/** Runs `kite lock` to its end: what its command prints is the process's. */
+const lock = (...args: readonly string[]): Promise<Ran> => ended(start(["lock", ...args]));
 
-function textOf(child: ChildProcess): { out: string; err: string } {
-  const text = { out: "", err: "" };
-  child.stdout?.on("data", (chunk: Buffer) => {
-    text.out += chunk.toString();
-  });
-  child.stderr?.on("data", (chunk: Buffer) => {
-    text.err += chunk.toString();
-  });
-  return text;
-}
-
-async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
-  const child = start(args, env);
-  const text = textOf(child);
-  const [code] = await once(child, "close");
-  return { code, ...text };
+function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
+  return home.command(args, { ...person, ...env });
 }
 
 async function connect(reconnect = false): Promise<KiteClient> {
@@ -91,7 +49,7 @@ async function connect(reconnect = false): Promise<KiteClient> {
 
 /** alice holds src/auth.ts. */
 async function aliceHolds(): Promise<KiteClient> {
-  await run(["up"]);
+  await home.start();
   const client = await connect();
   await client.request("register", { id: "alice-0001", cwd: shop, name: "alice", pid: process.pid });
   const answer = await client.request("file_lock", { id: "alice-0001", file: "src/auth.ts" });
@@ -111,7 +69,7 @@ describe("without a daemon", () => {
       expect({ args, code: ran.code, out: ran.out }).toEqual({ args, code: 3, out: "" });
       expect(ran.err).toMatch(/^kite: Kite is not running\. Start it: kite up/);
     }
-    const locked = await run(["lock", "a", "--", "true"]);
+    const locked = await lock("a", "--", "true");
     expect(locked.code).toBe(69);
     expect(locked.err).toContain("the command did not run");
     expect(await run(["log"])).toEqual({ code: 0, out: "", err: "" });
@@ -156,9 +114,9 @@ describe("with a daemon", () => {
   });
 
   test("lock holds while its command runs, exits with its code, and lets go", async () => {
-    await run(["up"]);
-    const inside = `${process.execPath} ${kite} locks --json; exit 7`;
-    const ran = await run(["lock", "src/", "a.ts", "--", "sh", "-c", inside]);
+    await home.start();
+    const inside = `${process.execPath} ${kiteProgram} locks --json; exit 7`;
+    const ran = await lock("src/", "a.ts", "--", "sh", "-c", inside);
     expect({ code: ran.code, err: ran.err }).toEqual({ code: 7, err: "" });
     const { locks } = JSON.parse(ran.out);
     expect(locks.map((l: { path: string }) => l.path).sort()).toEqual([
@@ -170,10 +128,10 @@ describe("with a daemon", () => {
   });
 
   test("lock within lock is the same actor's: it neither waits nor lets go", async () => {
-    await run(["up"]);
-    const inner = `${process.execPath} ${kite} lock --wait 0 src/a.ts -- true`;
-    const after = `${process.execPath} ${kite} locks --json`;
-    const ran = await run(["lock", "src/", "--", "sh", "-c", `${inner} && ${after}`]);
+    await home.start();
+    const inner = `${process.execPath} ${kiteProgram} lock --wait 0 src/a.ts -- true`;
+    const after = `${process.execPath} ${kiteProgram} locks --json`;
+    const ran = await lock("src/", "--", "sh", "-c", `${inner} && ${after}`);
     expect(ran.code).toBe(0);
     expect(JSON.parse(ran.out).locks).toMatchObject([{ path: join(shop, "src") }]);
   });
@@ -209,7 +167,7 @@ describe("with a daemon", () => {
   });
 
   test("signals reach the command, which decides", async () => {
-    await run(["up"]);
+    await home.start();
     const trapping = "trap 'echo caught; exit 3' TERM; echo ready; while :; do sleep 0.05; done";
     const child = start(["lock", "a.ts", "--", "sh", "-c", trapping]);
     const text = textOf(child);
@@ -217,11 +175,11 @@ describe("with a daemon", () => {
     child.kill("SIGTERM");
     expect(await once(child, "close")).toEqual([3, null]);
     expect(text.out).toBe("ready\ncaught\n");
-    expect((await run(["lock", "a.ts", "--", "sh", "-c", "kill -KILL $$"])).code).toBe(137);
+    expect((await lock("a.ts", "--", "sh", "-c", "kill -KILL $$")).code).toBe(137);
   });
 
   test("a lock that is killed lets go with its connection", async () => {
-    await run(["up"]);
+    await home.start();
     const child = start(["lock", "a.ts", "--", "sleep", "60"], { KITE_SESSION: "s-1" });
     const heldBy = async () => JSON.parse((await run(["locks", "--json"])).out).locks.length;
     await expect.poll(heldBy).toBe(1);
@@ -230,7 +188,7 @@ describe("with a daemon", () => {
   });
 
   test("unlock --force takes a lock away, and the one who held it says so", async () => {
-    await run(["up"]);
+    await home.start();
     const untilLet = "echo held; while [ ! -e let-go ]; do sleep 0.05; done";
     const child = start(["lock", "a.ts", "--", "sh", "-c", untilLet]);
     const text = textOf(child);
@@ -245,13 +203,13 @@ describe("with a daemon", () => {
   });
 
   test("a daemon that is killed and comes back finds the lock still held", async () => {
-    await run(["up"]);
+    await home.start();
     const child = start(["lock", "a.ts", "--", "sh", "-c", "echo held; exec sleep 60"]);
     const text = textOf(child);
     await expect.poll(() => text.out).toBe("held\n");
     const before = JSON.parse((await run(["locks", "--json"])).out).locks[0];
-    process.kill(JSON.parse(readFileSync(paths.daemonFile, "utf8")).pid, "SIGKILL");
-    await run(["up"]);
+    await home.daemon.kill();
+    await home.start();
     const after = JSON.parse((await run(["locks", "--json"])).out).locks[0];
     expect(after).toMatchObject({ path: before.path, token: before.token, holder: before.holder });
     child.kill("SIGTERM");
@@ -304,7 +262,7 @@ describe("with a daemon", () => {
   });
 
   test("doctor finds nothing wrong, and what is wrong", async () => {
-    await run(["up"]);
+    await home.start();
     const well = JSON.parse((await run(["doctor", "--json"])).out);
     const results = well.checks.map((c: { check: string; result: string }) => `${c.check}: ${c.result}`);
     expect(well.ok).toBe(true);
