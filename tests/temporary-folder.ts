@@ -11,7 +11,8 @@ import { getCurrentTest } from "vitest/suite";
  */
 export function temporaryFolder(prefix = "kite-"): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), prefix)));
-  const remove = () => rmSync(folder, { recursive: true, force: true });
+  // A process that was ended may still add a file with its last call.
+  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 9 });
   if (getCurrentTest() === undefined) afterAll(remove);
   else onTestFinished(remove);
   return folder;

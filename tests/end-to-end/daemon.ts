@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
+import { leaveBehind } from "../left-behind.ts";
 import { KiteFailed, type KiteProcess, kite, type Ran, startKite } from "./kite.ts";
 
 const program = fileURLToPath(new URL("../../dist/daemon.mjs", import.meta.url));
@@ -151,6 +152,7 @@ export class Home {
     for (const client of this.#clients) client.destroy();
     await Promise.all([...this.#children].map(child => end(child, "SIGKILL")));
     await this.#endStarted();
+    leaveBehind(this.paths.home);
     // A killed process may still add a file with its last call.
     rmSync(this.root, { recursive: true, force: true, maxRetries: 9 });
   }

@@ -26,6 +26,7 @@ import type { HookAction } from "../../hooks/seam/actions.ts";
 import type { HookAdapter, HookOutcome } from "../../hooks/seam/plan.ts";
 import type { GuardedCommand, GuardMode } from "../../protocol/guard.ts";
 import { kitePaths } from "../../protocol/paths.ts";
+import { leaveBehind } from "../left-behind.ts";
 import { Client } from "./daemon.ts";
 
 type Guarded = Extract<HookOutcome, { did: "guard"; ok: true }>;
@@ -102,6 +103,7 @@ export class GuardWorld {
 
   async dispose(): Promise<void> {
     await this.stop();
+    leaveBehind(this.paths.home);
     rmSync(this.folder, { recursive: true, force: true });
   }
 

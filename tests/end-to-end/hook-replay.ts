@@ -24,6 +24,7 @@ import type { EventLine } from "../../protocol/events.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import type { SessionRow } from "../../protocol/session.ts";
+import { leaveBehind } from "../left-behind.ts";
 import { fitsRule } from "../unit/client-rules.ts";
 
 const kite = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
@@ -135,7 +136,8 @@ export class ReplayWorld {
     for (const child of this.standIns)
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
     if (existsSync(this.paths.daemonFile)) await this.run("down");
-    rmSync(this.root, { recursive: true, force: true });
+    leaveBehind(this.paths.home);
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 9 });
   }
 
   /** Nothing of the surroundings but where programs are; the installed entries carry KITE_HOME themselves. */
