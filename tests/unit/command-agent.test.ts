@@ -11,7 +11,7 @@ import type { AgentRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { type Asked, fakeDaemon, fakeWorld } from "./command-world.ts";
-import { declaration, lock, now, session } from "./view-rows.ts";
+import { declaration, lock, now, session, task } from "./view-rows.ts";
 
 const shop = "/home/ana/code/shop";
 const explore: AgentRow = {
@@ -31,28 +31,13 @@ function trail(at: number, more: Partial<TrailLine>): TrailLine {
   return { at, event: "PreToolUse", ...who, type: "Edit", file: null, decision: "allow", ...more };
 }
 
-const task: TaskRow = {
-  id: "t-mhx3k2p1-1a",
-  description: "Page the list",
-  project,
-  priority: "normal",
+const page = task("t-mhx3k2p1-1a", "Page the list", {
   status: "active",
   assignee: alice.id,
-  assigneeAgent: null,
   assigneeName: "alice",
-  labels: [],
-  dependsOn: [],
-  blockedBy: [],
-  createdBy: null,
   createdAt: now - 900_000,
   updatedAt: now - 120_000,
-  result: null,
-  attempts: 0,
-  debate: null,
-  risk: "green",
-  approved: false,
-  held: null,
-};
+});
 
 const declared = declaration("alice", {
   role: "implementer",
@@ -112,7 +97,7 @@ const busy = {
       waiters: [waiter, { ...waiter, agent: explore.agent, name: "alice/Explore" }],
     }),
   ],
-  "query tasks": [task, { ...task, id: "t-mhx3k2p1-2", assigneeAgent: explore.agent, description: "Look" }],
+  "query tasks": [page, { ...page, id: "t-mhx3k2p1-2", assigneeAgent: explore.agent, description: "Look" }],
   "query messages": [
     {
       id: "m-1",
@@ -219,7 +204,7 @@ describe("kite agent", () => {
       declaration: { role: "implementer" },
       locks: [{ file: "src/a.ts" }],
       waits: [{ file: "src/b.ts" }],
-      tasks: [{ id: task.id }],
+      tasks: [{ id: page.id }],
       unread: 1,
       decisions: { length: 5 },
     });
@@ -268,10 +253,10 @@ describe("kite agent --history", () => {
     declaration("carol", { task: `task ${n}`, declaredAt: now - 60_000 + n * 1_000, endedMs: 5 }),
   );
   const finished: readonly TaskRow[] = [
-    { ...task, id: "t-1", assignee: "carol-0000-4000", status: "failed", result: "no server" },
-    { ...task, id: "t-2", status: "done", result: "by id\nand date", updatedAt: now - 180_000 },
+    { ...page, id: "t-1", assignee: "carol-0000-4000", status: "failed", result: "no server" },
+    { ...page, id: "t-2", status: "done", result: "by id\nand date", updatedAt: now - 180_000 },
   ];
-  const past = { "query declarations_ended": ended, "query tasks": [task, ...finished] };
+  const past = { "query declarations_ended": ended, "query tasks": [page, ...finished] };
 
   it("is all there is of an agent that has ended: the latest of each, in order", async () => {
     const w = world(past, [

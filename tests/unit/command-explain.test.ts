@@ -8,7 +8,7 @@ import type { TaskRow } from "../../protocol/task.ts";
 import type { WriteRow } from "../../protocol/write.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeDaemon, type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
-import { lock, now, session } from "./view-rows.ts";
+import { lock, now, task as rowOfTask, session } from "./view-rows.ts";
 
 const shop = "/home/ana/code/shop";
 const project = `${shop}/.git`;
@@ -60,29 +60,16 @@ const lines: readonly TrailLine[] = [
 ];
 
 function taskRow(more: Partial<TaskRow> = {}): TaskRow {
-  return {
-    id: "t-mhx3-1a",
-    description: "Build the API",
+  return rowOfTask("t-mhx3-1a", "Build the API", {
     project,
-    priority: "normal",
-    status: "pending",
-    assignee: null,
-    assigneeAgent: null,
-    assigneeName: null,
-    labels: [],
     dependsOn: ["t-mhx3-2b"],
     blockedBy: [{ task: "t-mhx3-2b", status: "active" }],
     createdBy: "carol",
     createdAt: now - 4_000_000,
     updatedAt: now - 3_800_000,
-    result: null,
     attempts: 1,
-    debate: null,
-    risk: "green",
-    approved: false,
-    held: null,
     ...more,
-  };
+  });
 }
 
 const waiter = { id: "bob-0000-4000", agent: null, name: "bob", waitedMs: 8_000, attached: true };

@@ -3,36 +3,18 @@ import { describe, expect, it } from "vitest";
 import { giveRole, listRoles } from "../../bin/roles/role.ts";
 import { add, approve, claim, edit } from "../../bin/tasks/change.ts";
 import { roleRows, rolesView, watchedLines } from "../../bin/view/roles.ts";
-import type { TaskRow } from "../../protocol/task.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
-import { now, screen, session } from "./view-rows.ts";
+import { screen, session, task } from "./view-rows.ts";
 
 const project = "/home/ana/code/shop";
 const person = async () => false;
 const agent = async () => true;
 
-const task: TaskRow = {
-  id: "t-1-1a",
-  description: "Drop the table",
+const drop = task("t-1-1a", "Drop the table", {
   project,
-  priority: "normal",
-  status: "pending",
-  assignee: null,
-  assigneeAgent: null,
-  assigneeName: null,
-  labels: [],
-  dependsOn: [],
-  blockedBy: [],
-  createdBy: null,
-  createdAt: now,
-  updatedAt: now,
-  result: null,
-  attempts: 0,
-  debate: null,
   risk: "critical",
-  approved: false,
   held: "it waits for a person's yes",
-};
+});
 
 describe("kite role", () => {
   const given = { ok: true, id: "s", agent: null, name: "ann\u001b[31m", role: "tester", by: "person" };
@@ -109,7 +91,7 @@ describe("kite task", () => {
   const env = { KITE_SESSION: "s1" };
 
   it("adds a task with its risk, and says why nobody can claim it", async () => {
-    const daemon = fakeDaemon({ task_create: { ok: true, task } });
+    const daemon = fakeDaemon({ task_create: { ok: true, task: drop } });
     const world = fakeWorld({ daemon, env });
     expect(await add(world, "Drop the table", { label: [], needs: [], risk: "critical", project })).toBe(0);
     expect(daemon.asked).toMatchObject([{ id: "s1", risk: "critical" }]);
@@ -119,7 +101,7 @@ describe("kite task", () => {
   });
 
   it("edit sends what the flags name, and asks for one at least", async () => {
-    const daemon = fakeDaemon({ task_update: { ok: true, task: { ...task, risk: "red", held: null } } });
+    const daemon = fakeDaemon({ task_update: { ok: true, task: { ...drop, risk: "red", held: null } } });
     const world = fakeWorld({ daemon, env });
     expect(await edit(world, "1a", { label: ["db"], needs: [], risk: "red", project })).toBe(0);
     expect(daemon.asked).toEqual([
@@ -131,7 +113,7 @@ describe("kite task", () => {
 
   it("approve is a person's: no session goes with it, and an agent is refused", async () => {
     const daemon = fakeDaemon({
-      task_approve: { ok: true, task: { ...task, approved: true, held: null } },
+      task_approve: { ok: true, task: { ...drop, approved: true, held: null } },
       "query sessions": { ok: true, rows: [] },
     });
     const world = fakeWorld({ daemon });
@@ -153,10 +135,10 @@ describe("kite task", () => {
         claims += 1;
         return claims === 1
           ? refusal
-          : { ok: true, task: { ...task, status: "active", approved: true, held: null } };
+          : { ok: true, task: { ...drop, status: "active", approved: true, held: null } };
       },
-      task_get: { ok: true, task },
-      task_approve: { ok: true, task },
+      task_get: { ok: true, task: drop },
+      task_approve: { ok: true, task: drop },
       role_set: { ok: true, id: "x", agent: null, name: "x", role: "architect", by: "person" },
       whoami: { ok: false, code: "unknown_session", error: "none" },
       "query sessions": { ok: true, rows: [] },
@@ -179,14 +161,14 @@ describe("red and critical tasks in kite status", () => {
   it("show who works on them, who leads, or what they wait for", () => {
     const lead = session("lea", { project, declared: { role: "lead", task: "" } });
     const active = {
-      ...task,
+      ...drop,
       id: "t-1-2",
       status: "active",
       risk: "red",
       assigneeName: "ann",
       held: null,
     } as const;
-    const lines = watchedLines([active, task], [lead], screen(120));
+    const lines = watchedLines([active, drop], [lead], screen(120));
     expect(lines[0]).toMatch(/2 +red +runs 0s +Drop the table +ann; lead: lea/);
     expect(lines[1]).toMatch(/1a +critical +ready +Drop the table +it waits for a person's yes/);
     expect(watchedLines([active], [], screen(120))[0]).toContain("ann; no lead is alive; it goes on");

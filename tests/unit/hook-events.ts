@@ -6,7 +6,7 @@ import type { LockNote, PeerLock } from "../../hooks/seam/notices.ts";
 import type { GateOutcome, HookContext, HookOutcome, HookPlan, TeamOutcome } from "../../hooks/seam/plan.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { hookSchema } from "../../protocol/hook.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import { session } from "./view-rows.ts";
 
 const folder = new URL("../fixtures/payloads/", import.meta.url);
 
@@ -127,26 +127,16 @@ export const peerLock = (fields: Partial<PeerLock> = {}): PeerLock => ({
 
 export const begun: HookOutcome = { did: "begin", ok: true, name: "alice", project: "/home/dev/project" };
 
-export const row: SessionRow = {
+export const row = session("bob", {
   id: "bob-id",
-  name: "bob",
   project: "/home/dev/project",
   worktree: "/home/dev/project",
-  branch: "main",
   cwd: "/home/dev/project",
   pid: 7,
-  status: "active",
   registeredAt: 0,
   lastSeenMs: 10,
-  incarnations: 1,
-  agents: [],
-  files: [],
   locks: 1,
-  waitingFor: null,
-  waitingForPath: null,
-  attention: null,
-  task: null,
-};
+});
 
 export const looked: Extract<HookOutcome, { did: "list_peers"; ok: true }> = {
   did: "list_peers",

@@ -7,6 +7,9 @@ import { Refused } from "../../bin/with-daemon.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import type { SpawnRow } from "../../protocol/spawn.ts";
+import { session as rowOfSession } from "./view-rows.ts";
+
+const idle = { status: "idle", locks: 0, waitingFor: null, waitingForPath: null } as const;
 
 const placed = (branch: string, ...tasks: string[]): Placed => ({ branch, tasks });
 const deps = (all: Readonly<Record<string, readonly string[]>>) =>
@@ -48,8 +51,9 @@ describe("the order of merges", () => {
 });
 
 describe("a name", () => {
+  const agents: SessionRow["agents"] = [{ ...idle, agent: "sub-1", name: "Explore" }];
   const session = (id: string, name: string, worktree: string, project = "/p"): SessionRow =>
-    ({ id, name, project, worktree, agents: [{ agent: "sub-1", name: "Explore" }] }) as unknown as SessionRow;
+    rowOfSession(name, { id, project, worktree, agents });
   const known: Known = {
     project: "/p",
     worktrees: [
@@ -111,7 +115,7 @@ describe("the name of a spawned agent", () => {
       ...more,
     }) as unknown as SpawnRow;
   const session = (id: string, name: string, worktree: string): SessionRow =>
-    ({ id, name, project: "/p", worktree, agents: [] }) as unknown as SessionRow;
+    rowOfSession(name, { id, project: "/p", worktree });
   const known: Known = {
     project: "/p",
     worktrees: [

@@ -6,7 +6,7 @@ import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { WriteRow } from "../../protocol/write.ts";
-import { lock, now, session } from "./view-rows.ts";
+import { lock, now, session, task } from "./view-rows.ts";
 
 const code = "/home/ana/code";
 export const here = `${code}/shop/.git`;
@@ -104,28 +104,19 @@ export function locksOf(sessions: readonly SessionRow[]): LockRow[] {
 }
 
 export function tasksOf(sessions: readonly SessionRow[]): TaskRow[] {
-  return sessions.slice(0, 8).map((s, i) => ({
-    id: `t-mhx3k2p${i}-${i + 1}`,
-    description: `Step ${i + 1}: make the page of the orders list load in less than a second`,
-    project: s.project,
-    priority: "normal",
-    status: i % 2 === 0 ? "active" : "pending",
-    assignee: i % 2 === 0 ? s.id : null,
-    assigneeAgent: null,
-    assigneeName: i % 2 === 0 ? s.name : null,
-    labels: [],
-    dependsOn: [],
-    blockedBy: [],
-    createdBy: null,
-    createdAt: now - 900_000,
-    updatedAt: now - 600_000,
-    result: null,
-    attempts: 0,
-    debate: null,
-    risk: i === 3 ? "red" : "green",
-    approved: false,
-    held: null,
-  }));
+  return sessions.slice(0, 8).map((s, i) =>
+    task(
+      `t-mhx3k2p${i}-${i + 1}`,
+      `Step ${i + 1}: make the page of the orders list load in less than a second`,
+      {
+        project: s.project,
+        ...(i % 2 === 0 ? { status: "active", assignee: s.id, assigneeName: s.name } : {}),
+        createdAt: now - 900_000,
+        updatedAt: now - 600_000,
+        risk: i === 3 ? "red" : "green",
+      },
+    ),
+  );
 }
 
 export function writesOf(sessions: readonly SessionRow[]): WriteRow[] {

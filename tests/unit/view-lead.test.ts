@@ -9,7 +9,7 @@ import { widthOf } from "../../bin/view/text.ts";
 import type { HealthRow } from "../../protocol/health.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
-import { lock, now, screen, session } from "./view-rows.ts";
+import { lock, now, task as rowOfTask, screen, session } from "./view-rows.ts";
 
 const min = 60_000;
 const project = "/home/ana/code/shop/.git";
@@ -19,29 +19,7 @@ function health(state: HealthRow["state"], minutes: number, more: Partial<Health
 }
 
 function task(id: string, description: string, more: Partial<TaskRow> = {}): TaskRow {
-  return {
-    id,
-    description,
-    project,
-    priority: "normal",
-    status: "pending",
-    assignee: null,
-    assigneeAgent: null,
-    assigneeName: null,
-    labels: [],
-    dependsOn: [],
-    blockedBy: [],
-    createdBy: null,
-    createdAt: now - 90 * min,
-    updatedAt: now - 80 * min,
-    result: null,
-    attempts: 0,
-    debate: null,
-    risk: "green",
-    approved: false,
-    held: null,
-    ...more,
-  };
+  return rowOfTask(id, description, { createdAt: now - 90 * min, updatedAt: now - 80 * min, ...more });
 }
 
 /** A task behind others, which are not done. */

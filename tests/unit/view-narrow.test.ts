@@ -10,7 +10,7 @@ import { tasksView } from "../../bin/view/tasks.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import type { MergeRow } from "../../protocol/merge.ts";
 import type { TaskRow } from "../../protocol/task.ts";
-import { lock, now, screen, session } from "./view-rows.ts";
+import { lock, now, task as rowOfTask, screen, session } from "./view-rows.ts";
 
 const min = 60_000;
 const path = "services/orders/src/reconciliation/very-long-module-names/invoice-reconciliation-worker.ts";
@@ -49,14 +49,15 @@ const locks = [
 ];
 
 function task(id: string, more: Partial<TaskRow> = {}): TaskRow {
-  return {
-    ...{ id, description: "Move the reconciliation of invoices into a worker of its own", priority: "high" },
-    ...{ project: "/home/ana/code/shop/.git", status: "pending", assignee: null, assigneeAgent: null },
-    ...{ assigneeName: null, labels: ["orders", "backend"], dependsOn: [], blockedBy: [], createdBy: null },
-    ...{ createdAt: now - 90 * min, updatedAt: now - 80 * min, result: null, attempts: 2, debate: null },
-    ...{ risk: "critical", approved: false, held: null },
+  return rowOfTask(id, "Move the reconciliation of invoices into a worker of its own", {
+    priority: "high",
+    labels: ["orders", "backend"],
+    createdAt: now - 90 * min,
+    updatedAt: now - 80 * min,
+    attempts: 2,
+    risk: "critical",
     ...more,
-  } as TaskRow;
+  });
 }
 
 const tasks = [

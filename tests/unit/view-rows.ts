@@ -5,6 +5,7 @@ import type { Screen } from "../../bin/view/text.ts";
 import type { DeclarationRow } from "../../protocol/declaration.ts";
 import type { LockRow, WaiterRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
+import type { TaskRow } from "../../protocol/task.ts";
 
 process.env["TZ"] = "UTC";
 
@@ -34,6 +35,33 @@ export function session(name: string, more: Partial<SessionRow> = {}): SessionRo
     waitingForPath: null,
     attention: null,
     task: null,
+    ...more,
+  };
+}
+
+/** A task that is ready. */
+export function task(id: string, description: string, more: Partial<TaskRow> = {}): TaskRow {
+  return {
+    id,
+    description,
+    project: "/home/ana/code/shop/.git",
+    priority: "normal",
+    status: "pending",
+    assignee: null,
+    assigneeAgent: null,
+    assigneeName: null,
+    labels: [],
+    dependsOn: [],
+    blockedBy: [],
+    createdBy: null,
+    createdAt: now,
+    updatedAt: now,
+    result: null,
+    attempts: 0,
+    debate: null,
+    risk: "green",
+    approved: false,
+    held: null,
     ...more,
   };
 }

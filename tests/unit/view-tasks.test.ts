@@ -7,6 +7,7 @@ import { tasksView, taskView } from "../../bin/view/tasks.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import type { TaskRow, TaskStatus } from "../../protocol/task.ts";
 import { Random } from "../simulation/random.ts";
+import { task } from "./view-rows.ts";
 
 const now = 1_763_700_000_000;
 const screen = { width: 80, color: false, now, home: "/home/ana" };
@@ -22,31 +23,22 @@ interface Drawn {
 /** Tasks that know of each other what is in the way. */
 function rowsOf(tasks: readonly Drawn[], more: Partial<TaskRow> = {}): TaskRow[] {
   const statusOf = new Map(tasks.map(({ n, status = "pending" }) => [n, status]));
-  return tasks.map(({ n, words, needs = [], status = "pending" }) => ({
-    id: idOf(n),
-    description: words,
-    project: "/home/ana/shop",
-    priority: "normal",
-    status,
-    assignee: status === "active" ? "s" : null,
-    assigneeAgent: null,
-    assigneeName: status === "active" ? "alice" : null,
-    labels: [],
-    dependsOn: needs.map(idOf),
-    blockedBy: needs
-      .filter(need => statusOf.get(need) !== "done")
-      .map(need => ({ task: idOf(need), status: statusOf.get(need) ?? "pending" })),
-    createdBy: "ana",
-    createdAt: now - 3_600_000,
-    updatedAt: now - 125_000,
-    result: status === "failed" ? "no server" : null,
-    attempts: status === "failed" ? 1 : 0,
-    debate: null,
-    risk: "green",
-    approved: false,
-    held: null,
-    ...more,
-  }));
+  return tasks.map(({ n, words, needs = [], status = "pending" }) =>
+    task(idOf(n), words, {
+      project: "/home/ana/shop",
+      status,
+      ...(status === "active" ? { assignee: "s", assigneeName: "alice" } : {}),
+      dependsOn: needs.map(idOf),
+      blockedBy: needs
+        .filter(need => statusOf.get(need) !== "done")
+        .map(need => ({ task: idOf(need), status: statusOf.get(need) ?? "pending" })),
+      createdBy: "ana",
+      createdAt: now - 3_600_000,
+      updatedAt: now - 125_000,
+      ...(status === "failed" ? { result: "no server", attempts: 1 } : {}),
+      ...more,
+    }),
+  );
 }
 
 const shop = rowsOf([

@@ -7,31 +7,10 @@ import { afterKey, firstMode, type WatchMode } from "../../bin/view/watch-keys.t
 import { watch } from "../../bin/watch.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { type FakeDaemon, type FakeWorldOptions, fakeDaemon, fakeWorld } from "./command-world.ts";
-import { busy, crowd, now, screen } from "./view-rows.ts";
+import { busy, crowd, now, task as rowOfTask, screen } from "./view-rows.ts";
 
-const task = (id: string, more: Partial<TaskRow> = {}): TaskRow => ({
-  id: `t-abc-${id}`,
-  description: `Do ${id}`,
-  project: "/home/ana/code/shop",
-  priority: "normal",
-  status: "pending",
-  assignee: null,
-  assigneeAgent: null,
-  assigneeName: null,
-  labels: [],
-  dependsOn: [],
-  blockedBy: [],
-  createdBy: null,
-  createdAt: now,
-  updatedAt: now,
-  result: null,
-  attempts: 0,
-  debate: null,
-  risk: "green",
-  approved: false,
-  held: null,
-  ...more,
-});
+const task = (id: string, more: Partial<TaskRow> = {}): TaskRow =>
+  rowOfTask(`t-abc-${id}`, `Do ${id}`, { project: "/home/ana/code/shop", ...more });
 
 const data = (more: Partial<WatchData> = {}): WatchData => ({
   version: "0.1.0",
