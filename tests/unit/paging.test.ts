@@ -269,9 +269,9 @@ const aValue = {
 it("a page of holds is no longer than other pages, and has a next one", () => {
   const w = new World();
   const path = `/p/${"d".repeat(250)}`.repeat(10);
+  for (let n = 0; n < 80; n += 1) w.begin(`s-${n}`);
   for (let n = 0; n < 80; n += 1) {
     const files = Array.from({ length: 10 }, (_, i) => `${path}/${n}-${i}`);
-    w.begin(`s-${n}`);
     const { files: refs } = lockOf(`s-${n}`, files, 0);
     const actor = { session: `s-${n}`, agent: null, incarnation: 0 };
     const hold = { files: refs, ttlMs: limits.freezeMaxMs };
