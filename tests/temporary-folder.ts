@@ -1,8 +1,7 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, onTestFinished } from "vitest";
-import { getCurrentTest } from "vitest/suite";
+import { afterAll, onTestFinished, TestRunner } from "vitest";
 
 /**
  * Makes a folder below the system's temporary one, and returns its real path. It is removed with all that is in it when
@@ -13,7 +12,7 @@ export function temporaryFolder(prefix = "kite-"): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), prefix)));
   // A process that was ended may still add a file with its last call.
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 9 });
-  if (getCurrentTest() === undefined) afterAll(remove);
+  if (TestRunner.getCurrentTest() === undefined) afterAll(remove);
   else onTestFinished(remove);
   return folder;
 }
