@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -36,9 +37,22 @@ function git(cwd: string, ...args: string[]): string {
   return execFileSync("git", [...who, "-c", "init.defaultBranch=trunk", ...args], options);
 }
 
+/** The first repository with these committed files; each test gets a copy. */
+const first = new Map<string, string>();
+
 /** A repository with some committed files, that the index knows for sure. */
 function repo(files: Record<string, string> = { "a.ts": "a\n", "src/b.ts": "b\n" }): string {
   const dir = join(top, `r${count++}`);
+  const known = JSON.stringify(files);
+  const origin = first.get(known) ?? commit(files);
+  first.set(known, origin);
+  cpSync(origin, dir, { recursive: true, preserveTimestamps: true });
+  git(dir, "update-index", "-q", "--refresh");
+  return dir;
+}
+
+function commit(files: Record<string, string>): string {
+  const dir = join(top, `first${first.size}`);
   mkdirSync(dir);
   git(dir, "init");
   for (const [file, text] of Object.entries(files)) write(dir, file, text);
@@ -66,7 +80,13 @@ function facts(outside = new BudgetedFs(), child = new GitChild(environment())):
   return new StateFacts(outside, child, directory => repositories.lookUp(directory));
 }
 
-const gitDirOf = (dir: string) => git(dir, "rev-parse", "--absolute-git-dir").trim();
+const gitDirs = new Map<string, string>();
+
+function gitDirOf(dir: string): string {
+  const gitDir = gitDirs.get(dir) ?? git(dir, "rev-parse", "--absolute-git-dir").trim();
+  gitDirs.set(dir, gitDir);
+  return gitDir;
+}
 
 async function asked(dir: string, from = facts()) {
   return from.of({ worktree: dir, gitDir: gitDirOf(dir) });
@@ -489,11 +509,18 @@ function* filesOf(dir: string, below = ""): Generator<readonly [string, string]>
   }
 }
 
+/** The files of the commit, with mode and content id. */
+function committedIn(dir: string): ReadonlyMap<string, string> {
+  const files = git(dir, "ls-tree", "-r", "-z", "HEAD").matchAll(/(\d{6}) blob (\w+)\t([^\0]*)\0/g);
+  return new Map([...files].map(([, mode, oid, name = ""]) => [name, `${mode} ${oid}`]));
+}
+
 test("it is what a slow look at commit and files finds, after whatever was done", async () => {
   const random = new Random(7);
   const dir = repo({ ".gitignore": "*.log\n" });
   const names = ["a.ts", "src/b.ts", "src/deep/c.ts", "d.log", "src/e.log", "f"];
   const from = facts();
+  let committed = committedIn(dir);
   for (let n = 0; n < 60; n += 1) {
     const file = random.pick(names);
     const path = join(dir, file);
@@ -502,14 +529,11 @@ test("it is what a slow look at commit and files finds, after whatever was done"
     else if (roll === 5) rmSync(path, { force: true });
     else if (roll === 6 && existsSync(path)) chmodSync(path, random.pick([0o644, 0o755]));
     else if (roll === 7) git(dir, "add", "-A");
-    else if (roll === 8) git(dir, "commit", "-q", "--allow-empty", "-m", "next");
-    else if (roll === 9) git(dir, "reset", "-q");
+    else if (roll === 8) {
+      git(dir, "commit", "-q", "--allow-empty", "-m", "next");
+      committed = committedIn(dir);
+    } else if (roll === 9) git(dir, "reset", "-q");
     else git(dir, "add", "-f", "-A");
-    const committed = new Map(
-      [...git(dir, "ls-tree", "-r", "-z", "HEAD").matchAll(/(\d{6}) blob (\w+)\t([^\0]*)\0/g)].map(
-        ([, mode, oid, name = ""]) => [name, `${mode} ${oid}`],
-      ),
-    );
     const tracked = new Set(git(dir, "ls-files", "-z").split("\0"));
     const there = new Map(filesOf(dir));
     const wanted: [string, string][] = [];
