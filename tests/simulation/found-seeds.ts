@@ -9,7 +9,7 @@ export interface FoundSeed {
   readonly found: string;
 }
 
-/** A row of the lists below, which `plant.ts` writes again if it finds its bug no more. */
+/** A row of the lists below, which `npm run seeds` writes again if it finds its bug no more. */
 export type Row = readonly [host: "file" | "remote", seed: number, steps: number, found: string];
 
 /**
@@ -27,23 +27,39 @@ export const auditedSeeds = seedsOf([
   ["file", 3, 588, "the same, of a request that a full line refuses"],
 ]);
 
-/** The soonest of many seeds for each planted bug, by the bug's name; `plant.ts` tries them first, and looks for others with `UPDATE=1`. */
+/** The soonest of many seeds for each planted bug, by the bug's name: `plant.ts` tries them first, and `npm run seeds` writes them. */
 export const plantedSeeds = seedsOf([
   ["file", 4, 17, "barging: who comes later is granted past the line"],
+  ["remote", 7, 23, "barging: who comes later is granted past the line"],
+  ["remote", 47, 52, "barging: who comes later is granted past the line"],
   ["remote", 3, 142, "two holders: a turn hold keeps nobody out"],
   ["file", 20, 45, "a grant to a closed connection stays"],
   ["file", 144, 5, "a token used again after a restart"],
+  ["file", 2, 60, "a token used again after a restart"],
+  ["file", 4, 60, "a token used again after a restart"],
   ["remote", 145, 5, "tokens that begin anew after a snapshot"],
+  ["remote", 1, 60, "tokens that begin anew after a snapshot"],
+  ["file", 2, 60, "tokens that begin anew after a snapshot"],
   ["file", 26, 5, "a set held in part while it waits"],
+  ["file", 4, 27, "a set held in part while it waits"],
+  ["remote", 5, 26, "a set held in part while it waits"],
   ["file", 132, 1, "an answer before it is stored"],
+  ["remote", 1, 7, "an answer before it is stored"],
+  ["file", 2, 16, "an answer before it is stored"],
   ["file", 1, 171, "a batch that is not written"],
   ["file", 26, 6, "a lease that outlives its holder: an ended session keeps its locks"],
+  ["remote", 3, 43, "a lease that outlives its holder: an ended session keeps its locks"],
+  ["remote", 5, 43, "a lease that outlives its holder: an ended session keeps its locks"],
   ["remote", 17, 52, "a turn hold whose lease never ends"],
   ["file", 2, 256, "a write in flight that is yielded"],
   ["remote", 1, 32, "an explicit hold that does not come back from a descendant"],
   ["file", 59, 4, "a voided entry replayed"],
+  ["file", 36, 58, "a voided entry replayed"],
+  ["file", 13, 133, "a voided entry replayed"],
   ["file", 148, 33, "a waiter that is never told that its time is over"],
   ["remote", 65, 5, "a release that forgets who waits"],
+  ["file", 2, 40, "a release that forgets who waits"],
+  ["remote", 5, 33, "a release that forgets who waits"],
   ["remote", 3, 249, "a search for deadlocks that does not see what subagents wait for"],
   ["remote", 104, 124, "a lock that passes to a descendant without a look for cycles"],
   ["file", 43, 131, "a task that is acknowledged before it is safe on disk"],
@@ -51,11 +67,15 @@ export const plantedSeeds = seedsOf([
   ["file", 2, 294, "the first match of a prefix is taken"],
   ["file", 104, 192, "a task that is done and frees nobody who waited for it"],
   ["remote", 1, 52, "dependencies that close a cycle"],
+  ["file", 8, 51, "dependencies that close a cycle"],
+  ["remote", 29, 57, "dependencies that close a cycle"],
   ["remote", 102, 221, "a claim that outlives its session"],
   ["remote", 83, 1289, "a done task that is reopened under those who build on it"],
   ["file", 122, 15, "a message that is acknowledged before it is safe on disk"],
   ["file", 108, 51, "a message shown twice after an interruption"],
   ["remote", 1, 16, "a message in two answers at a time"],
+  ["remote", 11, 60, "a message in two answers at a time"],
+  ["file", 16, 49, "a message in two answers at a time"],
   ["remote", 63, 1091, "a message that came back behind later ones"],
   ["file", 84, 281, "a check's result that is acknowledged before it is on disk"],
   ["file", 4, 29, "an earlier result of a check that stays"],
@@ -117,6 +137,8 @@ export const plantedSeeds = seedsOf([
   ["file", 122, 15, "a merge that is acknowledged before it is safe on disk"],
   ["remote", 1, 273, "a merge that is forgotten over a start"],
   ["file", 18, 13, "a report of an earlier run that counts"],
+  ["remote", 29, 48, "a report of an earlier run that counts"],
+  ["file", 44, 28, "a report of an earlier run that counts"],
   ["remote", 15, 207, "a merge that comes back and leaves its author the task"],
   ["remote", 205, 250, "two red tasks of one project at once"],
   ["remote", 13, 247, "a critical task that runs as a red one does"],
@@ -129,6 +151,8 @@ export const plantedSeeds = seedsOf([
   ["file", 102, 215, "one spawned agent more than may be"],
   ["file", 40, 29, "a task that is for two spawned agents"],
   ["file", 5, 38, "a spawned agent that outlives its session"],
+  ["file", 18, 45, "a spawned agent that outlives its session"],
+  ["file", 26, 46, "a spawned agent that outlives its session"],
   ["remote", 3, 115, "a spawned agent that starts for ever"],
   ["file", 218, 5, "a spawned agent that is acknowledged before it is safe on disk"],
   ["file", 112, 238, "a child process that takes the record of a spawned agent"],
