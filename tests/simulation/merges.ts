@@ -3,6 +3,7 @@
  * none lost, and no word of a runner that lost its right.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
+import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { MergeCommands, MergeOutcome, Runner } from "../../daemon/core/merges/commands.ts";
 import type { Merge } from "../../daemon/core/merges/table.ts";
@@ -153,8 +154,14 @@ export class MergeLives {
   }
 
   /** Everything that is wrong after an entry. */
-  *observe(state: State, { command }: Entry, step: Step): Generator<string, void> {
+  *observe(
+    state: State,
+    { command }: Entry,
+    step: Step,
+    touched: ReadonlySet<Slice>,
+  ): Generator<string, void> {
     yield* this.#lateWord(command, step);
+    if (!touched.has("merges")) return;
     const text = textOf(state);
     if (text === this.#text) return;
     this.#text = text;

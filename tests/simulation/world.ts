@@ -379,9 +379,7 @@ export class World {
       this.#say(`#${entry.seq} threw`);
       return;
     }
-    this.#say(
-      `#${entry.seq} ${words(entry.command)} → ${step.reply === null ? "waits" : outcome(step.reply)}`,
-    );
+    this.#say(() => `#${entry.seq} ${words(entry.command)} → ${outcome(step.reply)}`);
     if (slow !== null) throw new Violation(slow);
     if (step.reply === null && entry.command.type === "lock_request") {
       const waiter = [...state.locks.waiters.values()].find(w => w.origin?.n === entry.origin.n);
@@ -438,7 +436,7 @@ export class World {
     yield* this.#room.observe(state, entry, step);
     yield* this.#declares.observe(state, entry, step);
     yield* this.#checks.observe(state, entry, touched);
-    yield* this.#merges.observe(state, entry, step);
+    yield* this.#merges.observe(state, entry, step, touched);
     yield* this.#copies.observe(state);
     for (const slice of touched) this.#unchecked.add(slice);
     if (entry.seq % checkEvery === this.#checkedAt) yield* this.#checked();
@@ -951,8 +949,8 @@ export class World {
     return this.#engine;
   }
 
-  #say(line: string): void {
-    if (this.#tell) this.transcript.push(line);
+  #say(line: string | (() => string)): void {
+    if (this.#tell) this.transcript.push(typeof line === "string" ? line : line());
   }
 }
 
@@ -1033,6 +1031,7 @@ function words(command: Command): string {
   return [type, who, what, "kind" in rest ? rest.kind : "", more].filter(Boolean).join(" ");
 }
 
-function outcome(reply: Reply): string {
+function outcome(reply: Reply | null): string {
+  if (reply === null) return "waits";
   return reply.ok ? `ok ${reply["token"] ?? ""}` : `${reply.code}: ${reply.error}`;
 }
