@@ -5,12 +5,14 @@
 
 import { execFileSync } from "node:child_process";
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
+  statfsSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -69,10 +71,27 @@ export const commit = command("git commit", { reach: "index", commits: true });
 export const stash = command("git stash push");
 export const reset = command("git reset --hard");
 
+/** A folder in memory if there is one that has room and runs programs: a copy costs a tenth of one on a disk. */
+function temporaryFolder(): string {
+  const memory = "/dev/shm";
+  if (process.env["TMPDIR"] !== undefined || !existsSync("/proc/mounts")) return tmpdir();
+  const [, options = "noexec"] = / \/dev\/shm tmpfs (\S*)/.exec(readFileSync("/proc/mounts", "utf8")) ?? [];
+  if (!options.startsWith("rw") || options.includes("noexec")) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return bavail * bsize > 2 ** 30 ? memory : tmpdir();
+}
+
+/** Makes a repository with one commit of all that is in its folder. */
+export const firstCommit = "git init -q -b main && git add -A && git commit -qm first";
+
+/** Makes the files of a repository older than all that follows: git and Kite then see each write by its time. */
+export const makesOld = "find . -name .git -prune -o -type f -exec touch -t 202601010000 {} +";
+
 export class GuardWorld {
-  readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "kg-")));
+  readonly folder = realpathSync(mkdtempSync(join(temporaryFolder(), "kg-")));
   readonly paths = kitePaths({ KITE_HOME: join(this.folder, "h") });
   readonly #clients: Client[] = [];
+  readonly #originals = new Map<string, string>();
   #daemon: RunningDaemon | null = null;
   #uses = 0;
   #started: readonly [GuardMode, HookAdapter] = ["deny", adapter];
@@ -135,18 +154,30 @@ export class GuardWorld {
     return said;
   }
 
+  /** What programs of a test see: nothing of the surroundings but where programs are. */
+  get environment(): Record<string, string> {
+    const { PATH = "" } = process.env;
+    const author = { GIT_AUTHOR_NAME: "t", GIT_AUTHOR_EMAIL: "t@t" };
+    const committer = { GIT_COMMITTER_NAME: "t", GIT_COMMITTER_EMAIL: "t@t" };
+    const settings = { GIT_CONFIG_NOSYSTEM: "1", GIT_EDITOR: "true" };
+    return { PATH, HOME: this.folder, ...settings, ...author, ...committer };
+  }
+
   git(dir: string, ...args: string[]): string {
-    const env = {
-      PATH: process.env["PATH"] ?? "",
-      HOME: this.folder,
-      GIT_CONFIG_NOSYSTEM: "1",
-      GIT_AUTHOR_NAME: "t",
-      GIT_AUTHOR_EMAIL: "t@t",
-      GIT_COMMITTER_NAME: "t",
-      GIT_COMMITTER_EMAIL: "t@t",
-    };
     const settings = ["-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always"];
+    const { environment: env } = this;
     return execFileSync("git", [...settings, ...args], { cwd: dir, env, encoding: "utf8", stdio: "pipe" });
+  }
+
+  /** Runs a shell line to its end; returns what it printed. Throws if it fails. */
+  shell(dir: string, line: string, ...args: string[]): string {
+    const { environment: env } = this;
+    return execFileSync("bash", ["-c", line, "bash", ...args], {
+      cwd: dir,
+      env,
+      encoding: "utf8",
+      stdio: "pipe",
+    });
   }
 
   /** A repository with these files committed; returns its folder. */
@@ -154,14 +185,28 @@ export class GuardWorld {
     name: string,
     files: readonly string[] | null = ["a.ts", "b.ts", "src/c.ts", "src/deep/d.ts"],
   ): string {
-    const dir = join(this.folder, name);
-    mkdirSync(dir);
-    this.git(dir, "init", "-q");
     // Nothing is committed yet.
-    if (files === null) return dir;
-    for (const file of files) this.put(dir, file, `${file}\n`);
-    this.git(dir, "add", "-A");
-    this.git(dir, "commit", "-qm", "first");
+    if (files === null) return this.copy(name, {}, "git init -q -b main");
+    return this.copy(name, Object.fromEntries(files.map(file => [file, `${file}\n`])), firstCommit);
+  }
+
+  /**
+   * A copy of the repository that the shell line makes of these files: the first one that is like it is made, all
+   * others are copies.
+   */
+  copy(name: string, files: Readonly<Record<string, string>>, line: string): string {
+    const key = JSON.stringify([files, line]);
+    const original = this.#originals.get(key) ?? join(this.folder, `original-${this.#originals.size}`);
+    if (!this.#originals.has(key)) {
+      mkdirSync(original);
+      for (const [file, text] of Object.entries(files)) this.put(original, file, text);
+      this.shell(original, `${line} && rm -rf .git/hooks && ${makesOld}`);
+      this.#originals.set(key, original);
+    }
+    const dir = join(this.folder, name);
+    // The files of the copy are others than the index knows.
+    const copies = 'cp -a "$1" "$2" && git -C "$2" update-index -q --refresh';
+    this.shell(this.folder, copies, original, dir);
     return dir;
   }
 
