@@ -2,84 +2,33 @@
  * What a told agent confirms by sending its line again, what an ended session leaves, and what owners hear of work that
  * another one took: through the hooks of the client, on real repositories, with what is let through run by a real shell.
  */
-import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { claudeCode } from "../../hooks/claude-code/adapter.ts";
-import { GuardWorld } from "./guard-world.ts";
+import { type Files, LineWorld, read, type SceneKind } from "./guard-scene.ts";
+import { firstCommit } from "./guard-world.ts";
 
-const w = new GuardWorld();
-let count = 0;
-let uses = 0;
+const w = new LineWorld();
 
-beforeAll(() => w.start("deny", claudeCode));
+beforeAll(() => w.start());
 afterAll(() => w.dispose());
-
-const hook = w.event.bind(w);
-
-/** What an answer gives its agent to read. */
-function read(output: string): string {
-  if (output === "") return "";
-  const { hookSpecificOutput: said = {} } = JSON.parse(output);
-  return [said.permissionDecisionReason, said.additionalContext]
-    .filter(text => text !== undefined)
-    .join("\n");
-}
 
 /** An edit, and what the agent reads before it. */
 async function edit(session: string, dir: string, file: string, text: string): Promise<string> {
   return read(await w.wholeEdit(session, dir, file, text));
 }
 
-function shell(dir: string, command: string): string {
-  const who = { GIT_AUTHOR_NAME: "t", GIT_AUTHOR_EMAIL: "x@x", GIT_COMMITTER_NAME: "t" };
-  const env = { PATH: process.env["PATH"], HOME: w.folder, GIT_CONFIG_NOSYSTEM: "1", ...who };
-  const at = {
-    cwd: dir,
-    env: { ...env, GIT_COMMITTER_EMAIL: "x@x" },
-    stdio: "pipe",
-    encoding: "utf8",
-  } as const;
-  return execFileSync("bash", ["-c", command], at);
-}
-
-/** What the agent reads before its line runs; where it is let through, it is run, and its end is told. */
-async function line(
-  session: string,
-  dir: string,
-  command: string,
-  meanwhile: () => Promise<unknown> = async () => undefined,
-): Promise<string> {
-  uses += 1;
-  const call = { tool_name: "Bash", tool_input: { command }, tool_use_id: `b${uses}` };
-  const said = await hook(session, dir, { hook_event_name: "PreToolUse", ...call });
-  if (said.includes('"deny"')) return read(said);
-  await meanwhile();
-  shell(dir, command);
-  await hook(session, dir, { hook_event_name: "PostToolUse", tool_response: {}, duration_ms: 5, ...call });
-  return read(said);
-}
-
 const prompt = async (session: string, dir: string): Promise<string> =>
-  read(await hook(session, dir, { hook_event_name: "UserPromptSubmit", prompt: "go on" }));
+  read(await w.event(session, dir, { hook_event_name: "UserPromptSubmit", prompt: "go on" }));
 
-/** Two sessions with work in one checkout. */
-async function checkout() {
-  count += 1;
-  const dir = w.repo(`r${count}`);
-  const [ann, bob] = [`ann${count}`, `bob${count}`];
-  await edit(ann, dir, "a.ts", "ann's\n");
-  await edit(bob, dir, "b.ts", "bob's\n");
-  return { dir, ann, bob };
-}
-
+const files: Files = {
+  "a.ts": "a.ts\n",
+  "b.ts": "b.ts\n",
+  "src/c.ts": "src/c.ts\n",
+  "src/deep/d.ts": "d.ts\n",
+};
 /** A checkout in which nobody has work yet. */
-function alone() {
-  count += 1;
-  return { dir: w.repo(`r${count}`), ann: `ann${count}`, bob: `bob${count}` };
-}
-
-const end = (session: string, dir: string) =>
-  hook(session, dir, { hook_event_name: "SessionEnd", reason: "other" });
+const alone: SceneKind = { committed: files, made: firstCommit, ann: {}, bob: {} };
+/** Two sessions with work in one checkout. */
+const checkout: SceneKind = { ...alone, ann: { "a.ts": "ann's\n" }, bob: { "b.ts": "bob's\n" } };
 
 describe("what is confirmed is that line on those contents", () => {
   it.each([
@@ -88,44 +37,44 @@ describe("what is confirmed is that line on those contents", () => {
     ["git add .", "git stage ."],
     ["git add -A", "git add -A && git status"],
   ])("%s does not confirm %s", async (first, second) => {
-    const { dir, bob } = await checkout();
-    expect(await line(bob, dir, first)).toContain("did not run yet");
-    expect(await line(bob, dir, second)).toContain("did not run yet");
-    expect(await line(bob, dir, first)).toBe("");
+    const { dir, bob } = await w.scene(checkout);
+    expect(await w.line(bob, dir, first)).toContain("did not run yet");
+    expect(await w.line(bob, dir, second)).toContain("did not run yet");
+    expect(await w.line(bob, dir, first)).toBe("");
   });
 
   it("the same file written again asks again, by whatever means", async () => {
-    const { dir, ann, bob } = await checkout();
-    expect(await line(bob, dir, "git add -A")).toContain("did not run yet");
+    const { dir, ann, bob } = await w.scene(checkout);
+    expect(await w.line(bob, dir, "git add -A")).toContain("did not run yet");
     await edit(ann, dir, "a.ts", "ann's again\n");
-    expect(await line(bob, dir, "git add -A")).toContain("did not run yet");
+    expect(await w.line(bob, dir, "git add -A")).toContain("did not run yet");
     w.put(dir, "a.ts", "from outside\n");
-    expect(await line(bob, dir, "git add -A")).toContain("did not run yet");
-    expect(await line(bob, dir, "git add -A")).toBe("");
+    expect(await w.line(bob, dir, "git add -A")).toContain("did not run yet");
+    expect(await w.line(bob, dir, "git add -A")).toBe("");
   });
 
   it("another file asks again, and so does another directory", async () => {
-    const { dir, ann, bob } = await checkout();
-    expect(await line(bob, dir, "git add -A .")).toContain("did not run yet");
+    const { dir, ann, bob } = await w.scene(checkout);
+    expect(await w.line(bob, dir, "git add -A .")).toContain("did not run yet");
     await edit(ann, dir, "src/c.ts", "ann's\n");
-    const said = await line(bob, dir, "git add -A .");
+    const said = await w.line(bob, dir, "git add -A .");
     expect(said).toContain('"src/c.ts"');
-    expect(await line(bob, `${dir}/src`, "git add -A .")).toContain("did not run yet");
-    expect(await line(bob, dir, "git add -A .")).toBe("");
+    expect(await w.line(bob, `${dir}/src`, "git add -A .")).toContain("did not run yet");
+    expect(await w.line(bob, dir, "git add -A .")).toBe("");
   });
 
   it("a line that is denied for one command was told of no other", async () => {
-    const { dir, bob } = await checkout();
-    expect(await line(bob, dir, "git add -A && git stash -u")).toContain("`git stash push` in it may wipe");
-    expect(await line(bob, dir, "git add -A")).toContain("did not run yet");
+    const { dir, bob } = await w.scene(checkout);
+    expect(await w.line(bob, dir, "git add -A && git stash -u")).toContain("`git stash push` in it may wipe");
+    expect(await w.line(bob, dir, "git add -A")).toContain("did not run yet");
     // The line itself stays denied, however often it is sent.
-    expect(await line(bob, dir, "git add -A && git stash -u")).toContain("may wipe");
+    expect(await w.line(bob, dir, "git add -A && git stash -u")).toContain("may wipe");
   });
 
   it("and the trail says that it was sent again", async () => {
-    const { dir, ann, bob } = await checkout();
-    await line(bob, dir, "git add -A");
-    await line(bob, dir, "git add -A");
+    const { dir, ann, bob } = await w.scene(checkout);
+    await w.line(bob, dir, "git add -A");
+    await w.line(bob, dir, "git add -A");
     const why = `was told and sent it again, reaches uncommitted work: a.ts (${ann})`;
     expect((await w.trail(bob)).map(({ decision, why: said }) => [decision, said])).toContainEqual([
       "allow",
@@ -138,15 +87,15 @@ describe("what a session left that has ended", () => {
   it.each(["git stash", "git checkout -- .", "git reset -q --hard", "git restore a.ts"])(
     "is guarded: %s is refused once and told whose it was, and runs when it is sent again",
     async wipe => {
-      const { dir, ann, bob } = await checkout();
-      await end(ann, dir);
-      const said = await line(bob, dir, wipe);
+      const { dir, ann, bob } = await w.scene(checkout);
+      await w.ends(ann, dir);
+      const said = await w.line(bob, dir, wipe);
       expect(said).toContain("may wipe uncommitted work of a session that has ended");
       expect(said).toMatch(
         new RegExp(`"a.ts" has uncommitted changes of "${ann}" \\(session ended\\), written .* ago`),
       );
       expect(w.read(dir, "a.ts")).toBe("ann's\n");
-      expect(await line(bob, dir, wipe)).toBe("");
+      expect(await w.line(bob, dir, wipe)).toBe("");
       expect(w.read(dir, "a.ts")).toBe("a.ts\n");
       const whys = (await w.trail(bob)).map(({ why }) => why);
       expect(whys).toContain(`was told and sent it again, reaches uncommitted work: a.ts (${ann}, ended)`);
@@ -154,11 +103,10 @@ describe("what a session left that has ended", () => {
   );
 
   it("is guarded after a restart of the daemon", async () => {
-    const { dir, ann, bob } = await checkout();
-    await end(ann, dir);
-    await w.stop();
-    await w.start("deny", claudeCode);
-    expect(await line(bob, dir, "git stash")).toContain(`"${ann}"`);
+    const { dir, ann, bob } = await w.scene(checkout);
+    await w.ends(ann, dir);
+    await w.restart();
+    expect(await w.line(bob, dir, "git stash")).toContain(`"${ann}"`);
     const client = await w.client();
     const reply = await client.ask({ type: "query", target: "writes", project: dir });
     expect(Object.values(reply["rows"] ?? {})).toContainEqual(
@@ -170,59 +118,59 @@ describe("what a session left that has ended", () => {
   });
 
   it("is nobody's when it is committed or clean again", async () => {
-    const { dir, ann, bob } = await checkout();
+    const { dir, ann, bob } = await w.scene(checkout);
     await edit(ann, dir, "src/c.ts", "ann's\n");
-    await end(ann, dir);
+    await w.ends(ann, dir);
     w.git(dir, "commit", "-qm", "x", "--", "a.ts");
     w.put(dir, "src/c.ts", "src/c.ts\n");
     await prompt(bob, dir);
-    expect(await line(bob, dir, "git stash")).toBe("");
+    expect(await w.line(bob, dir, "git stash")).toBe("");
   });
 
   it("is in the file still when a living one has written it since", async () => {
-    const { dir, ann, bob } = await checkout();
-    await end(ann, dir);
+    const { dir, ann, bob } = await w.scene(checkout);
+    await w.ends(ann, dir);
     await edit(bob, dir, "a.ts", "ann's\nand bob's\n");
     await prompt(bob, dir);
-    expect(await line(bob, dir, "git checkout -- a.ts")).toContain(
+    expect(await w.line(bob, dir, "git checkout -- a.ts")).toContain(
       `"a.ts" has uncommitted changes of "${ann}"`,
     );
-    expect(await line(bob, dir, "git commit -qam mine")).toBe("");
+    expect(await w.line(bob, dir, "git commit -qam mine")).toBe("");
   });
 
   it("may be committed by anybody, without a word", async () => {
-    const { dir, ann, bob } = await checkout();
-    await end(ann, dir);
-    expect(await line(bob, dir, "git add -A && git commit -qm all")).toBe("");
+    const { dir, ann, bob } = await w.scene(checkout);
+    await w.ends(ann, dir);
+    expect(await w.line(bob, dir, "git add -A && git commit -qm all")).toBe("");
   });
 
   it("is its own again when it goes on", async () => {
-    const { dir, ann } = await checkout();
-    await end(ann, dir);
-    await hook(ann, dir, { hook_event_name: "SessionStart", source: "resume" });
-    expect(await line(ann, dir, "git restore a.ts")).toBe("");
+    const { dir, ann } = await w.scene(checkout);
+    await w.ends(ann, dir);
+    await w.event(ann, dir, { hook_event_name: "SessionStart", source: "resume" });
+    expect(await w.line(ann, dir, "git restore a.ts")).toBe("");
   });
 
   it("does not soften what a living one's work needs", async () => {
-    const { dir, ann, bob } = await checkout();
-    await end(ann, dir);
+    const { dir, ann, bob } = await w.scene(checkout);
+    await w.ends(ann, dir);
     await edit("cyd", dir, "src/c.ts", "cyd's\n");
     for (let n = 0; n < 2; n += 1) {
-      const said = await line(bob, dir, "git stash");
+      const said = await w.line(bob, dir, "git stash");
       expect(said).toContain("may wipe uncommitted work of other agents");
       expect(said).toContain('tell "cyd" what you need');
     }
-    await end("cyd", dir);
+    await w.ends("cyd", dir);
   });
 });
 
 describe("whoever's work another one took", () => {
   it("is told of the commit, once, with its next event that waits", async () => {
-    const { dir, ann, bob } = await checkout();
+    const { dir, ann, bob } = await w.scene(checkout);
     await edit(ann, dir, "src/c.ts", "ann's\n");
     const all = "git add -A && git commit -qm all";
-    await line(bob, dir, all);
-    expect(await line(bob, dir, all)).toBe("");
+    await w.line(bob, dir, all);
+    expect(await w.line(bob, dir, all)).toBe("");
     const head = w.git(dir, "rev-parse", "HEAD").trim().slice(0, 10);
     const said = await prompt(ann, dir);
     expect(said).toContain("git commands of other agents committed or removed uncommitted work of yours");
@@ -237,29 +185,25 @@ describe("whoever's work another one took", () => {
   });
 
   it("is told so after a restart, too", async () => {
-    const { dir, ann, bob } = await checkout();
-    await line(bob, dir, "git commit -qam all");
-    expect(await line(bob, dir, "git commit -qam all")).toBe("");
-    await w.stop();
-    await w.start("deny", claudeCode);
+    const { dir, ann, bob } = await w.scene(checkout);
+    await w.line(bob, dir, "git commit -qam all");
+    expect(await w.line(bob, dir, "git commit -qam all")).toBe("");
+    await w.restart();
     expect(await edit(ann, dir, "new.ts", "x\n")).toContain('committed your uncommitted work in "a.ts"');
-    await w.stop();
-    await w.start("deny", claudeCode);
+    await w.restart();
     expect(await edit(ann, dir, "new.ts", "y\n")).toBe("");
   });
 
   it("is told of the right commit where the line makes several and goes elsewhere", async () => {
-    const { dir, ann, bob } = await checkout();
+    const { dir, ann, bob } = await w.scene(checkout);
     w.git(dir, "branch", "other");
     const many = "git commit -qam all && git commit -q --allow-empty -m empty && git checkout -q other";
     // What the checkout may wipe is committed by then; that it is still known as uncommitted is another matter.
-    await w.stop();
-    await w.start("warn", claudeCode);
-    expect(await line(bob, dir, many)).toContain("runs anyway");
+    await w.restart("warn");
+    expect(await w.line(bob, dir, many)).toContain("runs anyway");
     const commit = w.git(dir, "rev-parse", "main~1").trim().slice(0, 10);
     expect(await prompt(ann, dir)).toContain(`committed your uncommitted work in "a.ts" as ${commit}`);
-    await w.stop();
-    await w.start("deny", claudeCode);
+    await w.restart();
   });
 
   it.each([
@@ -267,10 +211,9 @@ describe("whoever's work another one took", () => {
     ["git reset -q --hard", "git reset --hard"],
     ["git checkout .", "git checkout"],
   ])("is told where it is gone: %s", async (wipe, name) => {
-    const { dir, ann, bob } = await checkout();
-    await w.stop();
-    await w.start("warn", claudeCode);
-    expect(await line(bob, dir, wipe)).toContain("runs anyway");
+    const { dir, ann, bob } = await w.scene(checkout);
+    await w.restart("warn");
+    expect(await w.line(bob, dir, wipe)).toContain("runs anyway");
     const said = await prompt(ann, dir);
     expect(said).toContain(
       `\`${name}\` of "${bob}" removed your uncommitted work from the working tree: "a.ts"`,
@@ -278,8 +221,7 @@ describe("whoever's work another one took", () => {
     // Said once: that the file changed while a shell command ran is the same.
     expect(said).not.toContain("shell command");
     expect(await prompt(bob, dir)).toBe("");
-    await w.stop();
-    await w.start("deny", claudeCode);
+    await w.restart();
   });
 
   it.each([
@@ -288,11 +230,11 @@ describe("whoever's work another one took", () => {
     ["cd src && git reset -q --hard", "git reset --hard", "c.ts"],
     ["git clean -qfd src", "git clean", "src/new.ts"],
   ])("is told of what it wrote while the line ran: %s", async (wipe, name, file) => {
-    const { dir, ann, bob } = await checkout();
+    const { dir, ann, bob } = await w.scene(checkout);
     w.put(dir, "c.ts", "c\n");
     w.git(dir, "add", "-A");
     w.git(dir, "commit", "-qm", "all");
-    expect(await line(bob, dir, wipe, () => edit(ann, dir, file, "ann's late\n"))).toBe("");
+    expect(await w.line(bob, dir, wipe, () => edit(ann, dir, file, "ann's late\n"))).toBe("");
     const said = await prompt(ann, dir);
     expect(said).toContain(
       `\`${name}\` of "${bob}" removed your uncommitted work from the working tree: "${file}"`,
@@ -304,32 +246,32 @@ describe("whoever's work another one took", () => {
   });
 
   it("is told nothing of what stayed of that", async () => {
-    const { dir, ann, bob } = await checkout();
+    const { dir, ann, bob } = await w.scene(checkout);
     w.git(dir, "add", "-A");
     w.git(dir, "commit", "-qm", "all");
     const meanwhile = async () => {
       await edit(ann, dir, "src/c.ts", "ann's late\n");
       await edit(bob, dir, "b.ts", "bob's late\n");
     };
-    expect(await line(bob, dir, "git checkout -q -- a.ts b.ts", meanwhile)).toBe("");
+    expect(await w.line(bob, dir, "git checkout -q -- a.ts b.ts", meanwhile)).toBe("");
     expect(w.read(dir, "src/c.ts")).toBe("ann's late\n");
     expect([await prompt(ann, dir), await prompt(bob, dir)]).toEqual(["", ""]);
   });
 
   it("is told nothing of what was only staged, and of what is its own", async () => {
-    const { dir, ann, bob } = await checkout();
-    await line(bob, dir, "git add -A");
-    expect(await line(bob, dir, "git add -A")).toBe("");
-    expect(await line(ann, dir, "git commit -qm mine -- a.ts")).toBe("");
+    const { dir, ann, bob } = await w.scene(checkout);
+    await w.line(bob, dir, "git add -A");
+    expect(await w.line(bob, dir, "git add -A")).toBe("");
+    expect(await w.line(ann, dir, "git commit -qm mine -- a.ts")).toBe("");
     expect([await prompt(ann, dir), await prompt(bob, dir)]).toEqual(["", ""]);
   });
 
   it("is an event, too", async () => {
-    const { dir, ann, bob } = await checkout();
+    const { dir, ann, bob } = await w.scene(checkout);
     const events = await w.client();
     await events.ask({ type: "subscribe", events: ["work_taken"], project: dir });
-    await line(bob, dir, "git commit -qam all");
-    await line(bob, dir, "git commit -qam all");
+    await w.line(bob, dir, "git commit -qam all");
+    await w.line(bob, dir, "git commit -qam all");
     expect(await events.event("work_taken")).toMatchObject({
       how: "committed",
       command: "git commit -a",
@@ -349,31 +291,31 @@ describe("work that git brings back", () => {
     ["a commit taken back", "git commit -qam x", "git reset HEAD~1"],
     ["a commit taken back softly", "git commit -qam x", "git reset -q --soft HEAD~1"],
   ])("is its writer's again: %s", async (_what, away, back) => {
-    const { dir, ann, bob } = alone();
+    const { dir, ann, bob } = await w.scene(alone);
     await edit(ann, dir, "a.ts", "ann's\n");
-    expect(await line(ann, dir, away)).toBe("");
-    expect(await line(bob, dir, "git reset -q --hard")).toBe("");
-    expect(await line(ann, dir, back)).toBe("");
+    expect(await w.line(ann, dir, away)).toBe("");
+    expect(await w.line(bob, dir, "git reset -q --hard")).toBe("");
+    expect(await w.line(ann, dir, back)).toBe("");
     expect(w.git(dir, "status", "--porcelain")).toContain("a.ts");
-    expect(await line(bob, dir, "git checkout -f")).toContain("a.ts");
-    expect(await line(ann, dir, "git checkout -f")).toBe("");
+    expect(await w.line(bob, dir, "git checkout -f")).toContain("a.ts");
+    expect(await w.line(ann, dir, "git checkout -f")).toBe("");
   });
 
   it("is its writer's too if another one brings it back", async () => {
-    const { dir, ann, bob } = alone();
+    const { dir, ann, bob } = await w.scene(alone);
     await edit(ann, dir, "a.ts", "ann's\n");
-    await line(ann, dir, "git stash");
-    await line(bob, dir, "git stash pop");
-    expect(await line(bob, dir, "git checkout -f")).toContain("a.ts");
+    await w.line(ann, dir, "git stash");
+    await w.line(bob, dir, "git stash pop");
+    expect(await w.line(bob, dir, "git checkout -f")).toContain("a.ts");
   });
 
   it("and is its actor's if it is a commit picked", async () => {
-    const { dir, ann, bob } = alone();
+    const { dir, ann, bob } = await w.scene(alone);
     await edit(ann, dir, "a.ts", "ann's\n");
-    await line(ann, dir, "git commit -qam x");
-    await line(ann, dir, "git branch topic; git reset -q --hard HEAD~1");
-    await line(bob, dir, "git cherry-pick -n topic");
-    expect(await line(ann, dir, "git reset -q --hard")).toContain("a.ts");
-    expect(await line(bob, dir, "git reset -q --hard")).toBe("");
+    await w.line(ann, dir, "git commit -qam x");
+    await w.line(ann, dir, "git branch topic; git reset -q --hard HEAD~1");
+    await w.line(bob, dir, "git cherry-pick -n topic");
+    expect(await w.line(ann, dir, "git reset -q --hard")).toContain("a.ts");
+    expect(await w.line(bob, dir, "git reset -q --hard")).toBe("");
   });
 });

@@ -1,50 +1,31 @@
 /** Git commands that reach into other worktrees: submodules, repositories further in, worktrees by their names. */
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { claudeCode } from "../../hooks/claude-code/adapter.ts";
-import { GuardWorld } from "./guard-world.ts";
+import { LineWorld } from "./guard-scene.ts";
 
-const w = new GuardWorld();
-let uses = 0;
+const w = new LineWorld();
+let copies = 0;
 
-beforeAll(() => w.start("deny", claudeCode));
+beforeAll(() => w.start());
 afterAll(() => w.dispose());
-
-const hook = w.event.bind(w);
-
-async function edit(session: string, dir: string, file: string, text: string): Promise<void> {
-  expect(await w.wholeEdit(session, dir, file, text)).toBe("");
-}
-
-async function isDenied(session: string, dir: string, command: string): Promise<boolean> {
-  uses += 1;
-  const call = { tool_name: "Bash", tool_input: { command }, tool_use_id: `b${uses}` };
-  const said = await hook(session, dir, { hook_event_name: "PreToolUse", ...call });
-  await hook(session, dir, { hook_event_name: "PostToolUse", tool_response: {}, duration_ms: 5, ...call });
-  if (said.includes('"deny"')) expect(said).toContain("may wipe uncommitted work of another agent");
-  return said.includes('"deny"');
-}
 
 /** Whether git, told so in a copy of the whole folder, leaves the file as it is. */
 function keeps(folder: string, dir: string, command: string, file: string): boolean {
-  uses += 1;
-  const copy = join(w.folder, `copy-${uses}`);
-  execFileSync("cp", ["-a", folder, copy]);
+  copies += 1;
+  const copy = join(w.folder, `copy-${copies}`);
   // Worktrees name each other by their paths.
-  const script = `grep -rlI --null -F ${folder} . --include=.git --include=gitdir --include=config | xargs -0 sed -i s,${folder},${copy},; cd ${dir}; git update-index -q --refresh; ${command}`;
-  const env = { PATH: process.env["PATH"], HOME: w.folder, GIT_CONFIG_NOSYSTEM: "1" };
-  const author = { GIT_AUTHOR_NAME: "b", GIT_AUTHOR_EMAIL: "b@b", GIT_COMMITTER_NAME: "b" };
+  const script = [
+    'cp -a "$1" "$2" && cd "$2" || exit',
+    'grep -rlI --null -F "$1" . --include=.git --include=gitdir --include=config | xargs -0 sed -i s,"$1","$2",',
+    'cd "$3"; git update-index -q --refresh; exec bash -c "$4"',
+  ].join("; ");
   try {
-    execFileSync("bash", ["-c", script], {
-      cwd: copy,
-      env: { ...env, ...author, GIT_COMMITTER_EMAIL: "b@b" },
-      stdio: "pipe",
-    });
+    w.shell(folder, script, folder, copy, dir, command);
   } catch {
     // Git refused it.
   }
+  expect(existsSync(join(copy, dir))).toBe(true);
   const path = join(copy, file);
   const isWhole = existsSync(path) && readFileSync(path, "utf8") === readFileSync(join(folder, file), "utf8");
   rmSync(copy, { recursive: true });
@@ -60,9 +41,9 @@ describe("a submodule in which another one has work", () => {
     w.git(dir, "commit", "-qm", "sub");
     w.git(dir, "worktree", "add", "-q", "side");
     w.put(dir, ".git/info/exclude", "side\n");
-    await edit("ann", dir, "lib/a.ts", "ann's\n");
-    await edit("ann", `${dir}/side`, "a.ts", "ann's\n");
-    await edit("bob", dir, "b.ts", "bob's\n");
+    await w.work("ann", dir, { "lib/a.ts": "ann's\n" });
+    await w.work("ann", `${dir}/side`, { "a.ts": "ann's\n" });
+    await w.work("bob", dir, { "b.ts": "bob's\n" });
   });
 
   it.each([
@@ -83,7 +64,7 @@ describe("a submodule in which another one has work", () => {
     'cd "$X" && git submodule foreach git reset --hard',
   ])("is wiped by %s, which is denied", async line => {
     expect(keeps(dir, ".", line, "lib/a.ts")).toBe(false);
-    expect(await isDenied("bob", dir, line)).toBe(true);
+    expect(await w.isDenied("bob", dir, line)).toBe(true);
   });
 
   it.each([
@@ -104,30 +85,31 @@ describe("a submodule in which another one has work", () => {
     "git restore .",
   ])("is left alone by %s, which passes", async line => {
     expect(keeps(dir, ".", line, "lib/a.ts")).toBe(true);
-    expect(await isDenied("bob", dir, line)).toBe(false);
+    expect(await w.isDenied("bob", dir, line)).toBe(false);
   });
 
   it("is reached by what the repository's settings say", async () => {
     w.git(dir, "config", "submodule.recurse", "true");
     expect(keeps(dir, ".", "git reset --hard", "lib/a.ts")).toBe(false);
-    expect(await isDenied("bob", dir, "git reset --hard")).toBe(true);
-    expect(await isDenied("bob", dir, "git reset --hard --no-recurse-submodules")).toBe(false);
+    expect(await w.isDenied("bob", dir, "git reset --hard")).toBe(true);
+    expect(await w.isDenied("bob", dir, "git reset --hard --no-recurse-submodules")).toBe(false);
     w.git(dir, "config", "--unset", "submodule.recurse");
   });
 });
 
 describe("another repository further in", () => {
+  let overs = 0;
   it.each(["git clean -ffd", "git clean -qffdx near"])("is removed by %s, which is denied", async line => {
-    const name = `over${uses}`;
-    const dir = w.repo(name);
+    overs += 1;
+    const dir = w.repo(`over${overs}`);
     w.git(w.folder, "init", "-q", join(dir, "near"));
-    await edit("ann", `${dir}/near`, "a.ts", "ann's\n");
-    await edit("bob", dir, "b.ts", "bob's\n");
+    await w.work("ann", `${dir}/near`, { "a.ts": "ann's\n" });
+    await w.work("bob", dir, { "b.ts": "bob's\n" });
     expect(keeps(dir, ".", line, "near/a.ts")).toBe(false);
-    expect(await isDenied("bob", dir, line)).toBe(true);
+    expect(await w.isDenied("bob", dir, line)).toBe(true);
     expect(keeps(dir, ".", "git clean -fd", "near/a.ts")).toBe(true);
-    expect(await isDenied("bob", dir, "git clean -fd")).toBe(false);
-    expect(await isDenied("bob", dir, "git clean -ffd src")).toBe(false);
+    expect(await w.isDenied("bob", dir, "git clean -fd")).toBe(false);
+    expect(await w.isDenied("bob", dir, "git clean -ffd src")).toBe(false);
   });
 });
 
@@ -142,8 +124,8 @@ describe("a worktree in which another one has work", () => {
     w.git(`${dir}/main`, "commit", "-qm", "first");
     w.git(`${dir}/main`, "worktree", "add", "-q", "../at/hotfix");
     w.git(`${dir}/main`, "worktree", "add", "-q", "../at/fix");
-    await edit("ann", `${dir}/at/hotfix`, "a.ts", "ann's\n");
-    await edit("cy", `${dir}/main`, "cy.ts", "cy's\n");
+    await w.work("ann", `${dir}/at/hotfix`, { "a.ts": "ann's\n" });
+    await w.work("cy", `${dir}/main`, { "cy.ts": "cy's\n" });
   });
 
   it.each([
@@ -156,7 +138,7 @@ describe("a worktree in which another one has work", () => {
   ])("is removed by %s, which is denied", async line => {
     w.put(folder, "name", "hotfix\n");
     expect(keeps(folder, "main", line, "at/hotfix/a.ts")).toBe(false);
-    expect(await isDenied("dan", `${folder}/main`, line)).toBe(true);
+    expect(await w.isDenied("dan", `${folder}/main`, line)).toBe(true);
   });
 
   it.each([
@@ -167,12 +149,12 @@ describe("a worktree in which another one has work", () => {
     "git worktree list",
   ])("is left alone by %s, which passes", async line => {
     expect(keeps(folder, "main", line, "at/hotfix/a.ts")).toBe(true);
-    expect(await isDenied("dan", `${folder}/main`, line)).toBe(false);
+    expect(await w.isDenied("dan", `${folder}/main`, line)).toBe(false);
   });
 
   it("does not keep others from being removed once it is clean", async () => {
     w.git(`${folder}/at/hotfix`, "checkout", "--", ".");
-    expect(await isDenied("dan", `${folder}/main`, 'git worktree remove --force "$X"')).toBe(false);
-    expect(await isDenied("dan", `${folder}/main`, "git worktree remove hotfix")).toBe(false);
+    expect(await w.isDenied("dan", `${folder}/main`, 'git worktree remove --force "$X"')).toBe(false);
+    expect(await w.isDenied("dan", `${folder}/main`, "git worktree remove hotfix")).toBe(false);
   });
 });
