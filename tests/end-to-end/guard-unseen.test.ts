@@ -1,7 +1,7 @@
 /** What a guarded command comes to where it cannot be looked at in time what is in its reach. */
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { GitChild } from "../../daemon/facts/git-process.ts";
 import { nodeProber, type Prober } from "../../daemon/facts/prober.ts";
@@ -10,176 +10,159 @@ import { type Client, Home } from "./daemon.ts";
 import { addAll, command, commit, GuardWorld, reset, stash } from "./guard-world.ts";
 import { HookWorld, hookPrograms } from "./hook-clients.ts";
 
-let w: GuardWorld;
-beforeEach(() => {
-  w = new GuardWorld();
-});
-afterEach(() => w.dispose());
+const w = new GuardWorld();
+let count = 0;
 
-/** Git, until it is broken: a link to it that is put out of the way. */
-function breakable() {
-  const program = join(w.folder, "git");
-  const mends = () => writeFileSync(program, '#!/bin/sh\nexec git "$@"\n');
+/** Git, until it is broken: a program that a test puts another one in place of. */
+const program = join(w.folder, "git");
+const becomes = (script: string) => writeFileSync(program, `#!/bin/sh\n${script}\n`);
+const mends = () => becomes('exec git "$@"');
+const breaks = () => becomes("echo broken >&2\nexit 128");
+/** It writes the index in another form, as a later git may. */
+const changesForm = () => becomes(`git "$@" | sed 's/ctime: /changed: /'`);
+
+/** The machine's own files, until none of them can be looked at. */
+let isOut = false;
+const prober: Prober = {
+  ...nodeProber,
+  lstat: async path => {
+    if (isOut) throw Object.assign(new Error("too many"), { code: "EIO", syscall: "lstat" });
+    return nodeProber.lstat(path);
+  },
+};
+// What was read of a repository is kept for a moment: the clock goes on when told.
+let now = 0;
+function fails(out = true): void {
+  isOut = out;
+  now += 60_000;
+}
+
+beforeAll(async () => {
   mends();
   chmodSync(program, 0o755);
   const git = new GitChild(process.env, new FixedGit(program));
-  /** It writes the index in another form, as a later git may. */
-  const changesForm = () => writeFileSync(program, `#!/bin/sh\ngit "$@" | sed 's/ctime: /changed: /'\n`);
-  return {
-    git,
-    changesForm,
-    mends,
-    breaks: () => writeFileSync(program, "#!/bin/sh\necho broken >&2\nexit 128\n"),
-  };
-}
+  await w.start("deny", undefined, { git, outside: new BudgetedFs(prober, () => now) });
+});
+afterEach(() => {
+  mends();
+  fails(false);
+});
+afterAll(() => w.dispose());
 
-/** The machine's own, until nothing of it can be opened. */
-function failing() {
-  let isOut = false;
-  const prober: Prober = {
-    ...nodeProber,
-    lstat: async path => {
-      if (isOut) throw Object.assign(new Error("too many"), { code: "EIO", syscall: "lstat" });
-      return nodeProber.lstat(path);
-    },
-  };
-  // What was read of a repository is kept for a moment: the clock goes on when told.
-  let now = 0;
-  const outside = new BudgetedFs(prober, () => now);
-  const fails = (out = true) => {
-    isOut = out;
-    now += 60_000;
-  };
-  return { outside, fails };
-}
-
-async function pair(dir = w.repo("r")) {
-  await w.begin("ann", dir);
-  await w.begin("bob", dir);
-  return dir;
+/** A repository of its own with two sessions in it. */
+async function pair() {
+  count += 1;
+  const dir = w.repo(`r${count}`);
+  const [ann, bob] = [`ann${count}`, `bob${count}`];
+  await w.begin(ann, dir);
+  await w.begin(bob, dir);
+  return { dir, ann, bob };
 }
 
 describe("where git does not answer", () => {
   it("as it does today, a command that may wipe what another one wrote is denied", async () => {
-    const { git, changesForm } = breakable();
-    await w.start("deny", undefined, { git });
-    const dir = await pair();
-    await w.edit("ann", dir, "a.ts", "ann\n");
+    const { dir, ann, bob } = await pair();
+    await w.edit(ann, dir, "a.ts", "ann\n");
     changesForm();
-    const { findings } = await w.guard("bob", dir, [reset]);
+    const { findings } = await w.guard(bob, dir, [reset]);
     expect(findings).toMatchObject([
       { verdict: "deny", unseen: "git writes its index in a form that Kite does not know" },
     ]);
   });
 
   it("a command that may wipe what another one wrote is denied, as far as its paths reach", async () => {
-    const { git, breaks } = breakable();
-    await w.start("deny", undefined, { git });
-    const dir = await pair();
-    await w.edit("ann", dir, "a.ts", "ann\n");
-    await w.edit("bob", dir, "b.ts", "bob\n");
-    await w.stopped("ann");
+    const { dir, ann, bob } = await pair();
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    await w.edit(bob, dir, "b.ts", "bob\n");
+    await w.stopped(ann);
     breaks();
-    const denied = ["0 deny unseen: a.ts of ann", "unchecked: broken"];
-    expect(await w.found("bob", dir, [stash])).toEqual(denied);
-    expect(await w.found("bob", dir, [reset])).toEqual(denied);
+    const denied = [`0 deny unseen: a.ts of ${ann}`, "unchecked: broken"];
+    expect(await w.found(bob, dir, [stash])).toEqual(denied);
+    expect(await w.found(bob, dir, [reset])).toEqual(denied);
     // However often.
-    expect(await w.found("bob", dir, [stash])).toEqual(denied);
-    expect(await w.found("bob", dir, [command("git stash push", { paths: ["b.ts"] })])).toEqual([
+    expect(await w.found(bob, dir, [stash])).toEqual(denied);
+    expect(await w.found(bob, dir, [command("git stash push", { paths: ["b.ts"] })])).toEqual([
       "unchecked: broken",
     ]);
   });
 
   it("what a line may have brought back is its writer's", async () => {
-    const { git, breaks, mends } = breakable();
-    await w.start("deny", undefined, { git });
-    const dir = await pair();
-    await w.edit("ann", dir, "a.ts", "ann\n");
-    await w.stopped("ann");
+    const { dir, ann, bob } = await pair();
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    await w.stopped(ann);
     w.git(dir, "stash");
-    await w.guard("ann", dir, [command("git status")], { toolUseId: "look" });
-    await w.ended("ann", dir, { toolUseId: "look" });
+    await w.guard(ann, dir, [command("git status")], { toolUseId: "look" });
+    await w.ended(ann, dir, { toolUseId: "look" });
     breaks();
-    await w.guard("ann", dir, [command("git stash pop")], { toolUseId: "pop" });
+    await w.guard(ann, dir, [command("git stash pop")], { toolUseId: "pop" });
     w.git(dir, "stash", "pop");
-    await w.ended("ann", dir, { toolUseId: "pop" });
+    await w.ended(ann, dir, { toolUseId: "pop" });
     mends();
-    expect(await w.found("bob", dir, [reset])).toEqual(["0 deny: a.ts of ann"]);
+    expect(await w.found(bob, dir, [reset])).toEqual([`0 deny: a.ts of ${ann}`]);
   });
 
   it("one that takes it in is told first, and passes when it is asked for again", async () => {
-    const { git, breaks } = breakable();
-    await w.start("deny", undefined, { git });
-    const dir = await pair();
-    await w.edit("ann", dir, "a.ts", "ann\n");
-    await w.stopped("ann");
+    const { dir, ann, bob } = await pair();
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    await w.stopped(ann);
     breaks();
     for (const one of [addAll, commit]) {
-      expect(await w.found("bob", dir, [one])).toEqual([
-        "0 tell_first unseen: a.ts of ann",
+      expect(await w.found(bob, dir, [one])).toEqual([
+        `0 tell_first unseen: a.ts of ${ann}`,
         "unchecked: broken",
       ]);
-      expect(await w.found("bob", dir, [one])).toEqual(["unchecked: broken"]);
+      expect(await w.found(bob, dir, [one])).toEqual(["unchecked: broken"]);
     }
   });
 
   it("everything passes where nobody else wrote anything", async () => {
-    const { git, breaks } = breakable();
-    await w.start("deny", undefined, { git });
-    const dir = await pair();
-    await w.edit("bob", dir, "b.ts", "bob\n");
+    const { dir, bob } = await pair();
+    await w.edit(bob, dir, "b.ts", "bob\n");
     breaks();
-    expect(await w.found("bob", dir, [stash])).toEqual([]);
+    expect(await w.found(bob, dir, [stash])).toEqual([]);
   });
 
   it("a name that may be an alias counts as what may do anything", async () => {
-    const { git } = breakable();
+    const { dir, ann, bob } = await pair();
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    await w.stopped(ann);
     // It stops by a signal: no answer, not even that there is no such alias.
-    const program = join(w.folder, "git");
-    await w.start("deny", undefined, { git });
-    const dir = await pair();
-    await w.edit("ann", dir, "a.ts", "ann\n");
-    await w.stopped("ann");
-    writeFileSync(program, "#!/bin/sh\nkill -9 $$\n");
+    becomes("kill -9 $$");
     const aliases = [{ name: "wipe", dir, gitDir: null, workTree: null }];
-    const { findings, aliased } = await w.guard("bob", dir, [], { aliases });
+    const { findings, aliased } = await w.guard(bob, dir, [], { aliases });
     expect(aliased).toMatchObject([{ name: "git wipe", reach: "tree" }]);
     expect(findings).toMatchObject([{ command: 0, verdict: "deny", unseen: expect.any(String) }]);
-    expect((await w.guard("ann", dir, [], { aliases })).findings).toEqual([]);
+    expect((await w.guard(ann, dir, [], { aliases })).findings).toEqual([]);
   });
 });
 
 describe("where the filesystem does not answer", () => {
   it("a command counts for the worktree that it seems to work in", async () => {
-    const { outside, fails } = failing();
-    await w.start("deny", undefined, { outside });
-    const dir = await pair();
+    const { dir, ann, bob } = await pair();
     const other = w.repo("other");
-    await w.edit("ann", dir, "a.ts", "ann\n");
-    await w.stopped("ann");
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    await w.stopped(ann);
     fails();
     const why = /^unchecked: git .*EIO/;
-    const denied = ["0 deny unseen: a.ts of ann", expect.stringMatching(why)];
-    expect(await w.found("bob", dir, [stash])).toEqual(denied);
-    expect(await w.found("bob", `${dir}/src`, [reset])).toEqual(denied);
-    expect(await w.found("bob", other, [{ ...stash, dir }])).toEqual(denied);
+    const denied = [`0 deny unseen: a.ts of ${ann}`, expect.stringMatching(why)];
+    expect(await w.found(bob, dir, [stash])).toEqual(denied);
+    expect(await w.found(bob, `${dir}/src`, [reset])).toEqual(denied);
+    expect(await w.found(bob, other, [{ ...stash, dir }])).toEqual(denied);
     const byName = command("git reset --hard", { gitDir: `${dir}/.git`, workTree: dir });
-    expect(await w.found("bob", other, [byName])).toEqual(denied);
+    expect(await w.found(bob, other, [byName])).toEqual(denied);
     const limited = command("git stash push", { paths: ["c.ts"] });
-    expect(await w.found("bob", `${dir}/src`, [limited])).toEqual([expect.stringMatching(why)]);
-    expect(await w.found("bob", other, [stash])).toEqual([expect.stringMatching(why)]);
-    expect(await w.found("ann", dir, [stash])).toEqual([expect.stringMatching(why)]);
+    expect(await w.found(bob, `${dir}/src`, [limited])).toEqual([expect.stringMatching(why)]);
+    expect(await w.found(bob, other, [stash])).toEqual([expect.stringMatching(why)]);
+    expect(await w.found(ann, dir, [stash])).toEqual([expect.stringMatching(why)]);
   });
 
   it("a file that another one holds counts for the worktree around it", async () => {
-    const { outside, fails } = failing();
-    await w.start("deny", undefined, { outside });
-    const dir = await pair();
+    const { dir, ann, bob } = await pair();
     const client = await w.client();
-    await client.ask({ type: "file_lock", id: "ann", file: "a.ts" });
+    await client.ask({ type: "file_lock", id: ann, file: "a.ts" });
     fails();
-    expect(await w.found("bob", dir, [reset])).toEqual([
-      "0 deny unseen: a.ts held by ann",
+    expect(await w.found(bob, dir, [reset])).toEqual([
+      `0 deny unseen: a.ts held by ${ann}`,
       expect.stringMatching(/EIO/),
     ]);
   });
@@ -187,43 +170,40 @@ describe("where the filesystem does not answer", () => {
 
 describe("what is known all the same", () => {
   it("a write counts for its session's worktree, where the file cannot be looked at when it ends", async () => {
-    const { outside, fails } = failing();
-    await w.start("deny", undefined, { outside });
-    const dir = await pair();
-    const who = { session: "ann", cwd: dir, toolUseId: "edit", ancestors: [] };
+    const { dir, ann, bob } = await pair();
+    const who = { session: ann, cwd: dir, toolUseId: "edit", ancestors: [] };
     const lock = { waitMs: 1000, promptId: null, parentFile: null, overwrites: false };
     await w.act({ do: "lock", ...who, file: join(dir, "a.ts"), ...lock });
     w.put(dir, "a.ts", "ann\n");
     fails();
     await w.act({ do: "flight_end", ...who, wrote: true, file: join(dir, "a.ts"), lines: null });
     fails(false);
-    await w.stopped("ann");
-    expect(await w.found("bob", dir, [stash])).toEqual(["0 deny: a.ts of ann"]);
+    await w.stopped(ann);
+    expect(await w.found(bob, dir, [stash])).toEqual([`0 deny: a.ts of ${ann}`]);
   });
 
   it("a session whose repository could not be looked at says so, until its next event", async () => {
-    const { outside, fails } = failing();
-    await w.start("deny", undefined, { outside });
-    const dir = w.repo("r");
+    const dir = w.repo("unplaced");
+    const [ann, bob] = ["ann-away", "bob-away"];
     const client = await w.client();
     const rows = async () => {
       const { rows: found } = await client.ask({ type: "query", target: "sessions" });
-      return found;
+      return (found as readonly { readonly id: string }[]).filter(({ id }) => [ann, bob].includes(id));
     };
     fails();
-    const begin = { do: "begin", session: "ann", cwd: `${dir}/src` };
+    const begin = { do: "begin", session: ann, cwd: `${dir}/src` };
     expect(await w.act({ ...begin, revive: true })).toMatchObject([
       { project: `${dir}/src`, unplaced: expect.stringContaining("EIO") },
     ]);
-    expect(await rows()).toMatchObject([{ id: "ann", unplaced: expect.stringContaining("EIO") }]);
-    const again = await client.ask({ type: "register", id: "bob", cwd: dir });
+    expect(await rows()).toMatchObject([{ id: ann, unplaced: expect.stringContaining("EIO") }]);
+    const again = await client.ask({ type: "register", id: bob, cwd: dir });
     expect(again).toMatchObject({ ok: true, unplaced: expect.stringContaining("EIO") });
     fails(false);
     expect(await w.act({ ...begin, revive: false })).toEqual([
-      { did: "begin", ok: true, name: "ann", project: dir },
+      { did: "begin", ok: true, name: ann, project: dir },
     ]);
-    expect(await client.ask({ type: "register", id: "bob", cwd: dir })).not.toHaveProperty("unplaced");
-    const known = (await rows()) as readonly object[];
+    expect(await client.ask({ type: "register", id: bob, cwd: dir })).not.toHaveProperty("unplaced");
+    const known = await rows();
     expect(known).toMatchObject([{ project: dir, worktree: dir }, { project: dir }]);
     for (const row of known) expect(row).not.toHaveProperty("unplaced");
     // What was known of a session counts where it cannot be looked at again.
@@ -236,13 +216,12 @@ describe("what is known all the same", () => {
 
 describe("where the index cannot be taken", () => {
   it("for a session that has ended, a command is looked at all the same", async () => {
-    await w.start();
-    const dir = await pair();
-    await w.edit("ann", dir, "a.ts", "ann\n");
-    await w.stopped("ann");
-    await w.act({ do: "end", session: "bob", cause: "test" });
-    expect(await w.found("bob", dir, [stash])).toEqual(["0 deny: a.ts of ann"]);
-    expect(await w.ask("bob", dir, [command("git stash push", { paths: ["b.ts"] })])).toMatchObject({
+    const { dir, ann, bob } = await pair();
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    await w.stopped(ann);
+    await w.act({ do: "end", session: bob, cause: "test" });
+    expect(await w.found(bob, dir, [stash])).toEqual([`0 deny: a.ts of ${ann}`]);
+    expect(await w.ask(bob, dir, [command("git stash push", { paths: ["b.ts"] })])).toMatchObject({
       did: "guard",
       ok: false,
       refusal: { code: "session_ended" },
@@ -250,12 +229,11 @@ describe("where the index cannot be taken", () => {
   });
 
   it("for a session that cannot begin, too", async () => {
-    await w.start();
-    const dir = await pair();
-    await w.edit("ann", dir, "a.ts", "ann\n");
-    await w.stopped("ann");
-    await w.act({ do: "end", session: "bob", cause: "test" });
-    const who = { session: "bob", cwd: dir };
+    const { dir, ann, bob } = await pair();
+    await w.edit(ann, dir, "a.ts", "ann\n");
+    await w.stopped(ann);
+    await w.act({ do: "end", session: bob, cause: "test" });
+    const who = { session: bob, cwd: dir };
     const line = { line: "git", ancestors: [], parentFile: null, aliases: [], unread: null };
     const asked = { ...who, toolUseId: "t", promptId: null, waitMs: 1000, ...line };
     const outcomes = await w.act(
@@ -276,24 +254,30 @@ describe("a daemon without descriptors", () => {
       event: { hook_event_name: event, session_id: session, cwd, prompt_id: "p", ...fields },
     });
 
+  /** Starts one that may open few files, for a repository in which ann has work. */
+  async function start(home: Home) {
+    const limited = 'ulimit -n 64 && exec "$0" "$@"';
+    const daemon = await home.start(["sh", "-c", limited, process.execPath, Home.program]);
+    const dir = home.work;
+    w.git(dir, "init", "-q");
+    writeFileSync(join(dir, "a.ts"), "old\n");
+    w.git(dir, "add", "-A");
+    w.git(dir, "commit", "-qm", "first");
+    const ann = await home.connect();
+    const file = { tool_name: "Write", tool_use_id: "e", tool_input: { file_path: join(dir, "a.ts") } };
+    for (const session of ["ann", "bob"])
+      await hook(ann, session, dir, "SessionStart", { source: "startup" });
+    await hook(ann, "ann", dir, "PreToolUse", file);
+    writeFileSync(join(dir, "a.ts"), "ann's\n");
+    await hook(ann, "ann", dir, "PostToolUse", { ...file, tool_response: {} });
+    await hook(ann, "ann", dir, "Stop", { background_tasks: [] });
+    return { dir, ann, daemon };
+  }
+
   it("lets nothing pass over another one's work", async () => {
     const home = new Home();
     try {
-      const limited = 'ulimit -n 64 && exec "$0" "$@"';
-      await home.start(["sh", "-c", limited, process.execPath, Home.program]);
-      const dir = home.work;
-      w.git(dir, "init", "-q");
-      writeFileSync(join(dir, "a.ts"), "old\n");
-      w.git(dir, "add", "-A");
-      w.git(dir, "commit", "-qm", "first");
-      const ann = await home.connect();
-      const file = { tool_name: "Write", tool_use_id: "e", tool_input: { file_path: join(dir, "a.ts") } };
-      for (const session of ["ann", "bob"])
-        await hook(ann, session, dir, "SessionStart", { source: "startup" });
-      await hook(ann, "ann", dir, "PreToolUse", file);
-      writeFileSync(join(dir, "a.ts"), "ann's\n");
-      await hook(ann, "ann", dir, "PostToolUse", { ...file, tool_response: {} });
-      await hook(ann, "ann", dir, "Stop", { background_tasks: [] });
+      const { dir, ann } = await start(home);
       // As many edits that wait for their file as there is room for, beside connections that do nothing.
       const files = Array.from({ length: 100 }, (_, n) => join(dir, `${n}`));
       await ann.ask({ type: "file_lock", id: "ann", files, bind: true });
@@ -334,21 +318,7 @@ describe("a daemon without descriptors", () => {
     const home = new Home();
     const hooks = new HookWorld(program);
     try {
-      const limited = 'ulimit -n 64 && exec "$0" "$@"';
-      const daemon = await home.start(["sh", "-c", limited, process.execPath, Home.program]);
-      const dir = home.work;
-      w.git(dir, "init", "-q");
-      writeFileSync(join(dir, "a.ts"), "old\n");
-      w.git(dir, "add", "-A");
-      w.git(dir, "commit", "-qm", "first");
-      const ann = await home.connect();
-      const file = { tool_name: "Write", tool_use_id: "e", tool_input: { file_path: join(dir, "a.ts") } };
-      for (const session of ["ann", "bob"])
-        await hook(ann, session, dir, "SessionStart", { source: "startup" });
-      await hook(ann, "ann", dir, "PreToolUse", file);
-      writeFileSync(join(dir, "a.ts"), "ann's\n");
-      await hook(ann, "ann", dir, "PostToolUse", { ...file, tool_response: {} });
-      await hook(ann, "ann", dir, "Stop", { background_tasks: [] });
+      const { dir, daemon } = await start(home);
       // More than fit, and all of them stay.
       await Promise.allSettled(Array.from({ length: 200 }, () => home.connect()));
       for (const command of ["git stash", "git reset --hard", "git checkout ."]) {
