@@ -17,7 +17,7 @@ let watch: Watcher;
 
 beforeEach(async () => {
   world = await ReplayWorld.make();
-  await world.run("up");
+  await world.home.start();
   watch = await world.watch();
 });
 

@@ -13,7 +13,7 @@ let third: Replay;
 
 beforeEach(async () => {
   world = await ReplayWorld.make();
-  await world.run("up");
+  await world.home.start();
   watch = await world.watch();
   [first, second, third] = [world.replay(), world.replay(), world.replay()];
   for (const session of [first, second, third]) await session.until("PreToolUse");

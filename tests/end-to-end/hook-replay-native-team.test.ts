@@ -18,7 +18,7 @@ let watch: Watcher;
 
 beforeEach(async () => {
   world = await ReplayWorld.make();
-  await world.run("up");
+  await world.home.start();
   watch = await world.watch();
 });
 
@@ -322,7 +322,7 @@ describe("a team in panes whose calls are refused", () => {
   test("with teams set to warn each passes, and its agent is told what is wrong", async () => {
     await world.run("down");
     writeFileSync(world.paths.config, JSON.stringify({ teams: "warn" }));
-    await world.run("up");
+    await world.home.start();
     const { lead } = await claiming();
     const told = await lead.next();
     expect(told.map(({ stdout }) => stdout).join("")).not.toContain('"deny"');

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   atMostConflicts,
   type Payload,
@@ -12,13 +12,17 @@ import {
 let world: ReplayWorld;
 let watch: Watcher;
 
-beforeEach(async () => {
+// Every replay has ids of its own, and nothing is left of it at its end.
+beforeAll(async () => {
   world = await ReplayWorld.make();
-  await world.run("up");
+  await world.home.start();
+});
+
+beforeEach(async () => {
   watch = await world.watch();
 });
 
-afterEach(() => world.remove());
+afterAll(() => world.remove());
 
 /** Looks, after each event of the replay, whether what it showed is shown. */
 function shownBy(replay: Replay) {

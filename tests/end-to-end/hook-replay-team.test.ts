@@ -10,7 +10,7 @@ let watch: Watcher;
 
 beforeEach(async () => {
   world = await ReplayWorld.make();
-  await world.run("up");
+  await world.home.start();
   watch = await world.watch();
 });
 
@@ -106,7 +106,7 @@ describe("teammates of one process", () => {
     await lead.until(isAlicesWrite);
     await lead.next();
     await world.run("down");
-    await world.run("up");
+    await world.home.start();
     watch = await world.watch();
     expect((await watch.locks()).map(l => l.holder?.name)).toEqual([
       `${(await watch.session(lead.id))?.name}/alice`,

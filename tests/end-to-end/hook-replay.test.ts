@@ -14,7 +14,7 @@ afterEach(() => world.remove());
 
 describe("with the daemon", () => {
   test("the second session's edit waits for the first one's Stop and goes through", async () => {
-    await world.run("up");
+    await world.home.start();
     const watch = await world.watch();
     const first = world.replay();
     const second = world.replay();
@@ -75,7 +75,7 @@ describe("with the daemon", () => {
   });
 
   test("a file that changed meanwhile: an Edit is told, a Write is to read again and then goes through", async () => {
-    await world.run("up");
+    await world.home.start();
     const watch = await world.watch();
     const [first, second, third] = [world.replay(), world.replay(), world.replay()];
     for (const session of [first, second, third]) await session.until("PreToolUse");
@@ -111,7 +111,7 @@ describe("with the daemon", () => {
   });
 
   test("the daemon restarted while an edit waits: it goes on waiting, and not past the holder", async () => {
-    await world.run("up");
+    await world.home.start();
     let watch = await world.watch();
     const [first, second] = [world.replay(), world.replay()];
     for (const session of [first, second]) await session.until("PreToolUse");
@@ -122,7 +122,7 @@ describe("with the daemon", () => {
     await watch.queued(second.id);
     watch.client.close();
     await world.run("down");
-    await world.run("up");
+    await world.home.start();
     watch = await world.watch();
     await Promise.race([watch.attached(second.id), through]);
     await first.until("Stop");
@@ -132,7 +132,7 @@ describe("with the daemon", () => {
   });
 
   test("a client that is killed lets go of what it holds", async () => {
-    await world.run("up");
+    await world.home.start();
     const watch = await world.watch();
     const [first, second] = [world.replay(), world.replay()];
     for (const session of [first, second]) await session.until("PreToolUse");

@@ -5,29 +5,18 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect } from "vitest";
 import { KiteClient } from "../../client/client.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import type { LockRow } from "../../protocol/lock.ts";
-import { kitePaths } from "../../protocol/paths.ts";
+import type { KitePaths } from "../../protocol/paths.ts";
 import type { SessionRow } from "../../protocol/session.ts";
-import { leaveBehind } from "../left-behind.ts";
 import { fitsRule } from "../unit/client-rules.ts";
+import { Home } from "./daemon.ts";
 
-const kite = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
 const folder = new URL("../fixtures/payloads/", import.meta.url);
 
 export type Payload = Readonly<Record<string, unknown>> & {
@@ -109,13 +98,20 @@ export function atMostConflicts(ran: Ran): void {
   expect(JSON.parse(ran.stdout)).toEqual({ hookSpecificOutput: said });
 }
 
+/** Neither the client nor the daemon has a home where Kite's is. */
+class ReplayHome extends Home {
+  override get environment(): Record<string, string> {
+    return { ...super.environment, HOME: join(this.root, "home") };
+  }
+}
+
 /** A repository with Kite's hooks, a home of its own, and what runs there. */
 export class ReplayWorld {
-  readonly root = realpathSync(mkdtempSync(join(tmpdir(), "kite-replay-")));
-  readonly repo = join(this.root, "project");
-  readonly paths = kitePaths({ KITE_HOME: join(this.root, "kite") });
+  readonly home = new ReplayHome({ work: "project", kite: "kite" });
+  readonly root = this.home.root;
+  readonly repo = this.home.work;
+  readonly paths = this.home.paths;
   readonly settings = join(this.repo, ".claude", "settings.local.json");
-  readonly standIns: ChildProcess[] = [];
   /** What the hooks' environment holds beside what the client gives them. */
   env: Readonly<Record<string, string>> = {};
   /** The same of the client's processes that begin from now on. */
@@ -124,7 +120,6 @@ export class ReplayWorld {
 
   static async make(...options: string[]): Promise<ReplayWorld> {
     const world = new ReplayWorld();
-    mkdirSync(world.repo);
     await promisify(execFile)("git", ["init", "-q", world.repo], { env: world.scrubbed() });
     writeFileSync(join(world.repo, "a.txt"), "one\ntwo\nthree\n");
     await world.run("install", "--project", world.repo, ...options);
@@ -133,24 +128,18 @@ export class ReplayWorld {
 
   async remove(): Promise<void> {
     this.#watcher?.client.close();
-    for (const child of this.standIns)
-      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
-    if (existsSync(this.paths.daemonFile)) await this.run("down");
-    leaveBehind(this.paths.home);
-    rmSync(this.root, { recursive: true, force: true, maxRetries: 9 });
+    await this.home.dispose();
   }
 
   /** Nothing of the surroundings but where programs are; the installed entries carry KITE_HOME themselves. */
   scrubbed(more: Readonly<Record<string, string>> = {}): Record<string, string> {
-    return { PATH: process.env["PATH"] ?? "", HOME: join(this.root, "home"), ...more };
+    const { KITE_HOME: _, ...scrubbed } = this.home.environment;
+    return { ...scrubbed, ...more };
   }
 
   /** Runs the command line; throws unless it exits with 0. */
-  async run(...args: string[]): Promise<string> {
-    const env = this.scrubbed({ KITE_HOME: this.paths.home });
-    const options = { env, cwd: this.root };
-    const { stdout } = await promisify(execFile)(process.execPath, [kite, ...args], options);
-    return stdout;
+  run(...args: string[]): Promise<string> {
+    return this.home.kiteAt(this.root, this.home.environment, ...args);
   }
 
   replay(name: Sequence = "a-plain-session"): Replay {
@@ -332,12 +321,9 @@ export class Replay {
   }
 
   #standIn(words: readonly string[]): ChildProcess {
-    const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1 << 30)", "--", ...words], {
-      env: this.#world.scrubbed(this.#world.standInEnv),
-      stdio: "ignore",
-    });
-    this.#world.standIns.push(child);
-    return child;
+    const env = this.#world.scrubbed(this.#world.standInEnv);
+    // It sleeps for ever, and starts faster than Node does.
+    return this.#world.home.adopt(spawn("perl", ["-e", "sleep", "--", ...words], { env, stdio: "ignore" }));
   }
 }
 
@@ -356,7 +342,7 @@ export class Watcher {
   readonly seen: EventLine[] = [];
   readonly #wanted = new Set<() => void>();
 
-  static async start(paths: ReturnType<typeof kitePaths>): Promise<Watcher> {
+  static async start(paths: KitePaths): Promise<Watcher> {
     const client = await KiteClient.connect({ paths });
     const made = new Watcher(client);
     await client.subscribe();
