@@ -1,13 +1,9 @@
 /** kite doctor and kite status on installed hooks: they are run for real, and missing ones are named. */
-import { execFile } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Home } from "./daemon.ts";
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
 let home: Home;
 
 beforeEach(async () => {
@@ -18,10 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => home.dispose());
 
-async function kite(...args: readonly string[]): Promise<string> {
-  const options = { env: home.environment, cwd: home.work };
-  return (await promisify(execFile)(process.execPath, [program, ...args], options)).stdout;
-}
+const kite = (...args: string[]): Promise<string> => home.kite(...args);
 
 interface Check {
   readonly check: string;

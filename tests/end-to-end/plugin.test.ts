@@ -1,39 +1,24 @@
 /** kite plugin and kite install --shared as they are typed: what they write, say and undo. */
-import { spawnSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Home } from "./daemon.ts";
+import { kite as kiteAt, type Ran } from "./kite.ts";
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
-
+let home: Home;
 let root: string;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kite-plugin-")));
-  mkdirSync(join(root, "shop/.git"), { recursive: true });
+  home = new Home({ kite: ".kite", work: "shop" });
+  ({ root } = home);
+  mkdirSync(join(home.work, ".git"));
 });
 
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+afterEach(() => home.dispose());
 
-function kite(...args: readonly string[]) {
-  const env = { PATH: process.env["PATH"] ?? "", HOME: root };
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
-    env,
-    cwd: root,
-    encoding: "utf8",
-  });
-  return { status, stdout, stderr };
+/** Without KITE_HOME: where people have it. */
+function kite(...args: readonly string[]): Promise<Ran> {
+  return kiteAt({ cwd: root, env: { PATH: process.env["PATH"], HOME: root } }, args);
 }
 
 const at = (name: string) => join(root, name);
@@ -57,11 +42,11 @@ const files = [
 ];
 
 describe("kite plugin", () => {
-  it("makes a plugin that names no path of this machine, says how to install it, and is undone", () => {
-    const made = kite("plugin", "plugin");
-    expect(made).toMatchObject({ status: 0, stderr: "" });
-    expect(made.stdout).toContain(`install it: claude plugin marketplace add ${at("plugin")}\n`);
-    expect(made.stdout).toContain("claude plugin install kite@kite\n");
+  it("makes a plugin that names no path of this machine, says how to install it, and is undone", async () => {
+    const made = await kite("plugin", "plugin");
+    expect(made).toMatchObject({ code: 0, err: "" });
+    expect(made.out).toContain(`install it: claude plugin marketplace add ${at("plugin")}\n`);
+    expect(made.out).toContain("claude plugin install kite@kite\n");
     expect(filesIn("plugin")).toEqual(files);
     for (const name of files) expect(read(join("plugin", name))).not.toContain(root);
     expect(JSON.parse(read("plugin/kite/.mcp.json")).mcpServers.kite.command).toBe(`\${HOME}/.kite/bin/mcp`);
@@ -74,42 +59,42 @@ describe("kite plugin", () => {
       "start",
       "statusline",
     ]);
-    expect(kite("plugin", "plugin").stdout).toContain("nothing changed\n");
-    const undone = kite("uninstall", "--all");
-    expect(undone.stdout).toContain(`removed the plugin in: ${at("plugin")}\n`);
+    expect((await kite("plugin", "plugin")).out).toContain("nothing changed\n");
+    const undone = await kite("uninstall", "--all");
+    expect(undone.out).toContain(`removed the plugin in: ${at("plugin")}\n`);
     expect(existsSync(at("plugin"))).toBe(false);
     expect(existsSync(at(".kite/bin"))).toBe(false);
   });
 
-  it("teaches an agent on at most 60 lines", () => {
-    kite("plugin", "plugin");
+  it("teaches an agent on at most 60 lines", async () => {
+    await kite("plugin", "plugin");
     const skill = read("plugin/kite/skills/kite/SKILL.md");
     expect(skill.split("\n").length).toBeLessThanOrEqual(60);
     const tools = new Set(skill.match(/kite_[a-z_]+/g));
     expect(tools.size).toBeGreaterThan(5);
   });
 
-  it("leaves a folder with other files as it is, and files that somebody changed", () => {
+  it("leaves a folder with other files as it is, and files that somebody changed", async () => {
     mkdirSync(at("mine"));
     writeFileSync(at("mine/notes.txt"), "mine");
-    const refused = kite("plugin", "mine");
-    expect(refused.status).toBe(1);
-    expect(refused.stderr).toBe(
+    const refused = await kite("plugin", "mine");
+    expect(refused.code).toBe(1);
+    expect(refused.err).toBe(
       `kite: ${at("mine")} holds other files; Kite changed nothing. Choose a new or an empty folder\n`,
     );
     expect(filesIn("mine")).toEqual(["notes.txt"]);
-    kite("plugin", "plugin");
+    await kite("plugin", "plugin");
     writeFileSync(at("plugin/kite/README.md"), "ours");
-    kite("uninstall", "--all");
+    await kite("uninstall", "--all");
     expect(filesIn("plugin")).toEqual(["kite/README.md"]);
   });
 
-  it("keeps its programs when the hooks in settings go, and the other way round", () => {
-    kite("plugin", "plugin");
-    kite("install");
-    kite("uninstall");
+  it("keeps its programs when the hooks in settings go, and the other way round", async () => {
+    await kite("plugin", "plugin");
+    await kite("install");
+    await kite("uninstall");
     expect(existsSync(at(".kite/bin/hook"))).toBe(true);
-    kite("uninstall", "--all");
+    await kite("uninstall", "--all");
     expect(existsSync(at(".kite/bin"))).toBe(false);
   });
 });
@@ -117,15 +102,15 @@ describe("kite plugin", () => {
 describe("kite install --shared", () => {
   const settings = "shop/.claude/settings.json";
 
-  it("writes entries that name no path, and takes them out again, with no copy beside a committed file", () => {
+  it("writes entries that name no path, and takes them out again, with no copy beside a committed file", async () => {
     const text = '{\n  "model": "opus"\n}\n';
     mkdirSync(at("shop/.claude"));
     writeFileSync(at(settings), text);
-    const done = kite("install", "--shared", "shop");
-    expect(done).toMatchObject({ status: 0, stderr: "" });
-    expect(done.stdout).toContain(`installed: ${at(settings)}\n`);
-    expect(done.stdout).toContain("commit this file: ");
-    expect(done.stdout).toMatch(/undo: kite uninstall --shared\n$/);
+    const done = await kite("install", "--shared", "shop");
+    expect(done).toMatchObject({ code: 0, err: "" });
+    expect(done.out).toContain(`installed: ${at(settings)}\n`);
+    expect(done.out).toContain("commit this file: ");
+    expect(done.out).toMatch(/undo: kite uninstall --shared\n$/);
     expect(read(settings)).not.toContain(root);
     expect(filesIn("shop")).toEqual([".claude/settings.json"]);
     expect(JSON.parse(read(".claude.json")).projects[at("shop")].mcpServers.kite.command).toBe(
@@ -134,30 +119,30 @@ describe("kite install --shared", () => {
     // A colleague who took the commit: nothing changes there but their own programs and tools.
     rmSync(at(".kite"), { recursive: true });
     const committed = read(settings);
-    expect(kite("install", "--shared", "shop").status).toBe(0);
+    expect((await kite("install", "--shared", "shop")).code).toBe(0);
     expect(read(settings)).toBe(committed);
     expect(existsSync(at(".kite/bin/hook"))).toBe(true);
-    expect(kite("uninstall", "--shared", "shop").status).toBe(0);
+    expect((await kite("uninstall", "--shared", "shop")).code).toBe(0);
     expect(read(settings)).toBe(text);
     expect(existsSync(at(".kite/bin"))).toBe(false);
   });
 
-  it("stays for the team when one of them uninstalls everything", () => {
-    kite("install", "--shared", "shop");
+  it("stays for the team when one of them uninstalls everything", async () => {
+    await kite("install", "--shared", "shop");
     const committed = read(settings);
-    expect(kite("uninstall", "--all").stdout).toContain(`left for your team: ${at(settings)}; `);
+    expect((await kite("uninstall", "--all")).out).toContain(`left for your team: ${at(settings)}; `);
     expect(read(settings)).toBe(committed);
     expect(existsSync(at(".kite/bin"))).toBe(false);
   });
 
-  it("refuses the person's own settings, and --project beside it", () => {
-    const own = kite("install", "--shared", root);
-    expect(own).toMatchObject({ status: 1, stdout: "" });
-    expect(own.stderr).toContain(
+  it("refuses the person's own settings, and --project beside it", async () => {
+    const own = await kite("install", "--shared", root);
+    expect(own).toMatchObject({ code: 1, out: "" });
+    expect(own.err).toContain(
       "is your own settings file, not a project's; run kite install without --shared",
     );
-    const both = kite("install", "--shared", "--project");
-    expect(both.stderr).toBe(
+    const both = await kite("install", "--shared", "--project");
+    expect(both.err).toBe(
       "kite: give either --project (for you) or --shared (for the team); Kite changed nothing\n",
     );
     expect(existsSync(at(".claude"))).toBe(false);
