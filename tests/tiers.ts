@@ -29,12 +29,15 @@ const firstDay = [
 ].map(name => `tests/end-to-end/${name}.test.ts`);
 
 /** The simulation's files of the fast tier: fixed seeds, and planted bugs that their known seeds find. */
-const simulation = ["few-seeds", "found-seeds", "planted-dozen", "touched"].map(
+const simulation = ["few-seeds", "found-seeds", "planted-dozen", "planted-source", "touched"].map(
   name => `tests/simulation/${name}.test.ts`,
 );
 
 /** Unit tests of more than two seconds whose subject has an end-to-end file, or a suite, of its own in the whole. */
 const slowUnits: readonly string[] = [];
+
+/** The files that this page names. */
+export const named: readonly string[] = [...firstDay, ...simulation, ...slowUnits];
 
 /** Whether a test file, by its path from the root, is in the tier. */
 export function isInTier(path: string, tier: Tier): boolean {
