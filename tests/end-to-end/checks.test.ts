@@ -4,28 +4,33 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 import { ended, kiteProgram, type Ran } from "./kite.ts";
 
 let home: Home;
+/** A folder of the test, and a repository in it: its project. */
+let place: string;
 let repo: string;
 let client: Client;
 
-beforeEach(async () => {
+beforeAll(async () => {
   home = new Home();
-  repo = join(home.work, "shop");
+  await home.start();
+});
+beforeEach(async () => {
+  place = home.folder();
+  repo = join(place, "shop");
   mkdirSync(join(repo, ".kite"), { recursive: true });
   git(repo, "init", "-q", "-b", "main");
   writeFileSync(join(repo, "a.ts"), "a\n");
   writeFileSync(join(repo, ".gitignore"), "out/\n");
   git(repo, "add", "-A");
   git(repo, "commit", "-qm", "first");
-  await home.start();
   client = await home.connect();
 });
-afterEach(() => home.dispose());
+afterAll(() => home.dispose());
 
 function git(cwd: string, ...args: string[]): string {
   const who = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
@@ -54,9 +59,10 @@ async function trusting(checks: Record<string, string | object>): Promise<void> 
   expect(await kite(["trust", "--yes"])).toMatchObject({ code: 0 });
 }
 
+/** The results of the test's projects. */
 async function results(): Promise<readonly Message[]> {
-  const { rows } = await client.ask({ type: "query", target: "checks" });
-  return rows as Message[];
+  const { rows } = await client.ask({ type: "query", target: "checks", limit: 1000 });
+  return (rows as Message[]).filter(({ project }) => String(project).startsWith(`${place}/`));
 }
 
 const statusOf = async (check: string): Promise<unknown> => {
@@ -109,7 +115,7 @@ describe("a check", () => {
 
   test("of a linked worktree counts there alone, and is the one of the project's file", async () => {
     await trusting({ test: "true" });
-    const tree = join(home.work, "shop-pay");
+    const tree = join(place, "shop-pay");
     git(repo, "worktree", "add", "-q", "-b", "pay", tree);
     mkdirSync(join(tree, ".kite"));
     writeFileSync(
@@ -158,16 +164,16 @@ describe("a check", () => {
   });
 
   test("is ended with its command by a signal, and not recorded", async () => {
-    await trusting({ test: `echo $$ > ${home.work}/pid; while :; do sleep 0.05; done` });
+    await trusting({ test: `echo $$ > ${place}/pid; while :; do sleep 0.05; done` });
     const child = home.startKite(["check"], {}, repo);
-    await expect.poll(() => existsSync(join(home.work, "pid"))).toBe(true);
+    await expect.poll(() => existsSync(join(place, "pid"))).toBe(true);
     child.kill("SIGTERM");
     expect(await once(child, "exit")).toEqual([143, null]);
     expect(await results()).toEqual([]);
   });
 
   test("ends when the command that runs it is killed, with all that it started", async () => {
-    const at = (pipe: string) => join(home.work, pipe);
+    const at = (pipe: string) => join(place, pipe);
     for (const pipe of ["up", "over"]) execFileSync("mkfifo", [at(pipe)]);
     // The inner shell ignores SIGTERM; both pipes end with the last process that has them open.
     const inner = "trap '' TERM; while :; do sleep 0.05; done";
@@ -193,7 +199,7 @@ describe("a check", () => {
   });
 
   test("runs in a directory without git, too, but is not recorded", async () => {
-    const bare = join(home.work, "bare");
+    const bare = join(place, "bare");
     mkdirSync(join(bare, ".kite"), { recursive: true });
     writeFileSync(
       join(bare, ".kite", "config.json"),
@@ -243,12 +249,12 @@ describe("trust", () => {
         err: `kite: only a person trusts checks, and this shell is a session's; ask your user to run in a terminal of their own: kite trust ${repo}\n`,
       });
     // An agent that clears its environment: its process is above this one.
-    await client.ask({ type: "register", id: "s-1", cwd: repo, pid: process.ppid });
-    expect(await kite(["trust", "--yes"])).toMatchObject({
-      code: 1,
-      err: expect.stringContaining("only a person"),
-    });
-    expect(existsSync(home.paths.trusted)).toBe(false);
+    await client.ask({ type: "register", id: "above", cwd: repo, pid: process.ppid });
+    const hidden = await kite(["trust", "--yes"]);
+    await client.ask({ type: "deregister", id: "above" });
+    expect(hidden).toMatchObject({ code: 1, err: expect.stringContaining("only a person") });
+    const { trusted } = home.paths;
+    expect(existsSync(trusted) ? readFileSync(trusted, "utf8") : "").not.toContain(repo);
     expect(await kite(["check"])).toMatchObject({ code: 1, err: expect.stringContaining("not trusted yet") });
     expect(existsSync(join(repo, "ran"))).toBe(false);
   });
@@ -302,13 +308,13 @@ describe("trust", () => {
 
   test("runs no program of the project by PATH", async () => {
     for (const tool of ["sh", "git", "env", "perl", "flock", "tty"])
-      writeFileSync(join(repo, tool), `#!/bin/sh\ntouch ${home.work}/ran\n`, { mode: 0o755 });
+      writeFileSync(join(repo, tool), `#!/bin/sh\ntouch ${place}/ran\n`, { mode: 0o755 });
     await trusting({ test: "true" });
     const PATH = `${repo}:${home.environment["PATH"]}`;
     expect((await kite(["check"], { PATH })).code).toBe(0);
     expect((await kite(["check", "--list"], { PATH })).code).toBe(0);
     expect((await kite(["trust", "--list"], { PATH })).code).toBe(0);
-    expect(existsSync(join(home.work, "ran"))).toBe(false);
+    expect(existsSync(join(place, "ran"))).toBe(false);
   });
 
   test.each([
@@ -336,9 +342,9 @@ describe("trust", () => {
 });
 
 describe("the wire", () => {
-  const result = {
+  const result = () => ({
     type: "check_record",
-    project: "/p",
+    project: repo,
     worktree: "/p",
     name: "test",
     command: "c".repeat(64),
@@ -347,7 +353,7 @@ describe("the wire", () => {
     commit: null,
     dirty: "d".repeat(64),
     files: 0,
-  };
+  });
 
   test("refuses results that are none, and names what is wrong", async () => {
     for (const [more, path] of [
@@ -361,7 +367,7 @@ describe("the wire", () => {
       [{ name: "" }, "name"],
       [{ worktree: "x".repeat(limits.pathBytes + 1) }, "worktree"],
     ] as const)
-      expect(await client.ask({ ...result, ...more }), path).toMatchObject({
+      expect(await client.ask({ ...result(), ...more }), path).toMatchObject({
         ok: false,
         code: "invalid_request",
         path,
@@ -372,17 +378,17 @@ describe("the wire", () => {
   test("applies a repeated request once", async () => {
     await client.ask({ type: "subscribe", events: ["check_recorded"] });
     for (let n = 0; n < 2; n += 1)
-      expect(await client.ask({ ...result, requestId: "r1" })).toEqual({ ok: true, green: true });
-    await client.ask({ ...result, name: "other" });
+      expect(await client.ask({ ...result(), requestId: "r1" })).toEqual({ ok: true, green: true });
+    await client.ask({ ...result(), name: "other" });
     expect(await client.event("check_recorded")).toMatchObject({ check: "test" });
     expect(await client.event("check_recorded")).toMatchObject({ check: "other" });
   });
 
   test("shows results page by page, of one project or all", async () => {
     for (let n = 0; n < 5; n += 1)
-      await client.ask({ ...result, name: `n${n}`, project: n < 4 ? "/p" : "/q" });
+      await client.ask({ ...result(), name: `n${n}`, project: n < 4 ? repo : `${repo}-2` });
     const page = (more: Message) =>
-      client.ask({ type: "query", target: "checks", limit: 3, project: "/p", ...more });
+      client.ask({ type: "query", target: "checks", limit: 3, project: repo, ...more });
     const first = await page({});
     expect((first["rows"] as Message[]).map(row => row["name"])).toEqual(["n0", "n1", "n2"]);
     const second = await page({ after: first["next"] });
@@ -415,10 +421,10 @@ describe("the wire", () => {
     });
     expect(changed["dirty"]).not.toBe(clean["dirty"]);
     expect(await state("shop")).toMatchObject({ ok: false, code: "invalid_request", path: "cwd" });
-    expect(await state(home.work)).toMatchObject({
+    expect(await state(place)).toMatchObject({
       ok: true,
       dirty: null,
-      reason: `${home.work} is in no git repository`,
+      reason: `${place} is in no git repository`,
     });
     expect(await state(join(repo, ".git"))).toMatchObject({
       ok: true,
