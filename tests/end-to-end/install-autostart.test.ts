@@ -1,14 +1,12 @@
 /** A hook that finds no daemon starts one, where a session or a turn begins and nobody said otherwise. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
+import type { KitePaths } from "../../protocol/paths.ts";
+import { Home } from "./daemon.ts";
 import { type Ended, ending, silent } from "./hook-clients.ts";
 
 /** Whether somebody takes connections there. */
@@ -24,9 +22,8 @@ async function listens(path: string): Promise<boolean> {
   }
 }
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
-
 describe.each(["perl", "node"])("the %s client", client => {
+  let home: Home;
   let root: string;
   let paths: KitePaths;
   let settings: string;
@@ -34,22 +31,18 @@ describe.each(["perl", "node"])("the %s client", client => {
   let session: ChildProcess;
 
   beforeEach(async () => {
-    session = spawn("sleep", ["600"], { stdio: "ignore" });
-    root = realpathSync(mkdtempSync(join(tmpdir(), "ka-")));
+    home = new Home({ kite: ".kite" });
+    ({ root, paths } = home);
+    session = await home.bystander();
     mkdirSync(join(root, ".git"));
-    paths = kitePaths({ HOME: root });
     settings = (JSON.parse(await kite("install", "--json", "--client", client)) as { file: string }).file;
   });
 
-  afterEach(async () => {
-    await kite("down");
-    session.kill("SIGKILL");
-    rmSync(root, { recursive: true, force: true });
-  });
+  afterEach(() => home.dispose());
 
-  async function kite(...args: readonly string[]): Promise<string> {
-    const options = { env: { PATH: process.env["PATH"], HOME: root }, cwd: root };
-    return (await promisify(execFile)(process.execPath, [program, ...args], options)).stdout;
+  /** Without KITE_HOME: where people have it. */
+  function kite(...args: string[]): Promise<string> {
+    return home.kiteAt(root, { PATH: process.env["PATH"] ?? "", HOME: root }, ...args);
   }
 
   /** Runs the hook as installed, with an event of a session that is here. */
