@@ -4,22 +4,11 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+import { Home } from "./daemon.ts";
+import { kite, kiteProgram } from "./kite.ts";
 
 interface Row {
   readonly name: string;
@@ -382,6 +371,7 @@ const rows: readonly Row[] = [
   },
 ];
 
+let home: Home | null = null;
 let root = "";
 /** The last row left everything well, as its last run of doctor proved: the next one begins there. */
 let isWell = false;
@@ -392,28 +382,29 @@ const children: (() => void)[] = [];
 afterAll(leave);
 
 /** An installation that is well. */
-function enter(tools: boolean): void {
+async function enter(tools: boolean): Promise<void> {
   if (isWell && hasTools === tools) {
     isWell = false;
     return;
   }
-  leave();
+  await leave();
   isWell = false;
   hasTools = tools;
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kx-")));
+  home = new Home({ kite: ".kite" });
+  ({ root } = home);
   mkdirSync(join(root, "bin"));
   // A program that starts this build: the one of the clone would build it anew.
-  const kite = `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`;
-  writeFileSync(join(root, "kite.sh"), kite, { mode: 0o755 });
-  writeFileSync(join(root, "bin", "kite"), kite, { mode: 0o755 });
+  const script = `#!/bin/sh\nexec '${process.execPath}' '${kiteProgram}' "$@"\n`;
+  writeFileSync(join(root, "kite.sh"), script, { mode: 0o755 });
+  writeFileSync(join(root, "bin", "kite"), script, { mode: 0o755 });
   sh(`kite install ${tools ? "" : "--no-mcp"} && kite up`);
 }
 
-function leave(): void {
+async function leave(): Promise<void> {
   for (const end of children.splice(0)) end();
-  if (root === "") return;
+  if (home === null) return;
   sh("chmod -f 700 $K; kill -CONT $(pid) 2>/dev/null; kite down --yes");
-  rmSync(root, { recursive: true, force: true });
+  await home.dispose();
 }
 
 const folders = () => [join(root, "bin"), "/usr/bin", "/bin"].join(":");
@@ -421,20 +412,21 @@ const folders = () => [join(root, "bin"), "/usr/bin", "/bin"].join(":");
 /** Runs lines in the home directory with the words that rows use. */
 function sh(lines: string, more: Record<string, string> = {}) {
   const words = `K=$HOME/.kite
-kite() { '${process.execPath}' '${program}' "$@"; }
+kite() { '${process.execPath}' '${kiteProgram}' "$@"; }
 node() { '${process.execPath}' "$@"; }
 task() { kite task "$@" >/dev/null; }
 pid() { sed -n 's/.*"pid": \\([0-9]*\\).*/\\1/p' $K/daemon.json; }
 gone() { while kill -0 $(pid) 2>/dev/null && ! grep -q '^State:.Z' /proc/$(pid)/status; do :; done; }
 `;
-  const env = { HOME: root, PATH: folders(), ...more };
-  const ran = spawnSync("/bin/sh", ["-c", `${words}\n${lines}`], { cwd: place(), env, encoding: "utf8" });
+  const options = { ...place(more), encoding: "utf8" } as const;
+  const ran = spawnSync("/bin/sh", ["-c", `${words}\n${lines}`], options);
   return { code: ran.status, out: ran.stdout, said: `${ran.stdout}${ran.stderr}` };
 }
 
-/** The directory in which doctor runs: a project, if the row made one. */
-function place(): string {
-  return existsSync(join(root, "p")) ? join(root, "p") : root;
+/** Where doctor runs: in a project, if the row made one. */
+function place(more: Record<string, string>) {
+  const project = join(root, "p");
+  return { cwd: existsSync(project) ? project : root, env: { HOME: root, PATH: folders(), ...more } };
 }
 
 interface Check {
@@ -452,10 +444,10 @@ interface Ran {
   readonly found?: readonly Check[];
 }
 
-function doctor(flags: string, more: Record<string, string> = {}): Ran {
-  const ran = sh(`kite doctor --json ${flags}`, more);
-  if (!ran.out.startsWith("{")) throw new Error(`doctor said: ${ran.said}`);
-  return JSON.parse(ran.out);
+async function doctor(flags: readonly string[], more: Record<string, string> = {}): Promise<Ran> {
+  const { out, err } = await kite(place(more), ["doctor", "--json", ...flags]);
+  if (!out.startsWith("{")) throw new Error(`doctor said: ${out}${err}`);
+  return JSON.parse(out);
 }
 
 const wrong = ({ checks }: { readonly checks: readonly Check[] }) =>
@@ -473,9 +465,9 @@ async function listenElsewhere(): Promise<void> {
   await once(child.stdout, "data");
 }
 
-it("a new installation is well", () => {
-  enter(true);
-  expect(wrong(doctor(""))).toEqual([]);
+it("a new installation is well", async () => {
+  await enter(true);
+  expect(wrong(await doctor([]))).toEqual([]);
   isWell = true;
 });
 
@@ -483,21 +475,21 @@ describe("doctor", () => {
   it("knows thirty ways and more", () => expect(rows.length).toBeGreaterThan(30));
 
   it.each(rows.map(row => [row.name, row] as const))("%s", async (_name, row) => {
-    enter(row.tools === true);
+    await enter(row.tools === true);
     if (row.down) sh("kite down; rm $K/down");
     const broken = sh(row.break);
     await row.more?.();
     const [result, check, detail] = row.line;
     const env = row.env?.() ?? {};
     const isMended = row.byHand === undefined;
-    const ran = doctor(isMended ? "--fix --yes" : "", env);
+    const ran = await doctor(isMended ? ["--fix", "--yes"] : [], env);
     const found = isMended ? (ran.found ?? []) : ran.checks;
     const todo = expect.stringMatching(/\w/);
     expect(found, broken.said).toContainEqual(
       expect.objectContaining({ check, result, detail: expect.stringMatching(detail), todo }),
     );
     if (row.byHand !== undefined && row.byHand !== false) sh(`cd ${root}; ${row.byHand}`);
-    expect(wrong(isMended ? ran : doctor(""))).toEqual([]);
+    expect(wrong(isMended ? ran : await doctor([]))).toEqual([]);
     expect(ran.ok).toBe(isMended || result !== "fail");
     for (const end of children.splice(0)) end();
     sh(`cd ${root}; rm -rf p k2 s bin/kite .kite.aside .kite/*.aside; cp kite.sh bin/kite`);
@@ -505,8 +497,8 @@ describe("doctor", () => {
   });
 });
 
-it("asks at a terminal only, and changes nothing without a yes", () => {
-  enter(true);
+it("asks at a terminal only, and changes nothing without a yes", async () => {
+  await enter(true);
   sh("kite down");
   const ran = sh("kite doctor --fix </dev/null");
   expect(ran.said).toBe(
@@ -515,8 +507,8 @@ it("asks at a terminal only, and changes nothing without a yes", () => {
   expect(ran.code).toBe(1);
 });
 
-it("--fix does what the lines say, tells each step, and checks again", () => {
-  enter(true);
+it("--fix does what the lines say, tells each step, and checks again", async () => {
+  await enter(true);
   sh(`kite down; ${edit("delete s.hooks.Stop; s.mine = 1")}; echo '{"a":1}' > $K/config.json`);
   const { said, code } = sh("kite doctor --fix --yes");
   expect(code).toBe(0);
@@ -526,8 +518,8 @@ it("--fix does what the lines say, tells each step, and checks again", () => {
   expect(JSON.parse(readFileSync(join(root, settings), "utf8")).mine).toBe(1);
 });
 
-it("repair keeps what it cannot save, and says what that is", () => {
-  enter(true);
+it("repair keeps what it cannot save, and says what that is", async () => {
+  await enter(true);
   sh(`task add one; task add two; kite context set k 5 --durable; task add three; kill -9 $(pid); gone`);
   sh(
     `f=$(ls $K/journal/*.log); node -e 'const fs=require("fs");const f=process.argv[1];const b=fs.readFileSync(f);const at=b.indexOf("three");b[at]^=1;fs.writeFileSync(f,Buffer.concat([b,b.subarray(b.indexOf(10)+1)]))' $f`,
