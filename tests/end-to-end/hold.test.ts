@@ -1,6 +1,7 @@
 /** How long a session, and with it its locks, lives: the process it stands for, and the terminals it is open in. */
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { uncollected } from "../uncollected.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 
 let home: Home;
@@ -96,16 +97,8 @@ describe("a session with a process", () => {
   });
 
   test("ends although the process is a zombie that nobody collects", async () => {
-    // The shell becomes a program that never asks how its child ended.
-    const parent = home.adopt(
-      spawn("sh", ["-c", "sleep 1000 & echo $!; exec sleep 1000"], {
-        env: home.environment,
-        stdio: ["ignore", "pipe", "ignore"],
-      }),
-    );
-    const pid = await new Promise<number>(resolve =>
-      parent.stdout.once("data", data => resolve(Number(`${data}`))),
-    );
+    const { parent, pid } = await uncollected();
+    home.adopt(parent);
     const id = fresh();
     await anchored(id, pid);
     process.kill(pid, "SIGKILL");

@@ -16,6 +16,7 @@ import {
 import { AnchorWatch, isAlive, parentOf, processAnchor } from "../../daemon/facts/processes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
+import { uncollected } from "../uncollected.ts";
 
 const env = { PATH: "/usr/bin:/bin" };
 const started: ChildProcess[] = [];
@@ -99,11 +100,9 @@ describe("an anchor", () => {
   });
 
   test("is no zombie", async () => {
-    // The shell becomes a program that never collects its child, before that one ends.
-    const parent = spawn("sh", ["-c", "sleep 0.3 & echo $!; exec sleep 600"], { env, stdio: "pipe" });
+    const { parent, pid } = await uncollected();
     started.push(parent);
-    const [line] = await once(parent.stdout, "data");
-    const pid = Number(String(line));
+    process.kill(pid, "SIGKILL");
     await expect.poll(() => systemTable().row(pid)).toMatchObject({ zombie: true });
     expect(processAnchor(pid)).toBeNull();
   });
@@ -277,11 +276,8 @@ if (process.platform === "linux")
 
     test("show at once that a process has ended, though nobody collected it", async () => {
       const table = systemTable();
-      const env = { PATH: process.env["PATH"] };
-      const parent = spawn("sh", ["-c", "sleep 600 & echo $!; exec sleep 600"], { env, stdio: "pipe" });
+      const { parent, pid } = await uncollected();
       started.push(parent);
-      const [line] = await once(parent.stdout, "data");
-      const pid = Number(String(line));
       expect((await table.rows([pid]))[0]).toMatchObject({ zombie: false });
       process.kill(pid, "SIGKILL");
       await expect.poll(() => table.row(pid)).toMatchObject({ zombie: true });
