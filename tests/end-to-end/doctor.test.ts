@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { Home } from "./daemon.ts";
@@ -476,7 +476,10 @@ describe("doctor", () => {
 
   it.each(rows.map(row => [row.name, row] as const))("%s", async (_name, row) => {
     await enter(row.tools === true);
-    if (row.down) sh("kite down; rm $K/down");
+    if (row.down) {
+      await kite(place({}), ["down"]);
+      rmSync(join(root, ".kite", "down"));
+    }
     const broken = sh(row.break);
     await row.more?.();
     const [result, check, detail] = row.line;
