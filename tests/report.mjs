@@ -23,15 +23,18 @@ export function report(at, tier) {
 export function fileOf(module) {
   const tests = [...module.children.allTests()];
   const states = tests.map(test => test.result().state);
-  const failures = tests.flatMap(test =>
-    test.result().state === "failed" ? [failure(test.fullName, test.result().errors)] : [],
-  );
+  // No test is skipped here: one that neither passed nor failed was lost with its process.
+  const failures = tests.flatMap(test => {
+    const { state, errors } = test.result();
+    if (state === "passed") return [];
+    return [failure(test.fullName, errors ?? [{ message: `it did not end; its state is ${state}` }])];
+  });
   if (module.errors().length > 0) failures.push(failure("outside of its tests", module.errors()));
   if (!module.ok() && failures.length === 0) failures.push(failure("in one of its hooks", []));
   const { collectDuration, setupDuration, prepareDuration, duration } = module.diagnostic();
   return {
     path: relative(root, module.moduleId),
-    isOk: module.ok(),
+    isOk: failures.length === 0,
     passed: states.filter(state => state === "passed").length,
     // A file that fails outside of its tests counts as one.
     failed: failures.length,
