@@ -1,16 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import {
-  type Payload,
-  quiet,
-  type Ran,
-  type Replay,
-  ReplayWorld,
-  teamOf,
-  type Watcher,
-} from "./hook-replay.ts";
+import { type Payload, quiet, type Replay, ReplayWorld, type Watcher } from "./hook-replay.ts";
+import { contextOf, pre, reasonOf, TeamFiles } from "./native-team.ts";
 
 /** Teams of the client: their files lie where the recorded client kept them, and Kite only reads them. */
 let world: ReplayWorld;
@@ -24,73 +17,6 @@ beforeEach(async () => {
 
 afterEach(() => world.remove());
 
-interface TaskFile {
-  readonly id: string;
-  readonly status?: string;
-  readonly owner?: string;
-  readonly blockedBy?: readonly string[];
-}
-
-/** What the client keeps of one team. */
-class TeamFiles {
-  readonly home = join(world.root, "claude");
-  readonly team: string;
-  readonly lead: string;
-
-  constructor(lead: string) {
-    this.lead = lead;
-    this.team = teamOf(lead);
-  }
-
-  write(path: string, value: unknown): void {
-    const file = join(this.home, path);
-    mkdirSync(join(file, ".."), { recursive: true });
-    writeFileSync(file, typeof value === "string" ? value : JSON.stringify(value));
-  }
-
-  config(backendType: "in-process" | "tmux", ...names: readonly string[]): void {
-    const member = (name: string) => ({
-      agentId: `${name}@${this.team}`,
-      name,
-      tmuxPaneId: "%1",
-      backendType,
-    });
-    const leader = { ...member("team-lead"), agentType: "team-lead", tmuxPaneId: "leader" };
-    const members = [leader, ...names.map(member)];
-    this.write(`teams/${this.team}/config.json`, { name: this.team, leadSessionId: this.lead, members });
-  }
-
-  tasks(...tasks: readonly TaskFile[]): void {
-    for (const task of tasks) {
-      const rest = {
-        subject: `do ${task.id}`,
-        description: "",
-        status: "pending",
-        blocks: [],
-        blockedBy: [],
-      };
-      this.write(`tasks/${this.team}/${task.id}.json`, { ...rest, ...task });
-    }
-  }
-}
-
-function reasonOf([ran]: readonly Ran[]): string {
-  expect(ran).toMatchObject({ code: 0, stderr: "" });
-  return JSON.parse(ran?.stdout ?? "").hookSpecificOutput?.permissionDecisionReason ?? "";
-}
-
-const contextOf = (all: readonly Ran[]): string =>
-  all
-    .map(({ stdout }) =>
-      stdout === "" ? "" : (JSON.parse(stdout).hookSpecificOutput?.additionalContext ?? ""),
-    )
-    .join("\n");
-
-const pre = (of: Payload, tool_name: string, tool_input: object): Payload => ({
-  ...of,
-  ...{ hook_event_name: "PreToolUse", tool_name, tool_input, tool_use_id: `toolu_${randomUUID()}` },
-});
-
 describe("a team within one process", () => {
   const isClaim = (p: Payload) => p.hook_event_name === "PreToolUse" && p["tool_name"] === "TaskUpdate";
 
@@ -101,7 +27,7 @@ describe("a team within one process", () => {
     readonly as: (name: string) => Payload;
   }> {
     const lead = world.replay("r-team-in-process-stopped-and-lead-killed");
-    const files = new TeamFiles(lead.id);
+    const files = new TeamFiles(world.root, lead.id);
     files.config("in-process", "alice", "bob");
     await lead.until(p => isClaim(p) && p["agent_type"] === "alice");
     const transcript_path = join(files.home, "projects", "p", `${lead.id}.jsonl`);
@@ -189,7 +115,7 @@ describe("a team within one process", () => {
 describe("tasks of a team", () => {
   test("are shown with what they wait for, and taken into the queue once", async () => {
     const lead = world.replay("r-team-in-process-stopped-and-lead-killed");
-    const files = new TeamFiles(lead.id);
+    const files = new TeamFiles(world.root, lead.id);
     files.config("in-process", "alice", "bob");
     const isAlices = (p: Payload) => p["agent_type"] === "alice" && p.hook_event_name === "PreToolUse";
     await lead.until(isAlices);
@@ -220,7 +146,7 @@ describe("tasks of a team", () => {
 
 describe("sessions that share a list by their environment", () => {
   test("do not take a task from each other", async () => {
-    const files = new TeamFiles(randomUUID());
+    const files = new TeamFiles(world.root, randomUUID());
     world.standInEnv = { CLAUDE_CODE_TASK_LIST_ID: "shop" };
     const [one, two] = [world.replay(), world.replay()];
     files.write("tasks/shop/1.json", { id: "1", subject: "s", status: "pending", blocks: [], blockedBy: [] });
@@ -243,7 +169,7 @@ describe("sessions that share a list by their environment", () => {
 describe("a team in panes", () => {
   test("has names, stands under its lead, and a killed teammate gets no letters and loses no task unseen", async () => {
     const lead = world.replay("r-team-panes-teammate-killed");
-    const files = new TeamFiles(lead.id);
+    const files = new TeamFiles(world.root, lead.id);
     const [, alice = ""] = lead.sessions;
     files.config("tmux", "alice", "bob");
     files.tasks(
@@ -292,7 +218,7 @@ describe("a team in panes whose calls are refused", () => {
   /** The recorded team up to the first claim of a teammate, with its files as the client had them then. */
   async function claiming(): Promise<{ readonly lead: Replay; readonly alice: string }> {
     const lead = world.replay("r-team-panes-hooks-refuse");
-    const files = new TeamFiles(lead.id);
+    const files = new TeamFiles(world.root, lead.id);
     const [, alice = ""] = lead.sessions;
     await lead.until(p => p.hook_event_name === "PreToolUse" && p["tool_name"] === "Agent");
     files.config("tmux", "alice", "bob");
