@@ -26,7 +26,7 @@ export type TeamFinding =
       /** Another live agent works on the task. */
       readonly rule: "foreign_task";
       readonly task: TaskBrief;
-      /** Its name; null: a session without a name in a team. */
+      /** The member that works on it; null: an agent that is not in the caller's team. */
       readonly worker: string | null;
       readonly ready: readonly TaskBrief[];
     }

@@ -9,10 +9,11 @@ import { blockersOf } from "../core/teams/blocked-claim.ts";
 import { deadLetter } from "../core/teams/dead-letter.ts";
 import { bareName, briefOf, type Caller, type Members, nextOwner, type Worker } from "../core/teams/facts.ts";
 import { beforeMove, beforeTaskChange } from "../core/teams/table.ts";
+import type { Claim } from "../teams/claims.ts";
 import type { TeamLooks } from "../teams/look.ts";
 import { membersOf, type Place, placeOf } from "../teams/members.ts";
 import { decidedBy } from "../trail/decisions.ts";
-import { type ActionOf, actorOfAction, type Run } from "./action.ts";
+import { type ActionOf, actorOfAction, ancestorsOf, type Run } from "./action.ts";
 import { teamVerdict } from "./verdict.ts";
 
 /** What the rules said; `unread`: why a part of the facts is not known, in a sentence. */
@@ -33,8 +34,9 @@ export async function gateTeam(run: Run, action: ActionOf<"gate_team">): Promise
   if (session === undefined || client === null || looks === null) return outcome("allow", []);
   const { teams: mode } = await services.rules.at(session);
   if (mode === "off") return outcome("allow", []);
-  const asked = new TeamGate(run, { session, actor, client, looks, mode, called: action.name });
-  const { findings, unread, undo } = await asked.look(action.call);
+  const ancestors = await ancestorsOf(services, action);
+  const asked = { session, actor, client, looks, mode, called: action.name, ancestors };
+  const { findings, unread, undo } = await new TeamGate(run, asked).look(action.call);
   const verdict = teamVerdict(mode, findings);
   noteDecision(run, actor, verdict, findings, unread);
   if (undo !== null) run.delivery.whenSettled(heard => (heard ? undefined : undo()));
@@ -90,6 +92,7 @@ interface Asked {
   readonly mode: TeamMode;
   /** The agent's own name, as its event says: the session's table may not have it yet. */
   readonly called: string | null;
+  readonly ancestors: readonly (string | null)[];
 }
 
 /** Gathers the facts for one call. */
@@ -102,7 +105,8 @@ class TeamGate {
   constructor(run: Run, asked: Asked) {
     this.#run = run;
     this.#asked = asked;
-    this.#place = placeOf(run.services.engine.state, asked.client, asked.session, asked.actor, asked.called);
+    const { client, session, actor, called, ancestors } = asked;
+    this.#place = placeOf(run.services.engine.state, client, session, actor, called, ancestors);
     this.#home = run.services.teams.homeOf(asked.session);
   }
 
@@ -139,7 +143,10 @@ class TeamGate {
     ]);
     if ("unreachable" in tasks) return { ...nothing, unread: tasks.unreachable };
     const key = `${home}\n${list}\n${change.task}`;
-    const caller: Caller = this.#isAlone() ? { name: null, isLead: false } : this.#place;
+    const { name, member, isLead } = this.#place;
+    const caller: Caller = this.#isAlone()
+      ? { name: null, member: null, isLead: false }
+      : { name, member: member.name, isLead };
     const facts = { change, caller, task, tasks, members, worker: this.#worker(key, task) };
     const found = beforeTaskChange(facts);
     // At once, before anything is awaited: of two that ask at the same time, the second finds the claim of the first.
@@ -179,30 +186,38 @@ class TeamGate {
     return { members: membersOf(this.#run.services.engine.state, client, listed, lead), unread: null };
   }
 
-  /** The live agent that Kite saw take the task. */
+  /** The agent at work that Kite saw take the task. */
   #worker(key: string, { status }: NativeTask): Worker | null {
     const { engine, teams } = this.#run.services;
     const claim = teams.claims.of(key, status === "in_progress", engine.now);
-    if (claim === null) return null;
-    const session = engine.state.sessions.live.get(claim.session);
-    const isLive = session !== undefined && (claim.agent === null || session.agents.has(claim.agent));
-    const { actor } = this.#asked;
-    const isCaller = claim.session === actor.session && claim.agent === actor.agent;
-    return isLive ? { name: claim.name, isCaller } : null;
+    if (claim === null || !this.#isAtWork(claim)) return null;
+    const { team, member } = this.#place;
+    const isCaller = claim.session === this.#asked.actor.session && claim.member.agent === member.agent;
+    return { name: claim.member.team === team ? claim.member.name : null, isCaller };
+  }
+
+  /** A subagent that has stopped works no more. A member does until it ends: each of its turns ends with a stop. */
+  #isAtWork({ session: id, agent, member }: Claim): boolean {
+    const { engine, presence } = this.#run.services;
+    const session = engine.state.sessions.live.get(id);
+    if (session === undefined || agent === null) return session !== undefined;
+    return agent === member.agent ? session.agents.has(agent) : presence.pulse(id, agent)?.active === true;
   }
 
   /** Remembers who takes the task until its file says so. */
   #claim(
     key: string,
     { status, owner }: TaskChange,
-    { name }: Caller,
+    { name, member }: Caller,
     next: string | null,
   ): (() => void) | null {
     const { engine, teams } = this.#run.services;
     const { session, agent } = this.#asked.actor;
-    const isOwn = next === name || this.#isAlone();
+    const isOwn = next === name || next === member || this.#isAlone();
+    const team = member === null ? null : this.#place.team;
+    const works = { agent: this.#place.member.agent, name: member, team };
     if (status === "in_progress" && isOwn)
-      return teams.claims.take(key, { session, agent, name, at: engine.now });
+      return teams.claims.take(key, { session, agent, member: works, at: engine.now });
     if (status !== null || owner !== null) teams.claims.drop(key);
     return null;
   }

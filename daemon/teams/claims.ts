@@ -7,10 +7,19 @@ import { BoundedMap } from "../bounded-map.ts";
 import type { Whose } from "../core/messages/notice-table.ts";
 
 export interface Claim extends Whose {
-  /** Its name in its team; null if it has none. */
-  readonly name: string | null;
+  /** The member for which the agent works, as an agent of its session. */
+  readonly member: Member;
   /** Core time in milliseconds. */
   readonly at: number;
+}
+
+/** Who works on a task: a session's main agent or a teammate within its process, together with its own subagents. */
+export interface Member {
+  /** null: the main agent. */
+  readonly agent: string | null;
+  /** Its name, and its team; null: it is in none. */
+  readonly name: string | null;
+  readonly team: string | null;
 }
 
 export class Claims {

@@ -12,6 +12,9 @@ export interface Place {
   readonly lead: string;
   /** Its own name in the team; null: it is a subagent. */
   readonly name: string | null;
+  /** The member for which it works: itself, or the one whose subagent it is; `agent` as in its session. */
+  readonly member: { readonly agent: string | null; readonly name: string };
+  /** That member leads the team. */
   readonly isLead: boolean;
   /** It runs within its lead's process. */
   readonly isInProcess: boolean;
@@ -26,23 +29,35 @@ export function teamLedBy(state: State, client: ClientTeams, { id, members }: Se
   return client.teamOf(id);
 }
 
-/** Returns the place; a session that is no teammate leads the team that it has or could have. `called`: see `TeamGate`. */
+/**
+ * Returns the place; a session that is no teammate leads the team that it has or could have. `called`: see `TeamGate`.
+ * `ancestors`: the agents that began this one, as far as they are known.
+ */
 export function placeOf(
   state: State,
   client: ClientTeams,
   session: Session,
   { agent }: Pick<Actor, "agent">,
   called: string | null,
+  ancestors: readonly (string | null)[],
 ): Place {
   const own = session.teammates.get(null);
-  const name = agent === null ? null : (session.teammates.get(agent)?.name ?? called);
   if (own !== undefined) {
-    const { team, lead = session.id } = own;
-    return { team, lead, name: agent === null ? own.name : null, isLead: false, isInProcess: false };
+    const { team, lead = session.id, name } = own;
+    const member = { agent: null, name };
+    return { team, lead, name: agent === null ? name : null, member, isLead: false, isInProcess: false };
   }
   const led = { team: teamLedBy(state, client, session), lead: session.id };
-  if (agent === null) return { ...led, name: client.leadName, isLead: true, isInProcess: false };
-  return { ...led, name, isLead: false, isInProcess: name !== null };
+  for (const one of [agent, ...ancestors]) {
+    const name = one === null ? null : (session.teammates.get(one)?.name ?? (one === agent ? called : null));
+    if (name === null) continue;
+    const isIt = one === agent;
+    const member = { agent: one, name };
+    return { ...led, name: isIt ? name : null, member, isLead: false, isInProcess: isIt };
+  }
+  const { leadName } = client;
+  const member = { agent: null, name: leadName };
+  return { ...led, name: agent === null ? leadName : null, member, isLead: true, isInProcess: false };
 }
 
 /** The members by name: those that the file lists, and those that Kite sees live. */

@@ -100,6 +100,9 @@ export type HookAction =
       /** The agent's own name, if it is a teammate within its lead's process. */
       readonly name: string | null;
       readonly call: TeamCall;
+      /** As for `lock`: a subagent and the agent that began it are one worker. */
+      readonly ancestors: readonly (string | null)[];
+      readonly parentFile: string | null;
     }
   | {
       /** The client created a task of its own list, or calls one completed; after the gate, if one is asked. */

@@ -32,7 +32,7 @@ function facts(
   more: Partial<ChangeFacts> = {},
 ): ChangeFacts {
   const [first = task("1")] = tasks;
-  const caller = { name: by, isLead: by === "team-lead" };
+  const caller = { name: by, member: by, isLead: by === "team-lead" };
   return {
     ...{ change: { ...untouched, task: first.id, ...change }, caller, task: first, tasks: listOf(...tasks) },
     ...{ members, worker: null, ...more },

@@ -153,12 +153,13 @@ test("a process tells its arguments and its environment, one that is gone tells 
 
 test("a claim counts until its file can say so, or while its task is in progress", () => {
   const claims = new Claims();
-  const claim = { session: "s", agent: null, name: "alice", at: 1_000 };
+  const member = { agent: null, name: "alice", team: "t" };
+  const claim = { session: "s", agent: null, member, at: 1_000 };
   claims.take("t", claim);
   expect(claims.of("t", false, 1_000 + limits.teamClaimMs - 1)).toBe(claim);
   expect(claims.of("t", false, 1_000 + limits.teamClaimMs)).toBeNull();
   expect(claims.of("t", true, 1_000_000)).toBe(claim);
-  const undo = claims.take("t", { ...claim, name: "bob" });
+  const undo = claims.take("t", { ...claim, session: "b" });
   undo();
   expect(claims.of("t", true, 2_000)).toBe(claim);
   claims.drop("t");

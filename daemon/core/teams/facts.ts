@@ -15,12 +15,17 @@ export type Tasks = ReadonlyMap<string, NativeTask>;
 export interface Caller {
   /** Its name in the team; null if it has none. */
   readonly name: string | null;
+  /** The member for which it works: itself, or the one that began it as a subagent; null if it is in no team. */
+  readonly member: string | null;
+  /** That member leads the team. */
   readonly isLead: boolean;
 }
 
-/** An agent that Kite saw take the task; it need not have a name. */
+/** An agent at work on the task. */
 export interface Worker {
+  /** The member for which it works; null: it is in no team, or in another one. */
   readonly name: string | null;
+  /** It is the caller, or works for the same member: a member and its subagents are one worker. */
   readonly isCaller: boolean;
 }
 

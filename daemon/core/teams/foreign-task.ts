@@ -18,6 +18,6 @@ export function foreignTask(facts: ChangeFacts): TeamFinding[] {
 function workerOf({ task, members, caller, worker }: ChangeFacts) {
   const owner = task.owner === null ? null : bareName(task.owner);
   if (task.status === "in_progress" && owner !== null && members?.get(owner) === "live")
-    return { name: owner, isCaller: owner === caller.name };
+    return { name: owner, isCaller: owner === caller.member };
   return worker;
 }

@@ -1,7 +1,7 @@
 /** Calls of the client's own tools that a team's rules are about. The client itself lets all of them through. */
 import type { HookAction } from "../../seam/actions.ts";
 import type { TaskChange, TeamCall } from "../../seam/teams.ts";
-import { type Actor, isTeammate } from "../agents.ts";
+import { type Actor, ancestorsOf, isTeammate, parentFile } from "../agents.ts";
 import { withInbox } from "../answers/inbox.ts";
 import { teamAnswer } from "../answers/team.ts";
 import { type Event, field, inputText, isId, label, within } from "../payload.ts";
@@ -17,8 +17,9 @@ export function isTeamTool(tool: string): boolean {
 
 export const teamTool: Row = (event, actor) => {
   const call = callOf(event, field(event, "tool_name") ?? "");
+  const line = { ancestors: ancestorsOf(actor.agent), parentFile: parentFile(event, actor) };
   const gate: HookAction[] =
-    call === null ? [] : [{ do: "gate_team", ...actor, name: ownName(event, actor), call }];
+    call === null ? [] : [{ do: "gate_team", ...actor, name: ownName(event, actor), call, ...line }];
   const actions = [...begin(event, actor), atWork(event, actor), ...gate];
   return withInbox("PreToolUse", actor, field(event, "cwd") ?? "", { actions, answer: teamAnswer });
 };

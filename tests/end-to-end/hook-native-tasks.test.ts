@@ -1,0 +1,122 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Payload, quiet, type Replay, ReplayWorld } from "./hook-replay.ts";
+import { pre, reasonOf, TeamFiles } from "./native-team.ts";
+
+/** Who works on a task of the client's own list: what the daemon refuses, and what it lets pass. */
+let world: ReplayWorld;
+
+beforeEach(async () => {
+  world = await ReplayWorld.make();
+  await world.run("up");
+});
+
+afterEach(() => world.remove());
+
+const [explore, plan] = ["a0123456789abcdef", "afedcba9876543210"];
+const [alice, bob] = ["aalice-8c32192fb1a0179d", "abob-781a707301d929f0"];
+const ofMate: Readonly<Record<string, string>> = { [alice]: "alice", [bob]: "bob" };
+const begin = { taskId: "1", status: "in_progress" };
+
+/** An event of a session's agent; its files lie where the client keeps them. */
+function of(replay: Replay, agent?: string): Payload {
+  const type = agent === undefined ? undefined : (ofMate[agent] ?? "general-purpose");
+  return {
+    ...{ hook_event_name: "PreToolUse", session_id: replay.id, cwd: world.repo },
+    transcript_path: join(world.root, "claude", "projects", "p", `${replay.id}.jsonl`),
+    ...(agent === undefined ? {} : { agent_id: agent, agent_type: type }),
+  };
+}
+
+const update = (replay: Replay, agent: string | undefined, input: object) =>
+  replay.send(pre(of(replay, agent), "TaskUpdate", input));
+
+async function passes(replay: Replay, agent: string | undefined, input: object): Promise<void> {
+  for (const ran of await update(replay, agent, input)) quiet(ran);
+}
+
+async function event(replay: Replay, agent: string | undefined, name: string): Promise<void> {
+  await replay.send({ ...of(replay, agent), hook_event_name: name });
+  await replay.settled();
+}
+
+describe("a session without a team is one worker", () => {
+  /** Its own list, without a team; the task as the client's file has it. */
+  function alone(): { readonly one: Replay; readonly task: (status: string) => void } {
+    const one = world.replay();
+    const files = new TeamFiles(world.root, one.id);
+    const rest = { id: "1", subject: "s", blocks: [], blockedBy: [] };
+    const task = (status: string) => files.write(`tasks/${one.id}/1.json`, { ...rest, status });
+    task("pending");
+    return { one, task };
+  }
+
+  test("its main agent goes on with what a subagent began", async () => {
+    const { one, task } = alone();
+    await event(one, explore, "SubagentStart");
+    await passes(one, explore, begin);
+    task("in_progress");
+    // It may take the task back while the subagent still runs, and another subagent may go on with it.
+    await passes(one, undefined, begin);
+    await passes(one, plan, begin);
+    await event(one, explore, "SubagentStop");
+    for (const input of [{ taskId: "1", owner: "x" }, begin, { taskId: "1", status: "completed" }])
+      await passes(one, undefined, input);
+  });
+
+  test("a subagent marks what its main agent began", async () => {
+    const { one, task } = alone();
+    await passes(one, undefined, begin);
+    task("in_progress");
+    for (const status of ["in_progress", "completed"]) await passes(one, explore, { taskId: "1", status });
+  });
+});
+
+describe("sessions that share a list", () => {
+  async function sharing(...tasks: readonly string[]): Promise<readonly [Replay, Replay, TeamFiles]> {
+    world.standInEnv = { CLAUDE_CODE_TASK_LIST_ID: "shop" };
+    const [one, two] = [world.replay(), world.replay()];
+    const files = new TeamFiles(world.root, one.id);
+    for (const id of tasks)
+      files.write(`tasks/shop/${id}.json`, { id, subject: `do ${id}`, status: "pending", blockedBy: [] });
+    return [one, two, files];
+  }
+
+  test("a subagent works while it runs, and not when it has stopped", async () => {
+    const [one, two, files] = await sharing("1");
+    await event(one, explore, "SubagentStart");
+    await passes(one, explore, begin);
+    files.write("tasks/shop/1.json", { id: "1", subject: "s", status: "in_progress", blockedBy: [] });
+    expect(reasonOf(await update(two, undefined, begin))).toContain("Another session works on task 1");
+    await event(one, explore, "SubagentStop");
+    await passes(two, undefined, begin);
+  });
+});
+
+describe("a team within one process", () => {
+  async function team(): Promise<{ readonly lead: Replay; readonly files: TeamFiles }> {
+    const lead = world.replay();
+    const files = new TeamFiles(world.root, lead.id);
+    files.config("in-process", "alice", "bob");
+    for (const agent of [alice, bob]) await event(lead, agent, "SubagentStart");
+    return { lead, files };
+  }
+
+  test("a teammate and its subagents are one worker, and so are the lead and its own", async () => {
+    const { lead, files } = await team();
+    files.tasks({ id: "1", status: "in_progress", owner: "alice" }, { id: "2" });
+    const folder = join("projects", "p", lead.id, "subagents");
+    files.write(join(folder, `agent-${explore}.meta.json`), { parentAgentId: alice });
+    await event(lead, explore, "SubagentStart");
+    for (const status of ["in_progress", "completed"]) await passes(lead, explore, { taskId: "1", status });
+    await passes(lead, explore, { ...begin, taskId: "2" });
+    // Bob hears whose subagent it is, since that one has no name.
+    const steal = { taskId: "2", status: "in_progress", owner: "bob" };
+    expect(reasonOf(await update(lead, bob, steal))).toContain('"alice" works on task 2');
+    files.tasks({ id: "2", status: "in_progress" });
+    await passes(lead, alice, { taskId: "2", status: "in_progress", owner: "alice" });
+    files.tasks({ id: "1", status: "in_progress", owner: "team-lead" });
+    await event(lead, plan, "SubagentStart");
+    for (const status of ["in_progress", "completed"]) await passes(lead, plan, { taskId: "1", status });
+  });
+});
