@@ -1,7 +1,7 @@
 /** One member of a team as `query` shows it. */
 import type { SessionRow } from "../../protocol/session.ts";
 import type { TeamMemberRow } from "../../protocol/team.ts";
-import type { Session } from "../core/sessions/table.ts";
+import type { Member } from "../core/sessions/table.ts";
 import { type RowSource, sessionRow } from "../views/sessions-and-locks.ts";
 import type { Teams } from "./teams.ts";
 
@@ -11,8 +11,10 @@ export interface MemberSource extends RowSource {
 
 export interface Wanted {
   readonly name: string;
-  /** The session that leads the team, if it lives. */
-  readonly leader: Session | undefined;
+  /** The id of the session that leads the team. */
+  readonly lead: string;
+  /** As a session of its own; undefined if it has none. */
+  readonly pane: Member | undefined;
   /** As the client's file says; undefined if the file does not list it. */
   readonly backend: Exclude<TeamMemberRow["backend"], "session"> | undefined;
   /** The task on which it works; null if there is none. */
@@ -30,12 +32,16 @@ interface Seen {
 }
 
 export function memberRow(source: MemberSource, wanted: Wanted): TeamMemberRow {
-  const { name, leader, backend, work } = wanted;
-  const gone = leader?.members.get(name)?.gone;
-  if (gone !== undefined) return { name, shownAs: null, backend: "pane", state: gone.how, does: null };
-  const seen = leader === undefined ? null : seenAs(source, name, leader);
-  if (seen === null)
-    return { name, shownAs: null, backend: backend ?? "in_process", state: "unknown", does: null };
+  const { name, lead, pane, backend, work } = wanted;
+  if (pane?.gone !== undefined)
+    return { name, shownAs: null, backend: "pane", state: pane.gone.how, does: null };
+  const seen = seenAs(source, name, lead, pane);
+  if (seen === null) {
+    const { engine, teams } = source;
+    const hasEnded = name === teams.client?.leadName && engine.state.sessions.ended.has(lead);
+    const state = hasEnded ? "ended" : "unknown";
+    return { name, shownAs: null, backend: backend ?? "in_process", state, does: null };
+  }
   const { shownAs, attention, waitingFor, isActive, declared } = seen;
   const state =
     attention !== null
@@ -49,10 +55,12 @@ export function memberRow(source: MemberSource, wanted: Wanted): TeamMemberRow {
   return { name, shownAs, backend: backend ?? seen.backend, state, does };
 }
 
-function seenAs(source: MemberSource, name: string, leader: Session): Seen | null {
-  const pane = leader.members.get(name);
-  const session = pane === undefined ? undefined : source.engine.state.sessions.live.get(pane.session);
+function seenAs(source: MemberSource, name: string, lead: string, pane: Member | undefined): Seen | null {
+  const { live } = source.engine.state.sessions;
+  const session = pane === undefined ? undefined : live.get(pane.session);
   if (session !== undefined) return mainOf(sessionRow(source, session), "pane");
+  const leader = live.get(lead);
+  if (leader === undefined) return null;
   const row = sessionRow(source, leader);
   if (name === source.teams.client?.leadName) return mainOf(row, "lead");
   const [agent] = [...leader.teammates].flatMap(([id, own]) =>

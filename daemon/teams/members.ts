@@ -1,7 +1,7 @@
 /** Who is in a team, and who of them lives: what the client's file lists, and what Kite saw. */
 import type { ClientTeams, NativeTeam } from "../../hooks/seam/teams.ts";
 import type { Actor } from "../core/actor.ts";
-import type { Session } from "../core/sessions/table.ts";
+import type { Member, Session } from "../core/sessions/table.ts";
 import type { State } from "../core/state.ts";
 import type { MemberState } from "../core/teams/facts.ts";
 
@@ -60,6 +60,18 @@ export function placeOf(
   return { ...led, name: agent === null ? leadName : null, member, isLead: true, isInProcess: false };
 }
 
+/** The members with sessions of their own by name: as their lead keeps them, or after its end as they say themselves. */
+export function panesOf({ sessions }: State, lead: string): ReadonlyMap<string, Member> {
+  const leader = sessions.live.get(lead);
+  if (leader !== undefined) return leader.members;
+  const panes = new Map<string, Member>();
+  for (const [session, { teammates }] of sessions.live) {
+    const own = teammates.get(null);
+    if (own?.lead === lead) panes.set(own.name, { session });
+  }
+  return panes;
+}
+
 /** The members by name: those that the file lists, and those that Kite sees live. */
 export function membersOf(
   state: State,
@@ -70,7 +82,7 @@ export function membersOf(
   const leader = state.sessions.live.get(lead);
   const members = new Map<string, MemberState>();
   for (const { name } of team?.members ?? []) members.set(name, "unknown");
-  for (const [name, { gone }] of leader?.members ?? [])
+  for (const [name, { gone }] of panesOf(state, lead))
     if (gone === undefined || members.has(name)) members.set(name, gone === undefined ? "live" : "dead");
   for (const [agent, { name }] of leader?.teammates ?? []) if (agent !== null) members.set(name, "live");
   members.set(client.leadName, leader === undefined ? "unknown" : "live");

@@ -12,7 +12,7 @@ import { problemsOf } from "../core/teams/standing.ts";
 import type { PageStart } from "../views/paging.ts";
 import { byPosition, type Keyed, type RowSource, sessionRow } from "../views/sessions-and-locks.ts";
 import { memberRow } from "./member-rows.ts";
-import { membersOf, teamLedBy } from "./members.ts";
+import { membersOf, panesOf, teamLedBy } from "./members.ts";
 import type { Teams } from "./teams.ts";
 
 export interface TeamSource extends RowSource {
@@ -111,7 +111,9 @@ async function rowOf(source: TeamSource, found: Found): Promise<TeamRow> {
   return {
     ...{ team, kind, project, lead, leadName: leader?.name ?? null },
     members:
-      members === null ? sessionMembers(source, found) : memberRows(source, found, listed, members, tasks),
+      members === null || lead === null
+        ? sessionMembers(source, found)
+        : memberRows(source, lead, listed, members, tasks),
     tasks: taskRows(tasks),
     moreTasks: list?.more ?? 0,
     idleNotices: teams.idleNotices(team),
@@ -155,19 +157,18 @@ async function unreadLetters(
 
 function memberRows(
   source: TeamSource,
-  { lead }: Found,
+  lead: string,
   listed: NativeTeam | null,
   members: Members,
   tasks: Tasks,
 ): TeamMemberRow[] {
-  const leader = lead === null ? undefined : source.engine.state.sessions.live.get(lead);
   const backends = new Map(listed?.members.map(({ name, backend }) => [name, backend]));
   const work = workOf(tasks);
-  return [...members]
-    .slice(0, limits.teamMembersMax)
-    .map(([name]) =>
-      memberRow(source, { name, leader, backend: backends.get(name), work: work.get(name) ?? null }),
-    );
+  const panes = panesOf(source.engine.state, lead);
+  return [...members.keys()].slice(0, limits.teamMembersMax).map(name => {
+    const rest = { pane: panes.get(name), backend: backends.get(name), work: work.get(name) ?? null };
+    return memberRow(source, { name, lead, ...rest });
+  });
 }
 
 /** Sessions that share a list: none of them leads. */

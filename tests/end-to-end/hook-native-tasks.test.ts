@@ -1,14 +1,16 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Payload, quiet, type Replay, ReplayWorld } from "./hook-replay.ts";
+import { type Payload, quiet, type Replay, ReplayWorld, type Watcher } from "./hook-replay.ts";
 import { pre, reasonOf, TeamFiles } from "./native-team.ts";
 
 /** Who works on a task of the client's own list: what the daemon refuses, and what it lets pass. */
 let world: ReplayWorld;
+let watch: Watcher;
 
 beforeEach(async () => {
   world = await ReplayWorld.make();
   await world.run("up");
+  watch = await world.watch();
 });
 
 afterEach(() => world.remove());
@@ -119,4 +121,35 @@ describe("a team within one process", () => {
     await event(lead, plan, "SubagentStart");
     for (const status of ["in_progress", "completed"]) await passes(lead, plan, { taskId: "1", status });
   });
+});
+
+test("members in panes live on after their lead's death: they are shown, and keep their tasks", async () => {
+  const lead = world.replay("r-team-panes-teammate-killed");
+  const files = new TeamFiles(world.root, lead.id);
+  const [, first = "", second = ""] = lead.sessions;
+  files.config("tmux", "alice", "bob");
+  files.tasks({ id: "1", status: "in_progress", owner: "bob" });
+  const seen = new Set<unknown>();
+  await lead.until(p => {
+    const isAll = seen.has(first) && seen.has(second);
+    seen.add(p.session_id);
+    return isAll;
+  });
+  expect(await watch.session(second)).toMatchObject({ teammate: { name: "bob", lead: lead.id } });
+  lead.kill(lead.id);
+  await watch.event(e => e.event === "session_ended" && e.id === lead.id);
+  const { teams } = JSON.parse(await world.run("team", "--json"));
+  expect(teams).toMatchObject([
+    {
+      members: [
+        { name: "team-lead", state: "ended", shownAs: null },
+        { name: "alice", backend: "pane", shownAs: "alice" },
+        { name: "bob", backend: "pane", shownAs: "bob", does: 'task 1 "do 1"' },
+      ],
+    },
+  ]);
+  for (const { state } of teams[0].members.slice(1)) expect(state).toMatch(/^(?:active|idle)$/);
+  const asAlice = { ...of(lead), session_id: first };
+  const steal = { taskId: "1", status: "in_progress", owner: "alice" };
+  expect(reasonOf(await lead.send(pre(asAlice, "TaskUpdate", steal)))).toContain('"bob" works on task 1');
 });
