@@ -142,17 +142,17 @@ class TeamGate {
       this.#members(home, change),
     ]);
     if ("unreachable" in tasks) return { ...nothing, unread: tasks.unreachable };
-    const key = `${home}\n${list}\n${change.task}`;
+    const key = (id: string) => `${home}\n${list}\n${id}`;
     const { name, member, isLead } = this.#place;
     const caller: Caller = this.#isAlone()
       ? { name: null, member: null, isLead: false }
       : { name, member: member.name, isLead };
-    const facts = { change, caller, task, tasks, members, worker: this.#worker(key, task) };
+    const facts = { change, caller, task, tasks, members, worker: this.#worker(key(task.id), task) };
     const found = beforeTaskChange(facts);
     // At once, before anything is awaited: of two that ask at the same time, the second finds the claim of the first.
     const runs = teamVerdict(this.#asked.mode, found) !== "deny";
-    const undo = runs ? this.#claim(key, change, caller, nextOwner(facts)) : null;
-    return { findings: await this.#withReady(home, list, found), unread, undo };
+    const undo = runs ? this.#claim(key(task.id), change, caller, nextOwner(facts)) : null;
+    return { findings: await this.#withReady(home, list, key, found), unread, undo };
   }
 
   /** The task, in the list that the process names, else that of the team, else that of the session. */
@@ -233,13 +233,18 @@ class TeamGate {
   async #withReady(
     home: string,
     list: string,
+    key: (task: string) => string,
     found: readonly TeamFinding[],
   ): Promise<readonly TeamFinding[]> {
     if (!found.some(({ rule }) => rule === "blocked_claim" || rule === "foreign_task")) return found;
     const all = await this.#asked.looks.tasks(home, list);
     if (all === null || "unreachable" in all) return found;
     const isReady = (task: NativeTask) =>
-      task.status === "pending" && task.owner === null && blockersOf(task, all.tasks).length === 0;
+      task.status === "pending" &&
+      task.owner === null &&
+      blockersOf(task, all.tasks).length === 0 &&
+      // Its file does not show yet who just took it.
+      this.#worker(key(task.id), task) === null;
     const ready = [...all.tasks.values()].filter(isReady).slice(0, limits.teamNamedMax).map(briefOf);
     return found.map(one => ("ready" in one ? { ...one, ready } : one));
   }

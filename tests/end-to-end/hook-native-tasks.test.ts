@@ -93,6 +93,13 @@ describe("sessions that share a list", () => {
     await event(one, explore, "SubagentStop");
     await passes(two, undefined, begin);
   });
+
+  test("a refusal names no task that somebody just took", async () => {
+    const [one, two] = await sharing("1", "2");
+    await passes(one, undefined, begin);
+    const reason = reasonOf(await update(two, undefined, begin));
+    expect(reason).toContain('ready: 2 "do 2".');
+  });
 });
 
 describe("a team within one process", () => {
