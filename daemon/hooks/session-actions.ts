@@ -115,7 +115,10 @@ export async function turnEnd(run: Run, action: ActionOf<"turn_end">): Promise<H
   if (!isLive(run, session)) return { did: "turn_end", ok: true };
   const actor = actorOfAction(run, action);
   if (action.keepPrompt === undefined) run.services.clientTasks.turnEnded(actor);
-  if (action.keepPrompt === undefined && actor.agent === null) spawnTurnOver(run.services, session);
+  if (action.keepPrompt === undefined && actor.agent === null) {
+    spawnTurnOver(run.services, session);
+    run.services.teams.turnEnded(session);
+  }
   return propose(run, "turn_end", { type: "turn_end", actor, keepPrompt });
 }
 

@@ -112,9 +112,17 @@ class TeamGate {
 
   async look(call: ActionOf<"gate_team">["call"]): Promise<Found> {
     if (call.what === "move") return { ...nothing, findings: beforeMove(call.tool, this.#place.isInProcess) };
+    if (call.what === "begin") return this.#begin(call.name);
     if (this.#home === null)
       return { ...nothing, unread: "neither an event nor the process says where the client keeps its files" };
     return call.what === "message" ? this.#message(this.#home, call.to) : this.#change(this.#home, call);
+  }
+
+  /** Only a lead begins members; anybody else's call begins a subagent. */
+  #begin(name: string): Found {
+    const { isLead, lead } = this.#place;
+    if (isLead && this.#asked.actor.agent === null) this.#run.services.teams.begins(lead, name);
+    return nothing;
   }
 
   async #message(home: string, to: string): Promise<Found> {
@@ -183,7 +191,10 @@ class TeamGate {
     const listed = await looks.team(home, team);
     if (listed === null) return { members: null, unread: null };
     if ("unreachable" in listed) return { members: null, unread: listed.unreachable };
-    return { members: membersOf(this.#run.services.engine.state, client, listed, lead), unread: null };
+    const { engine, teams } = this.#run.services;
+    const members = membersOf(engine.state, client, listed, lead);
+    for (const name of teams.beginning(lead)) if (!members.has(name)) members.set(name, "unknown");
+    return { members, unread: null };
   }
 
   /** The agent at work that Kite saw take the task. */

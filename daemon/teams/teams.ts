@@ -10,6 +10,8 @@ import { TeamLooks } from "./look.ts";
 
 const silent: ClientProcess = { teammate: null, list: null, home: null };
 
+const nobody: ReadonlySet<string> = new Set();
+
 export interface TeamsOptions {
   readonly outside: BudgetedFs;
   /** Null: the daemon knows no agent client. */
@@ -25,6 +27,8 @@ export class Teams {
   /** By session: the client's folder, as the latest event said. */
   readonly #homes = new BoundedMap<string, string>({ entriesMax: limits.teamFactsMax });
   readonly #processes = new BoundedMap<string, ClientProcess>({ entriesMax: limits.teamFactsMax });
+  /** By lead: the names of the members that it begins in its turn, before the client's file lists them. */
+  readonly #beginning = new BoundedMap<string, ReadonlySet<string>>({ entriesMax: limits.teamFactsMax });
   readonly #idleNotices = new BoundedMap<string, number>({ entriesMax: limits.teamFactsMax });
 
   constructor({ outside, client, words }: TeamsOptions) {
@@ -57,6 +61,20 @@ export class Teams {
     const said = words === null || this.client === null ? silent : this.client.processOf(words);
     this.#processes.set(key, said);
     return said;
+  }
+
+  /** The lead's call to begin a member of this name was let through. */
+  begins(lead: string, name: string): void {
+    this.#beginning.set(lead, new Set([...this.beginning(lead), name].slice(-limits.teamMembersMax)));
+  }
+
+  beginning(lead: string): ReadonlySet<string> {
+    return this.#beginning.get(lead) ?? nobody;
+  }
+
+  /** The lead's turn has ended, and its calls with it. */
+  turnEnded(lead: string): void {
+    this.#beginning.delete(lead);
   }
 
   /** The client told a team's lead that a member is idle. */

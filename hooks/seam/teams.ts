@@ -77,6 +77,8 @@ export interface ClientTeams {
 export type TeamCall =
   | ({ readonly what: "task_update" } & TaskChange)
   | { readonly what: "message"; readonly to: string }
+  /** The lead begins a member. */
+  | { readonly what: "begin"; readonly name: string }
   | { readonly what: "move"; readonly tool: string };
 
 /** A change of a task of the client's own list, as an agent asks for it. */

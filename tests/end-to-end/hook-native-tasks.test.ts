@@ -128,6 +128,19 @@ describe("a team within one process", () => {
     await event(lead, plan, "SubagentStart");
     for (const status of ["in_progress", "completed"]) await passes(lead, plan, { taskId: "1", status });
   });
+
+  test("a member may be given a task in the message that begins it", async () => {
+    const { lead, files } = await team();
+    files.tasks({ id: "1" });
+    const give = { taskId: "1", owner: "cyd" };
+    expect(reasonOf(await update(lead, undefined, give))).toContain('"cyd" is no member');
+    const call = pre(of(lead), "Agent", { name: "cyd", prompt: "go", description: "x" });
+    for (const ran of await lead.send(call)) quiet(ran);
+    await passes(lead, undefined, give);
+    expect(reasonOf(await update(lead, undefined, { ...give, owner: "dan" }))).toContain("is no member");
+    await event(lead, undefined, "Stop");
+    expect(reasonOf(await update(lead, undefined, give))).toContain('"cyd" is no member');
+  });
 });
 
 test("members in panes live on after their lead's death: they are shown, and keep their tasks", async () => {

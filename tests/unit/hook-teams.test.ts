@@ -125,7 +125,12 @@ describe("calls", () => {
       name: "alice",
       call: { what: "move", tool: "EnterWorktree" },
     });
-    expect(gate(payload("PreToolUse--Agent-spawn-teammate"))).toBeUndefined();
+    expect(gate(payload("PreToolUse--Agent-spawn-teammate"))).toMatchObject({
+      call: { what: "begin", name: "alice" },
+    });
+    const { tool_input: apart } = payload("PreToolUse--Agent-worktree");
+    const named = { ...(apart as object), name: "alice" };
+    expect(gate({ ...payload("PreToolUse--Agent-worktree"), tool_input: named })).toBeUndefined();
     for (const tool_input of [null, {}, { taskId: 7 }, { taskId: "" }])
       expect(gate({ ...payload("PreToolUse--TaskUpdate-claim"), tool_input })).toBeUndefined();
   });

@@ -8,7 +8,7 @@ import { type Event, field, inputText, isId, label, within } from "../payload.ts
 import { atWork, begin, type Row } from "../plan-parts.ts";
 import { namesIn } from "../team-files.ts";
 
-/** `Agent` breaks no rule: it is here so that a lead hears of its team before it begins another teammate. */
+/** `Agent` breaks no rule: its name may be used at once, and a lead hears of its team before it begins another teammate. */
 export const teamTools = ["TaskUpdate", "SendMessage", "Agent", "EnterWorktree", "ExitWorktree"] as const;
 
 export function isTeamTool(tool: string): boolean {
@@ -37,6 +37,11 @@ function callOf(event: Event, tool: string): TeamCall | null {
   if (tool === "SendMessage") {
     const to = within(input, "to");
     return isId(to) ? { what: "message", to } : null;
+  }
+  if (tool === "Agent") {
+    const name = within(input, "name");
+    // In a worktree or elsewhere it is an ordinary subagent.
+    return isId(name) && within(input, "isolation") === undefined ? { what: "begin", name } : null;
   }
   const task = within(input, "taskId");
   if (tool !== "TaskUpdate" || !isId(task)) return null;
