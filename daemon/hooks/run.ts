@@ -27,7 +27,7 @@ import {
   suspend,
   turnEnd,
 } from "./session-actions.ts";
-import { gateTeam } from "./team-gate.ts";
+import { gateTeam, teamCallOpen } from "./team-gate.ts";
 import { isHeldBack } from "./verdict.ts";
 import { flightEnd, shellEnd } from "./write-actions.ts";
 
@@ -45,6 +45,7 @@ const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D> } = {
   gate_stop: gateStop,
   gate_complete: gateComplete,
   gate_team: gateTeam,
+  team_call_open: teamCallOpen,
   client_task: clientTask,
   client_idle: clientIdle,
   record_result: recordResult,

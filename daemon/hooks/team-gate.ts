@@ -43,6 +43,14 @@ export async function gateTeam(run: Run, action: ActionOf<"gate_team">): Promise
   return outcome(verdict, findings);
 }
 
+/** What the daemon took from a call is not so yet: of a task its file tells alone. */
+export function teamCallOpen({ services }: Run, action: ActionOf<"team_call_open">): HookOutcome {
+  const { session, agent = null, call, asked } = action;
+  if (call.what === "task_update") services.teams.claims.doubt(call.task, { session, agent });
+  if (call.what === "begin" && !asked) services.teams.beginsNot(session, call.name);
+  return { did: "team_call_open", ok: true };
+}
+
 function outcome(
   verdict: "allow" | "allow_with_note" | "deny",
   findings: readonly TeamFinding[],

@@ -9,8 +9,8 @@ import type { Whose } from "../core/messages/notice-table.ts";
 export interface Claim extends Whose {
   /** The member for which the agent works, as an agent of its session. */
   readonly member: Member;
-  /** Core time in milliseconds. */
-  readonly at: number;
+  /** Core time in milliseconds; null: a person is asked, or the call was refused, so only the task's file counts. */
+  readonly at: number | null;
 }
 
 /** Who works on a task: a session's main agent or a teammate within its process, together with its own subagents. */
@@ -41,10 +41,20 @@ export class Claims {
     this.#byTask.delete(task);
   }
 
+  /** A person is asked whether the agent's calls may take the task, or they did not run: only its file tells. */
+  doubt(task: string, { session, agent }: Whose): void {
+    const tail = `\n${task}`;
+    for (const [key, claim] of [...this.#byTask.entries()]) {
+      const isIts = claim.session === session && claim.agent === agent && key.endsWith(tail);
+      if (isIts) this.#byTask.set(key, { ...claim, at: null });
+    }
+  }
+
   /** The claim that counts: of a task in progress, or one that its file cannot show yet. */
   of(task: string, isInProgress: boolean, now: number): Claim | null {
     const claim = this.#byTask.get(task);
     if (claim === undefined) return null;
-    return isInProgress || now - claim.at < limits.teamClaimMs ? claim : null;
+    if (isInProgress) return claim;
+    return claim.at !== null && now - claim.at < limits.teamClaimMs ? claim : null;
   }
 }

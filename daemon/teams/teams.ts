@@ -68,6 +68,11 @@ export class Teams {
     this.#beginning.set(lead, new Set([...this.beginning(lead), name].slice(-limits.teamMembersMax)));
   }
 
+  /** That call did not run. */
+  beginsNot(lead: string, name: string): void {
+    this.#beginning.set(lead, new Set([...this.beginning(lead)].filter(one => one !== name)));
+  }
+
   beginning(lead: string): ReadonlySet<string> {
     return this.#beginning.get(lead) ?? nobody;
   }

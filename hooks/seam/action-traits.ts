@@ -25,6 +25,7 @@ export const actionTraits = {
   gate_stop: telling,
   gate_complete: telling,
   gate_team: telling,
+  team_call_open: plain,
   client_task: plain,
   client_idle: plain,
   record_result: plain,

@@ -105,6 +105,14 @@ export type HookAction =
       readonly parentFile: string | null;
     }
   | {
+      /** A person is asked about a call that the rules let through (`asked`), or the call did not run. */
+      readonly do: "team_call_open";
+      readonly session: string;
+      readonly agent?: string;
+      readonly call: TeamCall;
+      readonly asked: boolean;
+    }
+  | {
       /** The client created a task of its own list, or calls one completed; after the gate, if one is asked. */
       readonly do: "client_task";
       readonly session: string;

@@ -94,6 +94,17 @@ describe("sessions that share a list", () => {
     await passes(two, undefined, begin);
   });
 
+  test("a task that a person may still refuse is nobody's", async () => {
+    const [one, two] = await sharing("1", "2");
+    for (const taskId of ["1", "2"]) await passes(one, undefined, { ...begin, taskId });
+    const dialog = { tool_name: "TaskUpdate", permission_suggestions: [] };
+    await one.send({ ...of(one), hook_event_name: "PermissionRequest", ...dialog, tool_input: begin });
+    const other = { tool_name: "TaskUpdate", tool_input: { ...begin, taskId: "2" }, reason: "no" };
+    await one.send({ ...of(one), hook_event_name: "PermissionDenied", ...other });
+    await one.settled();
+    for (const taskId of ["1", "2"]) await passes(two, undefined, { ...begin, taskId });
+  });
+
   test("a refusal names no task that somebody just took", async () => {
     const [one, two] = await sharing("1", "2");
     await passes(one, undefined, begin);
@@ -129,7 +140,7 @@ describe("a team within one process", () => {
     for (const status of ["in_progress", "completed"]) await passes(lead, plan, { taskId: "1", status });
   });
 
-  test("a member may be given a task in the message that begins it", async () => {
+  test("a member may be given a task in the message that begins it, unless its call fails", async () => {
     const { lead, files } = await team();
     files.tasks({ id: "1" });
     const give = { taskId: "1", owner: "cyd" };
@@ -138,6 +149,9 @@ describe("a team within one process", () => {
     for (const ran of await lead.send(call)) quiet(ran);
     await passes(lead, undefined, give);
     expect(reasonOf(await update(lead, undefined, { ...give, owner: "dan" }))).toContain("is no member");
+    await lead.send({ ...call, hook_event_name: "PostToolUseFailure", error: "no", is_interrupt: false });
+    expect(reasonOf(await update(lead, undefined, give))).toContain('"cyd" is no member');
+    await lead.send(call);
     await event(lead, undefined, "Stop");
     expect(reasonOf(await update(lead, undefined, give))).toContain('"cyd" is no member');
   });

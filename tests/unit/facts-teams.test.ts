@@ -166,3 +166,17 @@ test("a claim counts until its file can say so, or while its task is in progress
   undo();
   expect(claims.of("t", true, 2_000)).toBeNull();
 });
+
+test("a claim of which a person is asked counts once its file says so", () => {
+  const claims = new Claims();
+  const member = { agent: null, name: null, team: null };
+  const claim = { session: "s", agent: null, member, at: 1_000 };
+  for (const key of ["h\nl\n1", "h\nl\n11"]) claims.take(key, claim);
+  claims.doubt("1", { session: "s", agent: "a1" });
+  claims.doubt("1", { session: "other", agent: null });
+  expect(claims.of("h\nl\n1", false, 1_000)).toBe(claim);
+  claims.doubt("1", claim);
+  expect(claims.of("h\nl\n1", false, 1_000)).toBeNull();
+  expect(claims.of("h\nl\n1", true, 1_000)).toMatchObject({ session: "s" });
+  expect(claims.of("h\nl\n11", false, 1_000)).toBe(claim);
+});

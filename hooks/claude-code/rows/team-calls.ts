@@ -24,6 +24,13 @@ export const teamTool: Row = (event, actor) => {
   return withInbox("PreToolUse", actor, field(event, "cwd") ?? "", { actions, answer: teamAnswer });
 };
 
+/** A person is asked about a call (`asked`), or it did not run: what the daemon took from it is not so yet. */
+export function teamCallOpen(event: Event, { session, agent }: Actor, asked: boolean): readonly HookAction[] {
+  const call = callOf(event, field(event, "tool_name") ?? "");
+  if (call?.what !== "task_update" && call?.what !== "begin") return [];
+  return [{ do: "team_call_open", session, ...(agent === undefined ? {} : { agent }), call, asked }];
+}
+
 /** The name of a teammate within its lead's process; null for any other agent. */
 function ownName(event: Event, { agent }: Actor): string | null {
   const name = label(event, "agent_type");

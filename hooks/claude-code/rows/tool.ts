@@ -13,7 +13,7 @@ import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row 
 import { preShell } from "./bash.ts";
 import { isOwnTool, ownTool, typed } from "./kite-calls.ts";
 import { otherEvent } from "./session.ts";
-import { isTeamTool, teamTool } from "./team-calls.ts";
+import { isTeamTool, teamCallOpen, teamTool } from "./team-calls.ts";
 
 /** The field of a writing tool's input that names the file. */
 export const writes: ReadonlyMap<string, string> = new Map([
@@ -72,7 +72,7 @@ export const postToolUse: Row = (event, actor) => {
 export const postToolUseFailure: Row = (event, actor) => {
   const plan = writes.has(toolOf(event))
     ? written(event, actor, false)
-    : { actions: [...shellEnd(event, actor), wentOn(actor)] };
+    : { actions: [...shellEnd(event, actor), ...teamCallOpen(event, actor, false), wentOn(actor)] };
   const { error, is_interrupt: isInterrupt } = event;
   // A person who interrupts a call knows of it.
   const isFailure = typeof error === "string" && isInterrupt !== true;
@@ -104,7 +104,8 @@ export const permissionRequest: Row = (event, actor) => {
     : tool === "Bash"
       ? [{ do: "release_index", ...actor }]
       : [];
-  return { actions: [...kept, heartbeat(actor, { attention: `permission for ${name}${of}` })] };
+  const asks = heartbeat(actor, { attention: `permission for ${name}${of}` });
+  return { actions: [...kept, ...teamCallOpen(event, actor, true), asks] };
 };
 
 /** The client's own check refused a call. The call will not run, and no other event says so. */
@@ -112,7 +113,9 @@ export const permissionDenied: Row = (event, actor, context) => {
   const tool = toolOf(event);
   if (writes.has(tool)) return written(event, actor, false);
   const rest = otherEvent(event, actor, context).actions;
-  return { actions: tool === "Bash" ? [{ do: "release_index", ...actor }, ...rest] : rest };
+  const over: readonly HookAction[] =
+    tool === "Bash" ? [{ do: "release_index", ...actor }] : teamCallOpen(event, actor, false);
+  return { actions: [...over, ...rest] };
 };
 
 /** A write ended; `wrote` says whether it changed the file. */
