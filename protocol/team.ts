@@ -28,6 +28,8 @@ export type TeamFinding =
       readonly task: TaskBrief;
       /** The member that works on it; null: an agent that is not in the caller's team. */
       readonly worker: string | null;
+      /** How the call would end the task; null: it would take it. */
+      readonly ends: "completed" | "deleted" | null;
       readonly ready: readonly TaskBrief[];
     }
   | {

@@ -187,12 +187,12 @@ class TeamGate {
     return { ...nothing, unread: `no file of task ${task} in the lists ${lists.join(", ")}` };
   }
 
-  /** The members, if the change needs them: it gives the task away, or takes it. */
+  /** The members, if the change needs them: it gives the task away, takes it, or ends it. */
   async #members(
     home: string,
     { owner, status }: TaskChange,
   ): Promise<{ readonly members: Members | null; readonly unread: string | null }> {
-    const isNeeded = owner !== null || status === "in_progress";
+    const isNeeded = owner !== null || (status !== null && status !== "pending");
     if (!isNeeded || this.#isAlone()) return { members: null, unread: null };
     const { client, looks } = this.#asked;
     const { team, lead } = this.#place;
@@ -255,7 +255,8 @@ class TeamGate {
     key: (task: string) => string,
     found: readonly TeamFinding[],
   ): Promise<readonly TeamFinding[]> {
-    if (!found.some(({ rule }) => rule === "blocked_claim" || rule === "foreign_task")) return found;
+    const takes = (one: TeamFinding) => "ready" in one && !("ends" in one && one.ends !== null);
+    if (!found.some(takes)) return found;
     const all = await this.#asked.looks.tasks(home, list);
     if (all === null || "unreachable" in all) return found;
     const isReady = (task: NativeTask) =>
@@ -265,6 +266,6 @@ class TeamGate {
       // Its file does not show yet who just took it.
       this.#worker(key(task.id), task) === null;
     const ready = [...all.tasks.values()].filter(isReady).slice(0, limits.teamNamedMax).map(briefOf);
-    return found.map(one => ("ready" in one ? { ...one, ready } : one));
+    return found.map(one => (takes(one) ? { ...one, ready } : one));
   }
 }

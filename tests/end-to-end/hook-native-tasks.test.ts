@@ -122,6 +122,22 @@ describe("a team within one process", () => {
     return { lead, files };
   }
 
+  test("only its worker and the lead end a task, whatever turn the worker is in", async () => {
+    const { lead, files } = await team();
+    files.tasks({ id: "1", status: "in_progress", owner: "bob" }, { id: "2", blockedBy: ["1"] }, { id: "3" });
+    await event(lead, bob, "SubagentStop");
+    for (const status of ["completed", "deleted"]) {
+      const reason = reasonOf(await update(lead, alice, { taskId: "1", status }));
+      expect(reason).toContain('"bob" works on task 1');
+      expect(reason).toContain(`ask "bob" to mark it ${status}`);
+      expect(reason).not.toContain("ready:");
+    }
+    for (const agent of [bob, undefined, explore])
+      await passes(lead, agent, { taskId: "1", status: "completed" });
+    await passes(lead, alice, { taskId: "3", status: "completed" });
+    expect(await world.run("log")).toContain("bob works on task 1");
+  });
+
   test("a teammate and its subagents are one worker, and so are the lead and its own", async () => {
     const { lead, files } = await team();
     files.tasks({ id: "1", status: "in_progress", owner: "alice" }, { id: "2" });

@@ -101,17 +101,36 @@ describe("a task of another agent", () => {
     expect(foreignTask(facts("alice", begins, [{ ...bobs, status: "pending" }]))).toEqual([]);
   });
 
-  test("may be completed, or given back", () => {
-    for (const status of ["completed", "pending", "deleted"] as const)
-      expect(foreignTask(facts("alice", { status }, [bobs]))).toEqual([]);
-    expect(foreignTask(facts("alice", { status: "pending", owner: "" }, [bobs]))).toEqual([]);
+  test("is completed or deleted by its worker and by the lead alone: what waits for it would begin", () => {
+    for (const status of ["completed", "deleted"] as const) {
+      expect(foreignTask(facts("alice", { status }, [bobs]))).toMatchObject([
+        { rule: "foreign_task", worker: "bob", ends: status },
+      ]);
+      for (const by of ["bob", "team-lead"]) expect(foreignTask(facts(by, { status }, [bobs]))).toEqual([]);
+      for (const owner of ["cyd", "dan", "nobody", null])
+        expect(foreignTask(facts("alice", { status }, [{ ...bobs, owner }]))).toEqual([]);
+      expect(foreignTask(facts("alice", { status }, [{ ...bobs, status: "pending" }]))).toEqual([]);
+    }
+  });
+
+  test("may be given back", () => {
+    for (const owner of ["", null])
+      expect(foreignTask(facts("alice", { status: "pending", owner }, [bobs]))).toEqual([]);
+  });
+
+  test("is its own to a subagent of its worker", () => {
+    const caller = { name: null, member: "bob", isLead: false };
+    for (const status of ["in_progress", "completed"] as const)
+      expect(foreignTask(facts(null, { status }, [bobs], { caller }))).toEqual([]);
   });
 
   test("that Kite saw taken counts before its file says so, and without any name", () => {
     const other = { worker: { name: null, isCaller: false }, members: null };
     expect(foreignTask(facts(null, { status: "in_progress" }, [task("1")], other))).toMatchObject([
-      { rule: "foreign_task", worker: null },
+      { rule: "foreign_task", worker: null, ends: null },
     ]);
+    // Only a member of a team owns a task.
+    expect(foreignTask(facts(null, { status: "completed" }, [task("1")], other))).toEqual([]);
     const own = { worker: { name: null, isCaller: true }, members: null };
     expect(foreignTask(facts(null, { status: "in_progress" }, [task("1")], own))).toEqual([]);
   });

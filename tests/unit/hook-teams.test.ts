@@ -153,7 +153,8 @@ describe("calls", () => {
     expect(reason).toContain('waits for 1 "the schema" (in progress, "bob" owns it)');
     expect(reason).toContain('take a task that is ready: 3 "the API"');
     const all: TeamOutcome["findings"] = [
-      { rule: "foreign_task", task: blocker, worker: "bob", ready: [] },
+      { rule: "foreign_task", task: blocker, worker: "bob", ends: null, ready: [] },
+      { rule: "foreign_task", task: blocker, worker: "bob", ends: "completed", ready: [] },
       { rule: "unknown_owner", task: "1", owner: "eve", isDead: false, members: ["bob"] },
       { rule: "dependency_cycle", tasks: ["1", "3", "2"] },
       { rule: "dead_letter", to: "alice" },

@@ -25,8 +25,10 @@ function sentences(finding: TeamFinding): string {
       return `Task ${id(task)} is blocked: it waits for ${by}${rest}. What to do: ${instead(ready)}Begin ${id(task)} when these are completed.`;
     }
     case "foreign_task": {
-      const { task, worker, ready } = finding;
+      const { task, worker, ends, ready } = finding;
       const who = worker === null ? "another session" : named(worker);
+      if (ends !== null)
+        return `${upper(who)} works on task ${id(task)}, and tasks that wait for it would begin before ${who} is done. What to do: ask ${who} to mark it ${ends} (SendMessage); your lead may do it, too.`;
       const ask = worker === null ? "Agree with that session" : `Ask ${who} (SendMessage)`;
       return `${upper(who)} works on task ${id(task)}. What to do: ${instead(ready)}${ask} if you need this one: its worker gives it back with TaskUpdate status "pending" and owner "", or the lead gives it to you by your name.`;
     }
