@@ -17,6 +17,14 @@ export async function isAgents(world: ProcessContext, pid: number = process.pid)
   return isBelowAgent(world, pid);
 }
 
+/** Whether a person's terminal runs this command, or a command that a person's `kite lock` began. */
+export async function isPersons(world: ProcessContext, pid: number = process.pid): Promise<boolean> {
+  const { env } = world;
+  const acting = actingSession(env);
+  if (acting !== null && !isTerminalSession(env, acting.id)) return false;
+  return env["KITE_CHECK"] === undefined && env["CLAUDECODE"] !== "1" && !(await isBelowAgent(world, pid));
+}
+
 /**
  * Returns why this command may not count as a person's, or null: it names no session, but an agent runs it. `what` says
  * what a person may do; `tool` is the one of Kite's tools that does it for an agent, if there is one.

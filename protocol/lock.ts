@@ -21,6 +21,11 @@ export const fileLockSchema = z
     detach: z.boolean().optional(),
     /** Push `lock_queued` to this connection when the request has to wait. */
     progress: z.boolean().optional(),
+    /**
+     * A person asks, and may lock any directory. Without it a registered session's reach below its project's worktrees and
+     * its working directory, and nobody's hold a home or a session of another project (`person_only`).
+     */
+    byPerson: z.literal(true).optional(),
   })
   .refine(r => (r.file === undefined) !== (r.files === undefined), { error: fileOrFiles });
 

@@ -5,7 +5,8 @@ import type { Run } from "../process-context.ts";
 const help = `
 While a freeze lasts, Kite refuses edits of these files by other sessions of the project, and tells them why. Reading is
 never refused. A freeze ends with \`kite thaw\`, when its time is over, or with the session that asked for it. Kite tells
-the other sessions. A session may have two freezes at a time.
+the other sessions. A session may have two freezes at a time, and freezes files below its project's worktrees and its
+working directory only. A person freezes any file.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 

@@ -1,6 +1,7 @@
 /** `kite lock`: holds files while a command runs. */
 
 import { spawn } from "node:child_process";
+import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { LocalError, NotRunning } from "../../client/errors.ts";
 import type { Refusal } from "../../protocol/codes.ts";
@@ -9,6 +10,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import { errorText } from "../../protocol/system-error.ts";
 import { type Acting, absolute, actingSession, commandSession, terminalName } from "../actor.ts";
+import { isPersons } from "../person.ts";
 import { type Client, jsonLine, type ProcessContext } from "../process-context.ts";
 import { refusalText } from "../refusal-text.ts";
 import { Signals, signalCode } from "../signals.ts";
@@ -148,11 +150,14 @@ class Holding {
     return files.filter(file => !mine.some(row => covers(row, file)));
   }
 
-  #lock(files: readonly string[]) {
+  async #lock(files: readonly string[]) {
     const [first = ""] = files;
     const named = files.length === 1 ? { file: first } : { files: [...files] };
-    const { waitMs } = this.#run;
-    return this.#client.request("file_lock", { ...this.#own, ...named, waitMs, bind: true, progress: true });
+    // The daemon asks who locks a directory, and of no file.
+    const isPerson = files.some(isDirectory) && (await isPersons(this.#world));
+    const by = isPerson ? ({ byPerson: true } as const) : {};
+    const rest = { waitMs: this.#run.waitMs, bind: true, progress: true, ...by };
+    return await this.#client.request("file_lock", { ...this.#own, ...named, ...rest });
   }
 
   #isOwn(actor: { readonly id: string; readonly agent: string | null } | null): boolean {
@@ -222,6 +227,14 @@ class Holding {
       // The daemon is away: locks that are bound to the connection end with it.
       if (!(error instanceof LocalError)) throw error;
     }
+  }
+}
+
+function isDirectory(file: string): boolean {
+  try {
+    return file.endsWith("/") || statSync(file).isDirectory();
+  } catch {
+    return false; // It is not there, or cannot be looked at.
   }
 }
 

@@ -2,6 +2,7 @@
 import { limits } from "../../protocol/limits.ts";
 import { absolute } from "../actor.ts";
 import { durationOf } from "../commands/off.ts";
+import { refuseHidden } from "../person.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
 import { freezesView } from "../view/talk.ts";
 import { clean, counted } from "../view/text.ts";
@@ -27,6 +28,9 @@ export async function freeze(
     fail(world, json, "usage", `--for takes a time like 90s or 5m, up to 10m, not ${flags.for}`);
     return exitCodes.failed;
   }
+  const asks = files.length > 0;
+  const refused = asks ? await refuseHidden(world, json, "freezes files", "kite_broadcast") : null;
+  if (refused !== null) return refused;
   const from = await who(world, flags.project);
   return withDaemon(world, json, async client => {
     if (files.length === 0) {

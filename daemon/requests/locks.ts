@@ -16,6 +16,7 @@ import { lockCommand, signOfLife } from "../sessions/commands.ts";
 import { noteLock, noteReply, person } from "../trail/decisions.ts";
 import { actorOfId, sessionProject } from "./caller.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
+import { beyondReach } from "./reach.ts";
 
 export const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
   const actor = actorOfId(services, request.id, request.agent, call);
@@ -25,18 +26,40 @@ export const fileLock: RequestHandler<"file_lock"> = (services, request, call) =
     call.reply(cwd);
     return undefined;
   }
-  const go = (files: readonly FileRef[] | Refusal) => {
-    if (isRefusal(files)) call.reply(files);
+  const lock = (files: readonly FileRef[]) => {
     // On a closed connection no client would learn of the lock.
-    else if (!call.connection.isClosed) proposeLock(services, request, call, actor, files, cwd);
+    if (!call.connection.isClosed) proposeLock(services, request, call, actor, files, cwd);
+  };
+  const go = (files: readonly FileRef[] | Refusal): Promise<void> | undefined => {
+    if (isRefusal(files)) call.reply(files);
+    else if (request.byPerson !== true && files.some(file => file.dir))
+      return lockWithinReach(services, request, call, actor, files).then(may =>
+        may ? lock(files) : undefined,
+      );
+    else lock(files);
+    return undefined;
   };
   const now = refsNow(services, cwd, names);
-  if (now !== null) {
-    go(now);
-    return undefined;
-  }
-  return refs(services, cwd, names).then(go);
+  return now === null ? refs(services, cwd, names).then(go) : go(now);
 };
+
+/** Whether an agent may lock these directories; if not, the request is answered. */
+async function lockWithinReach(
+  services: Services,
+  request: RequestOf<"file_lock">,
+  call: Call,
+  actor: Actor,
+  files: readonly FileRef[],
+): Promise<boolean> {
+  const directories = files.filter(file => file.dir);
+  const refusal = await beyondReach(services, request.id, directories, "lock");
+  if (refusal === null) return true;
+  const [file] = directories;
+  const asked = { event: "file_lock", type: "file_lock", actor, file: file?.file ?? "", files: directories };
+  noteLock(services, asked, refusal, 0, false);
+  call.reply(refusal);
+  return false;
+}
 
 export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
   const id = request.id ?? "";

@@ -6,6 +6,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
+import type { FileRef } from "../core/file-ref.ts";
 import { inboxOf } from "../core/messages/recipients.ts";
 import type { Reply } from "../core/outcome.ts";
 import { refs } from "../facts/file-refs.ts";
@@ -17,6 +18,7 @@ import { noteReply } from "../trail/decisions.ts";
 import { inboxPage, orderOf } from "../views/messages.ts";
 import { actorOfId, callerOf, projectOf } from "./caller.ts";
 import type { RequestHandler } from "./handler.ts";
+import { beyondReach } from "./reach.ts";
 
 export const messageSend: RequestHandler<"message_send"> = (services, request, call) => {
   const { id, to = null, text } = request;
@@ -76,10 +78,14 @@ export const messageAck: RequestHandler<"message_ack"> = (services, request, cal
 export const broadcast: RequestHandler<"broadcast"> = async (services, request, call) => {
   const { id, message: text, hold } = request;
   const bytes = Buffer.byteLength(text);
+  if (bytes > limits.messageBytes) {
+    call.reply(tooLong(bytes));
+    return;
+  }
   const files = hold === undefined ? [] : await heldFiles(services, id, hold.files);
-  const refused = bytes > limits.messageBytes ? tooLong(bytes) : isRefusal(files) ? files : null;
-  if (refused !== null || isRefusal(files)) {
-    call.reply(refused ?? files);
+  if (isRefusal(files)) {
+    noteReply(services, call.type, callerOf(services, request, call), files, { rule: "freeze" });
+    call.reply(files);
     return;
   }
   if (id !== undefined) signOfLife(services, id, request.agent ?? null);
@@ -104,14 +110,22 @@ export const resume: RequestHandler<"resume"> = (services, request, call) => {
   return propose(services, call, actor, { type: "resume", actor, project, hold, ...retryOf(request, call) });
 };
 
-/** Resolves the files of a freeze; relative names start from the session's directory. */
-async function heldFiles(services: Services, id: string | undefined, names: readonly string[]) {
+/** Resolves the files of a freeze; relative names start from the session's directory. An agent's stay within its reach. */
+async function heldFiles(
+  services: Services,
+  id: string | undefined,
+  names: readonly string[],
+): Promise<readonly FileRef[] | Refusal> {
   await services.engine.read(() => {});
   const cwd = id === undefined ? undefined : services.engine.state.sessions.live.get(id)?.cwd;
   const relative = cwd === undefined ? names.find(name => !isAbsolute(name)) : undefined;
-  if (relative === undefined) return refs(services, cwd ?? "/", names);
-  const error = `broadcast: hold: ${relative} is relative; give an absolute path`;
-  return refuse("invalid_request", error, { path: "hold.files" });
+  if (relative !== undefined) {
+    const error = `broadcast: hold: ${relative} is relative; give an absolute path`;
+    return refuse("invalid_request", error, { path: "hold.files" });
+  }
+  const files = await refs(services, cwd ?? "/", names);
+  if (isRefusal(files) || id === undefined) return files;
+  return (await beyondReach(services, id, files, "freeze")) ?? files;
 }
 
 function tooLong(bytes: number): Refusal {
