@@ -15,7 +15,7 @@ export const teamLimits = {
   teamInboxesMax: 64,
   /** Dependencies of one task that the daemon reads. */
   teamDependenciesMax: 100,
-  /** How often the daemon reads a file that its client is just writing, and how long it waits in between. */
+  /** How often the daemon looks again for what its client is just writing or telling, and how long it waits in between. */
   teamReadsMax: 5,
   teamReadAgainMs: 60,
   /** How long a claim counts that passed and is not in its file yet. */

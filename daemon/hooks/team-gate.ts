@@ -1,4 +1,5 @@
 /** The action that asks the rules of a client's own teams before a call. What Kite cannot find out holds nobody back. */
+import { setTimeout as after } from "node:timers/promises";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import type { ClientTeams, NativeTask, TaskChange } from "../../hooks/seam/teams.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -201,8 +202,18 @@ class TeamGate {
     if ("unreachable" in listed) return { members: null, unread: listed.unreachable };
     const { engine, teams } = this.#run.services;
     const members = membersOf(engine.state, client, listed, lead);
+    if (owner !== null && owner !== "" && !members.has(bareName(owner))) await this.#begins(bareName(owner));
     for (const name of teams.beginning(lead)) if (!members.has(name)) members.set(name, "unknown");
     return { members, unread: null };
+  }
+
+  /** The client runs the hooks of one message side by side: the lead's call to begin a member may be heard a little later. */
+  async #begins(name: string): Promise<void> {
+    const { isLead, lead } = this.#place;
+    for (let look = 1; isLead && look < limits.teamReadsMax; look += 1) {
+      if (this.#run.services.teams.beginning(lead).has(name)) return;
+      await after(limits.teamReadAgainMs);
+    }
   }
 
   /** The agent at work that Kite saw take the task. */
