@@ -30,6 +30,12 @@ export const spawnLimits = {
   spawnStopMs: 10_000,
   /** Its output that is kept: the end. */
   spawnProgramBytes: 256 * 1024,
+  /** What git may list of one worktree before it is removed. */
+  spawnListBytes: 256 * 1024 * 1024,
+  /** Size up to which an ignored file of configuration is compared with the main worktree's copy. */
+  spawnCopyBytes: 1024 * 1024,
+  /** Files and commits that a refusal to remove a worktree names. */
+  spawnUnsavedMax: 3,
   /** Clients that the user's configuration adds, and words of the command of one. */
   spawnClientsMax: 20,
   spawnWordsMax: 64,

@@ -6,8 +6,10 @@ import { subcommand } from "../subcommand.ts";
 const help = `
 Lists the agents that were spawned in this project, those that have not ended first. kite sessions lists every session.
 tend resumes or replaces agents that stall, as kite replace does, until Ctrl-C.
-prune removes of ended agents the session, the worktree and the branch. What would be lost stays: uncommitted work, and
-commits that neither the main worktree's branch, nor the one that its branch began from, nor a remote has.
+prune removes of ended agents the session, the worktree and the branch, once it has looked that nothing would be lost. It keeps
+all of an agent that has uncommitted work, or commits that no branch that stays, no tag and no remote has: on its branch, on a
+detached HEAD, or left behind in its reflog (amended and rebased ones are replaced). Files that git ignores are made anew, but
+for configuration and secrets (.env, keys) of which the main worktree has no equal copy.
 
 --json: {"agents":[...]}, rows as \`query\` gives them; prune prints {"removed":[...], "kept":[{"id","name","reason"}]}.
 

@@ -1,7 +1,9 @@
 /** Worktrees and branches of spawned agents, as git in the requester's process makes and removes them. */
-import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { branchOf, worktreesFolder } from "../../hooks/claude-code/spawn/words.ts";
+import { execFile } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { branchOf, isClientsLock, worktreesFolder } from "../../hooks/claude-code/spawn/words.ts";
+import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
 import { type Env, neededProgram, ProgramFailed, type Ran, runProgram } from "./programs.ts";
 
@@ -11,7 +13,7 @@ export interface Place {
 }
 
 export class Git {
-  readonly #env: Env;
+  #env: Env;
   readonly #cwd: string;
 
   /** Runs in `cwd`, without variables that point git at another repository. */
@@ -19,6 +21,13 @@ export class Git {
     const own = Object.entries(env).filter(([name]) => !name.startsWith("GIT_"));
     this.#env = { ...Object.fromEntries(own), LC_ALL: "C", GIT_TERMINAL_PROMPT: "0" };
     this.#cwd = cwd;
+  }
+
+  /** Returns git with another index than the worktree's own. */
+  withIndex(file: string): Git {
+    const other = new Git({}, this.#cwd);
+    other.#env = { ...this.#env, GIT_INDEX_FILE: file };
+    return other;
   }
 
   run(...args: readonly string[]): Promise<Ran> {
@@ -35,6 +44,32 @@ export class Git {
 
   async succeeds(...args: readonly string[]): Promise<boolean> {
     return (await this.run(...args)).code === 0;
+  }
+
+  /**
+   * Returns the standard output of a command that may be long, and gives it `input`; no program of the repository's settings
+   * watches the files for it. Throws `ProgramFailed` with git's own words if it fails.
+   */
+  read(args: readonly string[], input = ""): Promise<string> {
+    const program = neededProgram("git", this.#env, this.#cwd);
+    const words = ["--no-pager", "-c", "core.fsmonitor=false", ...args];
+    const options = {
+      cwd: this.#cwd,
+      env: this.#env,
+      maxBuffer: limits.spawnListBytes,
+      timeout: limits.spawnProgramMs,
+    };
+    return new Promise((resolve, reject) => {
+      const child = execFile(program, words, options, (error, out, said) => {
+        if (error === null) resolve(out);
+        else
+          reject(
+            new ProgramFailed(`git ${args[0]} failed: ${plain(said || error.message).slice(-500)}`, said),
+          );
+      });
+      // A program that ends early reads no input; its exit code says why.
+      child.stdin?.on("error", () => undefined).end(input);
+    });
   }
 }
 
@@ -84,44 +119,55 @@ export async function addWorktree(git: Git, { worktree, branch }: Place, base: s
   await git.told("worktree", "add", "-b", branch, worktree, `${base}^{commit}`);
 }
 
-/**
- * Removes a worktree and its branch if nothing would be lost; returns why it stays, or null. Git refuses a worktree with
- * uncommitted work. Commits count as kept elsewhere if `HEAD` of the main worktree, `base` or a remote has them.
- */
-export async function removeWorktree(
-  git: Git,
-  { worktree, branch }: Pick<Place, "worktree"> & { readonly branch: string | null },
-  base: string | null,
-): Promise<string | null> {
-  const lost = branch === null ? null : await commitsOnly(git, branch, base);
-  if (lost !== null) return lost;
-  if (existsSync(worktree)) {
-    // The client locks its worktrees, and unlocks them at an end that it sees.
-    await git.run("worktree", "unlock", worktree);
-    const { code, output } = await git.run("worktree", "remove", worktree);
-    if (code !== 0) return plain(output).slice(-500);
-  }
-  await git.run("worktree", "prune");
-  if (branch !== null && (await git.succeeds("show-ref", "--verify", "--quiet", `refs/heads/${branch}`))) {
-    const { code, output } = await git.run("branch", "-D", "--", branch);
-    if (code !== 0) return plain(output).slice(-500);
+/** Returns git's own folder of a linked worktree, also if the worktree's folder is gone; null: git knows no such worktree. */
+export async function gitDirOf(git: Git, worktree: string): Promise<string | null> {
+  const common = (await git.told("rev-parse", "--path-format=absolute", "--git-common-dir")).trim();
+  const all = join(common, "worktrees");
+  for (const name of existsSync(all) ? readdirSync(all) : []) {
+    const file = join(all, name, "gitdir");
+    if (existsSync(file) && dirname(resolve(all, name, readFileSync(file, "utf8").trim())) === worktree)
+      return join(all, name);
   }
   return null;
 }
 
-/** Returns a sentence if the branch has commits that are nowhere else, or null. */
-async function commitsOnly(git: Git, branch: string, base: string | null): Promise<string | null> {
-  const ref = `refs/heads/${branch}`;
-  if (!(await git.succeeds("show-ref", "--verify", "--quiet", ref))) return null;
-  const count = await countOnlyIn(git, ref, base);
-  if (count === 0) return null;
-  return `its branch ${branch} has commits that are nowhere else (${count}); merge or push them first`;
+/** Returns why git has the worktree locked, if its agent's client did not lock it; null: nobody else did. */
+export function foreignLock(gitDir: string): string | null {
+  const file = join(gitDir, "locked");
+  if (!existsSync(file)) return null;
+  const reason = plain(readFileSync(file, "utf8"));
+  return isClientsLock(reason) ? null : reason || "no reason given";
 }
 
-/** Returns the number of commits that `end` has, and neither `HEAD` of the main worktree, `base` nor a remote. */
-export async function countOnlyIn(git: Git, end: string, base: string | null): Promise<number> {
-  const isKnown =
-    base !== null && (await git.succeeds("rev-parse", "--verify", "--quiet", `${base}^{commit}`));
-  const others = ["--not", "HEAD", ...(isKnown ? [base] : []), "--remotes"];
-  return Number((await git.told("rev-list", "--count", end, ...others)).trim());
+/**
+ * Removes a worktree and its branch after a look found that nothing would be lost; returns why something stays, or null. Git
+ * refuses if files changed since. What is gone already counts as removed.
+ */
+export async function removeWorktree(
+  git: Git,
+  { worktree, branch }: Pick<Place, "worktree"> & { readonly branch: string | null },
+  hasModules: boolean,
+): Promise<string | null> {
+  if ((await gitDirOf(git, worktree)) !== null) {
+    // The client locks its worktrees, and unlocks them at an end that it sees.
+    await git.run("worktree", "unlock", worktree);
+    // Git removes no worktree with a submodule otherwise.
+    const force = hasModules ? ["--force"] : [];
+    const { code, output } = await git.run("worktree", "remove", ...force, worktree);
+    if (code !== 0) return `git did not remove its worktree ${worktree}: ${reasonIn(output)}`;
+  }
+  if (branch === null || !(await git.succeeds("show-ref", "--verify", "--quiet", `refs/heads/${branch}`)))
+    return null;
+  // Somebody has it checked out elsewhere, so it is theirs now.
+  const heads = (await git.read(["worktree", "list", "--porcelain", "-z"])).split("\0");
+  if (heads.includes(`branch refs/heads/${branch}`)) return null;
+  const { code, output } = await git.run("branch", "-D", "--", branch);
+  return code === 0 ? null : `git did not remove its branch ${branch}: ${reasonIn(output)}`;
+}
+
+/** Returns git's reason without its advice to use force, which an agent might follow. */
+function reasonIn(output: string): string {
+  if (/modified or untracked/.test(output)) return "its files changed meanwhile; run kite agents prune again";
+  const lines = output.split("\n").filter(line => !/(?:^|[\s'"])(?:--force|-f|-D)\b/.test(line));
+  return plain(lines.join("\n")).slice(-500) || "it gave no reason";
 }

@@ -1,6 +1,6 @@
 /** A repository with the daemon at home and a client that behaves as the real one was recorded. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -121,6 +121,11 @@ export class SpawnWorld {
     if (!existsSync(file)) return [];
     const lines = readFileSync(file, "utf8").split("\n");
     return lines.filter(line => line !== "").map(line => callLine.parse(JSON.parse(line)));
+  }
+
+  /** Has the client forget a session that has ended. */
+  forget(handle: string): void {
+    rmSync(join(this.#folder, `${handle}.json`));
   }
 
   /** The processes of sessions that the client left behind. */

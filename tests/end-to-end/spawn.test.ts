@@ -83,7 +83,7 @@ describe("an agent in the background", () => {
     expect(world.calls.filter(({ argv }) => argv[0] === "stop")).toHaveLength(1);
   });
 
-  test("is removed with its worktree, unless work would be lost; the client's refusal is kept", async () => {
+  test("is removed with its worktree, unless work would be lost; the reason is kept", async () => {
     await world.kite(["spawn", "TURN", "--name", "clean", "--wait"]);
     await world.kite(["spawn", "WRITE", "--name", "dirty", "--wait"]);
     const diff = await world.kite(["agent", "dirty", "--diff"]);
@@ -94,25 +94,25 @@ describe("an agent in the background", () => {
     });
     await world.kite(["stop", "clean"]);
     await world.kite(["stop", "dirty"]);
-    expect((await world.kite(["agents", "prune"])).out).toBe(
-      "removed clean\nkept    dirty: not removed: dirty has uncommitted changes\n",
-    );
+    const why =
+      "its worktree has uncommitted changes (new.txt); commit and merge them, or ask a person whether they may go";
+    expect((await world.kite(["agents", "prune"])).out).toBe(`removed clean\nkept    dirty: ${why}\n`);
     expect(existsSync(place("clean"))).toBe(false);
     expect(existsSync(place("dirty"))).toBe(true);
     expect(world.git("branch", "--list", "worktree-*")).toBe("+ worktree-dirty\n");
-    expect(await world.agents()).toMatchObject([
-      { name: "dirty", state: "stopped", reason: "not removed: dirty has uncommitted changes" },
-    ]);
+    expect(await world.agents()).toMatchObject([{ name: "dirty", state: "stopped", reason: why }]);
   });
 
   test("whose commits are merged is removed, though no remote has them; before that it is kept", async () => {
     await world.kite(["spawn", "COMMIT", "--name", "bob", "--wait"]);
     await world.kite(["stop", "bob"]);
-    expect((await world.kite(["agents", "prune"])).out).toMatch(/^kept {4}bob: .* unpushed commits/);
+    expect((await world.kite(["agents", "prune"])).out).toMatch(
+      /^kept {4}bob: its branch worktree-bob has commits that are nowhere else \(1\)/,
+    );
     expect(world.calls.filter(({ argv }) => argv.includes("--discard-unpushed"))).toEqual([]);
     world.git("-c", "user.name=t", "-c", "user.email=t@localhost", "merge", "-q", "-m", "m", "worktree-bob");
     writeFileSync(join(place("bob"), "late.txt"), "late\n");
-    expect((await world.kite(["agents", "prune"])).out).toContain("bob has uncommitted changes");
+    expect((await world.kite(["agents", "prune"])).out).toContain("its worktree has uncommitted changes");
     rmSync(join(place("bob"), "late.txt"));
     expect((await world.kite(["agents", "prune"])).out).toBe("removed bob\n");
     expect(existsSync(place("bob"))).toBe(false);

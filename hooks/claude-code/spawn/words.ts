@@ -70,6 +70,11 @@ export function removeWords(handle: string): string[] {
   return ["rm", handle];
 }
 
+/** Whether the client said that it knows no such session: it was removed before. */
+export function isUnknownSession(output: string): boolean {
+  return /^No session matching '/m.test(output);
+}
+
 /** A branch's last commit, which no remote has, and the client's word for it. */
 export interface Unpushed {
   readonly commit: string;
@@ -80,6 +85,12 @@ export interface Unpushed {
 export function unpushedIn(output: string): Unpushed | null {
   const [, word, commit] = /--discard-unpushed (([0-9a-f]{40,64})@[0-9a-f]{1,64})(?=\s|$)/.exec(output) ?? [];
   return word === undefined || commit === undefined ? null : { commit, word };
+}
+
+/** Returns why the client refused, without its advice, which names commands that lose work. */
+export function refusalIn(output: string): string {
+  const [first = ""] = output.split("\n").filter(line => line.trim() !== "");
+  return first.replace(/[;,]? [^;,.]*\b(?:claude rm|--(?:discard|force)-)[^\n]*/, "");
 }
 
 /** Removes it although no remote has the commits, if the branch still ends there. */
@@ -99,6 +110,11 @@ export function handleOfSession(session: string): string {
 
 /** The folder in a project in which the client makes its worktrees. */
 export const worktreesFolder = ".claude/worktrees";
+
+/** Whether the reason of a worktree's lock is this client's: it locks the worktrees that it makes. */
+export function isClientsLock(reason: string): boolean {
+  return reason.startsWith("claude ");
+}
 
 /** The branch that the client makes for a worktree. */
 export function branchOf(name: string): string {
