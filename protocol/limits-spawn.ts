@@ -28,6 +28,10 @@ export const spawnLimits = {
   spawnProgramMs: 45_000,
   /** How long a stopped client has until the end of its session is heard, in milliseconds. */
   spawnStopMs: 10_000,
+  /** How long whoever stopped an agent that its client may bring back watches it, in milliseconds: it takes some 20 s. */
+  spawnWatchMs: 30_000,
+  /** How long a session that begins again has until the prompt of a person who resumed it is heard, in milliseconds. */
+  spawnPromptMs: 5_000,
   /** Its output that is kept: the end. */
   spawnProgramBytes: 256 * 1024,
   /** What git may list of one worktree before it is removed. */

@@ -80,7 +80,10 @@ export const spawnUpdateSchema = z.object({
   spawn: refSchema,
   /** `failed`: it did not start. `stopped`: it was stopped. Every other state follows from what its session does. */
   state: z.enum(["failed", "stopped"]).optional(),
-  /** It is about to be stopped: the end of its session is no failure. False: it could not be stopped. */
+  /**
+   * It is about to be stopped: the end of its session is no failure. Of an agent that has ended: for 30 s, a session that its
+   * client begins again is to be stopped, too, unless a person prompts it. False: it could not be stopped, or did not return.
+   */
   stopping: z.boolean().optional(),
   /** Nobody is to go on in its place: who is about to resume or replace it gives up. */
   replacing: z.literal(false).optional(),
@@ -140,6 +143,8 @@ export interface SpawnRow {
   readonly replacing: boolean;
   /** Somebody stops it, or is to stop the client that resumed it after it had been stopped. */
   readonly stopping: boolean;
+  /** Its process ended and its client did not end its session, so the client may bring it back. Absent: it does not. */
+  readonly mayReturn?: true;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly endedAt: number | null;

@@ -2,9 +2,10 @@ import type { Command } from "commander";
 import type { Run } from "../process-context.ts";
 
 const help = `
-Stops a spawned agent by its client's own command, or closes its window. An unfinished task can be claimed again. Its
-worktree and branch stay: kite agents prune removes them if nothing would be lost. A person may do this, the
-agent that spawned it, and one that leads. kite down stops the daemon.
+Stops a spawned agent by its client's own command, whatever its record says, or closes its window. An unfinished task can be
+claimed again. Its worktree and branch stay: kite agents prune removes them if nothing would be lost. An agent whose process
+was killed may be brought back by its client some 20 s later: this watches it for 30 s, and stops it again unless a person
+prompts it. A person may stop an agent, the agent that spawned it, and one that leads. kite down stops the daemon.
 
 --json: {"ok":true, "spawn":{...}}
 

@@ -1,5 +1,5 @@
 /** Ends the client of a spawned agent, in its client's own way or by closing its window. */
-import { clientProgram, stopWords } from "../../hooks/claude-code/spawn/words.ts";
+import { clientProgram, isUnknownSession, stopWords } from "../../hooks/claude-code/spawn/words.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SpawnRow } from "../../protocol/spawn.ts";
 import { clean } from "../view/text.ts";
@@ -25,7 +25,7 @@ export async function endClient({ env, cwd }: Where, row: SpawnRow): Promise<voi
   if (handle === null) return;
   const own = withoutSession(env);
   const ran = await runProgram(neededProgram(clientProgram, own, cwd), stopWords(handle), { cwd, env: own });
-  if (ran.code === 0) return;
+  if (ran.code === 0 || isUnknownSession(ran.output)) return;
   const said = clean(ran.output).slice(0, limits.quoteChars);
   throw new ProgramFailed(`${clientProgram} could not stop ${name}: ${said}`, ran.output);
 }

@@ -27,7 +27,8 @@ import { outputOf } from "./output.ts";
 import { neededProgram, runProgram, withoutSession } from "./programs.ts";
 import { followed, isFailed, show } from "./report.ts";
 import { type Starter, startAgent } from "./start.ts";
-import { reported, stopped } from "./stop.ts";
+import { reported } from "./stop.ts";
+import { stopped } from "./stop-agent.ts";
 
 /** What a process needs to end and start agents. */
 export type Around = Pick<ProcessContext, "env" | "cwd"> & { readonly paths: Pick<KitePaths, "config"> };
@@ -123,7 +124,8 @@ async function successor(
   const { env, cwd, paths } = world;
   const { project, role, task, base, backend, model } = row;
   await keepWords(world, client, row, actor);
-  if (!hasEnded(row)) await stopped(world, client, row, actor);
+  // Also one that was killed: its client would bring it back beside the one that takes its place.
+  await stopped(world, client, row, actor);
   const rows = await rowsOf(client, "spawns", { project });
   const { row: next } = await startAgent(
     { client, actor, project, cwd, env, paths },

@@ -1,20 +1,17 @@
 /** `kite attach` and `kite stop`: the client's own ways, or tmux. */
 
-import { setTimeout as delay } from "node:timers/promises";
 import { LocalError } from "../../client/errors.ts";
 import { attachWords, clientProgram } from "../../hooks/claude-code/spawn/words.ts";
-import { limits } from "../../protocol/limits.ts";
 import type { SpawnRow } from "../../protocol/spawn.ts";
 import { actingSession } from "../actor.ts";
 import { refuseHidden } from "../person.ts";
-import { type Client, type ProcessContext, print, printJson } from "../process-context.ts";
+import { type ProcessContext, print, printJson } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { clean } from "../view/text.ts";
 import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
-import { endClient } from "./end-client.ts";
-import { handleOf, hasEnded, neededSpawn } from "./find.ts";
-import { followSpawn } from "./follow.ts";
+import { handleOf, neededSpawn } from "./find.ts";
 import { neededProgram, ProgramFailed, runHere, withoutSession } from "./programs.ts";
+import { stopped } from "./stop-agent.ts";
 import { Tmux } from "./tmux.ts";
 
 /** Opens the agent in this terminal. Returns the exit code of the program that shows it. */
@@ -62,39 +59,12 @@ export async function stop(world: ProcessContext, name: string, isJson: boolean)
     return reported(world, isJson, async () => {
       // Who is about to resume or replace it would undo the stop.
       if (row.replacing) await ask(client, "spawn_update", { ...actor, spawn: row.id, replacing: false });
-      return told(world, hasEnded(row) ? row : await stopped(world, client, row, actor), isJson);
+      const say = (words: string) => {
+        if (!isJson) world.stderr.write(`kite: ${clean(words)}\n`);
+      };
+      return told(world, await stopped(world, client, row, actor, say), isJson);
     });
   });
-}
-
-/** Stops an agent by its client, and returns its record once its session has ended. Throws `ProgramFailed`, `Refused`. */
-export async function stopped(
-  world: Pick<ProcessContext, "env" | "cwd">,
-  client: Client,
-  row: SpawnRow,
-  actor: { readonly id?: string; readonly agent?: string },
-): Promise<SpawnRow> {
-  const update = { ...actor, spawn: row.id };
-  const before = await ask(client, "spawn_update", { ...update, stopping: true });
-  // Its starter is still at it, and ends the client as soon as that has started.
-  if (before.spawn.state === "starting" && handleOf(before.spawn) === null)
-    return (await ask(client, "spawn_update", { ...update, state: "stopped" })).spawn;
-  try {
-    await endClient(world, before.spawn);
-  } catch (error) {
-    if (error instanceof ProgramFailed) await ask(client, "spawn_update", { ...update, stopping: false });
-    throw error;
-  }
-  const waiting = new AbortController();
-  const late = delay(limits.spawnStopMs, null, { signal: waiting.signal }).catch(() => null);
-  const ended = await Promise.race([followSpawn(client, row, hasEnded), late]);
-  waiting.abort();
-  // Only a session that began meanwhile was to be stopped, not one that a person resumes later.
-  if (hasEnded(before.spawn))
-    return (await ask(client, "spawn_update", { ...update, stopping: false })).spawn;
-  if (ended !== null) return ended;
-  // The client said that it stopped the session, and no hook told the daemon.
-  return (await ask(client, "spawn_update", { ...update, state: "stopped" })).spawn;
 }
 
 function told(world: ProcessContext, row: SpawnRow, isJson: boolean): number {

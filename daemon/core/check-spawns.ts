@@ -38,6 +38,9 @@ function* checkState(spawn: Spawn, hasLiveSession: boolean, limits: Limits): Gen
   if (isStarting !== (registerUntil !== null)) yield `${id} is ${state} and registers until ${registerUntil}`;
   if (isStarting && (session !== null || attempts > 0)) yield `${id} is starting and has registered`;
   if (!isStarting && !isFinal(state) && !hasLiveSession) yield `${id} is ${state}, and its session has ended`;
+  if (!isFinal(state) && spawn.watchedUntil !== undefined && !spawn.stopping)
+    yield `${id} is watched, and is not to be stopped`;
+  if (!isFinal(state) && spawn.mayReturn) yield `${id} is ${state}, and may return`;
   if (spawn.resumes > limits.spawnResumesMax) yield `${id} was resumed ${spawn.resumes} times`;
   if (spawn.replacements > limits.spawnReplacementsMax)
     yield `${id} is the replacement ${spawn.replacements}`;

@@ -12,7 +12,7 @@ import type { Session } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
 import { leadsAtWork } from "../sessions/led-at-work.ts";
-import { isBackInWorktree, spawnSeen, spawnTurnOver } from "../sessions/spawned.ts";
+import { isBackInWorktree, spawnPrompted, spawnSeen, spawnTurnOver } from "../sessions/spawned.ts";
 import { type ActionOf, actorOfAction, isLive, propose, type Run, refused } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
 import { agentGone } from "./inbox.ts";
@@ -148,6 +148,7 @@ export function promptSubmitted(run: Run, action: ActionOf<"prompt_submitted">):
   const { session, promptId, byPerson } = action;
   services.hookWakes.prompted(session, promptId, byPerson);
   if (byPerson) services.toolFailures.succeeded(actorOfAction(run, action));
+  if (byPerson) spawnPrompted(services, session);
   services.presence.of(session).prompt = promptId;
   return { did: "prompt_submitted", ok: true };
 }

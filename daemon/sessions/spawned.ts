@@ -21,6 +21,14 @@ export function spawnTurnOver(services: Deps, session: string): void {
   moveTo(services, session, "idle");
 }
 
+/** A person prompted the session: an agent that came back after it had been stopped stays. */
+export function spawnPrompted({ engine, clock }: Deps, session: string): void {
+  const spawn = spawnAt(engine.state.spawns, session);
+  if (spawn?.watchedUntil === undefined || isFinal(spawn.state)) return;
+  const moved = { spawn: spawn.id, state: "running", prompted: true, wallMs: clock.wall() } as const;
+  engine.submitWithRetry({ type: "spawn_moved", ...moved });
+}
+
 /** Whether an event in `cwd` shows that the agent is back in its own worktree, while its session counts elsewhere. */
 export function isBackInWorktree({ engine }: Pick<Deps, "engine">, session: string, cwd: string): boolean {
   const own = spawnAt(engine.state.spawns, session)?.worktree ?? null;

@@ -164,6 +164,34 @@ test("uncommitted work keeps the worktree, and the client's refusal is shown", a
   expect(processesAt(home)).toEqual([]);
 });
 
+/** Kills the process of an agent whose turn is over, and resolves with its record once the daemon knows. */
+async function killed(task: string): Promise<SpawnRow> {
+  const said = JSON.parse(await kite("spawn", "Do it.", "--task", task, "--name", "bob", "--wait", "--json"));
+  const { session } = said.spawn;
+  const row = (await world.status()).sessions.find(({ id }) => id === session);
+  const over = ended(session);
+  process.kill(row?.pid ?? 0, "SIGKILL");
+  await over;
+  return said.spawn;
+}
+
+test("a session that was killed is kept stopped, and leaves nothing", async () => {
+  await play([say("Done."), say("Back.")]);
+  const task = JSON.parse(await kite("task", "add", "Look at a.ts", "--json")).task.id;
+  await killed(task);
+  expect((await agents())[0]).toMatchObject({ state: "failed", mayReturn: true });
+  expect(await kite("stop", "bob")).toBe("bob: stopped\n");
+  const [row] = await agents();
+  expect(row).toMatchObject({ state: "stopped", attempts: 1 });
+  expect(row?.mayReturn).toBeUndefined();
+  expect(JSON.parse(await kite("task", "show", task, "--json"))).toMatchObject({
+    task: { status: "pending" },
+  });
+  expect(await kite("agents", "prune")).toBe("removed bob\n");
+  await allGone(home);
+  expect(processesAt(home)).toEqual([]);
+});
+
 test("an interactive session in a window of tmux is closed with its window, and leaves nothing", async () => {
   await play([say("Done.")]);
   const said = JSON.parse(await kite("spawn", "Do it.", "--name", "bob", "--tmux", "--wait", "--json"));

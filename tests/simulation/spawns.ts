@@ -25,7 +25,7 @@ const anchors = [null, null, { pid: 1, startTime: "1" }] as const;
 const allowed: readonly RegExp[] = [
   /^starting -> running by begin$/,
   /^starting -> (?:failed by spawn_update|(?:failed|stopped) by elapse)$/,
-  /^(?:starting|running|waits_on_person|idle) -> stopped by spawn_update$/,
+  /^(?:starting|running|waits_on_person|idle|failed) -> stopped by spawn_update$/,
   /^(?:running|waits_on_person|idle) -> (?:running|waits_on_person|idle) by spawn_moved$/,
   /^(?:running|waits_on_person|idle) -> (?:done|failed|stopped) by end$/,
   /^(?:done|failed|stopped) -> idle by begin$/,
@@ -114,7 +114,8 @@ export class SpawnLives {
       // Mostly one that has a session, or had one.
       const registered = all.filter(({ session }) => session !== null);
       const { id } = registered.length > 0 && random.chance(0.9) ? random.pick(registered) : spawn;
-      return { type: "spawn_moved", spawn: id, state: to, wallMs: 0 };
+      const prompted = roll > 70 ? ({ prompted: true } as const) : {};
+      return { type: "spawn_moved", spawn: id, state: to, ...prompted, wallMs: 0 };
     }
     if (roll <= 80) return this.#maybeAgain(this.#replace(spawn, actor));
     if (roll <= 93) return this.#maybeAgain(this.#update(spawn));

@@ -63,6 +63,8 @@ export interface SpawnReplace {
 export interface SpawnMoved {
   readonly spawn: string;
   readonly state: "running" | "waits_on_person" | "idle";
+  /** A person prompted it, so it is not to be stopped for having come back. */
+  readonly prompted?: true;
   readonly wallMs: number;
 }
 

@@ -18,9 +18,17 @@ export function endSpawn(state: State, session: string, cause: string, step: Ste
   const spawn = spawnAt(state.spawns, session);
   if (spawn === undefined || isFinal(spawn.state)) return;
   const at = Math.max(spawn.updatedAt, state.t);
-  const next = { ...spawn, ...endOf(state, spawn, cause), stopping: false, updatedAt: at, endedAt: at };
+  // A service of the client brings back a session whose process ended under it.
+  const isLeft = state.rules >= 2 && spawn.backend === "background" && !isReported(cause);
+  const ended = { ...endOf(state, spawn, cause), ...(isLeft ? ({ mayReturn: true } as const) : {}) };
+  const next = { ...spawn, ...ended, stopping: false, updatedAt: at, endedAt: at };
   putSpawn(state.spawns, next);
   announceSpawn(step, next);
+}
+
+/** Whether its client ended the session. */
+function isReported(cause: string): boolean {
+  return cause === "ended" || cause === "deregistered";
 }
 
 function endOf(
@@ -35,7 +43,7 @@ function endOf(
   if (stopping && (replaceUntil === null || t < replaceUntil)) return { state: "stopped", result, reason };
   if (now?.status === "failed")
     return { state: "failed", result, reason: `${id} failed: ${now.reason ?? "no reason given"}` };
-  const isOrderly = cause === "ended" || cause === "deregistered" || (cause === "anchor_gone" && !reportsEnd);
+  const isOrderly = isReported(cause) || (cause === "anchor_gone" && !reportsEnd);
   if (isOrderly && task === undefined) return { state: "done", result, reason };
   const how = isOrderly
     ? "its session ended"

@@ -6,7 +6,8 @@
  * stopped already is not the agent's, and whoever started its client ends it. The agent's session has the role that the
  * agent was spawned with, if its word names one, before it claims the agent's task; it does both in the step that
  * registers it, if the task can still be claimed. Who is stopping the agent meanwhile goes on with that, and who had its
- * client resume it ends it if a stop came first.
+ * client resume it ends it if a stop came first. One that its client brings back while whoever stopped it watches is to be
+ * stopped, so it claims nothing.
  */
 import type { Refusal } from "../../../protocol/codes.ts";
 import type { SessionBegin } from "../commands.ts";
@@ -69,19 +70,27 @@ function register(
   if (role !== null) giveRole(state, { session: session.id, agent: null }, role, "spawn");
   // Another agent may have been spawned for its task meanwhile.
   const hasTask = spawn.task !== null && (spawns.byTask.get(spawn.task) ?? spawn.id) === spawn.id;
-  const problem = hasTask ? claim(state, session, spawn.task, command, meta, step) : null;
+  const { watchedUntil, mayReturn: _returned, ...known } = spawn;
+  const isRevoked = state.t < (spawn.revokedUntil ?? 0);
+  const watch = watchedUntil === undefined || isRevoked || state.t >= watchedUntil ? {} : { watchedUntil };
+  const isWatched = "watchedUntil" in watch;
+  const problem = hasTask && !isWatched ? claim(state, session, spawn.task, command, meta, step) : null;
+  const isOpen = hasTask && state.tasks.all.get(spawn.task ?? "")?.state.status !== "done";
+  const unclaimed =
+    isWatched && isOpen ? `it came back after a stop, so it did not claim ${spawn.task}` : null;
   const { worktree, branch } = session;
   const next = {
-    ...spawn,
+    ...known,
+    ...watch,
     task: hasTask ? spawn.task : null,
     state: isFirst ? "running" : "idle",
     session: session.id,
     registerUntil: null,
     replaceUntil: null,
     revokedUntil: null,
-    stopping: spawn.stopping || state.t < (spawn.revokedUntil ?? 0),
+    stopping: spawn.stopping || isRevoked || isWatched,
     endedAt: null,
-    reason: problem?.error ?? null,
+    reason: problem?.error ?? unclaimed,
     attempts: spawn.attempts + 1,
     updatedAt: command.wallMs,
     // A client may bring its agent back in another directory than the agent's own.

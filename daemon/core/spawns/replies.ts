@@ -28,6 +28,7 @@ export function spawnRow({ sessions, tasks }: Pick<State, "sessions" | "tasks">,
     prompt: _prompt,
     replaceUntil,
     revokedUntil: _revoked,
+    watchedUntil: _watched,
     ...rest
   } = spawn;
   const session = spawn.session === null ? undefined : sessions.live.get(spawn.session);

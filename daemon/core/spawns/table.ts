@@ -49,6 +49,11 @@ export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stoppin
    * ms): it is to be stopped. Null: no such client runs.
    */
   readonly revokedUntil: number | null;
+  /**
+   * Until when a session that begins again is to be stopped, unless a person prompts it (core time, ms). Absent: nobody
+   * watches whether its client brings it back.
+   */
+  readonly watchedUntil?: number;
 }
 
 export function noSpawns(limits: Limits): Spawns {

@@ -1,8 +1,8 @@
 /**
  * Changes and forgets records of spawned agents.
  *
- * Invariants: a request makes no state final but `failed`, before the agent registered, and `stopped`; it brings no agent
- * back. Only records that have ended are forgotten.
+ * Invariants: a request makes no state final but `failed`, before the agent registered, and `stopped`, which also takes the
+ * place of `failed`; it brings no agent back. Only records that have ended are forgotten.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -18,7 +18,7 @@ import { isFinal, mayMove } from "./transitions.ts";
 export const spawnUpdate: Handler<"spawn_update"> = (state, command, _meta, step) => {
   const spawn = findSpawn(state, command.spawn);
   const refused = isSpawn(spawn)
-    ? (strangerRefusal(state, spawn, command) ?? stateRefusal(spawn, command))
+    ? (strangerRefusal(state, spawn, command) ?? stateRefusal(state, spawn, command))
     : spawn;
   if (refused !== null || !isSpawn(spawn)) {
     step.reply = refused;
@@ -28,14 +28,16 @@ export const spawnUpdate: Handler<"spawn_update"> = (state, command, _meta, step
   const moves = wanted !== null && wanted !== spawn.state;
   const gaveUp = command.replacing === false && spawn.replaceUntil !== null;
   const isStarting = spawn.state === "starting" && !moves;
+  const isWatched = state.rules >= 2 && command.stopping === true && isFinal(spawn.state);
   const next = {
-    ...spawn,
+    ...(command.stopping === false ? unwatched(spawn) : spawn),
+    ...(isWatched ? { watchedUntil: state.t + limits.spawnWatchMs } : {}),
     handle: handle ?? spawn.handle,
     worktree: worktree ?? spawn.worktree,
     branch: branch ?? spawn.branch,
     output: output ?? spawn.output,
     reason: command.reason ?? spawn.reason,
-    stopping: !moves && (command.stopping ?? spawn.stopping),
+    stopping: !moves && !isWatched && (command.stopping ?? spawn.stopping),
     registerUntil:
       isStarting && (handle !== null || worktree !== null)
         ? state.t + limits.spawnRegisterMs
@@ -54,18 +56,24 @@ export const spawnUpdate: Handler<"spawn_update"> = (state, command, _meta, step
 };
 
 /** Records what the agent's session does. Refused, and harmless, if the agent has ended meanwhile. */
-export const spawnMoved: Handler<"spawn_moved"> = (state, { spawn: id, state: to, wallMs }, _meta, step) => {
+export const spawnMoved: Handler<"spawn_moved"> = (state, command, _meta, step) => {
+  const { spawn: id, state: to, prompted, wallMs } = command;
   const spawn = findSpawn(state, id);
   if (!isSpawn(spawn)) {
     step.reply = spawn;
     return;
   }
   const isLive = spawn.session !== null && !isFinal(spawn.state);
-  if (!isLive || !mayMove(spawn.state, to)) {
+  const isResumed = isLive && prompted === true && spawn.watchedUntil !== undefined;
+  if (!isResumed && (!isLive || !mayMove(spawn.state, to))) {
     step.reply = refuse("spawn_state", `${spawn.name} is ${spawn.state}`, { spawn: id, state: spawn.state });
     return;
   }
-  const next = { ...spawn, state: to, updatedAt: wallMs };
+  const next = {
+    ...(isResumed ? { ...unwatched(spawn), stopping: false } : spawn),
+    state: to,
+    updatedAt: wallMs,
+  };
   putSpawn(state.spawns, next);
   announceSpawn(step, next);
   step.reply = { ok: true };
@@ -97,6 +105,11 @@ export function spawnOver(state: State, spawn: Spawn, step: Step): void {
   announceSpawn(step, next);
 }
 
+/** Returns the record without what concerns a return by its client. */
+function unwatched({ watchedUntil: _until, mayReturn: _return, ...rest }: Spawn): Spawn {
+  return rest;
+}
+
 /** Only the end of an agent is for those who lead it. */
 function strangerRefusal(
   state: State,
@@ -108,10 +121,15 @@ function strangerRefusal(
     : notItsLead(state, by, spawn, "stops");
 }
 
-function stateRefusal({ id, name, state: now }: Spawn, { state: to }: SpawnUpdate): Refusal | null {
+function stateRefusal(
+  { rules }: State,
+  { id, name, state: now }: Spawn,
+  { state: to }: SpawnUpdate,
+): Refusal | null {
   if (to === null || to === now) return null;
   const isAllowed = mayMove(now, to) && (to === "stopped" || now === "starting");
-  if (isAllowed) return null;
+  // Whoever stops an agent that was killed, or that never registered, ends it for good.
+  if (isAllowed || (rules >= 2 && now === "failed" && to === "stopped")) return null;
   const why = isFinal(now) ? `has ended (${now})` : `is ${now}`;
   const error = `${name} ${why}, so it cannot become ${to}; kite agents shows what it does`;
   return refuse("spawn_state", error, { spawn: id, state: now });
