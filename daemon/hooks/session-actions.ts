@@ -12,7 +12,13 @@ import type { Session } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
 import { leadsAtWork } from "../sessions/led-at-work.ts";
-import { isBackInWorktree, spawnPrompted, spawnSeen, spawnTurnOver } from "../sessions/spawned.ts";
+import {
+  beginningIn,
+  isBackInWorktree,
+  spawnPrompted,
+  spawnSeen,
+  spawnTurnOver,
+} from "../sessions/spawned.ts";
 import { type ActionOf, actorOfAction, isLive, propose, type Run, refused } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
 import { agentGone } from "./inbox.ts";
@@ -34,7 +40,8 @@ export async function begin({ services, plan }: Run, action: ActionOf<"begin">):
   const name = said === null ? null : sayable(plain(said, limits.nameBytes));
   if (title !== undefined) presence.of(session).title = title;
   const rest = { project: null, worktree: null, branch: null, name: null, spawn: plan.spawn ?? null };
-  const command = await beginCommand(services, { session, cwd, pid, revive, ...rest });
+  const where = revive ? await beginningIn(services, session, cwd) : cwd;
+  const command = await beginCommand(services, { session, cwd: where, pid, revive, ...rest });
   const reply = await services.engine.submitAndWait({ ...command, name, named: "title" });
   if (isRefusal(reply)) return refused("begin", reply);
   if (teammate !== null)

@@ -29,6 +29,22 @@ export function spawnPrompted({ engine, clock }: Deps, session: string): void {
   engine.submitWithRetry({ type: "spawn_moved", ...moved });
 }
 
+/**
+ * Returns the directory in which a session begins. A client that brings back an agent names the project's folder first,
+ * although the agent goes on in its own worktree.
+ */
+export async function beginningIn(
+  { engine, facts }: Pick<Deps, "engine"> & Pick<Services, "facts">,
+  session: string,
+  cwd: string,
+): Promise<string> {
+  const spawn = spawnAt(engine.state.spawns, session);
+  if (spawn === undefined || !isFinal(spawn.state) || spawn.worktree === null || cwd !== spawn.project)
+    return cwd;
+  const found = await facts.repository(spawn.worktree);
+  return "worktree" in found && found.worktree === spawn.worktree ? spawn.worktree : cwd;
+}
+
 /** Whether an event in `cwd` shows that the agent is back in its own worktree, while its session counts elsewhere. */
 export function isBackInWorktree({ engine }: Pick<Deps, "engine">, session: string, cwd: string): boolean {
   const own = spawnAt(engine.state.spawns, session)?.worktree ?? null;

@@ -175,6 +175,26 @@ async function killed(task: string): Promise<SpawnRow> {
   return said.spawn;
 }
 
+/** Resolves with the agent's record once its session has begun again. */
+async function returned(): Promise<SpawnRow> {
+  const client = await KiteClient.connect({ paths: world.paths });
+  try {
+    let wake = () => {};
+    client.onEvent(() => wake());
+    await client.subscribe({ events: ["spawn_changed"] });
+    for (;;) {
+      const changed = new Promise<void>(resolve => {
+        wake = resolve;
+      });
+      const [row] = await agents();
+      if (row !== undefined && row.attempts > 1) return row;
+      await changed;
+    }
+  } finally {
+    client.close();
+  }
+}
+
 test("a session that was killed is kept stopped, and leaves nothing", async () => {
   await play([say("Done."), say("Back.")]);
   const task = JSON.parse(await kite("task", "add", "Look at a.ts", "--json")).task.id;
@@ -188,6 +208,18 @@ test("a session that was killed is kept stopped, and leaves nothing", async () =
     task: { status: "pending" },
   });
   expect(await kite("agents", "prune")).toBe("removed bob\n");
+  await allGone(home);
+  expect(processesAt(home)).toEqual([]);
+});
+
+test("a session that was killed comes back by itself in its worktree, and can be stopped", async () => {
+  await play([say("Done."), say("Back."), say("Back.")]);
+  const task = JSON.parse(await kite("task", "add", "Look at a.ts", "--json")).task.id;
+  const { session } = await killed(task);
+  expect(await returned()).toMatchObject({ session, attempts: 2, worksIn: null, stopping: false });
+  const shown = (await world.status()).sessions.find(({ id }) => id === session);
+  expect(shown).toMatchObject({ branch: "worktree-bob", worktree: world.path(".claude/worktrees/bob") });
+  expect(await kite("stop", "bob")).toBe("bob: stopped\n");
   await allGone(home);
   expect(processesAt(home)).toEqual([]);
 });

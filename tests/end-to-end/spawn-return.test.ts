@@ -1,4 +1,5 @@
 /** Agents whose process was killed: their client brings them back by itself, so a stop watches them. */
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SpawnRow } from "../../protocol/spawn.ts";
 import type { Client } from "./daemon.ts";
@@ -45,6 +46,20 @@ function isAlive(pid: number): boolean {
     return false;
   }
 }
+
+test("comes back as what it is, in its worktree, with its task", async () => {
+  await killed("RETURN");
+  const row = await world.seen(one => one.attempts === 2);
+  expect(row).toMatchObject({ state: "idle", worksIn: null, stopping: false });
+  expect(row.mayReturn).toBeUndefined();
+  const [session] = JSON.parse((await world.kite(["sessions", "--json"])).out).sessions;
+  expect(session).toMatchObject({
+    id: row.session,
+    worktree: join(world.home.work, ".claude/worktrees/bob"),
+    branch: "worktree-bob",
+  });
+  expect(await statusOf()).toBe("active");
+});
 
 test("that comes back behind a stop is stopped again, and claims nothing", async () => {
   expect(await killed("LATE")).toMatchObject({ state: "failed", mayReturn: true });

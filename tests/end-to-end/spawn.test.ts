@@ -141,7 +141,7 @@ describe("an agent in the background", () => {
     const event = { hook_event_name: "SessionStart", session_id: row.session, source: "resume" };
     await again.ask({ type: "hook", event: { ...event, cwd: world.home.work } });
     expect(await world.reached(watcher, "bob", "idle")).toMatchObject({
-      ...{ attempts: 2, worktree: place("bob"), worksIn: world.home.work },
+      ...{ attempts: 2, worktree: place("bob"), worksIn: null },
     });
     const prompt = { hook_event_name: "UserPromptSubmit", session_id: row.session, prompt_id: "p2" };
     await again.ask({ type: "hook", event: { ...prompt, prompt: "go on", cwd: place("bob") } });
