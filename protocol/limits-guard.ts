@@ -9,6 +9,12 @@ export const guardLimits = {
   writersPerFileMax: 8,
   /** Settled files kept, since git may make their work uncommitted again; also those checked for one line. */
   settledWorkMax: 2_000,
+  /** Stash entries whose makers are kept. */
+  stashEntriesMax: 1_000,
+  /** Longest log of a stash list that is read, in bytes. */
+  stashLogBytes: 1024 * 1024,
+  /** Stash entries that one answer or notice names. */
+  stashesShownMax: 3,
   /** Work time of one check of uncommitted work, and its elapsed time. */
   guardMs: 5_000,
   guardTimeMs: 20_000,

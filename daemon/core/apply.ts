@@ -47,6 +47,7 @@ import { spawnCreate } from "./spawns/create.ts";
 import { sessionBeginAsAgent } from "./spawns/register.ts";
 import { spawnReplace } from "./spawns/replace.ts";
 import { spawnMoved, spawnRemove, spawnUpdate } from "./spawns/update.ts";
+import { stashesNoted } from "./stashes/note.ts";
 import type { State } from "./state.ts";
 import { taskApprove } from "./tasks/approve.ts";
 import { taskClaim, taskRelease } from "./tasks/claim.ts";
@@ -114,6 +115,7 @@ const handlers: Handlers = {
   conflict_noted: conflictNoted,
   notes_told: notesTold,
   work_taken: workTaken,
+  stashes_noted: stashesNoted,
   elapse,
   rules,
   void: voidEntry,

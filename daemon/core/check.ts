@@ -21,6 +21,7 @@ import { Revisions } from "./sessions/revisions.ts";
 import { isIdle } from "./sessions/room.ts";
 import { enterPresent, nameKey, noSessions } from "./sessions/table.ts";
 import { addToSet } from "./sets.ts";
+import { checkStashes } from "./stashes/table.ts";
 import type { Hold, Locks, State } from "./state.ts";
 import { checkTaskRisks } from "./tasks/check-risks.ts";
 import { findCycle } from "./tasks/cycle.ts";
@@ -46,6 +47,7 @@ const slices = {
   checks: ({ checks, seq }: State) => checkResults(checks, seq),
   spawns: checkSpawns,
   merges: checkMerges,
+  stashes: ({ stashes, seq }: State) => checkStashes(stashes, seq),
 } as const;
 
 export type Slice = keyof typeof slices;

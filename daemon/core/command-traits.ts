@@ -48,6 +48,7 @@ export const commandTraits: { readonly [T in CommandType]: CommandTraits } = {
   writes_settled: passing,
   work_returned: passing,
   work_taken: passing,
+  stashes_noted: passing,
   conflict_noted: passing,
   notes_told: passing,
   declare: passing,

@@ -18,6 +18,7 @@ import type { Bound, Origin, Retry } from "./origin.ts";
 import type { RoleCommands } from "./roles/commands.ts";
 import type { NameSource } from "./sessions/name-source.ts";
 import type { SpawnCommands } from "./spawns/commands.ts";
+import type { StashesNoted } from "./stashes/table.ts";
 import type { Task } from "./tasks/table.ts";
 
 /** A command before the log ordered it. `at` is the proposer's clock, in milliseconds. */
@@ -378,6 +379,7 @@ export interface Commands
   task_remove: TaskRemove;
   task_approve: TaskApprove;
   check_record: CheckRecord;
+  stashes_noted: StashesNoted;
   elapse: Elapse;
   rules: Rules;
   void: Void;

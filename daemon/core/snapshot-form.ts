@@ -10,6 +10,7 @@ import type { EventCursor } from "./outcome.ts";
 import type { KeptName, NameSource } from "./sessions/name-source.ts";
 import type { GivenRole, Member, Teammate } from "./sessions/table.ts";
 import type { Spawn } from "./spawns/table.ts";
+import type { StashEntry } from "./stashes/table.ts";
 import type {
   ContextItem,
   DirtyFile,
@@ -95,6 +96,7 @@ export interface Lists {
   checks: CheckResult;
   spawns: Spawn;
   merges: Merge;
+  stashes: StashEntry;
   replies: readonly [string, KeptReply];
 }
 

@@ -31,6 +31,7 @@ import {
   plainWaiter,
 } from "./snapshot-form.ts";
 import { addSpawn } from "./spawns/table.ts";
+import { addStash } from "./stashes/table.ts";
 import { emptyState, type State } from "./state.ts";
 import { insertTasks, type Task } from "./tasks/table.ts";
 
@@ -96,6 +97,7 @@ export function copyOf(state: State, images = new Images()): Copy {
     checks: [...checks.results.values()],
     spawns: [...state.spawns.all.values()],
     merges: [...merges.all.values()],
+    stashes: [...state.stashes.entries.values()],
     replies: pairs(state.replies),
   };
   return { header, lists };
@@ -148,6 +150,7 @@ export function* linesOf({ header, lists }: Copy): Generator<string, void> {
   yield* listLines("checks", lists.checks);
   yield* listLines("spawns", lists.spawns);
   yield* listLines("merges", lists.merges);
+  yield* listLines("stashes", lists.stashes);
   yield* listLines("replies", lists.replies);
 }
 
@@ -266,5 +269,6 @@ function readLists(state: State, part: Part): void {
   for (const result of part.checks ?? []) addResult(state.checks, result);
   for (const spawn of part.spawns ?? []) addSpawn(state.spawns, spawn);
   for (const merge of part.merges ?? []) addMerge(state.merges, merge);
+  for (const entry of part.stashes ?? []) addStash(state.stashes, entry);
   for (const [key, kept] of part.replies ?? []) putReply(state, key, kept);
 }

@@ -26,6 +26,7 @@ import { Preimages } from "./preimages.ts";
 import { Revisions } from "./sessions/revisions.ts";
 import { noSessions, type Sessions } from "./sessions/table.ts";
 import { noSpawns, type Spawns } from "./spawns/table.ts";
+import { noStashes, type Stashes } from "./stashes/table.ts";
 import { noTasks, type Tasks } from "./tasks/table.ts";
 
 export type * from "./messages/state.ts";
@@ -68,6 +69,7 @@ export interface State {
   readonly checks: CheckTable;
   readonly spawns: Spawns;
   readonly merges: Merges;
+  readonly stashes: Stashes;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
   /** derived: the total length of kept replies, as JSON in UTF-16 units. */
@@ -311,6 +313,7 @@ export function emptyState(rules = rulesLevel, bounds: Limits = limits): State {
     checks: noChecks(bounds),
     spawns: noSpawns(bounds),
     merges: noMerges(bounds),
+    stashes: noStashes(bounds),
     replies: new Map(),
     replyChars: 0,
     lastEventCursor: { epoch: 0, seq: 0, n: 0 },

@@ -41,7 +41,14 @@ export interface PeerLock extends Pick<LockNote, "file" | "heldMs" | "waiters" |
 }
 
 /** What an agent is told with its next event that waits: of its files, of its role, or of tasks that it watches over. */
-export type FileNote = PastLockNote | TakenNote | OverlapNote | RoleNote | RiskNote | TeammateNote;
+export type FileNote =
+  | PastLockNote
+  | TakenNote
+  | StashTakenNote
+  | OverlapNote
+  | RoleNote
+  | RiskNote
+  | TeammateNote;
 
 /** The agent's role was changed. */
 export interface RoleNote {
@@ -130,6 +137,18 @@ export interface TakenNote {
   readonly command: string;
   /** The commit's id, abbreviated; null if there is none, or if it is not known. */
   readonly commit: string | null;
+}
+
+/** Another session's git command took stash entries that the agent's session had made. */
+export interface StashTakenNote {
+  readonly what: "stash_taken";
+  /** Their commits, at most `limits.stashesShownMax`; `more` counts the rest. */
+  readonly commits: readonly string[];
+  readonly more: number;
+  /** The command's actor, by its name for people. */
+  readonly other: string;
+  /** The command's name for people: `git stash pop`. */
+  readonly command: string;
 }
 
 /** A file that was refused and is free: it has no holder and no waiter. */

@@ -78,6 +78,7 @@ const everyCommand: Readonly<Record<CommandType, true>> = {
   conflict_noted: true,
   notes_told: true,
   work_taken: true,
+  stashes_noted: true,
   elapse: true,
   rules: true,
   void: true,

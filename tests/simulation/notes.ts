@@ -14,6 +14,7 @@ import type { FileNote } from "../../hooks/seam/notices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import type { Random } from "./random.ts";
+import { StashLives } from "./stashes.ts";
 import type { TasksBefore } from "./tasks.ts";
 
 const files = ["a", "b", "src/d"] as const;
@@ -26,14 +27,17 @@ interface Pair {
 
 export class NoteLives {
   readonly #random: Random;
+  readonly #stashes: StashLives;
   /** Notes in words by session and agent, oldest first, as the entries tell. */
   #pending = new Map<string, string[]>();
   #conflicts = new Map<string, Pair>();
   /** By session and agent: what was pending before an entry that may take notices back, and what it told. */
   #possible: Map<string, string[]> | null = null;
 
-  constructor(random: Random) {
+  /** `stashes`: chosen apart, so that all else happens as it would without them. */
+  constructor(random: Random, stashes: Random) {
     this.#random = random;
+    this.#stashes = new StashLives(stashes);
   }
 
   /** Whether the next write is about notes: chosen here, so that all else happens as it would without them. */
@@ -41,8 +45,13 @@ export class NoteLives {
     return this.#random.chance(0.4);
   }
 
-  /** Two wrote one file, a git command took work, or an answer with notes reached its client. */
+  /** Two wrote one file, a git command took work or stash entries, or an answer with notes reached its client. */
   command(state: State, actor: Actor): Command {
+    const command = this.#command(state, actor);
+    return this.#stashes.isNext() ? this.#stashes.command(actor) : command;
+  }
+
+  #command(state: State, actor: Actor): Command {
     const random = this.#random;
     const roll = random.int(1, 100);
     const others = [...state.sessions.live.keys()];
@@ -82,6 +91,7 @@ export class NoteLives {
       ]),
     );
     this.#conflicts = new Map(state.notes.conflicts);
+    this.#stashes.restarted(state);
   }
 
   /** `before` is what was pending before the entry. */
@@ -100,6 +110,9 @@ export class NoteLives {
     this.#possible = touched.has("declarations") ? new Map(this.#pending) : null;
     if (touched.has("declarations")) yield* this.#takeBack(state);
     this.#teams(state, command, step, before);
+    const taken = command.type === "stashes_noted" ? this.#stashes.told(state, command) : [];
+    for (const [id, note] of taken) this.#tell(state, { id, agent: null }, note);
+    yield* this.#stashes.observe(state, entry, step);
     for (const { event } of step.events) {
       if (event.event === "bypassed" || event.event === "lost_update") {
         const { event: what, path: file, writer, holder } = event;

@@ -64,6 +64,7 @@ export const mustOccur = {
     "conflict_noted",
     "notes_told",
     "work_taken",
+    "stashes_noted",
     "elapse",
     "void",
   ],

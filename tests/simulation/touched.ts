@@ -22,6 +22,7 @@ const all: ReadonlySet<Slice> = new Set<Slice>([
   "talk",
   "debates",
   "spawns",
+  "stashes",
 ]);
 const none: ReadonlySet<Slice> = new Set<Slice>();
 // Whether a session makes room depends on most of what it has: it is looked at with everything else.
@@ -36,6 +37,7 @@ const spawns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "spawns"]);
 const merges: ReadonlySet<Slice> = new Set<Slice>(["sessions", "merges"]);
 const mergeEnds: ReadonlySet<Slice> = new Set<Slice>(["sessions", "merges", "tasks", "talk"]);
 const notes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "notes"]);
+const stashes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "notes", "stashes"]);
 const turns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "notes"]);
 const writes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "writes", "notes", "declarations"]);
 const declarations: ReadonlySet<Slice> = new Set<Slice>(["sessions", "notes", "declarations"]);
@@ -90,6 +92,7 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<Slice>> = new Map([
   ["writes_settled", writes],
   ["work_returned", writes],
   ["work_taken", notes],
+  ["stashes_noted", stashes],
   ["conflict_noted", notes],
   ["notes_told", writes],
   ["reply_unheard", sessions],
@@ -150,6 +153,7 @@ function partsOf(
     ["spawns", [[...lists.spawns], header.spawnCount]],
     ["merges", [[...lists.merges], header.mergeCount]],
     ["debates", [[...lists.debates], header.debateCount]],
+    ["stashes", [[...lists.stashes]]],
     [
       "talk",
       [

@@ -184,7 +184,7 @@ export class World {
     this.#tasks = new TaskLives(this.random.fork());
     this.#work = new WorkLives(this.random.fork());
     this.#talk = new TalkLives(this.random.fork());
-    this.#notes = new NoteLives(new Random(~seed));
+    this.#notes = new NoteLives(new Random(~seed), new Random(seed ^ 0x57a54));
     this.#debates = new DebateLives(new Random(seed ^ 0xdeba7e));
     this.#spawns = new SpawnLives(new Random(seed ^ 0x59a37));
     this.#room = new RoomLives(new Random(seed ^ 0x400e));

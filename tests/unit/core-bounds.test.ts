@@ -7,8 +7,11 @@ import { bounded } from "./core-world.ts";
 
 /** The bounds of the state, and of its tables that make room by themselves. */
 function boundsOf(state: State) {
-  const { limits: own, declarations, debates, messages, checks, spawns, merges } = state;
-  return [own, ...[declarations, debates, messages, checks, spawns, merges].map(table => table.limits)];
+  const { limits: own, declarations, debates, messages, checks, spawns, merges, stashes } = state;
+  return [
+    own,
+    ...[declarations, debates, messages, checks, spawns, merges, stashes].map(table => table.limits),
+  ];
 }
 
 it("a state has the product's bounds, new or from a snapshot, and others where a test gives them", () => {
@@ -31,6 +34,7 @@ it("the product's tables hold so many rows", () => {
     writesMax: 10_000,
     writersPerFileMax: 8,
     settledWorkMax: 2_000,
+    stashEntriesMax: 1_000,
     mergeRisksMax: 1_000,
     fileNotesMax: 5,
     notedActorsMax: 1_000,

@@ -22,6 +22,7 @@ import { moveInbox } from "../messages/inbox.ts";
 import { moveNotes } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
 import { moveSpawn } from "../spawns/table.ts";
+import { renameStashes } from "../stashes/table.ts";
 import type { Session, State } from "../state.ts";
 import { passClaims } from "../tasks/leave.ts";
 import { end } from "./end.ts";
@@ -103,6 +104,7 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   }
   moveTeam(state, before, command.session);
   renameWriters(state, before.id, command.session);
+  renameStashes(state.stashes, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...hold, actor, place: state.locks.grants });
 }
 

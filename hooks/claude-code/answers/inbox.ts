@@ -4,7 +4,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { HookAction } from "../../seam/actions.ts";
-import type { FileNote, OverlapNote, TakenNote } from "../../seam/notices.ts";
+import type { FileNote, OverlapNote, StashTakenNote, TakenNote } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
 import type { Actor } from "../agents.ts";
 import type { Plan } from "../plan-parts.ts";
@@ -126,6 +126,7 @@ function headline(notes: readonly FileNote[]): string {
     has("committed", "discarded")
       ? "git commands of other agents committed or removed uncommitted work of yours"
       : null,
+    has("stash_taken") ? "another agent took stash entries of yours" : null,
     has("bypassed", "lost_update") ? "agents wrote files without holding their locks" : null,
     has("overlap") ? "another agent plans to change the same files as you" : null,
     has("conflict") ? "another agent writes the same files as you" : null,
@@ -141,6 +142,7 @@ function noteLine(note: FileNote, cwd: string): string {
   if (note.what === "risk") return riskLine(note);
   const who = note.other === null ? "another agent" : quote(note.other, limits.nameBytes);
   if (note.what === "teammate_gone") return goneLine(note, who);
+  if (note.what === "stash_taken") return stashTakenLine(note, who);
   if ("files" in note) return takenLine(note, who, cwd);
   if (note.what === "overlap") return overlapLine(note, who, cwd);
   const { what, file, mine, other } = note;
@@ -176,6 +178,15 @@ function takenLine({ what, files, more, command, commit }: TakenNote, who: strin
   }
   const stashed = command.startsWith("git stash") ? " It may be in a stash: git stash list." : "";
   return `- ${by} removed your uncommitted work from the working tree: ${all}. Read the files again before you go on, and ask ${who} for the work.${stashed}`;
+}
+
+function stashTakenLine({ commits, more, command }: StashTakenNote, who: string): string {
+  const ids = commits.map(commit => commit.slice(0, limits.commitIdChars));
+  const all = [...ids, ...(more === 0 ? [] : [`${more} more`])].join(", ");
+  const what =
+    commits.length + more === 1 ? `a stash entry of yours (${all})` : `stash entries of yours (${all})`;
+  const back = `git stash apply ${ids[0] ?? ""}`;
+  return `- \`${command}\` of ${who} took ${what}: ask ${who} for the work. As long as git keeps a taken commit, you can apply it: ${back}`;
 }
 
 function terminalsText(count: number): string {
