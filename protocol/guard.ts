@@ -21,9 +21,9 @@ export interface GuardedCommand {
   readonly workTree: string | null;
   /**
    * `tree`: may overwrite uncommitted work. `take_all`: takes all changes into the index or a commit. `index`: takes
-   * only the files it names, or the staged ones.
+   * only the files it names, or the staged ones. `stash`: reaches no file, only stash entries.
    */
-  readonly reach: "tree" | "take_all" | "index";
+  readonly reach: "tree" | "take_all" | "index" | "stash";
   /** Whether the command commits the staged files. */
   readonly commits: boolean;
   /** The pathspecs that limit it, named likewise; null: no limit. */
@@ -43,6 +43,25 @@ export interface GuardedCommand {
   readonly over?: readonly string[];
   /** The other commits that it checks out: it reaches only the files that they change. */
   readonly changes?: TreeChange;
+  /** What it does with the stash entries of its repository. */
+  readonly stash?: StashUse;
+}
+
+/** What a command does with a stash list. `take_all`: takes every entry out of it, or any number of them. */
+export type StashUse = NewStash | NamedStash | { readonly does: "take_all" };
+
+/** The command puts an entry on top of the list, if there is anything to put away. */
+export interface NewStash {
+  readonly does: "make";
+  /** It puts only a part of the changes away, perhaps none. */
+  readonly isPart?: true;
+}
+
+/** `take`: takes one entry out of the list. `copy`: leaves it there. */
+export interface NamedStash {
+  readonly does: "take" | "copy";
+  /** The entry's position from the top, from 0, or the beginning of its commit's id; null: it may be any. */
+  readonly entry: number | string | null;
 }
 
 /** How a command reaches into repositories below its worktree, within its paths. */
@@ -69,8 +88,11 @@ export interface TreeChange {
   readonly revisions: readonly string[];
   /** Whether a revision that git does not find may be a path, or a remote's branch. */
   readonly orPath: boolean;
-  /** The uncommitted work that the command loses whatever differs; `tracked`: all in its own reach. */
-  readonly loses: "all" | "tracked" | "staged" | "nothing";
+  /**
+   * The uncommitted work that the command loses whatever differs; `tracked`: all in its own reach. `ignored`: none, and
+   * of what differs only ignored files; git refuses to change others with uncommitted work.
+   */
+  readonly loses: "all" | "tracked" | "staged" | "ignored" | "nothing";
   /** Whether it overwrites untracked files; without force, git refuses that. */
   readonly isForced?: true;
   /** Names in the repository's directory: without any of these files the command does nothing. Empty: it needs none. */
@@ -112,6 +134,20 @@ export interface ForeignFile {
   readonly leftMs: number | null;
 }
 
+/** A stash entry that is not the actor's own. */
+export interface ForeignStash {
+  /** The id of its commit. */
+  readonly commit: string;
+  /** Its position in the list before the line runs; null: the list could not be read. */
+  readonly position: number | null;
+  /** The name of the session that made it; null: Kite did not see who made it. */
+  readonly who: string | null;
+  /** Whether that session is alive. */
+  readonly isLive: boolean;
+  /** How long ago it was made, in milliseconds. */
+  readonly madeMs: number;
+}
+
 /** The reason why a guarded command should not run unchanged. */
 export interface GuardFinding {
   /** The index of the action's command, from 0; those of `aliased` follow. */
@@ -123,6 +159,10 @@ export interface GuardFinding {
   readonly more: number;
   /** The actor's own uncommitted files in reach, relative to the worktree, at most as many. */
   readonly own: readonly string[];
+  /** The stash entries that it takes and that others made, at most `limits.stashesShownMax`; `more` counts the rest. */
+  readonly stashes?: readonly ForeignStash[];
+  /** Positions of the actor's own entries, at most as many. Absent without `stashes`. */
+  readonly ownStashes?: readonly number[];
   /** The worktree's absolute path. */
   readonly worktree: string;
   /** The guard does not know where the command runs; `worktree` is one of the possible ones. */

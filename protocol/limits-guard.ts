@@ -12,7 +12,7 @@ export const guardLimits = {
   /** Stash entries whose makers are kept. */
   stashEntriesMax: 1_000,
   /** Longest log of a stash list that is read, in bytes. */
-  stashLogBytes: 1024 * 1024,
+  stashLogBytes: 256 * 1024,
   /** Stash entries that one answer or notice names. */
   stashesShownMax: 3,
   /** Work time of one check of uncommitted work, and its elapsed time. */

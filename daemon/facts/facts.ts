@@ -15,6 +15,7 @@ import type { PathFact } from "./path-cache.ts";
 import { PathFacts, type Stamped } from "./paths.ts";
 import { isAlive, processAnchor } from "./processes.ts";
 import { GitFacts, type Repository } from "./repositories.ts";
+import { type StashList, stashList } from "./stash-list.ts";
 import type { Allowance } from "./work-clock.ts";
 import { StateFacts, type WorktreeState } from "./worktree-state.ts";
 
@@ -54,6 +55,8 @@ export interface Facts {
     mark: CommitMark,
     files: readonly string[],
   ): Promise<ReadonlyMap<string, string> | Unreachable>;
+  /** The stash list of a repository, as it is now. */
+  stashes(place: GitPlace): Promise<StashList | Unreachable>;
   /** The state of a whole worktree, no older than the call. */
   worktreeState(place: GitPlace): Promise<WorktreeState | Unreachable>;
   /** The files that differ between two commits, by their ids; null: no commit. */
@@ -94,6 +97,7 @@ export function outsideFacts(
     commits: (place, mark, files) => commits.commits(place, mark, files),
     alias: (name, cwd, gitDir) => work.alias(name, cwd, gitDir),
     worktreeOf: (cwd, gitDir) => work.top(cwd, gitDir),
+    stashes: place => stashList(outside, git, place),
     worktreeState: place => states.of(place),
     commitDiff: (place, ids) => commitDiff(outside, gitChild, place, ids),
     repository,

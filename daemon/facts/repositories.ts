@@ -24,6 +24,11 @@ export interface GitFactsOptions {
   readonly paths?: PathFacts;
 }
 
+/** The name of the project whose worktrees share this git directory. */
+export function projectAt(common: string): string {
+  return basename(common) === ".git" ? dirname(common) : common;
+}
+
 interface Kept {
   readonly until: number;
   readonly repository: Promise<Repository | Unreachable>;
@@ -112,13 +117,22 @@ export class GitFacts {
     return objects !== null && refs?.isDirectory() === true;
   }
 
+  /** Returns the directory that all worktrees of a repository share. */
+  commonDirOf(gitDir: string): Promise<string | Unreachable> {
+    return this.#outside.fact(budget => this.#common(gitDir, budget));
+  }
+
+  async #common(gitDir: string, budget: Budget): Promise<string> {
+    const text = await this.#read(`${gitDir}/commondir`, budget);
+    const words = text?.replace(/\n+$/, "") ?? "";
+    return words === "" ? gitDir : this.#real(resolve(gitDir, words), budget);
+  }
+
   async #describe(worktree: string, gitDir: string, budget: Budget): Promise<Repository> {
-    const commonText = await this.#read(`${gitDir}/commondir`, budget);
-    const words = commonText?.replace(/\n+$/, "") ?? "";
-    const common = words === "" ? gitDir : await this.#real(resolve(gitDir, words), budget);
+    const common = await this.#common(gitDir, budget);
     const ref = await this.#headOf(gitDir, budget);
     return {
-      project: basename(common) === ".git" ? dirname(common) : common,
+      project: projectAt(common),
       worktree,
       // Repositories with another ref storage write this branch here, which cannot exist.
       branch: ref === null || ref === "refs/heads/.invalid" ? null : ref.replace(/^refs\/heads\//, ""),

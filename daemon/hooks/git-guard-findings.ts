@@ -18,7 +18,7 @@ import { nameOf } from "../views/sessions-and-locks.ts";
 import { wouldChange } from "../worktree/changed-by.ts";
 import { goesBack, stateAfter } from "../worktree/line-effects.ts";
 import { isWithin } from "../worktree/pathspec.ts";
-import { reaches } from "../worktree/reach.ts";
+import { reaches, sparesWork } from "../worktree/reach.ts";
 import { type Foreign, foreignIn, foreignKnown, lookAt, ownIn, type Seen } from "../worktree/uncommitted.ts";
 import { taskOf } from "./action.ts";
 import type { Versions } from "./git-guard-confirmations.ts";
@@ -101,11 +101,10 @@ function wipedOnly(foreign: readonly Foreign[], placed: readonly Placed[], place
   return foreign.filter(({ left }) => left === null || isWiping);
 }
 
-/** One command's finding and its files; `versions` null: nothing confirms it. */
+/** One command's finding, with the versions of what it reaches: sending the same line again confirms these. */
 export interface Candidate {
-  readonly one: Placed;
   readonly finding: GuardFinding;
-  readonly foreign: readonly Foreign[];
+  readonly versions: () => Promise<Versions>;
 }
 
 export interface Found {
@@ -126,16 +125,18 @@ export function findingsOf(services: HookServices, placed: readonly Placed[], lo
     unseen ??= look.seen.unseen;
     const foreign = inReach(one, look, placed);
     if (foreign.length === 0) continue;
-    all.push({ one, finding: findingOf(services, one, look, foreign), foreign });
+    const finding = findingOf(services, one, look, foreign);
+    all.push({ finding, versions: () => versionsOf(services, one, foreign) });
     reached.push(...takable(services, one, look, foreign, committerOf(one, placed)));
   }
   return { all, unseen, reached };
 }
 
 /** The version of each file for this command of the line: whose it is, and which contents it has. */
-export async function versionsOf(
+async function versionsOf(
   { engine, facts }: HookServices,
-  { one: { n, command, place }, foreign }: Candidate,
+  { n, command, place }: Placed,
+  foreign: readonly Foreign[],
 ): Promise<Versions> {
   const { files } = engine.state.writes;
   const versions = foreign.map(async ({ key, file, actor, dir }) => {
@@ -214,7 +215,8 @@ function isReached(
   if (state != null && isOver(one, file))
     return state.untracked || state.ignored || reaches(command, state, held);
   // A file that was not checked may be in any state.
-  return state === undefined ? unseen !== null : reaches(command, state, held);
+  if (state === undefined) return unseen !== null && !sparesWork(command);
+  return reaches(command, state, held);
 }
 
 function isOver({ command: { over = [] }, place, base }: Placed, file: string): boolean {
@@ -267,7 +269,14 @@ function findingOf(
 }
 
 /** The work of others that a command reaches, as a text for the trail. */
-export function workOf({ foreign, more }: GuardFinding): string {
+export function workOf({ foreign, more, stashes }: GuardFinding): string {
+  if (stashes !== undefined) {
+    const all = stashes.map(
+      ({ commit, who, isLive }) =>
+        `${commit} (${who ?? "maker not seen"}${isLive || who === null ? "" : ", ended"})`,
+    );
+    return `stash entries: ${all.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
+  }
   const files = foreign.map(({ file, who, leftMs }) => `${file} (${who}${leftMs === null ? "" : ", ended"})`);
   return `uncommitted work: ${files.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
 }

@@ -13,7 +13,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
 import { locksOf } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
-import type { Lineage } from "../core/sessions/kinship.ts";
+import { isAlive, type Lineage } from "../core/sessions/kinship.ts";
 import type { Hold, State } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
 import { signOfLife } from "../sessions/commands.ts";
@@ -23,16 +23,16 @@ import { indexOf } from "../worktree/uncommitted.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run } from "./action.ts";
 import { aliasedBy } from "./git-guard-alias.ts";
 import { lineKey, type Versions } from "./git-guard-confirmations.ts";
-import {
-  blindLook,
-  type Candidate,
-  findingsOf,
-  looksAt,
-  placeKey,
-  versionsOf,
-  workOf,
-} from "./git-guard-findings.ts";
+import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./git-guard-findings.ts";
 import { placesOf, supposed } from "./git-guard-places.ts";
+import {
+  blindStashCandidates,
+  stashCandidates,
+  stashesBefore,
+  stashUsers,
+  supposedStashUsers,
+  unseenStashes,
+} from "./git-guard-stashes.ts";
 import { lineFor } from "./git-guard-taken.ts";
 import { inTime, withoutIndex } from "./git-guard-unseen.ts";
 import type { HookServices } from "./hook-services.ts";
@@ -59,7 +59,9 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
       supposed(services, me, asked, n, { ...given, unknown }),
     );
     const looks = new Map(placed.map(one => [placeKey(one), blindLook(services, me, one)]));
-    const findings = findingsOf(services, placed, looks).all.map(({ finding }) => finding);
+    const stashes = blindStashCandidates(services, me, supposedStashUsers(services, asked, placed));
+    const { all } = findingsOf(services, placed, looks);
+    const findings = [...all, ...stashes].map(({ finding }) => finding);
     const drop = () => releaseIndexes(services, actor, asked.toolUseId);
     const verdict = guardVerdict(mode, findings);
     // Whatever the check finds, the line will not run.
@@ -120,7 +122,9 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
     return { files: foreign.map(({ file }) => file), states: seen?.states ?? new Map() };
   });
   const { all, unseen, reached } = findingsOf(services, narrow.placed, looks);
-  const { said, passed, line } = await notYetTold(services, actor, asked, all);
+  const stashing = await stashUsers(services, asked, [...asked.commands, ...aliased], placed);
+  const takes = await stashCandidates(services, me, stashing, placed);
+  const { said, passed, line } = await notYetTold(services, actor, asked, [...all, ...takes]);
   const findings = said.map(({ finding }) => finding);
   const verdict = guardVerdict(services.treeGuard, findings);
   if (verdict === "deny") {
@@ -129,9 +133,11 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
   } else {
     const known = placed.filter(one => one.blind === undefined);
     services.runningGitCommands.began(asked.toolUseId, await lineFor(services, known, reached));
+    const lists = stashesBefore(stashing).map(list => ({ ...list, actor, prompt: asked.promptId }));
+    services.stashLines.began(asked.toolUseId, lists, other => isAlive(services.engine.state, other));
   }
   if (refused !== null && findings.length === 0) return { ...undecided, outcome: refused };
-  const whys = [unchecked, unseen, narrow.unseen].filter(why => why !== null);
+  const whys = [unchecked, unseen, narrow.unseen, unseenStashes(stashing)].filter(why => why !== null);
   const unlooked = whys.length === 0 ? null : whys.join("; ");
   const outcome = { ...alone, verdict, findings, aliased, unchecked: unlooked, ...waits };
   return { outcome, line, said: said.flatMap(({ versions }) => versions ?? []), passed };
@@ -153,7 +159,7 @@ async function notYetTold(
   const passed: GuardFinding[] = [];
   for (const candidate of all) {
     const { finding } = candidate;
-    const versions = finding.verdict === "deny" ? null : await versionsOf(services, candidate);
+    const versions = finding.verdict === "deny" ? null : await candidate.versions();
     const now = services.clock.now();
     const isKnown =
       versions !== null && services.guardConfirmations.isConfirmed(line, versions, asked.toolUseId, now);

@@ -29,6 +29,7 @@ import { fileNotes, mergeRisks, Notices, type Terminal, terminalCounts } from ".
 import { PeerMemory } from "./peer-changes.ts";
 import { RunningGitCommands } from "./running-git-commands.ts";
 import { SessionWorks } from "./session-work.ts";
+import { StashLines } from "./stash-lines.ts";
 import { ToolFailures } from "./tool-failures.ts";
 import { ToolUses } from "./tool-uses.ts";
 import { HookWakes } from "./wake.ts";
@@ -64,6 +65,7 @@ export interface HookServices extends Services {
   readonly baselines: Baselines;
   readonly guardConfirmations: GuardConfirmations;
   readonly runningGitCommands: RunningGitCommands;
+  readonly stashLines: StashLines;
 }
 
 export interface HookServicesOptions {
@@ -122,5 +124,6 @@ export function hookServices(services: Services, options: HookServicesOptions): 
     baselines: new Baselines(facts),
     guardConfirmations: new GuardConfirmations(),
     runningGitCommands: new RunningGitCommands(),
+    stashLines: new StashLines(),
   };
 }

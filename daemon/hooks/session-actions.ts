@@ -119,6 +119,7 @@ export function contextLost(run: Run, action: ActionOf<"context_lost">): HookOut
 export async function turnEnd(run: Run, action: ActionOf<"turn_end">): Promise<HookOutcome> {
   const { session, agent = null, keepPrompt = null } = action;
   run.services.toolUses.turnEnded(session, agent, keepPrompt);
+  run.services.stashLines.turnEnded({ session, agent }, keepPrompt);
   if (!isLive(run, session)) return { did: "turn_end", ok: true };
   const actor = actorOfAction(run, action);
   if (action.keepPrompt === undefined) run.services.clientTasks.turnEnded(actor);

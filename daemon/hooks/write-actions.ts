@@ -30,6 +30,7 @@ import { releaseIndexes } from "./git-guard.ts";
 import { noteReturned } from "./git-guard-returned.ts";
 import { tellTaken } from "./git-guard-taken.ts";
 import type { HookServices } from "./hook-services.ts";
+import { noteStashes } from "./stash-lines.ts";
 import { watchedKeys } from "./watched-keys.ts";
 
 export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promise<HookOutcome> {
@@ -89,6 +90,7 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
   const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
   // The line still holds the index here, so the next line's commit does not count as its own.
   const byGit = await tellTaken(services, actor, ancestors, line);
+  await noteStashes(services, services.stashLines, toolUseId);
   await releaseIndexes(services, actor, toolUseId);
   const since = ranMs === null ? 0 : services.clock.wall() - ranMs - limits.shellSlackMs;
   const changed = (await changedWhile(services, actor, ranMs, since)).filter(({ key }) => !byGit.has(key));

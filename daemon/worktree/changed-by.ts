@@ -29,9 +29,7 @@ export async function narrowed<P extends Placed>(
   for (const one of placed) {
     const { changes } = one.command;
     const { files: foreign, states } = foreignOf(one);
-    // Of files that git knows, the command takes all that it reaches, whatever it puts in their place.
-    const files =
-      changes?.loses === "tracked" ? foreign.filter(file => mayBeUnknown(states.get(file))) : foreign;
+    const files = foreign.filter(file => isAsked(changes?.loses, states.get(file)));
     if (changes === undefined || one.blind !== undefined || files.length === 0) {
       all.push(one);
       continue;
@@ -46,6 +44,12 @@ export async function narrowed<P extends Placed>(
 }
 
 type States = ReadonlyMap<string, FileState>;
+
+/** Whether it matters if the command changes the file: of `tracked` ones it takes all that it reaches. */
+function isAsked(loses: Changed["loses"] | undefined, state: FileState | undefined): boolean {
+  if (loses === "ignored") return state?.ignored === true;
+  return loses !== "tracked" || mayBeUnknown(state);
+}
 
 /** Whether git may not know the file, or may ignore it. */
 function mayBeUnknown(state: FileState | undefined): boolean {
@@ -68,6 +72,7 @@ export function wouldChange(
   const isNamed = names.some(
     name => name === file || file === "" || name.startsWith(`${file}/`) || file.startsWith(`${name}/`),
   );
+  if (loses === "ignored") return isNamed && state?.ignored === true;
   const isOver = isNamed && (!state?.untracked || state.staged || held || command.changes?.isForced === true);
   if (loses === "tracked")
     return (

@@ -40,10 +40,10 @@ export function putting(
   return { ...reach, changes: { ...changeless, by: "files", revisions, orPath, loses: "tracked", ...force } };
 }
 
-/** The files of a commit overwrite ignored files; they may change any file that git knows. */
-export function overIgnored(reach: Reach, commit: Value): Reach {
-  if (!commit.known) return { ...reach, ignored: true };
-  return { ...reach, changes: { ...changeless, by: "commits", revisions: [commit.text], loses: "tracked" } };
+/** The files of a commit overwrite ignored files. Of all others git refuses to overwrite uncommitted work. */
+export function overIgnored(reach: Reach, commit: Value, by: TreeChange["by"]): Reach {
+  const revisions = commit.known ? [commit.text] : [];
+  return { ...reach, changes: { ...changeless, by, revisions, loses: "ignored" } };
 }
 
 /** The command does nothing unless one of these is in the repository's directory. */

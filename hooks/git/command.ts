@@ -31,6 +31,8 @@ export interface GitCall {
   readonly isAnyCase: boolean;
   /** Settings of the call itself (`-c alias.x=...`), by lower-case names. */
   readonly settings: ReadonlyMap<string, string>;
+  /** The call stands for any number of rounds of a loop. */
+  readonly isRepeated: boolean;
 }
 
 /** Options of git itself, before the command's name, whose value may be the next word. */
@@ -50,7 +52,8 @@ const telling =
   /^(?:-v|--version|-h|--help|--html-path|--man-path|--info-path|--exec-path|--list-cmds(?:=.*)?)$/;
 
 /** Returns null if git runs no command. */
-export function gitCall({ values, dir, isBelow, stays = null, exported, input }: Invocation): GitCall | null {
+export function gitCall({ isRepeated, ...invocation }: Invocation): GitCall | null {
+  const { values, dir, isBelow, stays = null, exported, input } = invocation;
   const fromEnv = { gitDir: exported.get("GIT_DIR"), workTree: exported.get("GIT_WORK_TREE") };
   let at: Where = { dir, isBelow };
   // A variable with an unknown value may lead anywhere.
@@ -71,7 +74,15 @@ export function gitCall({ values, dir, isBelow, stays = null, exported, input }:
         gitDir,
         workTree,
       };
-      return { place, name: word, args: values.slice(i + 1), input, isAnyCase, settings };
+      return {
+        place,
+        name: word,
+        args: values.slice(i + 1),
+        input,
+        isAnyCase,
+        settings,
+        isRepeated: isRepeated ?? false,
+      };
     }
     if (word.known && telling.test(word.text)) return null;
     isAnyCase ||= word.text === "--icase-pathspecs";

@@ -130,7 +130,8 @@ function take(found: Found, invocation: Invocation): void {
   const set = invocation.isGuess ? null : settingOf(call);
   if (set !== null) note(found, set);
   found.reversed ??= reversedBy(call);
-  const reach = reachOf(call, found.reversed);
+  const once = reachOf(call, found.reversed);
+  const reach = once === null ? null : inRounds(call, once);
   if (reach === null && invocation.isGuess) return;
   if (isFull) takeRest(found, call, reach);
   else if (reach !== null) {
@@ -138,6 +139,12 @@ function take(found: Found, invocation: Invocation): void {
     found.commands.push(guarded(found, call, one));
     if (also !== undefined) found.commands.push(guarded(found, call, also));
   } else if (!isGitsOwn(name) && /^[\w.-]{1,80}$/.test(name)) takeAlias(found, call, name);
+}
+
+/** In a loop whose rounds only the shell knows, a command that takes a stash entry may take any number of them. */
+function inRounds<R extends Pick<Reach, "stash">>({ isRepeated }: GitCall, one: R): R {
+  const isTaking = one.stash?.does === "take" || one.stash?.does === "copy";
+  return isRepeated && isTaking ? { ...one, stash: { does: "take_all" } } : one;
 }
 
 /** Past the bound: the same command on further paths, or one that may reach anything anywhere for all that may wipe. */
@@ -153,13 +160,14 @@ function takeRest(found: Found, call: GitCall, reach: Reach | null): void {
       return void found.commands.splice(-1, 1, { ...last, paths });
   }
   found.unread ??= "it has too many git commands";
-  const isWiping = reach === null || reach.reach === "tree" || reach.also?.reach === "tree";
+  const wipes = ({ reach: what }: Reach) => what === "tree" || what === "stash";
+  const isWiping = reach === null || wipes(reach) || (reach.also !== undefined && wipes(reach.also));
   if (found.leftOut === "wiping") return;
   found.leftOut = isWiping ? "wiping" : "taking";
   if (!isWiping) return;
   const anywhere = { dir: null, gitDir: null, workTree: null, paths: null, unclear: true } as const;
   const anything = { reach: "tree", commits: false, untracked: true, ignored: true } as const;
-  found.commands.push({ name: `git ${name}`, ...anywhere, ...anything });
+  found.commands.push({ name: `git ${name}`, ...anywhere, ...anything, stash: { does: "take_all" } });
 }
 
 function guarded(found: Found, call: GitCall, reach: Reach): Guarded {
@@ -181,7 +189,8 @@ function inLine({ commands, set }: Found, { settings }: GitCall, reach: Reach): 
   if (changes === undefined) return reach;
   const left = changes.stashes.filter(key => (settings.get(key) ?? set.get(key)) === undefined);
   const isStashing = changes.stashes.some(key => !isFalse(settings.get(key) ?? set.get(key) ?? "false"));
-  const isStaged = changes.loses === "staged" && commands.some(one => one.reach !== "tree");
+  const isStaged =
+    changes.loses === "staged" && commands.some(({ reach: what }) => what === "index" || what === "take_all");
   if (isStashing || isStaged) return { ...reach, changes: { ...changes, stashes: left, loses: "tracked" } };
   // The line itself may begin it, but git begins nothing that would overwrite uncommitted work at its end.
   return { ...reach, changes: { ...changes, stashes: left } };
@@ -274,10 +283,10 @@ function comesTo({ set, depth, budget, env }: Found, call: GitCall, text: string
   if ("line" in expanded) {
     look(found, expanded.line, isBelow ? null : dir, expanded.args);
     // It runs at the top of the worktree, with the words after the alias.
-    const commands = found.commands.map(each => ({ ...each, paths: null }));
+    const commands = found.commands.map(each => inRounds(call, { ...each, paths: null }));
     return { ...found, commands };
   }
   const { words } = expanded;
   take(found, { values: words, dir, isBelow: isBelow ?? false, exported: new Map(), input: null });
-  return { ...found, commands: found.commands.map(each => ({ ...each, gitDir, workTree })) };
+  return { ...found, commands: found.commands.map(each => inRounds(call, { ...each, gitDir, workTree })) };
 }

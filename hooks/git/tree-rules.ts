@@ -5,7 +5,7 @@ import { changeRules, putting, whileThere } from "./change-rules.ts";
 import { type Arguments, has, readArguments } from "./options.ts";
 import { losingFiles } from "./patch.ts";
 import { all, index, only, onlyOrAll, operands, type Paths, type Reach, type Rule, tree } from "./reach.ts";
-import { stash } from "./stash-rules.ts";
+import { reflog, stash, updateRef } from "./stash-rules.ts";
 
 const restore: Rule = args => {
   const given = readArguments(args, {
@@ -166,6 +166,8 @@ export const treeRules: ReadonlyMap<string, Rule> = new Map([
   ...changeRules,
   ["restore", restore],
   ["stash", stash],
+  ["update-ref", updateRef],
+  ["reflog", reflog],
   ["clean", clean],
   ["rm", remove],
   ["mv", move],

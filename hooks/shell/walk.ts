@@ -27,6 +27,8 @@ export interface Invocation extends Where {
   readonly input: string | null;
   /** The call stands among the words of an unknown program, and may be only words. */
   readonly isGuess?: true;
+  /** The call stands for any number of rounds of a loop. */
+  readonly isRepeated?: true;
 }
 
 /** The functions and loops that a command can leave. */
@@ -192,6 +194,15 @@ export class Walk {
     return result;
   }
 
+  /** Runs `go`, which stands for any number of rounds. */
+  repeated<T>(go: () => T): T {
+    const run = this.#run;
+    this.#run = invocation => run({ ...invocation, isRepeated: true });
+    const result = go();
+    this.#run = run;
+    return result;
+  }
+
   /** The word after its commands have run: they run apart, before the word is used. */
   settled(word: Word, state: State): Word {
     return word.map(part => this.#settledPart(part, state));
@@ -316,7 +327,12 @@ function loop(walk: Walk, node: Kind<"loop">, state: State): State | null {
     begin,
     walk.silently(() => round(begin)),
   );
-  return walk.maybe(() => either(state, round(twice ?? begin)));
+  return walk.maybe(() =>
+    either(
+      state,
+      walk.repeated(() => round(twice ?? begin)),
+    ),
+  );
 }
 
 /** A `for` without words goes over the arguments. */

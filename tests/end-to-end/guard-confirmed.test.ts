@@ -305,6 +305,8 @@ describe("work that git brings back", () => {
     const { dir, ann, bob } = await w.scene(alone);
     await edit(ann, dir, "a.ts", "ann's\n");
     await w.line(ann, dir, "git stash");
+    await w.ends(ann, dir);
+    expect(await w.line(bob, dir, "git stash pop")).toContain("did not run yet");
     await w.line(bob, dir, "git stash pop");
     expect(await w.line(bob, dir, "git checkout -f")).toContain("a.ts");
   });

@@ -74,7 +74,6 @@ describe("with work in files that git does not know", () => {
       ["git stash pop"],
       ["git stash apply stash@{0}"],
       ["git stash apply 0"],
-      ["git stash drop"],
       ["git mv -f far.ts new.ts"],
       ["git mv far.ts new.ts"],
       ["git mv -f far.ts ./out.log"],

@@ -105,8 +105,8 @@ describe("every form of every command", () => {
     ["git stash save -u my message", "git stash save: tree; untracked; all"],
     ["git stash pop", "git stash pop: tree; all"],
     ["git stash apply --index stash@{1}", "git stash apply: tree; all"],
-    ["git stash drop", "git stash drop: tree; all"],
-    ["git stash clear", "git stash clear: tree; all"],
+    ["git stash drop", "git stash drop: stash; all"],
+    ["git stash clear", "git stash clear: stash; all"],
     ["git stash branch new", "git stash branch: tree; all"],
     ["git stash list"],
     ["git stash show -p"],
@@ -303,7 +303,7 @@ describe("what would change is looked for", () => {
     ["git restore .", undefined],
     ["git read-tree -um A B", { ...puts, revisions: ["A", "B"] }],
     ["git read-tree --reset -u A", { ...puts, revisions: ["A"], isForced: true }],
-    ["git stash apply -q 2", { by: "commits", revisions: ["stash@{2}"], loses: "tracked" }],
+    ["git stash apply -q 2", { by: "commits", revisions: ["stash@{2}"], loses: "ignored" }],
     ["git reset --keep topic", { revisions: ["topic"] }],
     ["git reset --merge", { revisions: ["HEAD"], loses: "staged" }],
     ["git reset --hard topic", { ...puts, revisions: ["topic"], isForced: true }],
@@ -337,7 +337,7 @@ describe("what would change is looked for", () => {
     ["git am x.patch", {}],
     ["git bisect reset", { loses: "all", during: ["BISECT_START"] }],
     ["git stash", { ...puts, revisions: ["HEAD"], isForced: true }],
-    ["git stash pop", { by: "commits", revisions: ["stash@{0}"], loses: "tracked" }],
+    ["git stash pop", { by: "commits", revisions: ["stash@{0}"], loses: "ignored" }],
   ])("%s", (line, changes) => {
     const command = guardShell(line, "/p").commands.at(-1);
     expect(command).toMatchObject({ reach: "tree" });

@@ -7,6 +7,7 @@ import { leftOut, ownForm } from "../../git/own-paths.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
 import { freezeOf } from "./lock.ts";
 import { context, deny, nothing, type Output, tellPerson } from "./output.ts";
+import { stashDenied, stashToldFirst, stashWarned } from "./stash.ts";
 
 /** The shell line of the event. `waitMs` is the longest wait for an index, in milliseconds. */
 export interface GuardedLine {
@@ -36,16 +37,22 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
       : tellPerson(`Kite let a git command run without checking it: ${quote(unchecked)}`);
   }
   const commands = [...line.commands, ...looked.aliased];
-  const reached = looked.findings.flatMap(finding => {
+  const all = looked.findings.flatMap(finding => {
     const by = commands[finding.command];
-    return by === undefined ? [] : [{ ...finding, by }];
+    return by === undefined ? [] : [{ ...finding, by, before: commands.slice(0, finding.command) }];
   });
   const { cwd } = line;
-  if (looked.verdict === "allow_with_note") return context("PreToolUse", warned(reached, cwd));
-  const wiping = reached.filter(({ verdict }) => verdict === "deny");
-  if (wiping.length === 0) return deny(toldFirst(reached, cwd));
-  const seen = wiping.filter(({ unseen }) => unseen === undefined);
-  return deny(seen.length > 0 ? denied(seen, cwd) : notSeen(wiping, cwd));
+  const isDenied = looked.verdict === "deny" && all.some(({ verdict }) => verdict === "deny");
+  const told = isDenied ? all.filter(({ verdict }) => verdict === "deny") : all;
+  const reached = told.filter(({ stashes }) => stashes === undefined);
+  const stashes = told.filter(one => one.stashes !== undefined);
+  const words = (files: typeof warned, entries: typeof stashWarned) =>
+    [
+      ...(reached.length === 0 ? [] : [files(reached, cwd)]),
+      ...(stashes.length === 0 ? [] : [entries(stashes, cwd)]),
+    ].join("\n");
+  if (looked.verdict === "allow_with_note") return context("PreToolUse", words(warned, stashWarned));
+  return deny(isDenied ? words(denied, stashDenied) : words(toldFirst, stashToldFirst));
 }
 
 /** The reached files are not known, only that others have work there. */
@@ -63,7 +70,9 @@ function whyUnseen(reached: readonly Reached[]): string {
   return quote(reached.find(({ unseen }) => unseen !== undefined)?.unseen ?? "");
 }
 
-function denied(reached: readonly Reached[], cwd: string): string {
+function denied(wiping: readonly Reached[], cwd: string): string {
+  const reached = wiping.filter(({ unseen }) => unseen === undefined);
+  if (reached.length === 0) return notSeen(wiping, cwd);
   return [
     `Kite: this command line did not run: ${names(reached)} in it may wipe uncommitted work of ${others(reached)}.`,
     notes(reached, cwd),
