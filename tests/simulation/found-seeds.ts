@@ -161,6 +161,9 @@ export const plantedSeeds = seedsOf([
   ["remote", 9, 86, "a session that brings back an agent stopped before it began"],
   ["file", 4, 223, "a lock that does not count as a change of its session's work"],
   ["remote", 1, 31, "rows of locks with a position that changes when a lock comes back"],
+  ["remote", 21, 160, "a stash entry that is whoever noted it last"],
+  ["remote", 107, 865, "stash entries that stay with an id that is gone"],
+  ["remote", 17, 191, "a maker of a stash entry that hears only of what it took itself"],
 ]);
 
 function seedsOf(rows: readonly Row[]): readonly FoundSeed[] {

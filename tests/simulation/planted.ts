@@ -359,6 +359,27 @@ export const planted: readonly Planted[] = [
     tells: /is to be told/,
   },
   {
+    bug: "a stash entry that is whoever noted it last",
+    file: "daemon/core/stashes/note.ts",
+    find: "if (entries.has(stashKey({ project, commit }))) continue;",
+    put: "",
+    tells: /the makers of stash entries are/,
+  },
+  {
+    bug: "stash entries that stay with an id that is gone",
+    file: "daemon/core/sessions/begin.ts",
+    find: "  renameStashes(state.stashes, before.id, command.session);\n",
+    put: "",
+    tells: /the makers of stash entries are/,
+  },
+  {
+    bug: "a maker of a stash entry that hears only of what it took itself",
+    file: "daemon/core/stashes/note.ts",
+    find: "if (!isOwnStash(state, actor, entry)) taken.set(",
+    put: "if (isOwnStash(state, actor, entry)) taken.set(",
+    tells: /is to be told/,
+  },
+  {
     bug: "a lead that is not told of a teammate's end",
     file: "daemon/core/sessions/teammates.ts",
     find: "  tellGone(state, lead.id, teammate, how);\n",
