@@ -27,6 +27,7 @@ import {
   turnEnd,
 } from "./locks/release.ts";
 import { askedAgain, lockRequest } from "./locks/request.ts";
+import { flightUnseen } from "./locks/unseen.ts";
 import { mergeCancel, mergeReport } from "./merges/end.ts";
 import { mergeQueue } from "./merges/queue.ts";
 import { mergeAttach, mergeTake, mergeUnbind } from "./merges/run.ts";
@@ -74,6 +75,7 @@ const handlers: Handlers = {
   writes_settled: writesSettled,
   work_returned: workReturned,
   lease_renew: leaseRenew,
+  flight_unseen: flightUnseen,
   session_suspend: sessionSuspend,
   task_create: taskCreate,
   task_import: taskImport,

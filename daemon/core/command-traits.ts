@@ -44,6 +44,7 @@ export const commandTraits: { readonly [T in CommandType]: CommandTraits } = {
   turn_end: freeing,
   flight_end: passing,
   lease_renew: passing,
+  flight_unseen: freeing,
   writes_noted: passing,
   writes_settled: passing,
   work_returned: passing,

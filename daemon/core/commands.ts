@@ -209,6 +209,15 @@ export interface LeaseRenew {
   readonly actor: Actor;
 }
 
+/**
+ * What the actor's client shows of its writes in flight that this start did not see begin. `waits`: a person is asked
+ * about them. `runs`: nobody is asked any more. `over`: they have ended.
+ */
+export interface FlightUnseen {
+  readonly actor: Actor;
+  readonly now: "waits" | "runs" | "over";
+}
+
 /** Suspends the session: its process may go on under another id and then inherits its explicit locks and tasks. */
 export interface SessionSuspend {
   readonly session: string;
@@ -310,6 +319,7 @@ export type Due =
   | { readonly what: "place_over"; readonly ticket: number }
   | { readonly what: "turn_lease_over"; readonly key: string; readonly first: number }
   | { readonly what: "yield_over"; readonly key: string; readonly first: number }
+  | { readonly what: "unseen_over"; readonly key: string; readonly first: number }
   | { readonly what: "bound_over"; readonly key: string; readonly first: number }
   /** A step left free waiters ungranted: `limits.grantsPerStepMax`. */
   | { readonly what: "grants_left" }
@@ -370,6 +380,7 @@ export interface Commands
   writes_settled: WritesSettled;
   work_returned: WorkReturned;
   lease_renew: LeaseRenew;
+  flight_unseen: FlightUnseen;
   session_suspend: SessionSuspend;
   task_create: TaskCreate;
   task_import: TaskImport;

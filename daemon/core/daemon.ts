@@ -5,6 +5,7 @@ import { dropVolatile } from "./context.ts";
 import type { Handler } from "./handler.ts";
 import { detachWaiter } from "./locks/grant.ts";
 import { loansOf } from "./locks/inherit.ts";
+import { markUnseen } from "./locks/unseen.ts";
 import { awaitRunners } from "./merges/run.ts";
 import { forgetOffers } from "./messages/inbox.ts";
 import { forgetRefusals } from "./retries.ts";
@@ -12,7 +13,8 @@ import { rulesKnown } from "./state.ts";
 
 /**
  * Begins a new epoch of a node's daemon, whose earlier connections are gone. Its waiters keep their queue positions
- * for `limits.placeMs`, and its bound locks and merges wait `limits.boundGraceMs` for their clients to return.
+ * for `limits.placeMs`, and its bound locks and merges wait `limits.boundGraceMs` for their clients to return. Writes in
+ * flight may have ended meanwhile: see `unseen.ts`.
  */
 export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, step) => {
   const { node } = meta.origin;
@@ -41,10 +43,13 @@ export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, s
     }
   }
   awaitRunners(state, node, step);
+  if (state.rules >= 2) markUnseen(state, node, step);
 };
 
-export const rules: Handler<"rules"> = (state, command, _meta, step) => {
+export const rules: Handler<"rules"> = (state, command, meta, step) => {
   if (!rulesKnown.includes(command.level)) throw new Error(`rules level ${command.level} is unknown here`);
+  // The start that raises the level has served nobody yet: it saw no write begin.
+  if (state.rules < 2 && command.level >= 2) markUnseen(state, meta.origin.node, step);
   state.rules = command.level;
   step.reply = { ok: true };
 };

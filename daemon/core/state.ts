@@ -143,6 +143,10 @@ export interface Hold {
   readonly yieldMs: number;
   /** Tool uses whose writes are in flight. */
   readonly flights: readonly string[];
+  /** Absent: the present start saw its flights begin, or it has none. */
+  readonly unseen?: UnseenFlights | undefined;
+  /** Tool uses that count as over although nobody saw their end. Absent: none. */
+  readonly expiredFlights?: readonly string[] | undefined;
   readonly ancestors: readonly (string | null)[];
   /** The loan by which an explicit lock returns to its lender when the borrower is done; or null. */
   readonly loan: Loan | null;
@@ -158,6 +162,14 @@ export interface Hold {
   row: ActorLocks | null;
   /** derived: its place in that row. */
   placeInRow: number;
+}
+
+/** What is known of writes in flight that began before the present start of their node's daemon. */
+export interface UnseenFlights {
+  /** When that daemon started, or a person was last known to be asked (core time). */
+  readonly sinceMs: number;
+  /** A person is asked about the write: it stays in flight. */
+  readonly waits: boolean;
 }
 
 /** The lender's side of an explicit lock that a descendant uses. */

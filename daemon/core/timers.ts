@@ -17,6 +17,7 @@ import { loansOf } from "./locks/inherit.ts";
 import { disconnectLoans, holdsOf, releaseParts } from "./locks/release.ts";
 import { waitOver } from "./locks/replies.ts";
 import { removeWaiter } from "./locks/table.ts";
+import { expireUnseen, unseenOverAt } from "./locks/unseen.ts";
 import { leaseMsOf, yieldAt } from "./locks/yield.ts";
 import { runnerOver, runnerOverAt } from "./merges/run.ts";
 import { endFreeze } from "./messages/freezes.ts";
@@ -44,6 +45,10 @@ export function dueAt(state: State, due: Due): number | null {
     case "yield_over": {
       const hold = meant(state, due);
       return hold === null ? null : yieldAt(hold);
+    }
+    case "unseen_over": {
+      const hold = meant(state, due);
+      return hold === null ? null : unseenOverAt(hold);
     }
     case "grants_left":
       return state.locks.graph.freeCount > 0 ? state.t : null;
@@ -86,6 +91,7 @@ export function allDue(state: State): Timer[] {
     const { key, first, kind } = hold;
     const named = { key, first: first.grant };
     if (kind === "turn") dues.push({ what: "turn_lease_over", ...named }, { what: "yield_over", ...named });
+    if (hold.unseen !== undefined) dues.push({ what: "unseen_over", ...named });
     for (const { bound, first: part } of [hold, ...loansOf(hold)])
       if (bound !== null) dues.push({ what: "bound_over", key, first: part.grant });
   }
@@ -126,6 +132,10 @@ export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
       return dropHold(state, meant(state, due), "lease over", step);
     case "yield_over":
       return dropHold(state, meant(state, due), "yielded", step);
+    case "unseen_over": {
+      const hold = meant(state, due);
+      return hold === null ? undefined : expireUnseen(state, hold, step);
+    }
     case "grants_left":
       // Every step ends with `grantWaiters`.
       return;

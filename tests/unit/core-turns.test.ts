@@ -258,6 +258,7 @@ describe("a wait that a restart of the daemon interrupts", () => {
     expect(edit(w, "b", "x", "b1")).toBe(waits);
     w.pass(limits.hookWaitMs - 5_000);
     w.start();
+    edit(w, "a", "x", "a2");
     return w;
   }
 

@@ -18,7 +18,7 @@ export interface ActorLocks {
   /** Held keys that the end of its turn releases, and tickets that it ends; in the same order. */
   readonly turnHolds: Set<string>;
   readonly turnWaits: Set<number>;
-  /** Held keys with writes in flight. */
+  /** Held keys with writes in flight, or that expired. */
   readonly flying: Set<string>;
   /** Held keys that yield to waiters, each with the number of waited files that overlap it. */
   readonly wanted: Map<string, number>;

@@ -101,6 +101,8 @@ export function newHold(file: FileRef, request: Request, token: Token, t: number
     renewed: null,
     yieldMs: request.yieldMs,
     flights: noFlights,
+    unseen: undefined,
+    expiredFlights: undefined,
     ancestors: request.ancestors,
     loan: null,
     origin,

@@ -2,7 +2,8 @@
  * Writes in flight.
  *
  * A write is in flight from the answer that allows it until the daemon sees its end. A lock with a write in flight
- * does not yield, because no event announces when a person answers a permission dialog.
+ * does not yield, because no event announces when a person answers a permission dialog. `unseen.ts` has the rule for
+ * writes that began before the daemon's present start.
  *
  * Invariants: a write in flight belongs to one lock at a time; if its lock ends first, `expiredWrites` keeps it until
  * its end is seen, or until `limits.expiredWritesMax` newer ones evict it.
@@ -64,8 +65,9 @@ export const leaseRenew: Handler<"lease_renew"> = (state, { actor }, _meta, step
 /** Ends one of the actor's writes in flight, or all, and schedules the yield of locks that may yield now. */
 export function endWrites(state: State, actor: Actor, flight: string | null, step: Step): void {
   for (const hold of flyingOf(state, actor)) {
-    const left = flight === null ? [] : hold.flights.filter(f => f !== flight);
-    if (left.length === hold.flights.length) continue;
+    const { flights, expiredFlights = [] } = hold;
+    if (flight !== null && !flights.includes(flight) && !expiredFlights.includes(flight)) continue;
+    const left = flight === null ? [] : flights.filter(f => f !== flight);
     setFlights(state.locks, hold, left);
     if (left.length === 0) yieldLater(hold, step);
   }
@@ -92,10 +94,10 @@ function holderOf({ locks }: State, key: string): Actor | null {
   return null;
 }
 
-/** Remembers the writes in flight of a lock that ends before they do. */
+/** Remembers the writes in flight of a lock that ends before they do, and those that expired. */
 export function expireWrites(state: State, hold: Hold): void {
   const { expiredWrites } = state.locks;
-  for (const flight of hold.flights) {
+  for (const flight of [...(hold.expiredFlights ?? []), ...hold.flights]) {
     const { actor, key, file, path } = hold;
     const id = useKey(actor, flight);
     expiredWrites.delete(id);
@@ -104,8 +106,8 @@ export function expireWrites(state: State, hold: Hold): void {
   dropOldest(expiredWrites, state.limits.expiredWritesMax, oldest => expiredWrites.delete(oldest));
 }
 
-/** Returns the actor's locks with writes in flight, sorted, so that replay visits them in the same order. */
-function flyingOf(state: State, actor: Actor): Hold[] {
+/** Returns the actor's locks with writes in flight, or that expired, sorted, so that replay visits them in the same order. */
+export function flyingOf(state: State, actor: Actor): Hold[] {
   const flying = locksOf(state.locks.actors, actor)?.flying ?? [];
   return [...flying].sort().flatMap(key => state.locks.holds.get(key) ?? []);
 }

@@ -239,13 +239,14 @@ export function releaseSession(
   releaseAll(state, rowsOfSession(state.locks.actors, session, incarnation), cause, step, true);
 }
 
-/** Causes that end a lock while its holder may still be writing. */
+/** Causes that end a lock while its holder may still be writing: one that yields has no writes but expired ones. */
 const cutShort: ReadonlySet<string> = new Set([
   "lease over",
   "revoked",
   "lost",
   "disconnected",
   "given back",
+  "yielded",
 ]);
 /** Causes that also drop the kept reply, so that a retry is not told that it still has the lock. */
 const unheard: ReadonlySet<string> = new Set(["disconnected", "undelivered"]);

@@ -28,7 +28,7 @@ export function addHold(locks: Locks, hold: Hold): void {
   row.holds.add(hold);
   row.session.held += 1;
   if (goesWithTurn(hold)) row.turnHolds.add(hold.key);
-  if (hold.flights.length > 0) row.flying.add(hold.key);
+  if (hold.flights.length > 0 || hold.expiredFlights !== undefined) row.flying.add(hold.key);
   for (const bound of boundsOf(hold)) addToSet(locks.byBound, boundKey(bound), hold.key);
   for (let { loan } = hold; loan !== null; loan = loan.loan)
     enlist(locks.actors, loan.actor).lent.add(hold.key);
@@ -92,18 +92,23 @@ export function renewHold(
   holdEnters(locks, hold);
 }
 
-/** Sets the tool uses whose writes are in flight under the lock. */
-export function setFlights(locks: Locks, hold: Hold, flights: readonly string[]): void {
-  if (flights.length > 0 === hold.flights.length > 0) {
-    locks.preimages.writable(hold).flights = flights;
-    return;
-  }
-  holdLeaves(locks, hold);
-  locks.preimages.writable(hold).flights = flights;
+/** Sets the tool uses whose writes are in flight under the lock; earlier ones are over, `expiredFlights` perhaps not. */
+export function setFlights(
+  locks: Locks,
+  hold: Hold,
+  flights: readonly string[],
+  expiredFlights?: readonly string[],
+): void {
+  const changes = flights.length > 0 !== hold.flights.length > 0;
+  if (changes) holdLeaves(locks, hold);
+  const writable = locks.preimages.writable(hold);
+  writable.flights = flights;
+  writable.unseen = undefined;
+  writable.expiredFlights = expiredFlights;
   const { flying } = rowOf(hold);
-  if (flights.length > 0) flying.add(hold.key);
+  if (flights.length > 0 || expiredFlights !== undefined) flying.add(hold.key);
   else flying.delete(hold.key);
-  holdEnters(locks, hold);
+  if (changes) holdEnters(locks, hold);
 }
 
 /** Replaces the lock's loans by fewer ones. */
