@@ -30,6 +30,7 @@ import { Life } from "./sessions/liveness.ts";
 import { directoriesOf, placesOf } from "./sessions/places.ts";
 import { PresenceTable } from "./sessions/presence.ts";
 import { PresenceFile } from "./sessions/presence-file.ts";
+import { UnseenWatch } from "./sessions/unseen-watch.ts";
 import { stopAll } from "./stop.ts";
 import { trailOf } from "./trail/from-events.ts";
 import { Recorder } from "./trail/recorder.ts";
@@ -147,6 +148,9 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     },
   );
 
+  new UnseenWatch(services, error =>
+    onTrouble("agents of before the start cannot be watched", error),
+  ).begin();
   server.serve({
     engine,
     turns,

@@ -119,6 +119,10 @@ export const limits = {
   /** The interval once no client has been connected for `restAfterMs`. */
   restPollMs: 5_000,
   restAfterMs: 10_000,
+  /** Interval of the looks at agents whose writes in flight this start did not see begin. */
+  unseenLookMs: 5_000,
+  /** Such a write stays in flight this long after the start, however soon its lock yields: one look takes place before. */
+  unseenMinMs: 5_000,
   /** Open files kept per session. */
   touchedMax: 500,
 

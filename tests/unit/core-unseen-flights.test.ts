@@ -126,12 +126,17 @@ describe("a write in flight that this start did not see begin", () => {
     expect(w.holder("x")).toBe("a/child");
   });
 
-  it("frees the index of a git command, which yields at once otherwise", () => {
+  it.each([
+    ["the index of a git command", 0, yieldMs],
+    ["a file that is kept for one edit", 1, yieldMs],
+    ["a file that yields soon", 100, limits.unseenMinMs],
+    ["a file that yields late", 2 * yieldMs, 2 * yieldMs],
+  ])("frees %s when its end had time to be told", (_, lockYieldMs, afterMs) => {
     const w = new World();
-    edit(w, "a", "x", "use1", { yieldMs: 0 });
+    edit(w, "a", "x", "use1", { yieldMs: lockYieldMs });
     w.start();
-    edit(w, "b", "x", "use2", { yieldMs: 0 });
-    w.pass(yieldMs - 1);
+    edit(w, "b", "x", "use2");
+    w.pass(afterMs - 1);
     expect(w.holder("x")).toBe("a");
     w.pass(1);
     expect(w.holder("x")).toBe("b");

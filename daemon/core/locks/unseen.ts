@@ -23,8 +23,9 @@ export function markUnseen(state: State, node: string, step: Step): void {
 /** Returns when the lock's unseen writes expire (core time, ms); null: it has none, or a person is asked about them. */
 export function unseenOverAt({ unseen, yieldMs }: Hold): number | null {
   if (unseen === undefined || unseen.waits) return null;
-  // The index lock of a git command yields at once, but not before its end could have been told.
-  return unseen.sinceMs + (yieldMs === 0 ? limits.yieldMs : yieldMs);
+  // The lock of one command or edit yields as soon as that is over, which says nothing of when it is.
+  const ms = yieldMs <= 1 ? limits.yieldMs : Math.max(yieldMs, limits.unseenMinMs);
+  return unseen.sinceMs + ms;
 }
 
 /** What the actor's client shows of its unseen writes. */
