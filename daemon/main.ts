@@ -17,6 +17,7 @@ import { AnchorWatch, processAnchor } from "./facts/processes.ts";
 import { forgetEndedLists } from "./hooks/client-task-actions.ts";
 import { HookFailures } from "./hooks/failures-file.ts";
 import { hookServices } from "./hooks/hook-services.ts";
+import { takeUnheardEnds } from "./hooks/unheard-ends.ts";
 import { writeDaemonFile } from "./instance/daemon-file.ts";
 import type { Instance } from "./instance/instance.ts";
 import { listenPrivately } from "./instance/socket.ts";
@@ -148,6 +149,15 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     },
   );
 
+  const takeEnds = async () => {
+    try {
+      const lines = await takeUnheardEnds(services, paths.unheardEnds);
+      if (lines > 0) log.info({ lines }, "took ends that no daemon had taken");
+    } catch (error) {
+      onTrouble("ends that no daemon had taken cannot be read", error);
+    }
+  };
+  await takeEnds();
   new UnseenWatch(services, error =>
     onTrouble("agents of before the start cannot be watched", error),
   ).begin();
@@ -173,6 +183,8 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     socket,
   });
   log.info({ version, pid, socket, epoch, seq, lock: instance.method }, "listening");
+  // Those of hooks that found no socket while this daemon started.
+  void takeEnds();
 
   const done = stopping.then(async cause => {
     await stopAll({ paths, kept, instance, life, listening, engine, events, server, trail, onTrouble });

@@ -289,6 +289,8 @@ export const limits = {
   hookBriefMs: 100,
   /** A hook that lost its connection reconnects after this. */
   hookRetryMs: 50,
+  /** What the hook clients keep of ends that no daemon took; then the older half goes. */
+  unheardEndsBytes: 256 * 1024,
   /** Sessions kept that have already shown the notice that Kite does not answer. */
   toldSessionsMax: 100,
   /** Longest time of a hook for one event; a write's is longer than `hookWaitMs`. */

@@ -25,6 +25,8 @@ export interface KitePaths {
   readonly downFile: string;
   /** Times of hooks without an answer: the hook clients write them, and after several stop asking for a while. */
   readonly hookFailures: string;
+  /** Ends of calls, turns and sessions that no daemon took: the hook clients write them, the next daemon takes them. */
+  readonly unheardEnds: string;
   /** The record of what `kite install` wrote, and where. */
   readonly installs: string;
   /** The record of where `kite plugin` made a plugin. */
@@ -59,6 +61,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     trusted: join(home, "trusted.json"),
     downFile: join(home, "down"),
     hookFailures: join(home, "hook-failures"),
+    unheardEnds: join(home, "unheard-ends"),
     installs: join(home, "installs.json"),
     plugins: join(home, "plugins.json"),
     servers: join(home, "servers.json"),

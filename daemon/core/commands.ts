@@ -166,6 +166,8 @@ export interface LockUnbind {
 export interface TurnEnd {
   readonly actor: Actor;
   readonly keepPrompt: string | null;
+  /** The turn ended then (core time), and nobody heard of it: what began later stays. Absent: it ends now. */
+  readonly untilMs?: number;
 }
 
 /** A write in flight ended, or with `flight: null` all of the actor's did. */
@@ -209,10 +211,7 @@ export interface LeaseRenew {
   readonly actor: Actor;
 }
 
-/**
- * What the actor's client shows of its writes in flight that this start did not see begin. `waits`: a person is asked
- * about them. `runs`: nobody is asked any more. `over`: they have ended.
- */
+/** What the actor's client shows of its writes in flight that this start did not see begin: see `locks/unseen.ts`. */
 export interface FlightUnseen {
   readonly actor: Actor;
   readonly now: "waits" | "runs" | "over";

@@ -30,12 +30,15 @@ export interface Run {
   readonly delivery: Delivery;
 }
 
-export function isLive({ services }: Run, session: string): boolean {
+/** What an action needs that no client waits for. */
+export type EventRun = Pick<Run, "services" | "plan">;
+
+export function isLive({ services }: EventRun, session: string): boolean {
   return services.engine.state.sessions.live.has(session);
 }
 
 export function actorOfAction(
-  { services }: Run,
+  { services }: EventRun,
   { session, agent, pid }: { readonly session: string; readonly agent?: string; readonly pid?: number },
 ): Actor {
   return actorOf(services, session, agent ?? null, pid ?? null);
@@ -51,7 +54,11 @@ export function refused(did: HookAction["do"], refusal: Refusal): HookOutcome {
 }
 
 /** Submits a command and reports only whether the core refused it. */
-export async function propose({ services }: Run, did: PlainAction, command: Command): Promise<HookOutcome> {
+export async function propose(
+  { services }: EventRun,
+  did: PlainAction,
+  command: Command,
+): Promise<HookOutcome> {
   const reply = await services.engine.submitAndWait(command);
   return isRefusal(reply) ? refused(did, reply) : { did, ok: true };
 }

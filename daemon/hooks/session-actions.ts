@@ -19,7 +19,7 @@ import {
   spawnSeen,
   spawnTurnOver,
 } from "../sessions/spawned.ts";
-import { type ActionOf, actorOfAction, isLive, propose, type Run, refused } from "./action.ts";
+import { type ActionOf, actorOfAction, type EventRun, isLive, propose, type Run, refused } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
 import { agentGone } from "./inbox.ts";
 
@@ -174,7 +174,7 @@ export async function awaitRelease(
   return { did: "await_release", ok: true, freed, health };
 }
 
-export function suspend(run: Run, action: ActionOf<"suspend">): Promise<HookOutcome> | HookOutcome {
+export function suspend(run: EventRun, action: ActionOf<"suspend">): Promise<HookOutcome> | HookOutcome {
   const known = run.services.engine.state.sessions.live.get(action.session);
   if (known === undefined) return { did: "suspend", ok: true };
   // The session goes on under another id, and no longer knows what it was refused and told.
@@ -187,7 +187,7 @@ export function suspend(run: Run, action: ActionOf<"suspend">): Promise<HookOutc
 type EndOf = { readonly session: string; readonly pid?: number; readonly cause: string };
 
 export async function end(
-  { services }: Run,
+  { services }: EventRun,
   { session, pid, cause }: ActionOf<"end"> | EndOf,
 ): Promise<HookOutcome> {
   const { engine, recorder, clock } = services;

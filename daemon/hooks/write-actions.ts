@@ -20,6 +20,7 @@ import {
   type ActionOf,
   actorOfAction,
   ancestorsOf,
+  type EventRun,
   isLive,
   propose,
   type Run,
@@ -33,15 +34,16 @@ import type { HookServices } from "./hook-services.ts";
 import { noteStashes } from "./stash-lines.ts";
 import { watchedKeys } from "./watched-keys.ts";
 
-export async function flightEnd(run: Run, action: ActionOf<"flight_end">): Promise<HookOutcome> {
+export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): Promise<HookOutcome> {
   const { services } = run;
   const { session, agent = null, toolUseId: flight, wrote, file, cwd, lines } = action;
   if (!isLive(run, session)) return { did: "flight_end", ok: true };
   const actor = actorOfAction(run, action);
-  const found = file === null ? [] : await refs(services, cwd, [file]);
+  const found = file === null ? null : await refs(services, cwd, [file]);
+  const isNamed = found !== null && !isRefusal(found);
   const written: Written[] = [];
-  // If the path cannot be resolved now, the files locked for this write count.
-  for (const one of isRefusal(found) ? inFlight(services, actor, flight) : found) {
+  // If the event names no file, or its path cannot be resolved now, the files locked for this write count.
+  for (const one of isNamed ? found : found === null && !wrote ? [] : inFlight(services, actor, flight)) {
     const rules = await rulesFor(services, session, one);
     if (rules.ignores(pathOf(one))) return { did: "flight_end", ok: true };
     // Before the write ends: until then no other actor changed the file. If another actor writes it by now, it did.

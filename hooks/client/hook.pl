@@ -288,7 +288,7 @@ sub end_pause {
 
 # Exits without an answer. If it `failed`, that counts towards a pause, unless the hook beside it counts it, it
 # waited only briefly, or it is the status line. Tells the person once per session that an edit runs without coordination, but not after `kite
-# down`.
+# down`. Leaves the event's ids for the next daemon if it ends something.
 sub let_go {
     my ($failed) = @_;
     alarm 0;
@@ -298,10 +298,46 @@ sub let_go {
     if ($counts && open my $file, (-s _ // 0) < 1_024 ? '>>' : '>', $failures) {
         put($file, sprintf "%010d%s\n", time, is_before_tool() ? ' tool' : '');
     }
+    leave_end() if !$wakes && !$is_line;
     if (is_edit() && !-e "$home/down" && $event =~ /"session_id"\s*:\s*"([\w-]{1,100})"/ && is_untold($1)) {
         put(\*STDOUT, $unreached);
     }
     exit 0;
+}
+
+# Leaves a line for the next daemon if the event ends a call, a turn or a session. At the bound the older half goes.
+sub leave_end {
+    my $ids = ids_of_end() or return;
+    # Without this module, the beginning of the second: what began in it does not count as ended.
+    my $seconds = do { local $SIG{__DIE__}; eval { require Time::HiRes; Time::HiRes::time() } } || time;
+    (my $at = sprintf '%.3f', $seconds) =~ tr/.//d;
+    my $pid = ($ENV{CLAUDE_PID} // '') =~ /^([1-9]\d{0,9})\z/ ? $1 : getppid;
+    my $line = qq({"at":$at,"pid":$pid,"event":{$ids}}\n);
+    my $ends = "$home/unheard-ends";
+    return if lstat $ends && !-f _;
+    rename $ends, "$ends.old" if ((lstat $ends)[7] // 0) + length $line > $limits{unheardEndsBytes} / 2;
+    if (open my $file, '>>', $ends) { put($file, $line) }
+}
+
+# Returns the ids at the event's own top level, as JSON; '' if it ends nothing, or one of them cannot be an id. No text
+# of a tool or a person poses as one: whatever cannot be an id is emptied first, then everything nested goes.
+sub ids_of_end {
+    my $kinds = 'PostToolUse|PostToolUseFailure|Stop|SubagentStop|StopFailure|SessionEnd';
+    return '' if $event !~ /"hook_event_name"\s*:\s*"(?:$kinds)"/ || !is_one_object($event);
+    my $rest = $event;
+    $rest =~ s/\\["\\]/ /g;
+    $rest =~ s/"(?:([\w.:\@-]{1,$limits{idBytes}})"|[^"]*")/"$1"/g;
+    $rest =~ s/^\s*\{|\}\s*$//g;
+    1 while $rest =~ s/\{[^{}\[\]]*\}|\[[^{}\[\]]*\]/0/g;
+    my (%ids, @ids);
+    $ids{$1} = $2 while $rest =~ /"(\w+)"\s*:\s*("[^"]*"|[^",]*)/g;
+    for my $name (qw(hook_event_name session_id agent_id tool_name tool_use_id reason)) {
+        my $id = $ids{$name} // 'null';
+        push @ids, qq("$name":$id) if $id =~ /^".+"\z/;
+        return '' if $id !~ /^(?:".+"|null\s*)\z/;
+    }
+    my ($kind, $session) = @ids{qw(hook_event_name session_id)};
+    return $kind =~ /^"(?:$kinds)"\z/ && ($session // '') =~ /^"/ ? join ',', @ids : '';
 }
 
 sub is_before_tool {

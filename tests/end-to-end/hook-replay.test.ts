@@ -163,7 +163,13 @@ test("with the daemon absent every hook exits 0; a session's first edit says so 
     expect(others).toHaveLength(2);
     for (const one of ran) if (one !== first) quiet(one);
   }
-  expect(readdirSync(world.paths.home).sort()).toEqual(["bin", "installs.json", "servers.json", "unreached"]);
+  expect(readdirSync(world.paths.home).sort()).toEqual([
+    "bin",
+    "installs.json",
+    "servers.json",
+    "unheard-ends",
+    "unreached",
+  ]);
 });
 
 test("uninstalled, nothing is started any more and nothing is left", async () => {

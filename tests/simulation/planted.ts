@@ -347,7 +347,7 @@ export const planted: readonly Planted[] = [
   {
     bug: "a conflict that is kept over the end of a turn",
     file: "daemon/core/locks/release.ts",
-    find: "  forgetConflicts(state, request.actor, request.keepPrompt);\n",
+    find: "  if (untilMs === undefined) forgetConflicts(state, actor, keepPrompt);\n",
     put: "",
     tells: /the conflicts told are|was not told/,
   },

@@ -174,24 +174,30 @@ export const lockUnbind: Handler<"lock_unbind"> = (state, request, _meta, step) 
 
 export const turnEnd: Handler<"turn_end"> = (state, request, _meta, step) => {
   step.reply = { ok: true };
-  forgetConflicts(state, request.actor, request.keepPrompt);
-  const mine = locksOf(state.locks.actors, request.actor);
-  if (mine !== undefined) releaseTurn(state, mine, request.keepPrompt, "turn ended", step);
+  const { actor, keepPrompt, untilMs } = request;
+  // What was told since then belongs to another turn.
+  if (untilMs === undefined) forgetConflicts(state, actor, keepPrompt);
+  const mine = locksOf(state.locks.actors, actor);
+  if (mine !== undefined) releaseTurn(state, mine, keepPrompt, "turn ended", step, untilMs);
 };
 
-/** Releases an actor's turn locks and ends its waits for some, but for those of `keepPrompt`. Returns the locks. */
+/**
+ * Releases an actor's turn locks and ends its waits for some, but for those of `keepPrompt` and those that began after
+ * `untilMs`. Returns the locks.
+ */
 export function releaseTurn(
   state: State,
   row: ActorLocks,
   keepPrompt: string | null,
   cause: string,
   step: Step,
+  untilMs = Number.POSITIVE_INFINITY,
 ): readonly Hold[] {
   const { actor } = row;
   const isOver = ({ prompt }: Hold | Waiter) => keepPrompt === null || prompt !== keepPrompt;
-  const holds = holdsAt(state, row.turnHolds).filter(isOver);
-  const places = placesAt(state, row.turnWaits).filter(isOver);
-  if (keepPrompt === null) endBorrowing(state, actor, row, step);
+  const holds = holdsAt(state, row.turnHolds).filter(hold => isOver(hold) && hold.touched <= untilMs);
+  const places = placesAt(state, row.turnWaits).filter(one => isOver(one) && one.since <= untilMs);
+  if (keepPrompt === null && holds.length === row.turnHolds.size) endBorrowing(state, actor, row, step);
   releaseParts(state, [{ actor, holds, places }], cause, step);
   return holds;
 }

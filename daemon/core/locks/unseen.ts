@@ -28,7 +28,10 @@ export function unseenOverAt({ unseen, yieldMs }: Hold): number | null {
   return unseen.sinceMs + ms;
 }
 
-/** What the actor's client shows of its unseen writes. */
+/**
+ * The actor's client shows of its unseen writes that a person is asked about them (`waits`), that nobody is any more
+ * (`runs`), or that they have ended (`over`).
+ */
 export const flightUnseen: Handler<"flight_unseen"> = (state, { actor, now }, _meta, step) => {
   step.reply = { ok: true };
   for (const hold of flyingOf(state, actor)) {
