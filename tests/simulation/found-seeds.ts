@@ -164,6 +164,9 @@ export const plantedSeeds = seedsOf([
   ["remote", 21, 160, "a stash entry that is whoever noted it last"],
   ["remote", 107, 865, "stash entries that stay with an id that is gone"],
   ["remote", 17, 191, "a maker of a stash entry that hears only of what it took itself"],
+  ["file", 2, 289, "a write that ended while no daemon ran is held for ever"],
+  ["remote", 37, 217, "a turn that ended unheard takes a later turn's locks"],
+  ["remote", 1, 300, "a write that this start saw begin expires"],
 ]);
 
 function seedsOf(rows: readonly Row[]): readonly FoundSeed[] {

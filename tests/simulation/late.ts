@@ -17,7 +17,10 @@ interface Late {
 }
 
 /** A lock with writes in flight, as it was before an entry. */
-type Flying = Pick<Hold, "key" | "file" | "actor" | "first" | "flights">;
+type Flying = Pick<
+  Hold,
+  "key" | "file" | "actor" | "first" | "flights" | "expiredFlights" | "touched" | "yieldMs"
+>;
 
 export class LateWrites {
   readonly #random: Random;
@@ -79,10 +82,10 @@ export class LateWrites {
 
   /** The locks of these writes that are not there any more ended before them. */
   #remember({ locks }: State, before: readonly Flying[]): void {
-    for (const { key, file, actor, first, flights } of before) {
+    for (const { key, file, actor, first, flights, expiredFlights = [] } of before) {
       const now = locks.holds.get(key);
       if (now !== undefined && now.first.grant === first.grant && same(now.actor, actor)) continue;
-      for (const flight of flights) {
+      for (const flight of [...expiredFlights, ...flights]) {
         const id = nameOf(actor, flight);
         this.#late.delete(id);
         this.#late.set(id, { actor, flight, key, file });
@@ -91,11 +94,14 @@ export class LateWrites {
   }
 }
 
-/** The locks with writes in flight, before an entry. */
+/** The locks with writes in flight, or that expired, before an entry. */
 export function flyingBefore({ locks }: State): readonly Flying[] {
   const flying: Flying[] = [];
-  for (const { key, file, actor, first, flights } of locks.holds.values())
-    if (flights.length > 0) flying.push({ key, file, actor, first, flights });
+  for (const hold of locks.holds.values()) {
+    const { key, file, actor, first, flights, expiredFlights, touched, yieldMs } = hold;
+    if (flights.length > 0 || expiredFlights !== undefined)
+      flying.push({ key, file, actor, first, flights, expiredFlights, touched, yieldMs });
+  }
   return flying;
 }
 
@@ -106,7 +112,7 @@ function cutsShort(command: Command): boolean {
   if (command.type !== "elapse") return cutting.has(command.type);
   const { what } = command.due;
   return (
-    ["turn_lease_over", "bound_over", "lost_turns_over", "lost_leases_over"].includes(what) ||
+    ["turn_lease_over", "yield_over", "bound_over", "lost_turns_over", "lost_leases_over"].includes(what) ||
     what === "lost_over"
   );
 }

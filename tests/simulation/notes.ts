@@ -197,7 +197,8 @@ export class NoteLives {
 
   /** Turns and sessions end, and processes go on under other ids. */
   #lived(command: Command, step: Step): void {
-    if (command.type === "turn_end") {
+    // One that ended unheard may have been followed by another, to which what was told belongs.
+    if (command.type === "turn_end" && command.untilMs === undefined) {
       const { actor, keepPrompt } = command;
       const isOver = ({ sides }: Pair) =>
         sides.some(

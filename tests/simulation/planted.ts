@@ -832,4 +832,25 @@ export const planted: readonly Planted[] = [
     put: "",
     tells: /the work of \w+ is kept as/,
   },
+  {
+    bug: "a write that ended while no daemon ran is held for ever",
+    file: "daemon/core/daemon.ts",
+    find: "  if (state.rules >= 2) markUnseen(state, node, step);\n",
+    put: "",
+    tells: /stays in flight since before the start/,
+  },
+  {
+    bug: "a write that this start saw begin expires",
+    file: "daemon/core/locks/unseen.ts",
+    find: "    if (hold.unseen === undefined) continue;\n",
+    put: "",
+    tells: /lost a write that this start saw begin/,
+  },
+  {
+    bug: "a turn that ended unheard takes a later turn's locks",
+    file: "daemon/core/locks/release.ts",
+    find: "isOver(hold) && hold.touched <= untilMs",
+    put: "isOver(hold)",
+    tells: /went with a turn that ended before it/,
+  },
 ];

@@ -24,6 +24,7 @@ export const mustOccur = {
     "writes_settled",
     "work_returned",
     "lease_renew",
+    "flight_unseen",
     "session_suspend",
     "task_create",
     "task_import",

@@ -50,6 +50,7 @@ import { TalkLives } from "./talk.ts";
 import { TaskLives, type TasksBefore, tasksBefore } from "./tasks.ts";
 import { TeammateLives } from "./teammates.ts";
 import { textsOf, touchedBy, untold } from "./touched.ts";
+import { repliedBefore, UnseenFlights } from "./unseen.ts";
 import { WorkLives } from "./work.ts";
 
 export class Violation extends Error {
@@ -87,6 +88,7 @@ interface Before {
   readonly notes: ReturnType<typeof notesBefore>;
   readonly flying: ReturnType<typeof flyingBefore>;
   readonly kept: KeptReply | undefined;
+  readonly replied: Reply | undefined;
 }
 
 /** `tell`: every entry goes to the transcript. `audit`: so is looked at what entries change that should not. */
@@ -159,6 +161,7 @@ export class World {
   readonly #times = new StepTimes();
   readonly #notes: NoteLives;
   readonly #late: LateWrites;
+  readonly #unseen: UnseenFlights;
   readonly #room: RoomLives;
   readonly #works = new KeptWorks();
   readonly #declares: DeclareLives;
@@ -194,6 +197,7 @@ export class World {
     this.#roles = new RoleLives(new Random(seed ^ 0x401e5));
     this.#names = new NameLives(new Random(seed ^ 0x4a3e5));
     this.#late = new LateWrites(new Random(seed ^ 0x1a7e));
+    this.#unseen = new UnseenFlights(new Random(seed ^ 0x0a3ee4));
     this.#checks = new CheckLives(new Random(seed ^ 0xc4ec));
     this.#merges = new MergeLives(new Random(seed ^ 0x3e46e), merges);
   }
@@ -224,6 +228,7 @@ export class World {
     if (epoch <= this.#epochSeen) throw new Violation(`epoch ${epoch} was used before`);
     this.#epochSeen = epoch;
     this.#say(`start: epoch ${epoch}, seq ${this.#engine.state.seq}`);
+    for (const line of this.#unseen.lines(this.#engine.state)) this.#engine.submitWithRetry(line);
   }
 
   /** One step: something happens, and some of what is under way goes on. */
@@ -257,6 +262,7 @@ export class World {
     }
     for (const wrong of this.#checked()) throw new Violation(wrong);
     for (const wrong of overdue(engine.state)) throw new Violation(wrong);
+    for (const wrong of this.#unseen.overdue(engine.state)) throw new Violation(wrong);
     for (const wrong of this.#talk.overdue(engine.state)) throw new Violation(wrong);
     for (const wrong of this.#spawns.overdue(engine.state)) throw new Violation(wrong);
     const open = new Set(this.#clients.map(({ connection }) => connection));
@@ -322,6 +328,7 @@ export class World {
     this.#work.restarted(this.#shadow);
     this.#notes.restarted(this.#shadow);
     this.#late.restarted(this.#shadow);
+    this.#unseen.restarted(this.#shadow);
     this.#room.restarted(this.#shadow);
     this.#declares.restarted();
     this.#checks.restarted(this.#shadow);
@@ -407,6 +414,7 @@ export class World {
       notes: notesBefore(state),
       flying: flyingBefore(state),
       kept: keptBefore(state, entry),
+      replied: repliedBefore(state, entry),
     };
   }
 
@@ -431,6 +439,7 @@ export class World {
     yield* this.#work.observe(state, entry, step, touched);
     yield* notUnbound(state, entry);
     yield* this.#late.observe(state, entry, step, before.flying, touched);
+    yield* this.#unseen.observe(state, entry, step, before.flying, before.replied);
     yield* this.#notes.observe(state, entry, step, before.notes, touched, before.tasks);
     yield* this.#replies.observe(state, entry, before.kept);
     yield* this.#room.observe(state, entry, step);
@@ -489,6 +498,8 @@ export class World {
     this.#role();
     const spawning = this.#spawns.next(this.#running().state, sessions);
     if (spawning !== null) this.#submit(this.#connect(spawning.actor), spawning.command);
+    const shown = this.#unseen.next(this.#running().state);
+    if (shown !== null && asking !== undefined) this.#submit(asking, shown);
     const roll = random.int(1, 152);
     this.#check();
     this.#merge();
@@ -678,7 +689,10 @@ export class World {
       this.#submit(client, late);
       return;
     }
-    const flying = [...this.#running().state.locks.holds.values()].filter(h => h.flights.length > 0);
+    // Of a write from before a start its actor, if anything, tells late, as of one whose lock is gone.
+    const flying = [...this.#running().state.locks.holds.values()].filter(
+      h => h.flights.length > 0 && !this.#unseen.isLost(h.key),
+    );
     const hold = flying.length > 0 ? this.random.pick(flying) : null;
     const flight = this.random.pick([...(hold?.flights ?? []), `use${this.random.int(1, 30)}`, null]);
     const wrote = this.random.chance(0.7);
