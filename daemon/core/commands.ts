@@ -9,7 +9,8 @@ import type { Actor, Anchor } from "./actor.ts";
 import type { CheckRecord } from "./checks/table.ts";
 import type { DebateCommands } from "./debates/commands.ts";
 import type { DeclarationCommands } from "./declarations/commands.ts";
-import type { FileName, FileRef, Written } from "./file-ref.ts";
+import type { FileName, FileRef } from "./file-ref.ts";
+import type { WriteCommands, WriteNote } from "./files/commands.ts";
 import type { HealthCommands } from "./health/commands.ts";
 import type { MergeCommands } from "./merges/commands.ts";
 import type { TalkCommands } from "./messages/commands.ts";
@@ -180,32 +181,6 @@ export interface FlightEnd {
   readonly noted?: WriteNote;
 }
 
-export interface WriteNote {
-  readonly files: readonly Written[];
-  /** `edit`: a tool's hook reported the write. `shell`: the daemon detected it after a shell command. */
-  readonly by: "edit" | "shell";
-  /** Agents of the same session that the writer works for; null is the main agent. */
-  readonly ancestors: readonly (string | null)[];
-  readonly wallMs: number;
-}
-
-/** The actor's shell command ended; these files changed while it ran. */
-export interface WritesNoted {
-  readonly actor: Actor;
-  readonly noted: WriteNote;
-}
-
-/** Git reports these files clean; `seq` is the latest write that the daemon knew when git ran. */
-export interface WritesSettled {
-  readonly settled: readonly { readonly key: string; readonly seq: number }[];
-}
-
-/** The actor's git command made settled work in these files uncommitted again: it popped a stash or undid a commit. */
-export interface WorkReturned {
-  readonly actor: Actor;
-  readonly noted: WriteNote;
-}
-
 /** A permission dialog opened for the actor's write in flight, which renews its lease once. */
 export interface LeaseRenew {
   readonly actor: Actor;
@@ -359,7 +334,8 @@ export interface Commands
     SpawnCommands,
     MergeCommands,
     RoleCommands,
-    HealthCommands {
+    HealthCommands,
+    WriteCommands {
   daemon_started: DaemonStarted;
   session_begin: SessionBegin;
   session_rename: SessionRename;
@@ -375,9 +351,6 @@ export interface Commands
   lock_unbind: LockUnbind;
   turn_end: TurnEnd;
   flight_end: FlightEnd;
-  writes_noted: WritesNoted;
-  writes_settled: WritesSettled;
-  work_returned: WorkReturned;
   lease_renew: LeaseRenew;
   flight_unseen: FlightUnseen;
   session_suspend: SessionSuspend;

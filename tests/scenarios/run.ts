@@ -24,7 +24,8 @@
  * written without the name of the store.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, LockRequest, WriteNote } from "../../daemon/core/commands.ts";
+import type { Command, LockRequest } from "../../daemon/core/commands.ts";
+import type { WriteNote } from "../../daemon/core/files/commands.ts";
 import { actorRow } from "../../daemon/core/locks/replies.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";

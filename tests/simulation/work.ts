@@ -4,7 +4,8 @@
  */
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Slice } from "../../daemon/core/check.ts";
-import type { Command, Entry, WriteNote } from "../../daemon/core/commands.ts";
+import type { Command, Entry } from "../../daemon/core/commands.ts";
+import type { WriteNote } from "../../daemon/core/files/commands.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import { check } from "../../daemon/core/check.ts";
-import type { WriteNote } from "../../daemon/core/commands.ts";
+import type { WriteNote } from "../../daemon/core/files/commands.ts";
 import { tellLater } from "../../daemon/core/messages/notices.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";

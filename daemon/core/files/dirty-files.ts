@@ -9,7 +9,6 @@
 
 import { type Actor, sameActor } from "../actor.ts";
 import { assert } from "../assert.ts";
-import type { WriteNote } from "../commands.ts";
 import { touchDeclared } from "../declarations/end.ts";
 import type { Written } from "../file-ref.ts";
 import type { Handler, Meta } from "../handler.ts";
@@ -20,6 +19,7 @@ import type { Step } from "../outcome.ts";
 import { isAlive, type Lineage, sameLineage } from "../sessions/kinship.ts";
 import { addToSet, removeFromSet, type Sets } from "../sets.ts";
 import type { DirtyFile, State, Writer, Writes } from "../state.ts";
+import type { WriteNote } from "./commands.ts";
 import { fileKey, noteRisks } from "./merge-risk.ts";
 
 /**

@@ -1,0 +1,34 @@
+import type { Actor } from "../actor.ts";
+import type { Written } from "../file-ref.ts";
+
+export interface WriteNote {
+  readonly files: readonly Written[];
+  /** `edit`: a tool's hook reported the write. `shell`: the daemon detected it after a shell command. */
+  readonly by: "edit" | "shell";
+  /** Agents of the same session that the writer works for; null is the main agent. */
+  readonly ancestors: readonly (string | null)[];
+  readonly wallMs: number;
+}
+
+/** The actor's shell command ended; these files changed while it ran. */
+export interface WritesNoted {
+  readonly actor: Actor;
+  readonly noted: WriteNote;
+}
+
+/** Git reports these files clean; `seq` is the latest write that the daemon knew when git ran. */
+export interface WritesSettled {
+  readonly settled: readonly { readonly key: string; readonly seq: number }[];
+}
+
+/** The actor's git command made settled work in these files uncommitted again: it popped a stash or undid a commit. */
+export interface WorkReturned {
+  readonly actor: Actor;
+  readonly noted: WriteNote;
+}
+
+export interface WriteCommands {
+  writes_noted: WritesNoted;
+  writes_settled: WritesSettled;
+  work_returned: WorkReturned;
+}
