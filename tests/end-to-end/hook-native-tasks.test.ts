@@ -135,7 +135,7 @@ describe("a team within one process", () => {
     for (const agent of [bob, undefined, explore])
       await passes(lead, agent, { taskId: "1", status: "completed" });
     await passes(lead, alice, { taskId: "3", status: "completed" });
-    expect(await world.run("log")).toContain("bob works on task 1");
+    await expect.poll(() => world.run("log")).toContain("bob works on task 1");
   });
 
   test("a teammate and its subagents are one worker, and so are the lead and its own", async () => {

@@ -92,13 +92,15 @@ describe("teammates of one process", () => {
     expect(queued).toMatchObject({ waiter: { name: names.bob }, holder: { name: names.alice } });
     await lead.toTheEnd();
     await waits;
-    const printed = await world.run("log", "--json");
-    const lines: { agent: string | null; name: string }[] = printed
-      .trim()
-      .split("\n")
-      .map(line => JSON.parse(line));
-    const said = new Set(lines.filter(line => line.agent !== null).map(line => line.name));
-    expect(said).toEqual(new Set(Object.values(names)));
+    const said = async () => {
+      const printed = await world.run("log", "--json");
+      const lines: { agent: string | null; name: string }[] = printed
+        .trim()
+        .split("\n")
+        .map(line => JSON.parse(line));
+      return new Set(lines.filter(line => line.agent !== null).map(line => line.name));
+    };
+    await expect.poll(said).toEqual(new Set(Object.values(names)));
   });
 
   test("keep their names over a restart of the daemon", async () => {

@@ -93,7 +93,7 @@ describe("an agent's lock of a directory", () => {
     const reply = await wire.ask({ type: "file_lock", id: "ann", files, waitMs: 0 });
     expect(reply).toMatchObject({ ok: false, code: "person_only", file: "/", path: "/" });
     expect(await wire.ask({ type: "query", target: "locks" })).toMatchObject({ rows: [] });
-    expect(await home.kite("log")).toContain("only a person locks it");
+    await expect.poll(() => home.kite("log")).toContain("only a person locks it");
   });
 
   it("leaves files alone: by its name one is locked anywhere", async () => {
