@@ -236,6 +236,15 @@ describe("a red task", () => {
     expect(w.told("lea")).toEqual([{ what: "risk", task: "t-0-1", text: "it", risk: "red", other: "ann" }]);
   });
 
+  it("that becomes so as an agent claims it from a person is told of once, as the agent's", () => {
+    w.declare("lea", "lead");
+    w.create("it");
+    w.do(updateOf(null, w.id("it"), { status: "active" }));
+    const told = [{ what: "risk", task: "t-0-1", text: "it", risk: "red", other: "ann" }];
+    expect(w.do(updateOf("ann", w.id("it"), { status: "active", risk: "red" }))).toMatchObject({ ok: true });
+    expect(w.told("lea")).toEqual(told);
+  });
+
   it("runs with a person's yes, which is for one run", () => {
     w.create({ description: "it", risk: "red" });
     expect(w.approve("it")).toMatchObject({ ok: true, task: { approved: true, held: null } });

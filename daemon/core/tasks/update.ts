@@ -75,7 +75,10 @@ export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) =
     writable.updatedAt = command.wallMs;
   });
   const stays = command.status === null || command.status === task.state.status;
-  if (stays && isRaised && task.state.status === "active") tellLeads(state, task, claimerOf(task));
+  // Whoever claims it in the same step tells them of it, once.
+  const isClaim = state.rules >= 2 && claims(state, task, command);
+  if (stays && isRaised && task.state.status === "active" && !isClaim)
+    tellLeads(state, task, claimerOf(task));
   if (stays) revised(state, task, command, meta, step);
   else move(state, task, command, meta, step);
   const isFree = wasBlocked && !tasks.open.has(task.id) && task.state.status === "pending";
@@ -187,11 +190,16 @@ function mayMove(state: State, task: Task, status: TaskStatus): Refusal | null {
   return null;
 }
 
+/** Whether the update gives its actor a task that is active and has no claimer. */
+function claims(state: State, task: Task, { status, by }: TaskUpdate): boolean {
+  return status === "active" && by !== null && assigneeOf(state, task) === null;
+}
+
 /** Applies an update that keeps the status. */
 function revised(state: State, task: Task, command: TaskUpdate, meta: Meta, step: Step): void {
   const { by, result } = command;
   const before = assigneeOf(state, task);
-  if (command.status === "active" && before === null && by !== null) {
+  if (claims(state, task, command)) {
     activate(state, task, command, meta, step);
     return;
   }
