@@ -307,6 +307,9 @@ export class FileJournal implements Journal {
   async #durableTo(seq: number): Promise<void> {
     while (this.#phase === "open" && this.#durableSeq < seq) {
       this.sync();
+      // Only a bug leads here. To ask again would keep all else from running, for ever.
+      if (this.#syncing === null)
+        this.#break(new Error(`entry ${seq} is not durable, and no sync is left to run`));
       await this.#syncing;
     }
   }
