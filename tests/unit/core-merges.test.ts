@@ -454,6 +454,17 @@ describe("a cancel", () => {
     expect(w.take("r2")).toMatchObject({ branch: ref("c") });
   });
 
+  it("of all that a runner has, as Ctrl-C asks, leaves what moves the base, which is merged in the end", () => {
+    const w = new MergeWorld();
+    w.queue("r1", ["a", "b"]);
+    const a = w.take("r1") as MergeRow;
+    w.report("r1", a, { is: "moving", commit });
+    expect(w.cancel(null, "r1")).toEqual({ ok: true, cancelled: ["mg-5-2"] });
+    expect(w.states).toEqual(["a running", "b cancelled"]);
+    expect(w.report("r1", a, { is: "merged", commit })).toMatchObject({ ok: true });
+    expect(w.states).toEqual(["a merged", "b cancelled"]);
+  });
+
   it("means by a part of an id a merge of its project alone, and another's by a whole id", () => {
     const w = new MergeWorld();
     w.queue("r1", ["a"]);
