@@ -99,6 +99,20 @@ describe("rename", () => {
     expect(w.begin("bob", { name: "old" })).toMatchObject({ name: "bob" });
   });
 
+  it.each([
+    ["a person", null],
+    ["the agent itself", "a"],
+  ])("to the name that the session has makes it %s's to keep", (_who, by) => {
+    const w = new World();
+    w.begin("a", { name: "ann" });
+    expect(w.do(rename("ann", "ann", by))).toMatchObject({ ok: true, was: "ann", name: "ann" });
+    expect(w.steps.at(-1)?.events).toEqual([]);
+    expect(w.begin("a", { name: "other" })).toMatchObject({ name: "ann" });
+    w.do({ type: "session_end", session: "a", incarnation: null, cause: "ended" });
+    const after = new World(readState(writeState(w.state)));
+    expect(after.begin("a", { name: "other" })).toMatchObject({ name: "ann" });
+  });
+
   it("takes the beginning of a name, and refuses one that another session has", () => {
     const w = new World();
     w.begin("a", { name: "calm-otter" });
