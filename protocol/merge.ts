@@ -1,5 +1,6 @@
 /** The wire of merges: the queue of each base, what its runners ask and report, and the rows. */
 import * as z from "zod";
+import type { UnreadReturn } from "./came-back.ts";
 import { limits } from "./limits.ts";
 import type { ActorRow } from "./lock.ts";
 import { baseShape, idSchema } from "./session.ts";
@@ -151,6 +152,8 @@ export interface MergeRow {
   /** Where the base was moved to, or was about to be; null before. */
   readonly commit: string | null;
   readonly reason: MergeReason | null;
+  /** In rows of `query`: it came back, and who has to know has not read so. Absent: it was read, or it did not come back. */
+  readonly unread?: UnreadReturn;
   /** Wall time in milliseconds. */
   readonly queuedAt: number;
   readonly changedAt: number;

@@ -1,5 +1,6 @@
 /** The wire of sessions, and the fields that every request shares. */
 import * as z from "zod";
+import type { CameBackRow } from "./came-back.ts";
 import type { HealthRow } from "./health.ts";
 import { limits } from "./limits.ts";
 import type { RoleBrief } from "./roles.ts";
@@ -92,6 +93,8 @@ export interface SessionRow {
   readonly attention: string | null;
   /** Its main agent's state; absent if no event of it came since the daemon started, or the session is lost. */
   readonly health?: HealthRow;
+  /** A merge came back, and its main agent has not read the message that says so. */
+  readonly cameBack?: CameBackRow;
   /** Why the daemon could not read its repository; it tries again with the session's next event. */
   readonly unplaced?: string;
   /** What its main agent does in its turn; absent if no event said. */

@@ -1,5 +1,6 @@
 /** The wire of spawned agents: requests, replies and rows. The daemon keeps the records; it starts no program. */
 import * as z from "zod";
+import type { CameBackRow } from "./came-back.ts";
 import type { HealthRow } from "./health.ts";
 import { limits } from "./limits.ts";
 import type { ActorRow } from "./lock.ts";
@@ -150,6 +151,8 @@ export interface SpawnRow {
   readonly endedAt: number | null;
   /** The health of its session, in rows of `query`; absent if it is not known. */
   readonly health?: HealthRow;
+  /** A merge of its branch came back, or one that its session has to know of, and who has to read so has not. */
+  readonly cameBack?: CameBackRow;
 }
 
 export interface SpawnReply {

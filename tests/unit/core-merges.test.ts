@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { commandTraits } from "../../daemon/core/command-traits.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import { moves } from "../../daemon/core/merges/table.ts";
+import { firstUnread, unreadBy } from "../../daemon/core/merges/unread.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -396,6 +397,69 @@ describe("a merge that comes back", () => {
       const author = { session: "s1", agent: null };
       w.queue("r2", [], { merges: [{ branch: ref("b"), author, tasks: [], after: [] }] });
       expect([...w.state.merges.all.values()].at(-1)?.author).toBeNull();
+    });
+  });
+
+  describe("and that nobody has read of", () => {
+    const mergeIn = (w: MergeWorld) => [...w.state.merges.all.values()][0];
+    const unreadIn = (w: MergeWorld) => {
+      const merge = mergeIn(w);
+      return merge === undefined ? undefined : unreadBy(w.state, merge);
+    };
+    const took = (w: MergeWorld) =>
+      w.do({ type: "inbox_take", actor: actor("ann"), max: 3, chars: 9_000 }) as {
+        messages?: { id: string }[];
+      };
+
+    it("is unread until an answer has brought its author the message, also over a snapshot", () => {
+      const { w, back } = authored("done");
+      expect(unreadIn(w)).toBeUndefined();
+      back("lead");
+      expect(unreadIn(w)).toMatchObject({ id: "ann" });
+      expect(firstUnread(w.state, "ann")?.id).toBe("mg-5-1");
+      expect(firstUnread(w.state, "lead")).toBeUndefined();
+      const restored = readState(writeState(w.state));
+      expect(firstUnread(restored, "ann")?.id).toBe("mg-5-1");
+      const messages = (took(w).messages ?? []).map(({ id }) => id);
+      expect(unreadIn(w)).toMatchObject({ id: "ann" });
+      w.do({ type: "inbox_told", actor: actor("ann"), messages, heard: false });
+      expect(firstUnread(w.state, "ann")?.id).toBe("mg-5-1");
+      took(w);
+      w.do({ type: "inbox_told", actor: actor("ann"), messages, heard: true });
+      expect([unreadIn(w), firstUnread(w.state, "ann")]).toEqual([undefined, undefined]);
+    });
+
+    it("is nobody's to read if its author ran it", () => {
+      const { w, back } = authored("active");
+      back("ann");
+      expect(mergeIn(w)).not.toHaveProperty("notice");
+    });
+
+    it("goes to a lead of the project if its author has ended, else it is marked until its branch is queued anew", () => {
+      const { w, mine, back } = authored("done");
+      w.begin("eve", { name: "Eve" });
+      const said = { ancestors: [], anew: false, role: "lead", files: [], uncertainties: [], wallMs: 4 };
+      w.do({ type: "declare", actor: actor("eve"), ...said });
+      w.do({ type: "session_end", session: "ann", incarnation: null, cause: "ended" });
+      back("lead");
+      expect(unreadIn(w)).toMatchObject({ id: "eve" });
+      expect([...w.state.messages.all.values()][0]?.text).toContain(
+        `Pending again: ${mine}. Ann, whose branch it is, has ended. Have it mended on that branch`,
+      );
+      const none = authored("done");
+      none.w.do({ type: "session_end", session: "ann", incarnation: null, cause: "ended" });
+      none.back("lead");
+      expect(unreadIn(none.w)).toBeNull();
+      none.w.queue("r2", ["a"]);
+      expect(unreadIn(none.w)).toBeUndefined();
+    });
+
+    it("keeps the rows of level 1 as they were", () => {
+      const { w, back } = authored("done");
+      w.do({ type: "rules", level: 1 });
+      back("lead");
+      expect([...w.state.messages.all.values()]).toHaveLength(1);
+      expect(mergeIn(w)).not.toHaveProperty("notice");
     });
   });
 

@@ -23,12 +23,18 @@ export function leads(state: State, lead: Whose, other: Whose): boolean {
   return project !== undefined && live.get(other.session)?.project === project && isDeclared(state, lead);
 }
 
-/** Returns the live agents that lead this one, those that began it first; at most `limits.stalledToldMax`. */
-export function leadsOf(state: State, whose: Whose): Whose[] {
+/**
+ * Returns the live agents that lead this one, those that began it first; at most `limits.stalledToldMax`. `project`: where
+ * it worked, if it has ended.
+ */
+export function leadsOf(
+  state: State,
+  whose: Whose,
+  project = state.sessions.live.get(whose.session)?.project,
+): Whose[] {
   const { live } = state.sessions;
   const found = new Map<string, Whose>();
   for (const one of nearLeads(state, whose)) if (live.has(one.session)) found.set(noteKey(one), one);
-  const project = live.get(whose.session)?.project;
   for (const one of project === undefined ? [] : declaredLeads(state, project, whose)) {
     if (found.size >= limits.stalledToldMax) break;
     found.set(noteKey(one), one);

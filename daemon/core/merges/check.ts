@@ -25,6 +25,8 @@ export function* checkMerges({ merges, limits }: State): Generator<string> {
     const isGood = state === "merged" || state === "checked";
     if (isGood && merge.commit === null) yield `${id} is ${state} and has no commit`;
     if (state === "checked" && !merge.checkOnly) yield `${id} was to be merged and is only checked`;
+    if (merge.notice !== undefined && state !== "returned")
+      yield `${id} is ${state}, and a message says it came back`;
     for (const before of after) {
       const first = merges.all.get(before);
       if (first === undefined) continue;
@@ -40,6 +42,16 @@ export function* checkMerges({ merges, limits }: State): Generator<string> {
     if (runs !== undefined && runs !== first) yield `${runs} runs before ${first}`;
   }
   const fresh = rebuiltMerges(merges);
-  for (const name of ["ids", "ends", "open", "running", "byRunner", "byBound", "waitFor", "ended"] as const)
+  for (const name of [
+    "ids",
+    "ends",
+    "open",
+    "running",
+    "byRunner",
+    "byBound",
+    "waitFor",
+    "byNotice",
+    "ended",
+  ] as const)
     if (!isSame(merges[name], fresh[name])) yield `the merges' index ${name} is wrong`;
 }

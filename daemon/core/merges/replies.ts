@@ -37,7 +37,7 @@ export function isMerge(found: Merge | Refusal): found is Merge {
 }
 
 export function mergeRow(merge: Merge): MergeRow {
-  const { n: _n, runner, ...row } = merge;
+  const { n: _n, runner, notice: _notice, ...row } = merge;
   return { ...row, attended: runner !== null };
 }
 

@@ -6,6 +6,7 @@
  * arise; there are at most `limits.mergesMax`, of which the oldest that ended make room.
  */
 import type { Limits } from "../../../protocol/limits.ts";
+import type { ActorRow } from "../../../protocol/lock.ts";
 import type { MergeRow, MergeState } from "../../../protocol/merge.ts";
 import { assert } from "../assert.ts";
 import { endOf, scopeOf } from "../ids.ts";
@@ -32,16 +33,23 @@ export interface Merges {
   readonly byBound: Map<string, Set<string>>;
   /** derived: ids of open merges that wait for a merge. */
   readonly waitFor: Map<string, Set<string>>;
+  /** derived: ids of merges that came back, by the messages that say so. */
+  readonly byNotice: Map<string, string>;
   /** derived: sort keys of merges that ended. */
   readonly ended: SortedKeys;
 }
 
 /** A merge, with the fields of its row. The number of a run is its fencing token: reports of earlier runs are refused. */
-export interface Merge extends Omit<MergeRow, "attended"> {
+export interface Merge extends Omit<MergeRow, "attended" | "unread"> {
   /** Its number; an earlier merge has a smaller one. */
   readonly n: number;
   /** The process that will merge it, or does; null: the next one that asks. */
   readonly runner: Runner | null;
+  /**
+   * The message that says that it came back, and to whom it went; null: nobody was there to read one, or had room for it.
+   * Absent: it did not come back, or who has to know it ran it.
+   */
+  readonly notice?: { readonly message: string; readonly to: ActorRow } | null;
 }
 
 /** The states that a merge may get from each state. `running` to `queued`: its runner is gone, or gave it back. */
@@ -56,8 +64,22 @@ export const moves: { readonly [S in MergeState]: readonly MergeState[] } = {
 
 export function noMerges(limits: Limits): Merges {
   const [open, running, byRunner, byBound, waitFor] = [new Map(), new Map(), new Map(), new Map(), new Map()];
+  const byNotice = new Map();
   const [ids, ends, ended] = [new SortedKeys(), new SortedKeys(), new SortedKeys()];
-  return { limits, all: new Map(), count: 0, ids, ends, open, running, byRunner, byBound, waitFor, ended };
+  return {
+    limits,
+    all: new Map(),
+    count: 0,
+    ids,
+    ends,
+    open,
+    running,
+    byRunner,
+    byBound,
+    waitFor,
+    byNotice,
+    ended,
+  };
 }
 
 export function baseKey({ project, base }: Pick<Merge, "project" | "base">): string {
@@ -95,6 +117,7 @@ export function addMerge(merges: Merges, merge: Merge): void {
     for (const id of merge.after) addToSet(merges.waitFor, id, merge.id);
   } else merges.ended.add(sortKeyOf(merge));
   addRunner(merges, merge);
+  addNotice(merges, merge);
   makeRoom(merges);
 }
 
@@ -108,6 +131,7 @@ export function putMerge(merges: Merges, next: Merge): void {
   dropRunner(merges, before);
   merges.all.set(next.id, next);
   addRunner(merges, next);
+  addNotice(merges, next);
   if (!isOpen(before) || isOpen(next)) return;
   removeFromSet(merges.open, baseKey(next), next.id);
   for (const id of next.after) removeFromSet(merges.waitFor, id, next.id);
@@ -123,6 +147,10 @@ function addRunner(merges: Merges, merge: Merge): void {
   addToSet(merges.byBound, boundKey(runner.bound), id);
 }
 
+function addNotice(merges: Merges, { id, notice }: Merge): void {
+  if (notice) merges.byNotice.set(notice.message, id);
+}
+
 function dropRunner(merges: Merges, merge: Merge): void {
   const { id, state, runner } = merge;
   if (state === "running") merges.running.delete(baseKey(merge));
@@ -134,7 +162,8 @@ function dropRunner(merges: Merges, merge: Merge): void {
 function makeRoom(merges: Merges): void {
   while (merges.all.size > merges.limits.mergesMax && merges.ended.first !== undefined) {
     const key = merges.ended.first;
-    const { id, project } = mergeOf(merges, key.slice(key.indexOf(" ") + 1));
+    const { id, project, notice } = mergeOf(merges, key.slice(key.indexOf(" ") + 1));
+    if (notice) merges.byNotice.delete(notice.message);
     merges.ended.delete(key);
     merges.all.delete(id);
     merges.ids.delete(scopeOf(project) + id);

@@ -1,6 +1,7 @@
 /**
- * Hands a merge that came back to its author: the tasks become pending, and a message says why. For a spawned agent that
- * has ended, the message goes to the agent that spawned it.
+ * Hands a merge that came back to its author: the tasks become pending, and a message says why. For an author that has
+ * ended, the message goes to the agent that spawned it, else to a lead of the project; the merge keeps which message it is,
+ * or that there was nobody to write to.
  *
  * Invariants: only tasks of the author change, and none that an active task builds on; no merge fails to come back
  * because a message cannot be sent.
@@ -8,15 +9,18 @@
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
 import { bytesOf } from "../debates/tell.ts";
+import { leadsOf } from "../health/leads.ts";
+import { actorRow } from "../locks/replies.ts";
 import { postNotice } from "../messages/send.ts";
 import type { Step } from "../outcome.ts";
+import { leadsOf as leadsIn } from "../roles/standing.ts";
 import { spawnAt } from "../spawns/table.ts";
 import type { State } from "../state.ts";
 import { giveBack } from "../tasks/leave.ts";
 import { assigneeOf } from "../tasks/replies.ts";
 import { type Task, taskOf } from "../tasks/table.ts";
 import { shortName } from "./replies.ts";
-import type { Merge } from "./table.ts";
+import { type Merge, putMerge } from "./table.ts";
 
 /** Makes the author's tasks pending again, and returns their ids. */
 export function returnTasks(
@@ -43,7 +47,7 @@ function isReturnable(state: State, task: Task, { author }: Merge): boolean {
   return status === "done" && dependents.every(id => taskOf(state.tasks, id).state.status !== "active");
 }
 
-/** Writes to the author, or to who spawned it if it has ended; not to who ran the merge itself. */
+/** Writes to the author, or to who leads it if it has ended; not to who ran the merge itself. */
 export function tellAuthor(
   state: State,
   merge: Merge,
@@ -51,14 +55,40 @@ export function tellAuthor(
   by: Actor | null,
   step: Step,
 ): void {
-  const { author, project, changedAt: wallMs } = merge;
-  if (author === null) return;
-  const isHere = isAliveIn(state, author, project);
-  const reader = isHere ? author : (spawnAt(state.spawns, author.id)?.parent ?? null);
-  if (reader === null || (reader.id === by?.session && reader.agent === by.agent)) return;
-  if (!isAliveIn(state, reader, project)) return;
-  const text = wordsFor(merge, tasks, isHere ? null : author.name);
-  postNotice(state, { actor: by, project, text, bytes: bytesOf(text), wallMs }, [reader], step);
+  const { project, changedAt: wallMs } = merge;
+  const isMarked = state.rules >= 2;
+  const reader = isMarked ? readerOf(state, merge) : parentOrAuthor(state, merge);
+  if (reader !== null && reader.id === by?.session && reader.agent === by.agent) return;
+  const text = reader === null ? "" : wordsFor(state, merge, tasks, reader);
+  const posted = { actor: by, project, text, bytes: bytesOf(text), wallMs };
+  const sent = reader === null ? null : postNotice(state, posted, [reader], step);
+  const [to] = sent?.to ?? [];
+  const isUnheard = sent === null || to === undefined;
+  // A person at a terminal reads the output of the merge.
+  if (!isMarked || (isUnheard && by === null)) return;
+  putMerge(state.merges, { ...merge, notice: isUnheard ? null : { message: sent.id, to } });
+}
+
+/** Returns the author if it lives, else an agent that leads it or its project; null: there is none. */
+function readerOf(state: State, { author, project }: Merge): ActorRow | null {
+  if (author !== null && isAliveIn(state, author, project)) return author;
+  const leads =
+    author === null
+      ? leadsIn(state, project)
+      : leadsOf(state, { session: author.id, agent: author.agent }, project);
+  for (const { session, agent } of leads) {
+    const incarnation = state.sessions.live.get(session)?.incarnations[0]?.ordinal ?? 0;
+    const row = actorRow(state, { session, agent, incarnation });
+    if (isAliveIn(state, row, project)) return row;
+  }
+  return null;
+}
+
+/** The same under rules of level 1: the author, else who spawned it. */
+function parentOrAuthor(state: State, { author, project }: Merge): ActorRow | null {
+  if (author === null || isAliveIn(state, author, project)) return author;
+  const parent = spawnAt(state.spawns, author.id)?.parent ?? null;
+  return parent !== null && isAliveIn(state, parent, project) ? parent : null;
 }
 
 function isAliveIn({ sessions }: State, { id, agent }: ActorRow, project: string): boolean {
@@ -66,22 +96,29 @@ function isAliveIn({ sessions }: State, { id, agent }: ActorRow, project: string
   return session?.project === project && (agent === null || session.agents.has(agent));
 }
 
-/** `ended`: the name of its author, which the reader spawned; null: the reader is its author. */
 function wordsFor(
-  { id, branch, base, reason }: Merge,
+  state: State,
+  { id, branch, base, reason, author }: Merge,
   tasks: readonly string[],
-  ended: string | null,
+  reader: ActorRow,
 ): string {
+  const isAuthor = author !== null && author.id === reader.id && author.agent === reader.agent;
   const { text = "", files = [], more = 0, output = null } = reason ?? {};
   const named = [...files, ...(more > 0 ? [`${more} more`] : [])].join(", ");
   const which = named === "" ? "" : ` Files: ${named}.`;
-  const claim = ended === null ? ", claim it first" : "";
+  const claim = isAuthor ? ", claim it first" : "";
   const again = tasks.length === 0 ? "" : ` Pending again${claim}: ${tasks.join(", ")}.`;
   // No line to run with the names in it: git allows `$(...)` in the name of a branch.
-  const next =
-    ended === null
-      ? "Mend it on your branch, commit, and have it merged again (kite merge)."
-      : `${ended}, which you spawned, has ended. Have it mended on that branch, by you or by another agent (kite spawn), and merged again (kite merge).`;
+  const next = isAuthor
+    ? "Mend it on your branch, commit, and have it merged again (kite merge)."
+    : `${whoseText(state, author, reader)}. Have it mended on that branch, by you or by another agent (kite spawn), and merged again (kite merge).`;
   const end = output === null || output === "" ? "" : ` The end of its output: ${output}`;
   return `${shortName(branch)} was not merged into ${shortName(base)} (${id}): ${text}.${which}${again} ${next}${end}`;
+}
+
+/** Why the reader hears of a branch that is not its own. */
+function whoseText({ spawns }: State, author: ActorRow | null, reader: ActorRow): string {
+  if (author === null) return "Whose branch it is, Kite does not know, and you lead this project";
+  const isParent = spawnAt(spawns, author.id)?.parent?.id === reader.id;
+  return `${author.name}, ${isParent ? "which you spawned" : "whose branch it is"}, has ended`;
 }

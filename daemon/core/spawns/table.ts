@@ -29,7 +29,7 @@ export interface Spawns {
 }
 
 /** A record: its row without what follows from its session and its task, and what only the core knows. */
-export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stopping" | "health"> {
+export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stopping" | "health" | "cameBack"> {
   /** Its number; an older record has a smaller one. */
   readonly n: number;
   /** 1: its parent was not spawned. */
