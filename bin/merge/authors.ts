@@ -1,5 +1,6 @@
 /** What the authors of branches work on: the tasks that a merge follows, and those that it brings back. */
 import { limits } from "../../protocol/limits.ts";
+import type { MergeRow } from "../../protocol/merge.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { Client } from "../process-context.ts";
 import { rowsOf } from "../with-daemon.ts";
@@ -61,4 +62,17 @@ function reachable(from: string, direct: ReadonlyMap<string, readonly string[]>)
     next.push(...(direct.get(id) ?? []));
   }
   return found;
+}
+
+/** Returns the sessions of spawned agents that have to read of one of these merges and have not. */
+export async function spawnedReaders(
+  client: Client,
+  project: string,
+  rows: readonly MergeRow[],
+): Promise<ReadonlySet<string>> {
+  if (rows.every(({ unread }) => unread === undefined)) return new Set();
+  const spawns = await rowsOf(client, "spawns", { project });
+  return new Set(
+    spawns.flatMap(({ session, endedAt }) => (session === null || endedAt !== null ? [] : [session])),
+  );
 }

@@ -5,6 +5,7 @@ import { type ProcessContext, print, printFramed, printJson, screenOf } from "..
 import { projectOf } from "../project.ts";
 import { mergeLines } from "../view/merges.ts";
 import { ask, exitCodes, rowsOf, withDaemon } from "../with-daemon.ts";
+import { spawnedReaders } from "./authors.ts";
 
 /** Merges that have ended and are shown: the latest. */
 const endedMax = 10;
@@ -23,7 +24,11 @@ export async function listMerges(world: ProcessContext, flags: QueueFlags): Prom
     const rows = await rowsOf(client, "merges", { project });
     if (json) printJson(world, { merges: rows });
     else if (rows.length === 0) print(world, ["No merges."]);
-    else printFramed(world, mergeLines(shown(rows), screenOf(world)));
+    else
+      printFramed(
+        world,
+        mergeLines(shown(rows), screenOf(world), await spawnedReaders(client, project, rows)),
+      );
     return exitCodes.done;
   });
 }

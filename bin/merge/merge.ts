@@ -17,6 +17,7 @@ import {
 import { mergeLines, reasonLines } from "../view/merges.ts";
 import { clean, counted } from "../view/text.ts";
 import { exitCodes, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
+import { spawnedReaders } from "./authors.ts";
 import { type Planned, planOf, waitingFor } from "./plan.ts";
 import { type MergeRepository, repositoryFor } from "./repository.ts";
 import { untrusted } from "./run-checks.ts";
@@ -101,7 +102,7 @@ async function mergeAll(world: ProcessContext, client: Client, asked: Asked): Pr
   const named = new Set([...own, ...done.ran]);
   const rows = (await rowsOf(client, "merges", { project })).filter(({ id }) => named.has(id));
   if (json) printJson(world, { base, merges: rows, stopped: done.stopped });
-  else show(world, rows, done, shortOf(base));
+  else show(world, rows, done, shortOf(base), await spawnedReaders(client, project, rows));
   const isGood = rows.every(({ state }) => state === "merged" || state === "checked");
   if (done.stopped?.code === "interrupted") return interruptedExit;
   return isGood && done.stopped === null ? exitCodes.done : exitCodes.failed;
@@ -116,10 +117,16 @@ function authorOf({ id, agent }: NonNullable<Planned["author"]>) {
   return agent === null ? { id } : { id, agent };
 }
 
-function show(world: ProcessContext, rows: readonly MergeRow[], { stopped }: RanAll, base: string): void {
+function show(
+  world: ProcessContext,
+  rows: readonly MergeRow[],
+  { stopped }: RanAll,
+  base: string,
+  spawned: ReadonlySet<string>,
+): void {
   const screen = screenOf(world);
   if (rows.length === 0) print(world, [`Nothing waits to be merged into ${clean(base)}.`]);
-  printFramed(world, mergeLines(rows, screen));
+  printFramed(world, mergeLines(rows, screen, spawned));
   if (stopped === null || rows.some(({ reason }) => reason?.text === stopped.text)) return;
   print(world, ["Stopped:", ...reasonLines(stopped, screen)]);
 }

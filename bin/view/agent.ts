@@ -5,6 +5,7 @@ import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { NamedAgent } from "../agent/named.ts";
+import { unreadText } from "./came-back.ts";
 import { paint } from "./color.ts";
 import { declarationFields, summaryOf } from "./declarations.ts";
 import { type Field, fieldLines } from "./fields.ts";
@@ -107,7 +108,15 @@ function placeFields({ agent, session }: AgentData, screen: Screen): Field[] {
     ["role", roleText(session, agent.agent)],
     ["spawned by", session.spawn === undefined ? null : (session.spawn.parent ?? "a person")],
     ["needs you", agent.agent === null ? session.attention : null],
+    ["merge", agent.agent === null ? cameBackText(session) : null],
   ];
+}
+
+/** The merge that came back and that the agent has not read of; null: none. */
+function cameBackText({ cameBack, spawn }: SessionRow): string | null {
+  if (cameBack === undefined) return null;
+  const { merge, branch, base, unread } = cameBack;
+  return `${branch} was not merged into ${base} (${merge}): ${unreadText(unread, spawn !== undefined)}`;
 }
 
 /** The agent's role, with who gave it; null: the default one. */

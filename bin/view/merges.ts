@@ -2,6 +2,7 @@
 
 import { limits } from "../../protocol/limits.ts";
 import type { MergeReason, MergeRow, MergeState } from "../../protocol/merge.ts";
+import { unreadText } from "./came-back.ts";
 import { type Cell, table } from "./table.ts";
 import { clean, duration, listed, type Screen, wrap } from "./text.ts";
 
@@ -14,8 +15,15 @@ const styles: { readonly [S in MergeState]: Cell } = {
   cancelled: { text: "cancelled", style: "dim" },
 };
 
-/** A line for each merge; below one that was not merged why, and the end of a red check's output. */
-export function mergeLines(rows: readonly MergeRow[], screen: Screen): string[] {
+/**
+ * A line for each merge; below one that was not merged why, the end of a red check's output, and who has not read so.
+ * `spawned`: sessions that Kite can open in this terminal.
+ */
+export function mergeLines(
+  rows: readonly MergeRow[],
+  screen: Screen,
+  spawned: ReadonlySet<string> = new Set(),
+): string[] {
   const lines = table(
     rows.map((row): Cell[] => [
       styles[row.state],
@@ -31,7 +39,12 @@ export function mergeLines(rows: readonly MergeRow[], screen: Screen): string[] 
   return rows.flatMap((row, i) => {
     const isAlone = row.state === "queued" && !row.attended;
     const alone = isAlone ? wrap("no command attends to it", screen.width - 2, 2) : [];
-    return [lines[i] ?? "", ...alone.map(line => `  ${line}`), ...reasonLines(row.reason, screen)];
+    const back =
+      row.unread === undefined
+        ? []
+        : wrap(unreadText(row.unread, spawned.has(readerOf(row))), screen.width - 2, 2);
+    const indented = (some: readonly string[]) => some.map(line => `  ${line}`);
+    return [lines[i] ?? "", ...indented(alone), ...reasonLines(row.reason, screen), ...indented(back)];
   });
 }
 
@@ -43,6 +56,10 @@ export function reasonLines(reason: MergeReason | null, { width }: Pick<Screen, 
   const output = clean(reason.output ?? "");
   const end = output === "" ? [] : wrap(`| ${output.slice(-limits.quoteChars * 2)}`, width - 2, 2);
   return [...why, ...end.map(line => `  ${line}`)];
+}
+
+function readerOf({ unread }: MergeRow): string {
+  return unread === undefined || unread.state === "gone" ? "" : unread.who.id;
 }
 
 function whoOf({ author }: MergeRow): string {

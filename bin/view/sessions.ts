@@ -1,6 +1,7 @@
 /** Sessions and their agents as text. */
 import type { LockRow } from "../../protocol/lock.ts";
 import type { AgentRow, DeclaredBrief, SessionRow, WorkedOn } from "../../protocol/session.ts";
+import { unreadText } from "./came-back.ts";
 import { paint, type Style, unpainted } from "./color.ts";
 import { healthAdvice, healthText, troubleOf } from "./health.ts";
 import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
@@ -182,6 +183,7 @@ function isQuiet(s: SessionRow): boolean {
     s.locks === 0 &&
     s.waitingFor === null &&
     s.attention === null &&
+    s.cameBack === undefined &&
     s.incarnations < 2 &&
     troubleOf(s.health) === null &&
     !s.agents.some(isBusy)
@@ -267,6 +269,7 @@ function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): strin
   const parts: string[] = [];
   if (s.attention !== null) parts.push(clean(s.attention));
   parts.push(...healthAdvice(s.health, s.name, s.pid, s.spawn !== undefined));
+  if (s.cameBack !== undefined) parts.push(unreadText(s.cameBack.unread, s.spawn !== undefined));
   parts.push(...waitNote({ id: s.id, agent: null }, s.waitingFor, locks, places));
   if (s.waitingFor === null) parts.push(...doingNote(s, places));
   parts.push(...workNote(s.declared, s.task), ...heldNote(s.locks));

@@ -1,6 +1,8 @@
 /** Spawned agents as a table. */
 import { basename } from "node:path";
+import type { CameBackRow } from "../../protocol/came-back.ts";
 import type { SpawnRow, SpawnState } from "../../protocol/spawn.ts";
+import { unreadText } from "./came-back.ts";
 import { paint, type Style } from "./color.ts";
 import { healthAdvice, troubleOf } from "./health.ts";
 import { type Cell, table } from "./table.ts";
@@ -56,9 +58,10 @@ function cellsOf(agent: SpawnRow, { now }: Screen): Cell[] {
 
 function notesOf(agent: SpawnRow | undefined, screen: Screen): string[] {
   if (agent === undefined) return [];
-  const { name, reason, result, worksIn, health } = agent;
+  const { name, reason, result, worksIn, health, cameBack, session } = agent;
   const notes = [
     ...healthAdvice(health, name, null, true),
+    ...cameBackNote(cameBack, session),
     ...(worksIn === null ? [] : [`works in ${worksIn} now`]),
     ...(reason === null ? [] : [reason]),
     ...(result === null ? [] : [`result: ${result}`]),
@@ -66,4 +69,12 @@ function notesOf(agent: SpawnRow | undefined, screen: Screen): string[] {
   return notes.flatMap(note =>
     wrap(clean(note), screen.width - 4, 2).map(line => `    ${paint(screen, "dim", line)}`),
   );
+}
+
+/** A record's own session can be opened in a terminal; who leads an agent that ended may work anywhere. */
+function cameBackNote(cameBack: CameBackRow | undefined, session: string | null): string[] {
+  if (cameBack === undefined) return [];
+  const { merge, branch, base, unread } = cameBack;
+  const isOwn = unread.state !== "gone" && unread.who.id === session;
+  return [`${branch} was not merged into ${base} (${merge}): ${unreadText(unread, isOwn)}`];
 }

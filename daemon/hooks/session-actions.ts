@@ -1,14 +1,20 @@
 /** The actions on a session's life and turns. */
 
+import { join } from "node:path";
+import type { ReturnedMerge } from "../../hooks/seam/notices.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import type { ClientProcess } from "../../hooks/seam/teams.ts";
 import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
 import type { Actor } from "../core/actor.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
+import { shortName } from "../core/merges/replies.ts";
+import { firstUnread, hasOpenMerge } from "../core/merges/unread.ts";
 import { sayable } from "../core/sessions/names.ts";
 import { needsTeammate } from "../core/sessions/teammates.ts";
-import type { Session } from "../core/state.ts";
+import { spawnAt } from "../core/spawns/table.ts";
+import { isFinal } from "../core/spawns/transitions.ts";
+import type { Session, State } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
 import { leadsAtWork } from "../sessions/led-at-work.ts";
@@ -157,21 +163,55 @@ export function promptSubmitted(run: Run, action: ActionOf<"prompt_submitted">):
   services.hookWakes.prompted(session, promptId, byPerson);
   if (byPerson) services.toolFailures.succeeded(actorOfAction(run, action));
   if (byPerson) spawnPrompted(services, session);
-  services.presence.of(session).prompt = promptId;
+  const row = services.presence.of(session);
+  row.prompt = promptId;
+  row.woken = false;
   return { did: "prompt_submitted", ok: true };
 }
 
 export async function awaitRelease(
   { services, call, delivery }: Run,
-  { session, promptId }: ActionOf<"await_release">,
+  { session, promptId, unattended }: ActionOf<"await_release">,
 ): Promise<HookOutcome> {
-  const { hookWakes, healthNotes } = services;
+  const { hookWakes, healthNotes, engine, presence } = services;
+  if (unattended && !isSpawned(engine.state, session))
+    return { did: "await_release", ok: true, freed: null, health: [] };
   const reader = { session, agent: null };
-  const led = { isAtWork: leadsAtWork(services, session), hasAlarm: () => healthNotes.hasAlarm(reader) };
+  const led = {
+    isAtWork: leadsAtWork(services, session),
+    hasAlarm: () => healthNotes.hasAlarm(reader),
+    hasBranch: mayBeMerged(engine.state, session),
+    cameBack: () => returnedTo(engine.state, session),
+  };
   const woken = await hookWakes.wait(services, call, { session, prompt: promptId, led });
+  if (woken !== null && engine.state.sessions.live.has(session)) presence.of(session).woken = true;
   const freed = woken?.why === "freed" ? woken.freed : null;
   const health = woken?.why === "stalled" ? healthNotes.offer(reader, delivery) : [];
-  return { did: "await_release", ok: true, freed, health };
+  const cameBack = woken?.why === "came_back" ? { cameBack: woken.cameBack } : {};
+  return { did: "await_release", ok: true, freed, health, ...cameBack };
+}
+
+function isSpawned({ spawns }: State, session: string): boolean {
+  const spawn = spawnAt(spawns, session);
+  return spawn !== undefined && !isFinal(spawn.state);
+}
+
+/** Whether somebody may merge the session's branch: it has a worktree of its own, or a merge of its branch waits already. */
+function mayBeMerged(state: State, session: string): boolean {
+  const { worktree, project, branch } = state.sessions.live.get(session) ?? {
+    worktree: "",
+    project: "",
+    branch: null,
+  };
+  const isLinked = branch !== null && project !== worktree && project !== join(worktree, ".git");
+  return isLinked || hasOpenMerge(state, session);
+}
+
+function returnedTo(state: State, session: string): ReturnedMerge | null {
+  const merge = firstUnread(state, session);
+  if (merge === undefined) return null;
+  const { id, branch, base } = merge;
+  return { merge: id, branch: shortName(branch), base: shortName(base) };
 }
 
 export function suspend(run: EventRun, action: ActionOf<"suspend">): Promise<HookOutcome> | HookOutcome {

@@ -1,13 +1,13 @@
 /**
  * Wakes sessions that stopped: after an edit of theirs was refused, when the file is free; those that lead agents at work,
- * when one of these stalls.
+ * when one of these stalls; those whose branch somebody may merge, when the merge comes back.
  *
  * Invariants: at most one hook of a session waits. A wake grants nothing. A session is woken at most `limits.wakesMax`
- * times between two prompts of a person. While no hook waits, a step costs one comparison. The log has none of it:
- * after a restart no refusal is known, and a hook that comes back to wait is released.
+ * times between two prompts of a person. While no hook waits, a step costs one comparison. The log has no refusal:
+ * after a restart none is known, and a hook that comes back to wait for a file alone is released.
  */
 
-import type { FreedFile } from "../../hooks/seam/notices.ts";
+import type { FreedFile, ReturnedMerge } from "../../hooks/seam/notices.ts";
 import type { Code } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
@@ -30,10 +30,11 @@ const busy: ReadonlySet<Code> = new Set<Code>([
   "lock_deadlock",
 ]);
 
-/** These events tell that a lock or a queue position ended. */
-const freeing: ReadonlySet<string> = new Set<CoreEvent["event"]["event"]>([
+/** These events tell that a lock or a queue position ended, or perhaps that a merge came back. */
+const waking: ReadonlySet<string> = new Set<CoreEvent["event"]["event"]>([
   "lock_released",
   "lock_wait_ended",
+  "merge_changed",
 ]);
 
 /** What it needs of the daemon. */
@@ -48,16 +49,23 @@ interface Hook {
   park(): void;
 }
 
-/** What a session that stops leads. */
+/** What a session that stops leads, and what it has to be merged. */
 export interface Led {
   /** Agents that it leads are at work. */
   readonly isAtWork: boolean;
   /** Whether it is to be told of one that stalled. */
   hasAlarm(): boolean;
+  /** Somebody may merge its branch. */
+  readonly hasBranch: boolean;
+  /** The first merge that came back and of which it has an unread message; null: none. */
+  cameBack(): ReturnedMerge | null;
 }
 
 /** Why a session is woken. */
-export type Woken = { readonly why: "freed"; readonly freed: FreedFile } | { readonly why: "stalled" };
+export type Woken =
+  | { readonly why: "freed"; readonly freed: FreedFile }
+  | { readonly why: "stalled" }
+  | { readonly why: "came_back"; readonly cameBack: ReturnedMerge };
 
 /** The edit for which a hook asked for a lock. */
 interface RefusedEdit {
@@ -112,8 +120,9 @@ export class HookWakes {
 
   /**
    * The session stopped. Resolves with a file that it was refused in this turn, as soon as one is free, or as soon as an
-   * agent that it leads stalls. Resolves with null at once if none was refused and no such agent is at work. Also with
-   * null when time, a prompt, the next stop, the session's end or the hook's end ends the wait.
+   * agent that it leads stalls or a merge of its branch comes back. Resolves with null at once if none was refused, no such
+   * agent is at work and nobody may merge its branch. Also with null when time, a prompt, the next stop, the session's end
+   * or the hook's end ends the wait.
    */
   async wait(
     around: Around,
@@ -123,13 +132,15 @@ export class HookWakes {
     const known = this.#rows.get(session);
     known?.waiting?.end();
     const isRefused = known !== undefined && known.prompt === prompt && known.refused.size > 0;
-    if ((!isRefused && !led.isAtWork && !led.hasAlarm()) || hook.connection.isClosed) return null;
+    const mayLast = led.isAtWork || led.hasBranch;
+    const isNews = led.hasAlarm() || led.cameBack() !== null;
+    if ((!isRefused && !mayLast && !isNews) || hook.connection.isClosed) return null;
     const row = known ?? { prompt, refused: new Map<string, WatchedEdit>(), wakes: 0, waiting: null };
     if (row.wakes >= limits.wakesMax) return null;
     this.#rows.set(session, row);
     if (!isRefused) row.refused.clear();
     const look = () => takeWake(around, row, led);
-    return look() ?? (await this.#untilWoken(around, hook, row, look, led.isAtWork));
+    return look() ?? (await this.#untilWoken(around, hook, row, look, mayLast));
   }
 
   /** An agent stalled: a lead of it that waits is woken. */
@@ -154,12 +165,12 @@ export class HookWakes {
     this.#rows.delete(session);
   }
 
-  /** An entry was applied: if it may have freed a file, each waiting hook checks its files again. */
+  /** An entry was applied: if it may have freed a file or ended a merge, each waiting hook looks again. */
   stepped(type: CommandType, events: readonly CoreEvent[]): void {
     if (this.#waiting.size === 0) return;
     // A waiter that is detached leaves the queue without an event.
-    const frees = type === "lock_detach" || events.some(({ event }) => freeing.has(event.event));
-    if (frees) for (const waiting of [...this.#waiting]) waiting.look();
+    const wakes = type === "lock_detach" || events.some(({ event }) => waking.has(event.event));
+    if (wakes) for (const waiting of [...this.#waiting]) waiting.look();
   }
 
   #untilWoken(
@@ -167,7 +178,7 @@ export class HookWakes {
     hook: Hook,
     row: Row,
     look: () => Woken | null,
-    isLead: boolean,
+    mayLast: boolean,
   ): Promise<Woken | null> {
     const { connection } = hook;
     hook.park();
@@ -188,7 +199,7 @@ export class HookWakes {
         },
         end: () => over(null),
       };
-      const waitMs = isLead ? limits.wakeLeadMs : limits.wakeWaitMs;
+      const waitMs = mayLast ? limits.wakeLeadMs : limits.wakeWaitMs;
       const stopClock = around.clock.at(around.clock.now() + waitMs, waiting.end);
       this.#waiting.add(waiting);
       row.waiting = waiting;
@@ -204,9 +215,10 @@ function takeWake(around: Around, row: Row, led: Led): Woken | null {
     note(around, free);
     return { why: "freed", freed: { file: pathOf(free.file), had: free.had } };
   }
-  if (!led.hasAlarm()) return null;
+  const cameBack = led.hasAlarm() ? null : led.cameBack();
+  if (!led.hasAlarm() && cameBack === null) return null;
   row.wakes += 1;
-  return { why: "stalled" };
+  return cameBack === null ? { why: "stalled" } : { why: "came_back", cameBack };
 }
 
 /** Takes one of the row's free files. Each wakes its session once. */

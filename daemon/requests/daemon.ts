@@ -119,7 +119,7 @@ function* rowsFor(
     case "spawns":
       return yield* pageOf(spawnRows(services), row => isOf(row.session ?? undefined, row.parent?.id));
     case "merges":
-      return yield* pageOf(mergeRows(engine.state), row => isOf(row.by?.id, row.author?.id));
+      return yield* pageOf(mergeRows(services), row => isOf(row.by?.id, row.author?.id));
   }
 }
 

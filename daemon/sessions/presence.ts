@@ -47,6 +47,8 @@ export interface Presence extends Pulse {
   unplaced: string | null;
   /** The prompt that the main agent answers; null if unknown. */
   prompt: string | null;
+  /** Kite woke it, and no prompt of its came since. */
+  woken: boolean;
   /** The name that its client said last; null if it said none. */
   title: string | null;
   readonly agents: Map<string, AgentPresence>;
@@ -102,6 +104,7 @@ export class PresenceTable {
       attention: null,
       unplaced: null,
       prompt: null,
+      woken: false,
       title: null,
       agents: new Map(),
       files: new BoundedMap({

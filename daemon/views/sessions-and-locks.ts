@@ -10,6 +10,7 @@ import { useOf, waitersOver } from "../core/locks/blockers.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { actorRow, pathOf, tokenText } from "../core/locks/replies.ts";
+import { firstUnread } from "../core/merges/unread.ts";
 import { roleField } from "../core/roles/standing.ts";
 import { agentName } from "../core/sessions/agent-names.ts";
 import { sessionsFrom } from "../core/sessions/in-order.ts";
@@ -19,6 +20,7 @@ import { claimsOf } from "../core/tasks/leave.ts";
 import { claimerOf } from "../core/tasks/table.ts";
 import { healthRow } from "../sessions/health-facts.ts";
 import type { PresenceTable, Pulse } from "../sessions/presence.ts";
+import { cameBackField } from "./came-back.ts";
 
 /** The parts of the daemon that rows are built from. */
 export interface RowSource {
@@ -100,6 +102,7 @@ export function sessionRow({ engine, presence }: RowSource, session: Session): S
     waitingForPath: own.waitingForPath,
     attention: seen.attention?.text ?? null,
     ...healthField({ engine, presence }, session, null),
+    ...cameBackField({ engine, presence }, firstUnread(state, session.id)),
     ...(seen.unplaced === null ? {} : { unplaced: seen.unplaced }),
     ...doingField(seen.doing, now),
     task: workedOn(state, session.id)[0] ?? null,

@@ -284,10 +284,15 @@ export type HookAction =
       readonly byPerson: boolean;
     }
   | {
-      /** The session stopped: wait, for a while, until a file is free that its main agent was refused in this turn. */
+      /**
+       * The session stopped: wait, for a while, until a file is free that its main agent was refused in this turn, an agent
+       * that it leads stalls, or a merge of its branch comes back. `unattended`: no person expects it to go on; only if Kite
+       * spawned it does it wait.
+       */
       readonly do: "await_release";
       readonly session: string;
       readonly promptId: string | null;
+      readonly unattended?: true;
     }
   | {
       /**

@@ -159,6 +159,13 @@ export interface FreedFile {
   readonly had: string | null;
 }
 
+/** A merge that came back. Branches by their short names. */
+export interface ReturnedMerge {
+  readonly merge: string;
+  readonly branch: string;
+  readonly base: string;
+}
+
 /**
  * What an agent is told about health. `stalled`: an agent that it leads gives no sign of life, or its process is stopped.
  * `back`: that agent gave a sign again. `ended`: it ended after its lead was told. `asked`: it was quiet itself. `released`: what it had was given back.

@@ -19,6 +19,7 @@ import type {
   LockNote,
   MergeNote,
   PeerLock,
+  ReturnedMerge,
 } from "./notices.ts";
 import type { ClientTeams } from "./teams.ts";
 
@@ -40,12 +41,14 @@ export type HookOutcome =
     }
   | { readonly did: PlainAction; readonly ok: true }
   | {
-      /** With neither: the session is not woken. */
+      /** With none of them: the session is not woken. */
       readonly did: "await_release";
       readonly ok: true;
       readonly freed: FreedFile | null;
       /** Agents that it leads and that stalled. */
       readonly health: readonly HealthNote[];
+      /** A merge that came back, and of which a message tells it. */
+      readonly cameBack?: ReturnedMerge;
     }
   /** A lock that is not needed: the project ignores the file. */
   | { readonly did: "ignored"; readonly ok: true }

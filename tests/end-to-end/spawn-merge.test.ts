@@ -79,3 +79,43 @@ test("a conflict goes to the agent that spawned it, and its task can be claimed 
   ]);
   ann.destroy();
 });
+
+test("an idle author is woken by the merge that comes back, and marked until it has read so", async () => {
+  const lead = await world.home.session("lead", { project: world.home.work, name: "Lead" });
+  const started = await world.kite(["spawn", "COMMIT", "--name", "bob", "--wait"]);
+  expect(started).toMatchObject({ code: 0 });
+  const { session, worktree } = await world.agent("bob");
+  const hook = { session_id: session, cwd: worktree };
+  const stopped = await world.home.connect();
+  stopped.send({
+    ...{ type: "hook", env: { CLAUDE_CODE_SESSION_ATTENDED: "0" }, wake: true },
+    event: { ...hook, hook_event_name: "Stop", background_tasks: [] },
+  });
+  const merged = async () => {
+    const run = await world.kite(["merge", "bob"], { ...identity, CLAUDE_CODE_SESSION_ID: "lead" });
+    expect(run.code).toBe(1);
+    return run.out.replaceAll(/\s+/g, " ");
+  };
+  writeFileSync(join(world.home.work, "new.txt"), "otherwise\n");
+  world.git("add", "new.txt");
+  world.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "other");
+  expect(await merged()).toContain("bob has not read that its merge came back; Kite has woken it");
+  const woken = await stopped.next();
+  expect(woken).toMatchObject({ ok: true, exitCode: 2 });
+  expect(String(woken["stderr"])).toContain('"worktree-bob" was not merged into "main"');
+  const prompt = { ...hook, hook_event_name: "UserPromptSubmit", prompt_id: "p2", prompt: woken["stderr"] };
+  const read = await stopped.ask({ type: "hook", event: prompt });
+  expect(String(read["output"])).toContain("worktree-bob was not merged into main");
+  expect((await world.kite(["agents"])).out).not.toContain("has not read");
+
+  await stopped.ask({ type: "hook", event: { ...hook, hook_event_name: "Stop", background_tasks: [] } });
+  const unwoken =
+    "bob has not read that its merge came back; it is idle, and nothing wakes it: type a word to it in kite attach bob";
+  expect(await merged()).toContain(unwoken);
+  for (const look of [["agents"], ["agent", "bob"], ["status"], ["merge", "--list"]])
+    expect((await world.kite(look)).out.replaceAll(/\s+/g, " ")).toContain(
+      "bob has not read that its merge came back",
+    );
+  stopped.destroy();
+  lead.destroy();
+});

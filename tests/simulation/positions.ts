@@ -35,7 +35,7 @@ function tables(state: State): readonly (readonly [string, Rows])[] {
     ["freezes", () => holdRows(engine)],
     ["checks", () => checkRows(state)],
     ["spawns", () => spawnRows(services)],
-    ["merges", () => mergeRows(state)],
+    ["merges", () => mergeRows(services)],
   ];
 }
 

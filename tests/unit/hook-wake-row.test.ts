@@ -26,10 +26,15 @@ describe("the second hook of a Stop", () => {
     ]);
   });
 
-  test.each([["0"], ["true"], [""], [undefined]])("does nothing where ATTENDED is %j", attended => {
-    const env = attended === undefined ? {} : { CLAUDE_CODE_SESSION_ATTENDED: attended };
-    expect(plan(stop, { ...waking, env }).actions).toEqual([]);
-  });
+  test.each([["0"], ["true"], [""], [undefined]])(
+    "says that nobody attends where ATTENDED is %j",
+    attended => {
+      const env = attended === undefined ? {} : { CLAUDE_CODE_SESSION_ATTENDED: attended };
+      expect(plan(stop, { ...waking, env }).actions).toEqual([
+        expect.objectContaining({ do: "await_release", unattended: true }),
+      ]);
+    },
+  );
 
   test("does nothing for an agent's Stop, or one that cannot be read", () => {
     expect(plan({ ...stop, agent_id: "a0954b2b04fdf61ec" }, waking).actions).toEqual([]);
@@ -96,7 +101,23 @@ If you no longer need it, say so and stop.
     expect(prompted).toContainEqual(expect.objectContaining({ do: "prompt_submitted", byPerson: false }));
   });
 
-  test("nothing but a free file or a stalled agent: no other outcome is an exit code", () => {
+  test("a merge that came back: names it, and the text is known as Kite's own", () => {
+    const cameBack = { merge: "mg-5-1", branch: "worktree-`bob`\n", base: "main" };
+    const back: HookOutcome = { did: "await_release", ok: true, freed: null, health: [], cameBack };
+    const { exitCode, stderr } = said(stop, back);
+    expect(exitCode).toBe(2);
+    expect(stderr?.split("\n")).toHaveLength(4);
+    expect(stderr).toContain('was not merged into "main" (mg-5-1).');
+    const prompted = plan({
+      ...payload("UserPromptSubmit--print"),
+      prompt: `Stop hook feedback:\n${stderr}`,
+    });
+    expect(prompted.actions).toContainEqual(
+      expect.objectContaining({ do: "prompt_submitted", byPerson: false }),
+    );
+  });
+
+  test("nothing but a free file, a stalled agent or a merge that came back: no other outcome is an exit code", () => {
     const failed = refused("await_release", refuse("internal_error", "a bug"));
     const none: HookOutcome = { did: "await_release", ok: true, freed: null, health: [] };
     for (const outcomes of [[], [none], [failed], [begun], [granted()], [looked]]) {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Command } from "../../daemon/core/commands.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { CoreEvent, Reply } from "../../daemon/core/outcome.ts";
 import { HookWakes, type Led } from "../../daemon/hooks/wake.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import type { TrailLine } from "../../daemon/trail/trail.ts";
@@ -80,7 +80,12 @@ class Wakeful {
   }
 }
 
-const leadsNobody: Led = { isAtWork: false, hasAlarm: () => false };
+const leadsNobody: Led = {
+  isAtWork: false,
+  hasAlarm: () => false,
+  hasBranch: false,
+  cameBack: () => null,
+};
 
 class FakeHook {
   parked = 0;
@@ -379,7 +384,7 @@ function named(file: string) {
 
 describe("a lead that stops", () => {
   let alarm = false;
-  const led: Led = { isAtWork: true, hasAlarm: () => alarm };
+  const led: Led = { ...leadsNobody, isAtWork: true, hasAlarm: () => alarm };
 
   beforeEach(() => {
     alarm = false;
@@ -443,5 +448,35 @@ describe("a lead that stops", () => {
     w.wakes.prompted("b", "p2", false);
     await next.done;
     expect(next.freed).toBeNull();
+  });
+});
+
+describe("an author that stops", () => {
+  const cameBack = { merge: "mg-5-1", branch: "a", base: "main" };
+  let returned: typeof cameBack | null = null;
+  const author: Led = { ...leadsNobody, hasBranch: true, cameBack: () => returned };
+  const merged = () => ({ event: { event: "merge_changed" } }) as unknown as CoreEvent;
+
+  beforeEach(() => {
+    returned = null;
+  });
+
+  test("waits as long as a lead while somebody may merge its branch, and is woken when the merge comes back", async () => {
+    const wait = w.stop("b", "p1", new FakeHook(), author);
+    w.clock.pass(limits.wakeLeadMs - 1);
+    w.wakes.stepped("merge_report", [merged()]);
+    await settle();
+    expect([wait.freed, wait.hook.parked]).toEqual([undefined, 1]);
+    returned = cameBack;
+    w.wakes.stepped("merge_report", [merged()]);
+    await wait.done;
+    expect(wait.freed).toBe("came_back");
+  });
+
+  test("is woken at once by one that came back before, also if it has no branch now", async () => {
+    returned = cameBack;
+    const wait = w.stop("b", "p1", new FakeHook(), { ...author, hasBranch: false });
+    await wait.done;
+    expect([wait.freed, wait.hook.parked]).toEqual(["came_back", 0]);
   });
 });

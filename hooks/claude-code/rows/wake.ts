@@ -1,11 +1,11 @@
 /**
- * The second hook of a Stop: it wakes its session when a file is free that the session was refused, or when an agent
- * that it leads stalls.
+ * The second hook of a Stop: it wakes its session when a file is free that the session was refused, when an agent that it
+ * leads stalls, or when a merge of its branch comes back.
  */
 
 import { limits } from "../../../protocol/limits.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
-import type { FreedFile } from "../../seam/notices.ts";
+import type { FreedFile, ReturnedMerge } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
 import { healthText } from "../answers/health.ts";
 import { nothing, type Output, wake } from "../answers/output.ts";
@@ -15,18 +15,26 @@ import { idle, mainOf, type Row } from "../plan-parts.ts";
 const opening = "Kite: a file that you were refused is free now.";
 /** By it the prompt that follows is known as the client's own. */
 const alarmOpening = "Kite wakes you, as an agent that you lead may need you.";
+const returnOpening = "Kite wakes you, as a merge came back.";
 
 /**
- * An unattended session is not woken: no person expects it to go on by itself. The hook beside this one ends the turn;
- * this one begins, locks and ends nothing.
+ * An unattended session is woken only if Kite spawned it: of others no person expects that they go on by themselves. The hook
+ * beside this one ends the turn; this one begins, locks and ends nothing.
  */
 export const wakingStop: Row = (event, actor, { env }) => {
   const isAttended = env["CLAUDE_CODE_SESSION_ATTENDED"] === "1";
-  if (actor.agent !== undefined || !isAttended) return idle;
+  if (actor.agent !== undefined) return idle;
   const { session } = mainOf(actor);
   const cwd = field(event, "cwd") ?? "";
   return {
-    actions: [{ do: "await_release", session, promptId: field(event, "prompt_id") }],
+    actions: [
+      {
+        do: "await_release",
+        session,
+        promptId: field(event, "prompt_id"),
+        ...(isAttended ? {} : { unattended: true as const }),
+      },
+    ],
     answer: outcomes => answer(cwd, outcomes),
   };
 };
@@ -35,6 +43,7 @@ function answer(cwd: string, outcomes: readonly HookOutcome[]): Output {
   const [woken] = outcomes;
   if (woken?.did !== "await_release" || !woken.ok) return nothing;
   if (woken.freed !== null) return wake(notice(cwd, woken.freed));
+  if (woken.cameBack !== undefined) return wake(returned(woken.cameBack));
   return woken.health.length === 0 ? nothing : wake(`${alarmOpening}\n${healthText(woken.health)}`);
 }
 
@@ -50,6 +59,15 @@ function notice(cwd: string, { file, had }: FreedFile): string {
   ].join("\n");
 }
 
+/** The message says why, and what to do: the prompt that the client makes of this text brings it. */
+function returned({ merge, branch, base }: ReturnedMerge): string {
+  return [
+    returnOpening,
+    `${frame} ${quote(branch)} was not merged into ${quote(base)} (${merge}).`,
+    "The message that says why comes with this prompt; if you see none, read it: kite message inbox.",
+  ].join("\n");
+}
+
 /**
  * Whether the client wrote the prompt itself: a wake-up, an agent's end, a teammate's message. A prompt from another
  * program looks like a person's.
@@ -59,6 +77,6 @@ export function isMachineMade(event: Event): boolean {
   if (typeof prompt !== "string") return false;
   return (
     /^\s*<(?:task-notification|agent-message)[\s>]/.test(prompt) ||
-    [opening, alarmOpening].some(text => prompt.includes(text))
+    [opening, alarmOpening, returnOpening].some(text => prompt.includes(text))
   );
 }
