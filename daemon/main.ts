@@ -14,6 +14,7 @@ import { BudgetedFs } from "./facts/filesystem.ts";
 import { GitChild } from "./facts/git-process.ts";
 import { GitProgram } from "./facts/git-program.ts";
 import { AnchorWatch, processAnchor } from "./facts/processes.ts";
+import { SpawnRoom } from "./facts/spawn-room.ts";
 import { forgetEndedLists } from "./hooks/client-task-actions.ts";
 import { HookFailures } from "./hooks/failures-file.ts";
 import { hookServices } from "./hooks/hook-services.ts";
@@ -84,7 +85,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
 
   const git = new GitProgram({ env: process.env, workedIn: () => directoriesOf(engine.state) });
   const outside = options.outside ?? new BudgetedFs();
-  const gitChild = options.git ?? new GitChild(process.env, git);
+  const gitChild = options.git ?? new GitChild(process.env, git, new SpawnRoom(limits.descriptorsForGit));
   const facts = outsideFacts(outside, gitChild, adapter);
   const presence = new PresenceTable(clock);
   const recorder = new Recorder(trail);
@@ -101,6 +102,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     events,
     counters: { requests: 0, refused: 0 },
     connections: () => server.connections,
+    fewDescriptors: () => server.fewDescriptors,
     journal: () => journal.health,
     stop,
   };

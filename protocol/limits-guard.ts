@@ -38,6 +38,8 @@ export const guardLimits = {
   commitIdChars: 10,
   /** Git processes of the daemon at a time, and bytes read from one. */
   gitAtOnceMax: 6,
+  /** How long the daemon tries to start a git process that the machine has no room for: a hook waits for it. */
+  gitCrowdedMs: 250,
   gitOutputBytes: 4 * 1024 * 1024,
   /** Longest entry of git's index as text, in UTF-16 units. */
   indexEntryChars: 16 * 1024,

@@ -37,6 +37,10 @@ export const wireLimits = {
   /** File descriptors reserved for hooks, and the free ones below which the daemon gives up this reserve. */
   descriptorsReserved: 64,
   descriptorsSpare: 16,
+  /** File descriptors that only the pipes of git may take: six for a child, and what starting it needs. */
+  descriptorsForGit: 12,
+  /** With fewer free file descriptors at its start than this, the daemon says that it needs more. */
+  descriptorsWanted: 96,
   /** With fewer connections than this, the daemon does not check for free descriptors. */
   connectionsUnchecked: 8,
   /** Longest socket path: Node 20 and 22 cut longer ones without an error. */

@@ -6,6 +6,7 @@ import { errorText } from "../../protocol/system-error.ts";
 import type { Unreachable } from "./filesystem.ts";
 import { GitProgram } from "./git-program.ts";
 import { Slots } from "./slots.ts";
+import type { SpawnRoom } from "./spawn-room.ts";
 import type { Allowance } from "./work-clock.ts";
 
 /** The repository that git works on. Both paths are absolute, so git searches nothing and no setting redirects it. */
@@ -37,12 +38,15 @@ const crowded: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "EAGAIN", "EN
 export class GitChild {
   readonly #env: NodeJS.ProcessEnv;
   readonly #program: GitProgram;
+  readonly #room: Pick<SpawnRoom, "lend" | "refill"> | null;
   readonly #slots = new Slots(limits.gitAtOnceMax);
 
   constructor(
     env: NodeJS.ProcessEnv = process.env,
     program: GitProgram = new GitProgram({ env, workedIn: () => [] }),
+    room: Pick<SpawnRoom, "lend" | "refill"> | null = null,
   ) {
+    this.#room = room;
     this.#program = program;
     this.#env = { LC_ALL: "C", GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0" };
     // No protocols, whatever the repository allows; git before 2.39.4 does not know the first variable.
@@ -56,7 +60,7 @@ export class GitChild {
 
   /**
    * Runs `git ...args` in `cwd`, stopped at the end of the allowance. If the machine has no room for a process
-   * (descriptors, processes, memory), tries again until then.
+   * (descriptors, processes, memory), tries again for `limits.gitCrowdedMs`: who waits has less time than the allowance.
    */
   async run(
     args: readonly string[],
@@ -66,11 +70,13 @@ export class GitChild {
     take: TakeOutput | null = null,
   ): Promise<GitAnswer> {
     return this.#slots.run(async () => {
+      const { drive } = allowance.clock;
+      const until = drive.now() + limits.gitCrowdedMs;
       for (;;) {
         if (allowance.isOver) return { code: null, out: "", said: late(allowance) };
         const answer = await this.#run(args, cwd, allowance, input, take);
         if (!answer.isCrowded) return answer;
-        if (allowance.isOver) return answer;
+        if (allowance.isOver || drive.now() >= until) return answer;
         await allowance.clock.beat();
       }
     });
@@ -96,6 +102,7 @@ export class GitChild {
       });
       const end = (code: number | null, words: string, isCrowded = false) => {
         unwatch();
+        this.#room?.refill();
         const answered = why === null ? code : null;
         resolve({ code: answered, out: Buffer.concat(out).toString("utf8"), said: words, isCrowded });
       };
@@ -107,7 +114,8 @@ export class GitChild {
       let stop: (reason: string) => void = () => {};
       try {
         const options = { cwd, env: this.#env, stdio: "pipe", argv0: program.path } as const;
-        const child = spawn(program.real, [...quietly, ...args], options);
+        const start = () => spawn(program.real, [...quietly, ...args], options);
+        const child = this.#room === null ? start() : this.#room.lend(start);
         // Attached first: without descriptors the child emits an error and has no streams.
         child.on("error", fail);
         stop = reason => {

@@ -107,7 +107,7 @@ export class HookLocks {
   ): { readonly waited: Promise<Waited>; readonly delivered: (ok: boolean) => void } {
     this.#forget(services.clock.now());
     const key = [action.session, action.agent ?? "", action.toolUseId, ...keysOf(action)].join("\n");
-    const asked = this.#asked.get(key) ?? this.#begin(services, action, actor, key);
+    const asked = this.#asked.get(key) ?? this.#begin(services, call, action, actor, key);
     join(asked, call);
     return { waited: asked.waited, delivered: ok => heard(asked, ok) };
   }
@@ -134,7 +134,8 @@ export class HookLocks {
     }
   }
 
-  #begin(services: LockServices, action: HookAsk, actor: Actor, key: string): PendingEditLock {
+  #begin(services: LockServices, call: Call, asks: HookAsk, actor: Actor, key: string): PendingEditLock {
+    const action = call.connection.hasRoomToWait ? asks : { ...asks, waitMs: 0 };
     const { engine, clock } = services;
     const began = clock.now();
     const calls = new Set<Call>();

@@ -45,7 +45,7 @@ interface Around extends RowSource {
 
 /** A hook that can wait. */
 interface Hook {
-  readonly connection: Pick<Connection, "isClosed" | "tie" | "push">;
+  readonly connection: Pick<Connection, "isClosed" | "hasRoomToWait" | "tie" | "push">;
   park(): void;
 }
 
@@ -140,7 +140,9 @@ export class HookWakes {
     this.#rows.set(session, row);
     if (!isRefused) row.refused.clear();
     const look = () => takeWake(around, row, led);
-    return look() ?? (await this.#untilWoken(around, hook, row, look, mayLast));
+    const woken = look();
+    if (woken !== null || !hook.connection.hasRoomToWait) return woken;
+    return await this.#untilWoken(around, hook, row, look, mayLast);
   }
 
   /** An agent stalled: a lead of it that waits is woken. */

@@ -160,6 +160,7 @@ function statsOf(services: DaemonServices): StatsReply {
   const { engine, counters, events } = services;
   const { state } = engine;
   const journal = services.journal();
+  const filesFree = services.fewDescriptors();
   return {
     ok: true,
     version: services.version,
@@ -181,6 +182,7 @@ function statsOf(services: DaemonServices): StatsReply {
     voided: engine.voided,
     trailDropped: services.recorder.dropped,
     rssBytes: rssBytes(),
+    ...(filesFree === null ? {} : { filesFree }),
     hooks: Object.fromEntries(services.hookCounts),
   };
 }

@@ -24,6 +24,8 @@ export interface DaemonServices extends Services {
   readonly stalled: StalledSetting;
   readonly teams: Teams;
   connections(): Iterable<Connection>;
+  /** The free descriptors at the start, if those are fewer than a busy daemon needs; else null. */
+  fewDescriptors(): number | null;
   /** Bytes in the journal after the last snapshot, and whether the disk is full. */
   journal(): { readonly bytes: number; readonly full: boolean };
   /** Ends the daemon after the pending replies. */

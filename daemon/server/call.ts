@@ -8,7 +8,8 @@ import type { Retry } from "../core/origin.ts";
 import type { CoreEvent, Grant, Reply } from "../core/outcome.ts";
 import type { Caller } from "../engine/answers.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { Connection, Slot } from "./connection.ts";
+import type { Connection } from "./connection.ts";
+import type { Slot } from "./slot.ts";
 import type { Steps, Turns } from "./turns.ts";
 
 /** The parts of the daemon that a call uses to reply. */

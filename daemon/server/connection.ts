@@ -9,6 +9,7 @@ import type { Socket } from "node:net";
 import { limits } from "../../protocol/limits.ts";
 import { type Line, LineDecoder } from "../../protocol/wire.ts";
 import { jsonReplyLine, replyLine } from "./reply-line.ts";
+import type { Slot } from "./slot.ts";
 
 /** What the server does for its connections. */
 export interface ConnectionOwner {
@@ -18,18 +19,12 @@ export interface ConnectionOwner {
   unfinished(bytes: number): boolean;
   /** Called when the connection is closed in both directions. */
   closed(connection: Connection): void;
+  /** Whether a hook may wait for others: each that waits keeps a descriptor. */
+  readonly hasRoomToWait: boolean;
   /** Requests a `flush` soon; connections whose client waited (`first`) go before the others. */
   flushSoon(connection: Connection, first: boolean): void;
   /** Called when a subscriber that had stopped reading has read enough. */
   drained(connection: Connection): void;
-}
-
-/** A pending reply. */
-export interface Slot {
-  readonly rid: string | number | undefined;
-  state: "open" | "parked" | "done";
-  text: string | null;
-  delivered: ((ok: boolean) => void) | null;
 }
 
 export class Connection {
@@ -82,6 +77,15 @@ export class Connection {
 
   get isClosed(): boolean {
     return this.#state === "closed";
+  }
+
+  /** Whether a request of it has no answer yet, or the answer has not left. */
+  get isAwaited(): boolean {
+    return this.#inFlight + this.#parked > 0 || this.#lines.length > this.#taken || this.#out.length > 0;
+  }
+
+  get hasRoomToWait(): boolean {
+    return this.#owner.hasRoomToWait;
   }
 
   /** Sessions registered on this connection, with the pid of each one's anchor. */
@@ -350,9 +354,7 @@ export class Connection {
   }
 
   #endIfAnswered(): void {
-    if (this.#state !== "half_closed" || this.#busy || this.#scheduled) return;
-    if (this.#inFlight > 0 || this.#parked > 0 || this.#out.length > 0 || this.#lines.length > this.#taken)
-      return;
+    if (this.#state !== "half_closed" || this.#busy || this.#scheduled || this.isAwaited) return;
     this.#endNow();
   }
 

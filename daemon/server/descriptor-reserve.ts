@@ -9,7 +9,7 @@ import { isOutOfDescriptors } from "../facts/prober.ts";
 export interface ReserveOptions {
   /** Descriptors to keep; half of the free ones if those are fewer than twice as many. */
   readonly size: number;
-  /** With fewer free descriptors than this, the reserve is closed. */
+  /** With fewer free descriptors than this, the reserve is closed; than half of the reserve, if that is not full. */
   readonly spare: number;
   /** Opens a descriptor; throws EMFILE or ENFILE when there is none. */
   readonly open?: () => number;
@@ -22,16 +22,19 @@ export class DescriptorReserve {
   readonly #close: (descriptor: number) => void;
   #kept: readonly number[] = [];
   #isGivenUp = false;
+  /** How many descriptors were free when it began; it counts as far as twice its size. */
+  readonly free: number;
   /** Number of descriptors in the full reserve. */
   readonly size: number;
 
   constructor({ size, spare, open = openNull, close = closeSync }: ReserveOptions) {
-    this.#spare = spare;
     this.#open = open;
     this.#close = close;
     const free = this.#take(2 * size);
     this.#kept = free.slice(0, Math.floor(free.length / 2));
     this.size = this.#kept.length;
+    this.free = free.length;
+    this.#spare = this.size < size ? Math.min(spare, Math.floor(this.size / 2)) : spare;
     this.#drop(free.slice(this.size));
   }
 

@@ -28,11 +28,9 @@ export class Server implements ConnectionOwner {
   #flushFirst: Connection[] = [];
   #flushThen: Connection[] = [];
   readonly #onTrouble: (message: string, error: unknown) => void;
-  readonly #reserve = new DescriptorReserve({
-    size: limits.descriptorsReserved,
-    spare: limits.descriptorsSpare,
-  });
-  /** Connections that took a reserved descriptor and have carried no hook yet, oldest first. */
+  /** Null before the daemon serves: what it opens itself comes first. */
+  #reserve: DescriptorReserve | null = null;
+  /** Connections that took a reserved descriptor, oldest first. Those that wait for no answer make room. */
   readonly #guests = new Set<Connection>();
   #isShortTold = false;
   /** Up to this many connections, the descriptors are checked only once a second. */
@@ -44,7 +42,7 @@ export class Server implements ConnectionOwner {
     this.net = createServer({ allowHalfOpen: true }, socket => this.#accept(socket));
     // Without descriptors or memory, accepting fails: the client is accepted later, or connects again.
     this.net.on("error", error => this.#short(error));
-    this.net.on("close", () => this.#reserve.close());
+    this.net.on("close", () => this.#reserve?.close());
   }
 
   get connections(): ReadonlySet<Connection> {
@@ -60,13 +58,18 @@ export class Server implements ConnectionOwner {
   /** Starts to answer requests. */
   serve(answering: Answering): void {
     this.#answering = answering;
+    this.#reserve = new DescriptorReserve({
+      size: limits.descriptorsReserved,
+      spare: limits.descriptorsSpare,
+    });
+    this.checkDescriptors();
   }
 
   handle(connection: Connection, line: Line): Promise<void> | undefined {
     const answering = this.#answering;
     const parsed = parseRequest(line);
     const slot = connection.open(parsed.rid);
-    if (this.#guests.has(connection) && !this.#mayAskAsGuest(parsed, connection)) {
+    if (this.#guests.has(connection) && !this.#mayAskAsGuest(parsed)) {
       connection.reply(slot, noRoom);
       leave(connection);
       return undefined;
@@ -90,6 +93,35 @@ export class Server implements ConnectionOwner {
     }
   }
 
+  /** Whether new connections take reserved descriptors. */
+  get #isShort(): boolean {
+    return this.#reserve?.isGivenUp ?? false;
+  }
+
+  get #reserved(): number {
+    return this.#reserve?.size ?? limits.descriptorsReserved;
+  }
+
+  /** With fewer connections than this, descriptors are not looked at. */
+  get #uncheckedMax(): number {
+    return this.#reserved < limits.descriptorsReserved ? 0 : limits.connectionsUnchecked;
+  }
+
+  /** The free descriptors at the start, if those are fewer than a busy daemon needs; else null. */
+  get fewDescriptors(): number | null {
+    const free = this.#reserve?.free ?? limits.descriptorsWanted;
+    return free < limits.descriptorsWanted ? free : null;
+  }
+
+  /** The guard's own lines, and edits that need not wait, find descriptors beside those that wait. */
+  get hasRoomToWait(): boolean {
+    if (!this.#isShort) return true;
+    let awaited = 0;
+    for (const guest of this.#guests) if (guest.isAwaited) awaited += 1;
+    // The one that asks is among them.
+    return awaited <= Math.floor(this.#reserved / 4);
+  }
+
   unfinished(bytes: number): boolean {
     this.#unfinishedBytes += bytes;
     return this.#unfinishedBytes > limits.unfinishedBytes;
@@ -103,18 +135,20 @@ export class Server implements ConnectionOwner {
   closed(connection: Connection): void {
     this.#connections.delete(connection);
     this.#guests.delete(connection);
-    this.#reserve.restore();
-    if (!this.#reserve.isGivenUp) this.#isShortTold = false;
+    this.#reserve?.restore();
+    if (this.#isShort) return;
+    this.#isShortTold = false;
+    this.#guests.clear();
   }
 
   /** Gives up the reserve of descriptors if the others run short. Cheap with few connections. */
   checkDescriptors(): void {
     const { size } = this.#connections;
-    this.#roomFor = limits.connectionsUnchecked;
+    this.#roomFor = this.#uncheckedMax;
     if (size < this.#roomFor) return;
-    this.#reserve.check();
-    this.#roomFor = size + limits.descriptorsSpare / 2;
-    if (this.#reserve.isGivenUp) this.#short(null);
+    this.#reserve?.check();
+    this.#roomFor = size + limits.descriptorsSpare / 4;
+    if (this.#isShort) this.#short(null);
   }
 
   drained(connection: Connection): void {
@@ -135,11 +169,15 @@ export class Server implements ConnectionOwner {
     const connection = new Connection(this.#count, socket, this);
     this.#connections.add(connection);
     if (this.#connections.size >= this.#roomFor) this.checkDescriptors();
-    if (!this.#reserve.isGivenUp) return;
+    if (!this.#isShort) return;
     this.#guests.add(connection);
-    const guestsMax = Math.max(1, Math.floor(this.#reserve.size / 4));
+    const guestsMax = Math.max(1, Math.floor(this.#reserved / 4));
+    let tooMany = -guestsMax;
+    for (const guest of this.#guests) if (!guest.isAwaited) tooMany += 1;
     for (const oldest of this.#guests) {
-      if (this.#guests.size <= guestsMax) break;
+      if (tooMany <= 0) break;
+      if (oldest.isAwaited) continue;
+      tooMany -= 1;
       this.#guests.delete(oldest);
       oldest.push(`${JSON.stringify(noRoom)}\n`);
       leave(oldest);
@@ -147,9 +185,8 @@ export class Server implements ConnectionOwner {
   }
 
   /** The reserve is for hooks, and for requests that find out why descriptors run short or stop the daemon. */
-  #mayAskAsGuest(parsed: Parsed, connection: Connection): boolean {
+  #mayAskAsGuest(parsed: Parsed): boolean {
     if (!parsed.ok) return true;
-    if (parsed.type === "hook") this.#guests.delete(connection);
     return requestTraits[parsed.type].always;
   }
 

@@ -18,6 +18,7 @@ export interface Pair {
 export class ConnectionWorld implements ConnectionOwner {
   /** Bytes that wait for their newline or their turn, as the connections tell it. */
   unfinishedBytes = 0;
+  readonly hasRoomToWait = true;
   /** More of them are too many. */
   unfinishedMax = Number.POSITIVE_INFINITY;
   readonly texts: string[] = [];

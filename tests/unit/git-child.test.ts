@@ -35,6 +35,27 @@ describe("git as a child", () => {
     expect(answer).toMatchObject({ ...never, said: "git did not answer within 0 ms of work" });
   });
 
+  it("is given up where the machine has no room for it, long before the allowance is over", async () => {
+    const machine = new FakeMachine();
+    let tries = 0;
+    const full = {
+      lend: () => {
+        tries += 1;
+        throw Object.assign(new Error("too many open files"), { code: "EMFILE" });
+      },
+      refill: () => {},
+    };
+    let said = "";
+    const git = new GitChild({}, new FixedGit("/bin/true"), full);
+    void git.run([], tmpdir(), new Allowance(new WorkClock(machine), 60_000, 60_000)).then(answer => {
+      said = answer.said;
+    });
+    await machine.work(limits.gitCrowdedMs + 4 * limits.workBeatMs);
+    await settled();
+    expect(said).toMatch(/^git cannot be started/);
+    expect(tries).toBeGreaterThan(1);
+  });
+
   it("is stopped after its work, not after the time in which nothing had a processor", async () => {
     const machine = new FakeMachine();
     const clock = new WorkClock(machine);

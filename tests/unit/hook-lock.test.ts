@@ -54,6 +54,8 @@ class Hook {
   told = 0;
   /** Whether it was granted the lock, and heard so; null: it has no answer yet. */
   heard: boolean | null = null;
+  /** As of a connection: others leave descriptors for it. */
+  readonly hasRoomToWait = true;
   /** Why it was refused. */
   refusal: string | null = null;
 

@@ -92,6 +92,7 @@ class FakeHook {
   readonly pushed: string[] = [];
   readonly connection = {
     isClosed: false,
+    hasRoomToWait: true,
     ties: new Set<() => void>(),
     tie(release: () => void) {
       this.ties.add(release);
