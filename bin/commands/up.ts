@@ -36,18 +36,21 @@ async function up(world: ProcessContext, options: UpOptions): Promise<number> {
     const { runDaemon } = await import("../daemon.ts");
     return runDaemon({ foreground: true });
   }
-  const { started, replaced, daemon } = await launch(world, unlessDown);
+  const { started, replaced, daemon, few } = await launch(world, unlessDown);
   if (!unlessDown) rmSync(paths.downFile, { force: true });
   const { version, pid } = daemon;
   const { isRebuilt } = await import("../stale-build.ts");
   const rebuilt = !started && isRebuilt(paths);
   if (options.json) {
-    print(world, [JSON.stringify({ started, replaced, rebuilt, version, pid, socket: paths.socket })]);
+    const warning = few === null ? {} : { warning: few.text };
+    const said = { started, replaced, rebuilt, version, pid, socket: paths.socket, ...warning };
+    print(world, [JSON.stringify(said)]);
     return 0;
   }
   const what = started ? "started" : "was running already";
   const instead = replaced === null ? "" : ` in place of ${replaced}`;
   print(world, [`kite ${what}${instead}: version ${version}, pid ${pid}, ${paths.socket}`]);
+  if (few !== null) print(world, [`${few.text}; to start it with more: ${few.line}`]);
   if (rebuilt)
     print(world, ["this daemon started before the last build of kite; to load that: kite down && kite up"]);
   return 0;
@@ -73,6 +76,8 @@ async function launch({ paths, env }: ProcessContext, unlessDown: boolean) {
     }
     ({ started, client } = await ensureDaemon(options));
   }
+  const { fewFiles } = await import("../few-files.ts");
+  const stats = await client.request("stats", {});
   client.close();
-  return { started, replaced, daemon: client.daemon };
+  return { started, replaced, daemon: client.daemon, few: stats.ok ? fewFiles(stats) : null };
 }

@@ -6,6 +6,7 @@ import { isAlive } from "../../daemon/facts/processes.ts";
 import { readDaemonFile } from "../../daemon/instance/daemon-file.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
+import { fewFiles } from "../few-files.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { refusalText } from "../refusal-text.ts";
 import { isRebuilt } from "../stale-build.ts";
@@ -57,7 +58,8 @@ async function asked(world: ProcessContext, timeoutMs?: number): Promise<DaemonF
   try {
     const answered = await pinged(world, client);
     const stats = await client.request("stats", {});
-    const checks = [versionOf(world, client), answered, lockOf(world, client)];
+    const few = stats.ok ? filesOf(stats) : [];
+    const checks = [versionOf(world, client), answered, lockOf(world, client), ...few];
     return { checks, stats: stats.ok ? stats : null };
   } catch (error) {
     if (!(error instanceof LocalError)) throw error;
@@ -191,6 +193,12 @@ async function pinged(world: ProcessContext, client: Client): Promise<Check> {
   const check = "answers";
   if (answer.ok) return { check, result: "ok", detail: `a ping took ${ms} ms` };
   return { check, result: "fail", detail: refusalText(answer, "terminal"), ...restart(world, "restart it") };
+}
+
+/** Returns a check if the daemon may open too few files. */
+function filesOf(stats: StatsReply): Check[] {
+  const few = fewFiles(stats);
+  return few === null ? [] : [{ check: "open files", result: "warn", detail: few.text, todo: few.line }];
 }
 
 function lockOf(world: ProcessContext, client: Client): Check {

@@ -64,3 +64,9 @@ test.each([
   expect(await stash(3)).toBe("deny");
   for (const client of open) client.destroy();
 });
+
+test("it says at kite up and in doctor that it needs more", async () => {
+  const needs = /room for \d+ open files \(ulimit -n\), and needs 96/;
+  expect((await home.command(["up"])).out).toMatch(needs);
+  expect((await home.command(["doctor"])).out.replaceAll(/\s+/g, " ")).toMatch(needs);
+});
