@@ -110,6 +110,8 @@ export interface StatsReply {
   readonly voided: readonly number[];
   readonly trailDropped: number;
   readonly rssBytes: number;
+  /** Branches whose latest merge came back within a day with nobody there to read so; absent if there are none. */
+  readonly mergesUnheard?: number;
   /** How many files the daemon could open when it began to serve; absent if those are enough. */
   readonly filesFree?: number;
   /** Hook events by name. */

@@ -16,6 +16,8 @@ export const mergeLimits = {
   mergeOutputChars: 2_000,
   /** Tasks that one command reads to find the order of its merges. */
   mergeTasksAskedMax: 10_000,
+  /** How long status tells of a branch that came back with nobody there to read so. */
+  mergeUnheardMs: 86_400_000,
   /** Times that one merge begins anew because the base has moved. */
   mergeTriesMax: 5,
   /** Elapsed time of one git command that changes something, and of one that only reads. */

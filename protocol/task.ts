@@ -160,6 +160,8 @@ export interface TaskRow {
   readonly updatedAt: number;
   /** The outcome (done), or the reason (failed). */
   readonly result: string | null;
+  /** Of a done task: the branch on which its session worked then, by its short name; absent if that is not known. */
+  readonly branch?: string;
   /** How often it was begun and then failed, or lost its claimer's session. */
   readonly attempts: number;
   /** The id of the debate that it requires, open or closed; or null. */

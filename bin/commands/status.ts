@@ -132,6 +132,11 @@ export function unplaced(sessions: readonly SessionRow[]): string[] {
 /** Returns the warnings that concern the whole daemon, each with what to do. */
 export function warnings(stats: StatsReply, version: string): string[] {
   const found: string[] = [];
+  const { mergesUnheard = 0 } = stats;
+  if (mergesUnheard > 0) {
+    const branches = mergesUnheard === 1 ? "A branch" : `${mergesUnheard} branches`;
+    found.push(`${branches} came back from a merge, and nobody is there to read so: kite merge --list`);
+  }
   if (stats.storeFull) {
     found.push(
       "The disk is full: Kite grants no lock until you free space; sessions can still release theirs.",

@@ -1,7 +1,9 @@
 /** What the authors of branches work on: the tasks that a merge follows, and those that it brings back. */
 import { limits } from "../../protocol/limits.ts";
 import type { MergeRow } from "../../protocol/merge.ts";
+import type { SessionRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
+import type { NamedAgent } from "../agent/named.ts";
 import type { Client } from "../process-context.ts";
 import { rowsOf } from "../with-daemon.ts";
 
@@ -30,6 +32,26 @@ export async function tasksOf(
   const present = active.length > 0 ? active : latest;
   const all = new Set([...idsOf(mine), ...(spawned === null ? [] : [spawned])]);
   return { all: [...all], present: idsOf(present).slice(0, limits.mergeTasksMax) };
+}
+
+/**
+ * Returns who did a task on the branch last, and has ended since; null: nobody is known. A branch has its author's name
+ * beyond the end of its session by that alone.
+ */
+export async function lastDoerOn(
+  client: Client,
+  project: string,
+  branch: string,
+  sessions: readonly SessionRow[],
+): Promise<NamedAgent | null> {
+  const live = new Set(sessions.map(({ id }) => id));
+  const done = await rowsOf(client, "tasks", { project, status: "done" });
+  const [last] = done
+    .filter(row => row.branch === branch && row.assignee !== null && !live.has(row.assignee))
+    .sort((a, b) => b.updatedAt - a.updatedAt);
+  if (last === undefined || last.assignee === null) return null;
+  const { assignee: id, assigneeAgent: agent, assigneeName: name } = last;
+  return { id, agent, name: name ?? id, project };
 }
 
 function idsOf(rows: readonly TaskRow[]): string[] {

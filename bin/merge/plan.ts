@@ -3,7 +3,7 @@ import { refuse } from "../../protocol/codes.ts";
 import type { MergeRow } from "../../protocol/merge.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { Refused, rowsOf } from "../with-daemon.ts";
-import { type AuthorTasks, dependenciesOf, tasksOf } from "./authors.ts";
+import { type AuthorTasks, dependenciesOf, lastDoerOn, tasksOf } from "./authors.ts";
 import { branchOf, type NamedBranch } from "./branch-of.ts";
 import { branchExists, commitOf, type Git, isAncestor, namesIn } from "./git.ts";
 import { inOrder } from "./order.ts";
@@ -33,7 +33,14 @@ export async function planOf(
   const exists = (branch: string) => branchExists(git, branch);
   const branches = new Map<string, NamedBranch>();
   for (const name of names) {
-    const found = await branchOf(world, { project, worktrees, sessions, spawns, exists }, name);
+    const named = await branchOf(world, { project, worktrees, sessions, spawns, exists }, name);
+    const short = shortOf(named.branch);
+    // Of several that work on it now, Kite cannot tell whose it is.
+    const isUnclear = sessions.some(one => one.project === project && one.branch === short);
+    const found =
+      named.author !== null || isUnclear
+        ? named
+        : { ...named, author: await lastDoerOn(client, project, short, sessions) };
     if (found.branch === base) {
       const error = `${name} is ${shortOf(base)} itself; name another base: --into`;
       throw new Refused(refuse("invalid_request", error, { name }));

@@ -7,6 +7,7 @@ import { limits } from "../../protocol/limits.ts";
 import { protocolVersion, type RequestOf } from "../../protocol/requests.ts";
 import type { TeamRow } from "../../protocol/team.ts";
 import { pathOf } from "../core/locks/replies.ts";
+import { countUnheard } from "../core/merges/unread.ts";
 import type { Reply } from "../core/outcome.ts";
 import { listOf, type Tasks } from "../core/tasks/table.ts";
 import { refs } from "../facts/file-refs.ts";
@@ -161,6 +162,7 @@ function statsOf(services: DaemonServices): StatsReply {
   const { state } = engine;
   const journal = services.journal();
   const filesFree = services.fewDescriptors();
+  const mergesUnheard = countUnheard(state, services.clock.wall() - limits.mergeUnheardMs);
   return {
     ok: true,
     version: services.version,
@@ -182,6 +184,7 @@ function statsOf(services: DaemonServices): StatsReply {
     voided: engine.voided,
     trailDropped: services.recorder.dropped,
     rssBytes: rssBytes(),
+    ...(mergesUnheard === 0 ? {} : { mergesUnheard }),
     ...(filesFree === null ? {} : { filesFree }),
     hooks: Object.fromEntries(services.hookCounts),
   };

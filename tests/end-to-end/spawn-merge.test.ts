@@ -119,3 +119,27 @@ test("an idle author is woken by the merge that comes back, and marked until it 
   stopped.destroy();
   lead.destroy();
 });
+
+test("the task of an author that has ended is pending again, and the person is told that nobody reads it", async () => {
+  const { home } = world;
+  const lead = await home.session("lead", { project: home.work, name: "Lead" });
+  const dir = join(home.work, "..", "feature");
+  world.git("worktree", "add", "-q", "-b", "feature", dir);
+  const cy = await home.session("cy", { project: home.work, name: "Cy", cwd: dir });
+  const task = await kiteTask(world, "one");
+  await world.kite(["task", "done", task, "did it"], { CLAUDE_CODE_SESSION_ID: "cy" });
+  for (const [folder, text] of [
+    [dir, "one\n"],
+    [home.work, "otherwise\n"],
+  ] as const) {
+    writeFileSync(join(folder, "new.txt"), text);
+    world.git("-C", folder, "add", "new.txt");
+    world.git("-C", folder, "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "x");
+  }
+  expect(await cy.ask({ type: "deregister", id: "cy" })).toMatchObject({ ok: true });
+  const merged = await world.kite(["merge", "feature"], { ...identity, CLAUDE_CODE_SESSION_ID: "lead" });
+  expect(merged.out.replaceAll(/\s+/g, " ")).toMatch(/Cy .*nobody is there to read that it came back/);
+  expect(await statusOf(task)).toBe("pending");
+  expect((await world.kite(["status"])).out).toContain("A branch came back from a merge");
+  for (const one of [cy, lead]) one.destroy();
+});

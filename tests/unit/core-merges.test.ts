@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { commandTraits } from "../../daemon/core/command-traits.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import { moves } from "../../daemon/core/merges/table.ts";
-import { firstUnread, unreadBy } from "../../daemon/core/merges/unread.ts";
+import { countUnheard, firstUnread, unreadBy } from "../../daemon/core/merges/unread.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -450,8 +450,34 @@ describe("a merge that comes back", () => {
       none.w.do({ type: "session_end", session: "ann", incarnation: null, cause: "ended" });
       none.back("lead");
       expect(unreadIn(none.w)).toBeNull();
+      expect(countUnheard(none.w.state, 7)).toBe(1);
+      expect(countUnheard(none.w.state, 8)).toBe(0);
       none.w.queue("r2", ["a"]);
       expect(unreadIn(none.w)).toBeUndefined();
+      expect(countUnheard(none.w.state, 0)).toBe(0);
+    });
+
+    it("is of who did its task on the branch, and ended before it was queued: the task is pending again", () => {
+      const w = new MergeWorld();
+      w.begin("lead", { name: "Lead" });
+      w.begin("ann", { name: "Ann", branch: "a" });
+      const task = { name: null, description: "x", priority: "normal", labels: [], dependsOn: [] } as const;
+      w.do({ type: "task_create", by: null, tasks: [task], many: false, project: "/p", wallMs: 1 });
+      const [id = ""] = w.state.tasks.all.keys();
+      const nothing = { result: null, dependsOn: null, description: null, priority: null, labels: null };
+      const place = { project: "/p", cwd: "/p", wallMs: 3 };
+      const update = { type: "task_update", by: actor("ann"), task: id, ...nothing, ...place } as const;
+      w.do({ ...update, status: "done" });
+      expect(w.state.tasks.all.get(id)?.state).toMatchObject({ status: "done", branch: "a" });
+      w.do({ type: "session_end", session: "ann", incarnation: null, cause: "ended" });
+      const author = { session: "ann", agent: null };
+      w.queue("r1", [], {
+        by: actor("lead"),
+        merges: [{ branch: ref("a"), author, tasks: [id], after: [] }],
+      });
+      expect(mergeIn(w)?.author).toMatchObject({ id: "ann", name: "Ann" });
+      w.run("r1", { is: "returned", reason: conflict });
+      expect(w.state.tasks.all.get(id)?.state.status).toBe("pending");
     });
 
     it("keeps the rows of level 1 as they were", () => {

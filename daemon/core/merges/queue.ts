@@ -63,7 +63,7 @@ function newMerge(
     branch,
     rebase,
     checkOnly,
-    author: author === null ? null : authorRow(state, author),
+    author: author === null ? null : authorRow(state, author, tasks),
     tasks,
     after: [...new Set(after)].flatMap(one => queue.get(one)?.id ?? []),
     by,
@@ -78,12 +78,32 @@ function newMerge(
   };
 }
 
-/** Returns the author of a branch: a live actor, or a spawned agent whose session has ended; null: neither. */
-function authorRow(state: State, author: NonNullable<NewMerge["author"]>): ActorRow | null {
+/**
+ * Returns the author of a branch: a live actor, a spawned agent whose session has ended, or who did one of the tasks before
+ * it ended; null: none of them.
+ */
+function authorRow(
+  state: State,
+  author: NonNullable<NewMerge["author"]>,
+  tasks: readonly string[],
+): ActorRow | null {
   const incarnation = state.sessions.live.get(author.session)?.incarnations[0]?.ordinal;
   if (incarnation !== undefined) return actorRow(state, { ...author, incarnation });
   const spawn = author.agent === null ? spawnAt(state.spawns, author.session) : undefined;
-  return spawn === undefined ? null : { id: author.session, agent: null, name: spawn.name };
+  if (spawn !== undefined) return { id: author.session, agent: null, name: spawn.name };
+  return state.rules >= 2 ? doerOf(state, author, tasks) : null;
+}
+
+function doerOf(
+  { tasks: { all } }: State,
+  { session, agent }: NonNullable<NewMerge["author"]>,
+  tasks: readonly string[],
+): ActorRow | null {
+  for (const id of tasks) {
+    const now = all.get(id)?.state;
+    if (now?.status === "done" && now.by?.id === session && now.by.agent === agent) return now.by;
+  }
+  return null;
 }
 
 /** Refuses a branch that a living process merges already, or that waits otherwise than asked now. */

@@ -30,6 +30,13 @@ export function firstUnread({ messages, merges }: State, key: string): Merge | u
   return undefined;
 }
 
+/** Returns the number of branches whose latest merge came back, at `since` or later, with nobody there to read so. */
+export function countUnheard({ merges }: State, since: number): number {
+  const latest = new Map<string, Merge>();
+  for (const merge of merges.all.values()) latest.set(`${merge.project}\n${merge.branch}`, merge);
+  return [...latest.values()].filter(({ notice, changedAt }) => notice === null && changedAt >= since).length;
+}
+
 /** Whether an open merge is of a branch of this session's main agent. */
 export function hasOpenMerge({ merges }: State, session: string): boolean {
   for (const ids of merges.open.values())

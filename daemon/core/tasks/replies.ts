@@ -99,6 +99,7 @@ export function taskRow(state: State, task: Task): TaskRow {
     createdAt,
     updatedAt,
     result: resultOf(task.state),
+    ...(task.state.status === "done" && task.state.branch !== undefined ? { branch: task.state.branch } : {}),
     attempts,
     debate: task.debate ?? null,
     risk: riskOf(task),

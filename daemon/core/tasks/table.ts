@@ -72,11 +72,16 @@ export interface Task {
   readonly state: TaskState;
 }
 
-/** `by`: the actor that caused this state, with its name at the time. */
+/** `by`: the actor that caused this state, with its name at the time. `branch`: where its session worked then, if known. */
 export type TaskState =
   | { readonly status: "pending" }
   | { readonly status: "active"; readonly claimer: Actor | null }
-  | { readonly status: "done"; readonly result: string | null; readonly by: ActorRow | null }
+  | {
+      readonly status: "done";
+      readonly result: string | null;
+      readonly by: ActorRow | null;
+      readonly branch?: string;
+    }
   | { readonly status: "failed"; readonly reason: string | null; readonly by: ActorRow | null };
 
 export function noTasks(touched: Set<string>, preimages: Preimages, revisions: Revisions): Tasks {

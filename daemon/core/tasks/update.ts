@@ -222,7 +222,9 @@ function move(state: State, task: Task, command: TaskUpdate, meta: Meta, step: S
   if (status === "active") {
     activate(state, task, command, meta, step);
   } else if (status === "done") {
-    const ready = finish(state, task, { status, result, by: doer }, { wallMs, attempts });
+    const branch = state.rules >= 2 ? (state.sessions.live.get(doer?.id ?? "")?.branch ?? null) : null;
+    const ended = { status, result, by: doer, ...(branch === null ? {} : { branch }) };
+    const ready = finish(state, task, ended, { wallMs, attempts });
     tell(step, task, "task_completed", doer, before);
     tellReady(step, ready);
   } else if (status === "failed") {
