@@ -23,6 +23,8 @@ export const journalLimits = {
   manifestEntries: 64,
   /** Entries after the last snapshot before the next one is taken. */
   snapshotEntries: 100_000,
+  /** A start that replayed so many takes a snapshot before it serves, so that short lives do not add up to a long replay. */
+  startSnapshotEntries: 10_000,
   snapshotsKept: 2,
   /** A larger state, with the journal after its snapshot, is not written again at a stop. */
   stopSnapshotBytes: 8 * 1024 * 1024,

@@ -238,6 +238,7 @@ export class Engine {
     this.#clock.catchUp(this.#state.t);
     this.#epoch = opened.epoch;
     this.#snapshots.found(snapshot);
+    if (this.#snapshots.isDueAtStart(this.#state)) await this.#takeSnapshot(true);
     for (const seq of recovered.voided) this.#voided.add(seq);
     for (const [entry, step, epoch] of steps) onStep(entry, step, epoch, true);
     this.#isRecovered = true;
@@ -354,9 +355,15 @@ export class Engine {
   }
 
   #snapshotIfDue(): void {
-    if (this.#closed || !this.#snapshots.isDue(this.#state)) return;
-    const failed = (error: unknown) => this.#options.onTrouble("a snapshot could not be written", error);
-    this.#snapshots.take(this.#state).catch(failed);
+    if (!this.#closed && this.#snapshots.isDue(this.#state)) void this.#takeSnapshot();
+  }
+
+  async #takeSnapshot(atOnce = false): Promise<void> {
+    try {
+      await this.#snapshots.take(this.#state, atOnce);
+    } catch (error) {
+      this.#options.onTrouble("a snapshot could not be written", error);
+    }
   }
 }
 

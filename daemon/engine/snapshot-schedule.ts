@@ -34,6 +34,15 @@ export class Snapshots {
     this.#bytes = snapshot?.bytes.length ?? 0;
   }
 
+  /**
+   * Whether a start takes a snapshot before it serves: it replayed many entries up to this state. Lives that end before
+   * a snapshot is due, or written, then do not add up. It costs no more than the start: that read a state of this size.
+   */
+  isDueAtStart({ seq }: State): boolean {
+    const many = Math.min(this.#entries, limits.startSnapshotEntries);
+    return seq - this.#seq >= many && !this.#journal.health.full;
+  }
+
   /** Whether to take a snapshot now. A full disk keeps its remaining space for entries that free some. */
   isDue({ seq }: State): boolean {
     if (this.#saving || seq - Math.max(this.#seq, this.#triedSeq) < this.#entries) return false;
@@ -58,10 +67,10 @@ export class Snapshots {
   }
 
   /**
-   * Stores a snapshot of the state as it is now. With `last` it does not pause for other work; without it, it resolves
-   * without one if it was given up.
+   * Stores a snapshot of the state as it is now. With `atOnce`, at a start and a stop, it does not pause for other work;
+   * without it, it resolves without one if it was given up.
    */
-  async take(state: State, last = false): Promise<void> {
+  async take(state: State, atOnce = false): Promise<void> {
     this.#saving = true;
     this.#triedSeq = state.seq;
     const images = state.preimages.begin();
@@ -69,12 +78,12 @@ export class Snapshots {
     try {
       const { seq } = state;
       const lines = linesOf(copyOf(state, images));
-      await this.#journal.saveSnapshot(seq, this.#pieces(lines, written, last));
+      await this.#journal.saveSnapshot(seq, this.#pieces(lines, written, atOnce));
       this.#seq = seq;
       this.#bytes = written.bytes;
     } catch (error) {
       // The journal stores none once it closes.
-      if (last || !this.#isGivenUp) throw error;
+      if (atOnce || !this.#isGivenUp) throw error;
     } finally {
       state.preimages.end(images);
       this.#saving = false;
@@ -85,11 +94,11 @@ export class Snapshots {
   async *#pieces(
     lines: Iterable<string>,
     written: { bytes: number },
-    last: boolean,
+    atOnce: boolean,
   ): AsyncGenerator<Buffer, void> {
     for (const line of lines) {
-      if (written.bytes > 0 && !last) await this.#pause();
-      if (this.#isGivenUp && !last) throw new Error("the daemon stops: no snapshot was stored");
+      if (written.bytes > 0 && !atOnce) await this.#pause();
+      if (this.#isGivenUp && !atOnce) throw new Error("the daemon stops: no snapshot was stored");
       const piece = Buffer.from(written.bytes === 0 ? line : `\n${line}`);
       written.bytes += piece.length;
       yield piece;

@@ -299,6 +299,23 @@ describe.each(places)("over $name", ({ make }) => {
       expect(holds(w.written)).toBe(holds(lived));
     });
 
+    it("bounds what a start replays, though each life ends after few entries", async () => {
+      const few = { snapshotEntries: 100 };
+      const w = new EngineWorld(make());
+      const replays: number[] = [];
+      for (let life = 0; life < 60; life += 1) {
+        // No pause of a snapshot that is written in slices ever ends.
+        await w.start({ ...few, soon: () => {} });
+        replays.push(w.replayed.length);
+        for (let n = 0; n < 8; n += 1) w.submitLock("a", `life-${life}-${n}`);
+        await w.until(() => w.state.locks.holds.size === 8 * (life + 1));
+      }
+      expect(Math.max(...replays)).toBeGreaterThanOrEqual(100);
+      expect(Math.max(...replays)).toBeLessThan(130);
+      // It is not taken at each start either: it costs its size.
+      expect(replays.filter(n => n < 12).length).toBeLessThan(10);
+    });
+
     it("of a large state waits until the log has grown to twice its size", async () => {
       const w = await new EngineWorld(make()).start({ snapshotEntries: 10 });
       const many = Array.from({ length: 300 }, (_, i) => `f${i}`);
