@@ -2,8 +2,9 @@ import type { Command } from "commander";
 import type { Run } from "../process-context.ts";
 
 const help = `
-The daemon does not start with a damaged journal, so that nothing is dropped in silence. Repair shows what can be read
-up to the damage, asks, stores that as the new journal, and keeps the damaged files beside it.
+The daemon does not start with a damaged journal, so that nothing is dropped in silence. Repair shows what does not build
+on the damaged part, asks, stores that as the new journal, and keeps the damaged files beside it. A task behind the
+damage may get another number if nothing tells its own.
 
 --json: {"ok":true, "repaired":true, "damage", "saved":{"tasks", "context", "messages", "sessions", "locks"},
   "lost":{"entries", "readable":{TYPE:COUNT}}, "partial":true|false, "copy":DIRECTORY}

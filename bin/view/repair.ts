@@ -52,10 +52,13 @@ export function repairLines(damage: string, saved: Salvage, copy: string, screen
 
 function lostLine({ lostEntries, readable }: Salvage): string {
   if (lostEntries === 0) return "No stored change is lost.";
+  const lost = `Lost: at least ${counted(lostEntries, "stored change")}.`;
+  const idle = [...readable.values()].reduce((sum, n) => sum + n, 0);
+  if (idle === 0) return lost;
   const kinds = nouns.flatMap(([prefix, noun]) => {
     const count = [...readable].reduce((sum, [type, n]) => (type.startsWith(prefix) ? sum + n : sum), 0);
     return count === 0 ? [] : [`${count} × ${noun}`];
   });
-  const among = kinds.length === 0 ? "" : `, among them ${kinds.join(", ")}`;
-  return `Lost: at least ${counted(lostEntries, "stored change")} behind the damage${among}.`;
+  const among = kinds.length === 0 ? "" : ` (among them ${kinds.join(", ")})`;
+  return `${lost} Of those behind them ${counted(idle, "change")}${among} had no effect: most build on what is lost.`;
 }

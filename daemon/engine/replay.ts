@@ -109,9 +109,7 @@ export class Replay {
 
   #read(): State {
     this.#begin();
-    const state =
-      this.#snapshot === null ? emptyState(firstRulesLevel) : readState(linesOf(this.#snapshot.bytes));
-    checkRules(state.rules);
+    const state = stateBefore(this.#snapshot);
     // Of the locks of a log few remain at its end.
     state.locks.heldPaths.postponeOrder();
     return state;
@@ -163,6 +161,13 @@ export function rebuild(
   return replay.recovered;
 }
 
+/** Returns the state that a replay begins with; null: there is no snapshot. Throws `RulesUnknown`. */
+export function stateBefore(snapshot: Snapshot | null): State {
+  const state = snapshot === null ? emptyState(firstRulesLevel) : readState(linesOf(snapshot.bytes));
+  checkRules(state.rules);
+  return state;
+}
+
 /** Yields the lines of a snapshot. */
 export function* linesOf(bytes: Buffer): Generator<string, void> {
   for (let start = 0; start < bytes.length; ) {
@@ -173,7 +178,8 @@ export function* linesOf(bytes: Buffer): Generator<string, void> {
   }
 }
 
-function checkRules(level: number): void {
+/** Throws `RulesUnknown` if this program does not know the level. */
+export function checkRules(level: number): void {
   if (rulesKnown.includes(level)) return;
   throw new RulesUnknown(
     `the journal follows rules ${level}, this program knows ${rulesKnown.join(", ")}: start a newer Kite`,

@@ -5,6 +5,7 @@ import { copyOf, linesOf as linesOfState, readState } from "../core/snapshot.ts"
 import type { State } from "../core/state.ts";
 import type { Snapshot } from "../journal/journal.ts";
 import type { Remains } from "../journal/remains.ts";
+import { GapReplay } from "./gap-replay.ts";
 import { linesOf, rebuild } from "./replay.ts";
 
 /** What can be saved of a journal, and what not. */
@@ -12,55 +13,68 @@ export interface Salvage {
   /** Null if nothing can be saved. */
   readonly state: State | null;
   readonly snapshot: Snapshot | null;
-  /** At least so many entries behind the saved state were stored and are lost. */
+  /** At least so many entries were stored and are lost. */
   readonly lostEntries: number;
-  /** Types of those lost entries that can still be read, with their numbers. They cannot be applied: others miss before. */
+  /**
+   * Types of entries behind the first lost one that can be read and change nothing, with their numbers: most of them
+   * build on what is lost.
+   */
   readonly readable: ReadonlyMap<string, number>;
   /** Whether the state comes from a damaged snapshot: single lists of it may be incomplete. */
   readonly isPartial: boolean;
 }
 
 /**
- * Returns the state that reaches furthest: an intact snapshot, or none, and the unbroken entries behind it. An entry
- * behind a gap is never applied: it was decided on a state that is lost. Only if no entry and no intact snapshot is
- * left, the readable lines of a damaged snapshot count, as far as the invariants hold. Throws `RulesUnknown`.
+ * Returns the newest state that is whole (an intact snapshot, or none), with all entries behind it that can be read. An
+ * entry behind a gap is applied as if nobody had proposed the lost ones; it changes nothing if it builds on them. Only if
+ * no intact snapshot and no beginning of the log is left, the readable lines of a damaged snapshot count, as far as the
+ * invariants hold. Throws `RulesUnknown`.
  */
 export function salvage(remains: Remains): Salvage {
-  const starts: readonly (Snapshot | null)[] = [...remains.snapshots, null];
-  let best: {
-    readonly start: Snapshot | null;
-    readonly entries: readonly Entry[];
-    readonly seq: number;
-  } | null = null;
-  for (const start of starts) {
-    const entries = unbroken(remains.entries, start?.seq ?? 0);
-    const seq = entries.at(-1)?.seq ?? start?.seq ?? 0;
-    if (best === null || seq > best.seq) best = { start, entries, seq };
-  }
-  const whole = best === null || best.seq === 0 ? null : rebuild(best.start, best.entries).state;
-  const partial = whole === null ? fromDamaged(remains) : null;
-  const state = whole ?? partial;
-  const seq = state?.seq ?? 0;
-  const lost = [...remains.entries.values()].filter(entry => entry.seq > seq);
-  const readable = new Map<string, number>();
-  for (const { command } of lost) readable.set(command.type, (readable.get(command.type) ?? 0) + 1);
+  const [newest] = remains.snapshots;
+  const begins = newest !== undefined || remains.entries.has(1);
+  const partial = begins ? null : fromDamaged(remains);
+  const snapshot = newest ?? partial;
+  const found = snapshot === null && remains.entries.size === 0 ? null : replayed(snapshot, remains);
+  const { state = null, lost = remains.lastSeq, idle = new Map() } = found ?? {};
   return {
     state,
-    snapshot:
-      state === null ? null : { seq, bytes: Buffer.from([...linesOfState(copyOf(state))].join("\n")) },
-    lostEntries: Math.max(remains.lastSeq - seq, remains.badLines > 0 ? 1 : 0),
-    readable,
+    snapshot: state === null ? null : snapshotOf(state),
+    lostEntries: Math.max(lost, remains.badLines > 0 ? 1 : 0),
+    readable: idle,
     isPartial: partial !== null,
   };
 }
 
-function unbroken(entries: ReadonlyMap<number, Entry>, after: number): readonly Entry[] {
-  const found: Entry[] = [];
-  for (let seq = after + 1; ; seq += 1) {
-    const entry = entries.get(seq);
-    if (entry === undefined) return found;
-    found.push(entry);
-  }
+interface Replayed {
+  readonly state: State;
+  /** How many entries are missing. */
+  readonly lost: number;
+  /** Entries behind a gap that changed nothing, by type. */
+  readonly idle: ReadonlyMap<string, number>;
+}
+
+/** Applies what is left; if the invariants do not hold then, only what is before the first gap. */
+function replayed(snapshot: Snapshot | null, { entries, lastSeq }: Remains): Replayed {
+  const after = snapshot?.seq ?? 0;
+  const left = [...entries.values()].filter(({ seq }) => seq > after).sort((a, b) => a.seq - b.seq);
+  const lost = lastSeq - after - left.length;
+  const behindGap = left.findIndex(({ seq }, i) => seq !== after + 1 + i);
+  if (behindGap === -1) return { state: rebuild(snapshot, left).state, lost, idle: new Map() };
+  const found = new GapReplay(snapshot, left, lastSeq).run();
+  if (check(found.state).length === 0) return { ...found, lost };
+  const { state } = rebuild(snapshot, left.slice(0, behindGap));
+  return { state, lost: lastSeq - state.seq, idle: countTypes(left.slice(behindGap)) };
+}
+
+function countTypes(entries: readonly Entry[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { command } of entries) counts.set(command.type, (counts.get(command.type) ?? 0) + 1);
+  return counts;
+}
+
+function snapshotOf(state: State): Snapshot {
+  return { seq: state.seq, bytes: Buffer.from([...linesOfState(copyOf(state))].join("\n")) };
 }
 
 /** Lists of a snapshot that refer to each other, the most valuable first: each group is added if the invariants then hold. */
@@ -80,7 +94,8 @@ const groups: readonly (readonly string[])[] = [
   ["replies"],
 ];
 
-function fromDamaged({ damagedSnapshots, entries }: Remains): State | null {
+/** Returns the most that a damaged snapshot proves. */
+function fromDamaged({ damagedSnapshots }: Remains): Snapshot | null {
   for (const { seq, bytes } of damagedSnapshots) {
     const [header = "", ...lines] = [...linesOf(bytes)].filter(isJson);
     const part = (names: ReadonlySet<string>) =>
@@ -92,8 +107,7 @@ function fromDamaged({ damagedSnapshots, entries }: Remains): State | null {
     }
     const state = consistent([header, ...lines]) ?? part(names);
     if (state === null || state.seq !== seq) continue;
-    const snapshot = { seq, bytes: Buffer.from([...linesOfState(copyOf(state))].join("\n")) };
-    return rebuild(snapshot, unbroken(entries, seq)).state;
+    return snapshotOf(state);
   }
   return null;
 }
