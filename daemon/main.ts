@@ -23,6 +23,7 @@ import { writeDaemonFile } from "./instance/daemon-file.ts";
 import type { Instance } from "./instance/instance.ts";
 import { listenPrivately } from "./instance/socket.ts";
 import { FileJournal } from "./journal/file-journal.ts";
+import { writeStoreMark } from "./journal/store-mark.ts";
 import type { DaemonOptions, RunningDaemon } from "./options.ts";
 import { type HandlerServices, run as handle } from "./requests/handlers.ts";
 import { lateRunner } from "./requests/late-runner.ts";
@@ -82,6 +83,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
   const { snapshotEntries = limits.snapshotEntries } = options;
   const parts = { journal, clock, node, storeId, snapshotEntries };
   const engine = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
+  writeStoreMark(paths, engine.state, onTrouble);
 
   const git = new GitProgram({ env: process.env, workedIn: () => directoriesOf(engine.state) });
   const outside = options.outside ?? new BudgetedFs();

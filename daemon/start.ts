@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { limits } from "../protocol/limits.ts";
 import { acquireInstance } from "./instance/instance.ts";
 import { answers, unlinkStaleSocket } from "./instance/socket.ts";
+import { lostStoreProblem, olderStoreText } from "./journal/store-mark.ts";
 import { runDaemon } from "./main.ts";
 import type { DaemonOptions, Started } from "./options.ts";
 
@@ -13,6 +14,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Started> {
   const acquired = await acquireInstance(paths, { waitMs: limits.startWaitMs, answering });
   if (acquired.is !== "acquired") return acquired;
   try {
+    const lost = options.journal === undefined ? lostStoreProblem(paths) : null;
+    if (lost !== null) {
+      await acquired.instance.release();
+      return { is: "refused", error: lost };
+    }
+    const older = olderStoreText(paths);
+    if (older !== null) options.log.warn(older);
     const stale = unlinkStaleSocket(paths);
     if (stale !== null) {
       await acquired.instance.release();

@@ -6,6 +6,7 @@ import type { EventHub } from "./events/hub.ts";
 import { saveEvents } from "./events/ring-file.ts";
 import type { Instance } from "./instance/instance.ts";
 import type { Listening } from "./instance/socket.ts";
+import { writeStoreMark } from "./journal/store-mark.ts";
 import type { Server } from "./server/server.ts";
 import type { Life } from "./sessions/liveness.ts";
 import type { PresenceFile } from "./sessions/presence-file.ts";
@@ -39,6 +40,7 @@ export async function stopAll(parts: Parts): Promise<void> {
   try {
     // If the folder is no longer this daemon's, another daemon may keep its own file there.
     if (instance.stillOurs()) {
+      writeStoreMark(paths, engine.state, onTrouble);
       saveEvents(paths.events, events.kept);
       kept.save();
     }

@@ -9,6 +9,8 @@ export interface KitePaths {
   readonly lockFile: string;
   readonly daemonFile: string;
   readonly journal: string;
+  /** What is remembered of the journal, outside its folder. */
+  readonly storeMark: string;
   readonly trail: string;
   /** Events for subscribers that reconnect after a restart. */
   readonly events: string;
@@ -51,6 +53,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     lockFile: join(home, "daemon.lock"),
     daemonFile: join(home, "daemon.json"),
     journal: join(home, "journal"),
+    storeMark: join(home, "store.json"),
     trail: join(home, "trail"),
     events: join(home, "events.ndjson"),
     presence: join(home, "presence.json"),

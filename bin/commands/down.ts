@@ -62,8 +62,12 @@ export async function down(
   // Before the daemon stops: else a hook could start the next one meanwhile.
   writeFileSync(paths.downFile, "", { mode: 0o600 });
   const pid = await stop(world);
-  if (json) printJson(world, { stopped: pid !== null, pid, atWork: working });
+  const { lostStoreProblem } = await import("../../daemon/journal/store-mark.ts");
+  const problem = lostStoreProblem(paths);
+  const why = problem === null ? {} : { problem };
+  if (json) printJson(world, { stopped: pid !== null, pid, atWork: working, ...why });
   else print(world, [pid === null ? "kite was not running" : `kite stopped: pid ${pid}`]);
+  if (!json && problem !== null) print(world, [`${problem.slice(0, 1).toUpperCase()}${problem.slice(1)}`]);
   return exitCodes.done;
 }
 

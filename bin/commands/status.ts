@@ -77,11 +77,13 @@ export async function status(
   const { existsSync } = await import("node:fs");
   const { socket, downFile } = world.paths;
   const { whatIsOff } = await import("../off/now.ts");
-  const isOff = whatIsOff(world);
+  const { lostStoreProblem, olderStoreText } = await import("../../daemon/journal/store-mark.ts");
+  const problem = lostStoreProblem(world.paths) ?? olderStoreText(world.paths);
+  const notes = [...(problem === null ? [] : [problem]), ...whatIsOff(world)];
   const absent = () => {
-    const told = isOff.length === 0 ? {} : { warnings: isOff };
+    const told = notes.length === 0 ? {} : { warnings: notes };
     if (json) printJson(world, { running: false, socket, start: "kite up", ...told });
-    else print(world, notRunningView(screenOf(world), existsSync(downFile), isOff));
+    else print(world, notRunningView(screenOf(world), existsSync(downFile), notes));
   };
   return withDaemon(
     world,
@@ -106,7 +108,7 @@ export async function status(
       const bare = unhooked(world, sessions).map(
         directory => `Sessions work in ${directory} without hooks: see kite doctor.`,
       );
-      const all = [...isOff, ...warnings(stats, version), ...old, ...bare, ...unplaced(sessions)];
+      const all = [...notes, ...warnings(stats, version), ...old, ...bare, ...unplaced(sessions)];
       const data = { stats, socket, sessions, locks, holds, refusals, risks, watched, warnings: all };
       if (json) printJson(world, { running: true, ...data });
       else {

@@ -4,8 +4,17 @@ import type { ProcessContext, Run } from "../process-context.ts";
 interface UpOptions {
   readonly foreground?: boolean;
   readonly unlessDown?: boolean;
+  readonly empty?: boolean;
   readonly json?: boolean;
 }
+
+const help = `
+If the journal is missing, although there was one, no daemon starts: put its folder back if you have it. With --empty a
+person gives up what it held.
+
+Example:
+  $ kite up
+  kite started: version 0.1.0, pid 4711, /home/ada/.kite/kite.sock`;
 
 export function add(program: Command, run: Run): void {
   program
@@ -13,11 +22,9 @@ export function add(program: Command, run: Run): void {
     .description("start the daemon, unless it already runs")
     .option("--foreground", "run it in this terminal, until interrupted")
     .option("--unless-down", "do nothing after `kite down`, as hooks do")
+    .option("--empty", "begin with an empty store if the journal is missing: for a person")
     .option("--json", "print one JSON object")
-    .addHelpText(
-      "after",
-      "\nExample:\n  $ kite up\n  kite started: version 0.1.0, pid 4711, /home/ada/.kite/kite.sock",
-    )
+    .addHelpText("after", help)
     .action((options: UpOptions) => run(world => up(world, options)));
 }
 
@@ -31,11 +38,18 @@ async function up(world: ProcessContext, options: UpOptions): Promise<number> {
     print(world, [options.json ? '{"started":false}' : why]);
     return 0;
   }
+  if (options.empty === true) {
+    const { beginEmptyStore } = await import("../repair/begin-empty.ts");
+    const refused = await beginEmptyStore(world, options.json === true);
+    if (refused !== null) return refused;
+  }
   if (options.foreground) {
     rmSync(paths.downFile, { force: true });
     const { runDaemon } = await import("../daemon.ts");
     return runDaemon({ foreground: true });
   }
+  const { olderStoreText } = await import("../../daemon/journal/store-mark.ts");
+  const older = olderStoreText(paths);
   const { started, replaced, daemon, few } = await launch(world, unlessDown);
   if (!unlessDown) rmSync(paths.downFile, { force: true });
   const { version, pid } = daemon;
@@ -43,7 +57,8 @@ async function up(world: ProcessContext, options: UpOptions): Promise<number> {
   const rebuilt = !started && isRebuilt(paths);
   if (options.json) {
     const warning = few === null ? {} : { warning: few.text };
-    const said = { started, replaced, rebuilt, version, pid, socket: paths.socket, ...warning };
+    const note = older === null ? {} : { note: older };
+    const said = { started, replaced, rebuilt, version, pid, socket: paths.socket, ...warning, ...note };
     print(world, [JSON.stringify(said)]);
     return 0;
   }
@@ -51,6 +66,7 @@ async function up(world: ProcessContext, options: UpOptions): Promise<number> {
   const instead = replaced === null ? "" : ` in place of ${replaced}`;
   print(world, [`kite ${what}${instead}: version ${version}, pid ${pid}, ${paths.socket}`]);
   if (few !== null) print(world, [`${few.text}; to start it with more: ${few.line}`]);
+  if (older !== null) print(world, [`note: ${older}`]);
   if (rebuilt)
     print(world, ["this daemon started before the last build of kite; to load that: kite down && kite up"]);
   return 0;

@@ -2,6 +2,12 @@
 import { existsSync, lstatSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
+import {
+  lostStore,
+  lostStoreAdvice,
+  lostStoreText,
+  olderStoreText,
+} from "../../daemon/journal/store-mark.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
@@ -20,14 +26,18 @@ export function checkJournal(world: ProcessContext, isRunning: boolean): Check {
   const { paths } = world;
   const check = "journal";
   const stat = lstatSync(paths.journal, { throwIfNoEntry: false });
+  const lost = lostStore(paths);
+  if (lost !== null)
+    return { check, result: "fail", detail: lostStoreText(paths, lost), todo: lostStoreAdvice };
   if (stat === undefined) return { check, result: "ok", detail: "none yet" };
   if (!stat.isDirectory()) {
     const detail = `${paths.journal} is not a folder, so the daemon stores nothing`;
+    const hasMark = existsSync(paths.storeMark);
     return {
       check,
       result: "fail",
       detail,
-      ...advise(world, "put it aside", aside(paths.journal), "kite up"),
+      ...advise(world, "put it aside", aside(paths.journal), hasMark ? "kite up --empty" : "kite up"),
     };
   }
   const odd = oddJournalFile(paths.journal);
@@ -35,6 +45,11 @@ export function checkJournal(world: ProcessContext, isRunning: boolean): Check {
     const { what, say, line } = odd;
     const advice = line === null ? { todo: say } : advise(world, say, line);
     return { check, result: "fail", detail: `${what}, so the journal cannot be read`, ...advice };
+  }
+  const older = olderStoreText(paths);
+  if (older !== null && !isRunning) {
+    const todo = "put the newer one back if you have it; kite up goes on with what is there";
+    return { check, result: "warn", detail: older, todo };
   }
   const found = inspectJournal(paths.journal);
   if (found.damage !== null) {

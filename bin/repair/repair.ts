@@ -4,6 +4,7 @@ import type { Salvage } from "../../daemon/engine/salvage.ts";
 import { acquireInstance } from "../../daemon/instance/instance.ts";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { readRemains, replaceJournal } from "../../daemon/journal/remains.ts";
+import { lostStoreProblem } from "../../daemon/journal/store-mark.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";
 import { oddJournalFile } from "../doctor/journal-files.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
@@ -27,6 +28,8 @@ export async function repair(
     return exitCodes.failed;
   };
   const stat = lstatSync(paths.journal, { throwIfNoEntry: false });
+  const lost = lostStoreProblem(paths);
+  if (lost !== null) return refused("journal_missing", lost);
   if (stat === undefined) return nothingToDo(world, json, "there is no journal yet");
   if (!stat.isDirectory())
     return refused(

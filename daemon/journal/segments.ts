@@ -115,6 +115,6 @@ function damaged(dir: string, what: string, manifest?: ManifestName): JournalDam
   const without =
     manifest === undefined ? "" : `. To go on without what is missing, remove ${join(dir, manifest.name)}`;
   return new JournalDamaged(
-    `the journal is damaged: ${what}. To save what can be read: kite repair. Or restore ${dir} from a backup, or move it away to begin with an empty store${without}`,
+    `the journal is damaged: ${what}. To save what can be read: kite repair. Or restore ${dir} from a backup, or move it away to begin with an empty store: kite up --empty${without}`,
   );
 }

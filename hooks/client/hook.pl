@@ -16,8 +16,8 @@ use strict;
 our %limits;
 
 my @forwarded = qw(CLAUDE_PID CLAUDE_PROJECT_DIR CLAUDE_CODE_SESSION_ATTENDED CLAUDE_CODE_ENTRYPOINT HOME KITE_SPAWN);
-my $unreached = '{"systemMessage":"Kite is not responding; edits in this session are not coordinated.'
-    . ' Run `kite doctor`."}' . "\n";
+my $unreached = 'Kite is not responding; edits in this session are not coordinated. Run `kite doctor`.';
+my $lost = 'Kite stays down: its journal is missing. Edits in this session are not coordinated. Run `kite doctor`.';
 
 my $wakes = ($ARGV[1] // '') eq 'wake';
 my $is_line = ($ARGV[1] // '') eq 'statusline';
@@ -213,7 +213,7 @@ __DATA__
 # launcher ends when the daemon answers. If that exceeds the hook's time, the hook ends and the launcher continues.
 sub start_daemon {
     my $start = "$home/bin/start";
-    return 0 if $started || $event !~ /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit)"/ || !-x $start;
+    return 0 if $started || !is_beginning() || !-x $start;
     $started = 1;
     my $pid = fork;
     return 0 if !defined $pid;
@@ -287,8 +287,9 @@ sub end_pause {
 }
 
 # Exits without an answer. If it `failed`, that counts towards a pause, unless the hook beside it counts it, it
-# waited only briefly, or it is the status line. Tells the person once per session that an edit runs without coordination, but not after `kite
-# down`. Leaves the event's ids for the next daemon if it ends something.
+# waited only briefly, or it is the status line. Tells the person once per session that an edit runs without coordination,
+# or at once that the journal is missing, but not after `kite down`. Leaves the event's ids for the next daemon if it ends
+# something.
 sub let_go {
     my ($failed) = @_;
     alarm 0;
@@ -299,8 +300,11 @@ sub let_go {
         put($file, sprintf "%010d%s\n", time, is_before_tool() ? ' tool' : '');
     }
     leave_end() if !$wakes && !$is_line;
-    if (is_edit() && !-e "$home/down" && $event =~ /"session_id"\s*:\s*"([\w-]{1,100})"/ && is_untold($1)) {
-        put(\*STDOUT, $unreached);
+    # The daemon refuses to begin anew without its journal.
+    my $is_lost = -e "$home/store.json" && !-e "$home/journal";
+    my $tells = is_edit() || $is_lost && is_beginning();
+    if ($tells && !-e "$home/down" && $event =~ /"session_id"\s*:\s*"([\w-]{1,100})"/ && is_untold($1)) {
+        put(\*STDOUT, '{"systemMessage":"' . ($is_lost ? $lost : $unreached) . "\"}\n");
     }
     exit 0;
 }
@@ -338,6 +342,10 @@ sub ids_of_end {
     }
     my ($kind, $session) = @ids{qw(hook_event_name session_id)};
     return $kind =~ /^"(?:$kinds)"\z/ && ($session // '') =~ /^"/ ? join ',', @ids : '';
+}
+
+sub is_beginning {
+    return $event =~ /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit)"/;
 }
 
 sub is_before_tool {

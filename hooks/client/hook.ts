@@ -54,9 +54,9 @@ const forwarded = [
   "HOME",
   "KITE_SPAWN",
 ];
-const unreached = `${JSON.stringify({
-  systemMessage: "Kite is not responding; edits in this session are not coordinated. Run `kite doctor`.",
-})}\n`;
+const unreached = "Kite is not responding; edits in this session are not coordinated. Run `kite doctor`.";
+const lost =
+  "Kite stays down: its journal is missing. Edits in this session are not coordinated. Run `kite doctor`.";
 
 const wakes = process.argv[3] === "wake";
 /** Not a hook but the status line; standard input is what the agent's client gives that. */
@@ -116,8 +116,7 @@ function isOff(): boolean {
  */
 function startDaemon(then: () => void): boolean {
   const program = `${home}/bin/start`;
-  const isBeginning = /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit)"/.test(event);
-  if (isStarted || !isBeginning || !existsSync(program)) return false;
+  if (isStarted || !isBeginning() || !existsSync(program)) return false;
   isStarted = true;
   const { spawn } = process.getBuiltinModule("node:child_process");
   const child = spawn(program, { detached: true, stdio: "ignore" });
@@ -332,8 +331,9 @@ function endPause(): void {
 
 /**
  * Exits without an answer. If it `failed`, that counts towards a pause, unless the hook beside it counts it, it
- * waited only briefly, or it is the status line. Tells the person once per session that an edit runs without coordination, but not after `kite
- * down`. Leaves the event's ids for the next daemon if it ends something.
+ * waited only briefly, or it is the status line. Tells the person once per session that an edit runs without coordination,
+ * or at once that the journal is missing, but not after `kite down`. Leaves the event's ids for the next daemon if it ends
+ * something.
  */
 function failOpen(failed = false): never {
   if (failed && !wakes && !isLine && patienceMs !== briefMs) {
@@ -345,14 +345,22 @@ function failOpen(failed = false): never {
   }
   if (!wakes && !isLine) succeeds(leaveEnd);
   const session = /"session_id"\s*:\s*"([\w-]{1,100})"/.exec(event)?.[1];
-  if (session !== undefined && isEdit() && !existsSync(`${home}/down`) && isUntold(session)) {
-    succeeds(() => writeFileSync(1, unreached));
+  // The daemon refuses to begin anew without its journal; see daemon/journal/store-mark.ts.
+  const isLost = existsSync(`${home}/store.json`) && !existsSync(`${home}/journal`);
+  const tells = isEdit() || (isLost && isBeginning());
+  if (session !== undefined && tells && !existsSync(`${home}/down`) && isUntold(session)) {
+    const systemMessage = isLost ? lost : unreached;
+    succeeds(() => writeFileSync(1, `${JSON.stringify({ systemMessage })}\n`));
   }
   process.exit(0);
 }
 
 function failuresFile(): string {
   return `${home}/hook-failures`;
+}
+
+function isBeginning(): boolean {
+  return /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit)"/.test(event);
 }
 
 function isBeforeTool(): boolean {

@@ -248,6 +248,22 @@ describe.each(hookPrograms)("the $name client", program => {
       expect(readdirSync(at("unreached")).sort()).toEqual(["a", "b-2_C"]);
     });
 
+    test("at the beginning of a session whose Kite lost its journal, with the reason", async () => {
+      const prompt = edit("a", { hook_event_name: "UserPromptSubmit", tool_name: undefined });
+      writeFileSync(at("store.json"), "");
+      const { stdout, ...rest } = await run({ stdin: prompt });
+      expect({ ...rest, stdout: "" }).toEqual(silent);
+      expect(JSON.parse(stdout).systemMessage).toMatch(
+        /^Kite stays down: its journal is missing\. .*`kite doctor`/,
+      );
+      expect(await isTold({ stdin: prompt })).toBe(false);
+      expect(await isTold({ stdin: edit("a") })).toBe(false);
+      // With a journal it is a daemon like any other that is not there.
+      mkdirSync(at("journal"));
+      expect(await isTold({ stdin: edit("b", { hook_event_name: "SessionStart" }) })).toBe(false);
+      expect(await isTold({ stdin: edit("b") })).toBe(true);
+    });
+
     test("once, though several agents edit at the same time", async () => {
       const all = await Promise.all([1, 2, 3, 4].map(() => isTold({ stdin: edit("a") })));
       expect(all.filter(told => told)).toHaveLength(1);

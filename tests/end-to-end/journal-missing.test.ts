@@ -1,0 +1,125 @@
+/** The journal's folder vanished, or what is in it: nobody begins anew without a word. */
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Home } from "./daemon.ts";
+
+let home: Home;
+beforeEach(() => {
+  home = new Home();
+});
+afterEach(() => home.dispose());
+
+const aside = () => `${home.paths.journal}.aside`;
+const epoch = () => Number(JSON.parse(readFileSync(home.paths.storeMark, "utf8")).epoch);
+
+/** A daemon that acknowledged a task, and ended without a stop. */
+async function killed(): Promise<void> {
+  const daemon = await home.start();
+  const ann = await home.session("ann");
+  expect(await ann.ask({ type: "task_create", id: "ann", description: "keep me" })).toMatchObject({
+    ok: true,
+  });
+  await daemon.kill();
+}
+
+async function tasks(): Promise<unknown> {
+  const client = await home.connect();
+  return (await client.ask({ type: "query", target: "tasks" }))["rows"];
+}
+
+const missing = /the journal is missing: \S+journal held \d+ records? or more, and nothing of it is there/i;
+const ways: readonly (readonly [string, () => void])[] = [
+  ["its folder is gone", () => renameSync(home.paths.journal, aside())],
+  [
+    "its folder is empty",
+    () => {
+      renameSync(home.paths.journal, aside());
+      mkdirSync(home.paths.journal, { mode: 0o700 });
+    },
+  ],
+];
+
+test.each(ways)("%s: no start begins anew, and all who look say so", async (_what, take) => {
+  await killed();
+  take();
+  for (const flags of [[], ["--unless-down"]]) {
+    const up = await home.command(["up", ...flags]);
+    expect([up.code, up.err]).toEqual([1, expect.stringMatching(missing)]);
+    expect(up.err).toContain("kite up --empty");
+  }
+  expect((await home.command(["status"])).out.replaceAll(/\s+/g, " ")).toMatch(missing);
+  expect(JSON.parse((await home.command(["status", "--json"])).out).warnings[0]).toMatch(missing);
+  const { checks } = JSON.parse((await home.command(["doctor", "--json"])).out);
+  const journal = checks.find(({ check }: { check: string }) => check === "journal");
+  expect(journal).toMatchObject({ result: "fail", detail: expect.stringMatching(missing) });
+  const repair = await home.command(["repair"]);
+  expect([repair.code, repair.err]).toEqual([1, expect.stringMatching(missing)]);
+  // Nothing was made in its place meanwhile: who puts it back has it again.
+  rmSync(home.paths.journal, { recursive: true, force: true });
+  renameSync(aside(), home.paths.journal);
+  expect((await home.command(["up"])).code).toBe(0);
+  expect(await tasks()).toMatchObject([{ description: "keep me" }]);
+});
+
+test("a person begins anew, and no agent does", async () => {
+  await killed();
+  renameSync(home.paths.journal, aside());
+  const before = epoch();
+  const agent = await home.command(["up", "--empty", "--json"], { CLAUDECODE: "1" });
+  expect([agent.code, JSON.parse(agent.out)]).toMatchObject([1, { ok: false, code: "person_only" }]);
+  expect(readdirSync(home.paths.home)).not.toContain("journal");
+  expect((await home.command(["up", "--empty"])).code).toBe(0);
+  expect(await tasks()).toEqual([]);
+  // A token or a cursor of before belongs to an earlier epoch.
+  expect(epoch()).toBeGreaterThan(before);
+  const again = await home.command(["up", "--empty"]);
+  expect([again.code, again.err]).toEqual([1, expect.stringContaining("the daemon runs")]);
+  await home.kite("down");
+  const there = await home.command(["up", "--empty"]);
+  expect([there.code, there.err]).toEqual([1, expect.stringContaining("no journal is missing")]);
+});
+
+test("a stop says that the journal went meanwhile", async () => {
+  const daemon = await home.start();
+  rmSync(home.paths.journal, { recursive: true, maxRetries: 9 });
+  const { checks } = JSON.parse((await home.command(["doctor", "--json"])).out);
+  const journal = checks.find(({ check }: { check: string }) => check === "journal");
+  expect(journal).toMatchObject({ result: "fail", detail: expect.stringMatching(missing) });
+  const down = await home.command(["down", "--yes"]);
+  expect([down.code, down.out]).toEqual([0, expect.stringMatching(missing)]);
+  await daemon.exited;
+});
+
+test("a folder of Kite that was removed whole begins anew", async () => {
+  await killed();
+  rmSync(home.paths.home, { recursive: true, maxRetries: 9 });
+  expect((await home.command(["up"])).code).toBe(0);
+  expect(await tasks()).toEqual([]);
+});
+
+test("an older copy in its place is told, and a start goes on with it", async () => {
+  await killed();
+  cpSync(home.paths.journal, aside(), { recursive: true });
+  await (await home.start()).kill();
+  rmSync(home.paths.journal, { recursive: true });
+  renameSync(aside(), home.paths.journal);
+  const older = /journal is an older copy: the last one went to record \d+ or further/;
+  expect(JSON.parse((await home.command(["status", "--json"])).out).warnings[0]).toMatch(older);
+  const { checks } = JSON.parse((await home.command(["doctor", "--json"])).out);
+  const journal = checks.find(({ check }: { check: string }) => check === "journal");
+  expect(journal).toMatchObject({ result: "warn", detail: expect.stringMatching(older) });
+  const up = await home.command(["up"]);
+  expect([up.code, up.out]).toEqual([0, expect.stringMatching(older)]);
+  expect(await tasks()).toMatchObject([{ description: "keep me" }]);
+  expect((await home.command(["up"])).out).not.toMatch(older);
+});
+
+test("a start that finds no mark, as of an earlier version, goes on with what is there", async () => {
+  await killed();
+  rmSync(home.paths.storeMark);
+  expect((await home.command(["up"])).code).toBe(0);
+  expect(await tasks()).toMatchObject([{ description: "keep me" }]);
+  expect(readdirSync(home.paths.home)).toContain("store.json");
+  expect(readdirSync(join(home.paths.home, "journal"))).not.toEqual([]);
+});
