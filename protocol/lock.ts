@@ -4,6 +4,13 @@ import { limits } from "./limits.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 const actorShape = { ...baseShape, id: idSchema, agent: idSchema.optional() };
+/**
+ * The command that the request is of, behind those that it runs inside: `outer/inner`. Commands of one session exclude
+ * each other, unless one runs inside the other. Absent: the session or agent itself, which its commands do not exclude.
+ */
+const commandSchema = idSchema.regex(/^[\w.-]+(?:\/[\w.-]+)*$/, {
+  error: "a command is named by letters and digits, behind the commands around it: outer/inner",
+});
 const filesSchema = z.array(pathSchema).min(1).max(limits.filesMax);
 const fileOrFiles = "give exactly one of file and files";
 
@@ -26,6 +33,7 @@ export const fileLockSchema = z
      * its working directory, and nobody's hold a home or a session of another project (`person_only`).
      */
     byPerson: z.literal(true).optional(),
+    command: commandSchema.optional(),
   })
   .refine(r => (r.file === undefined) !== (r.files === undefined), { error: fileOrFiles });
 
@@ -38,6 +46,8 @@ export const fileUnlockSchema = z
     all: z.boolean().optional(),
     /** Release any holder's lock by force: the trail records it, and the holder gets `lock_revoked`. */
     force: z.boolean().optional(),
+    /** Release what this command has; absent: what the session or agent has, or one of its commands. */
+    command: commandSchema.optional(),
   })
   .refine(r => [r.file, r.files, r.all || undefined].filter(v => v !== undefined).length === 1, {
     error: "give exactly one of file, files and all:true",
@@ -58,6 +68,8 @@ export interface ActorRow {
   readonly id: string;
   readonly agent: string | null;
   readonly name: string;
+  /** The command of it that has or had the lock or waits; absent: it does so itself. */
+  readonly command?: string;
 }
 
 export interface WaiterRow extends ActorRow {

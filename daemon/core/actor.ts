@@ -5,6 +5,11 @@ export interface Actor {
   readonly session: string;
   readonly agent: string | null;
   readonly incarnation: number;
+  /**
+   * A command of the actor that holds locks of its own until it ends, behind the commands that it runs inside:
+   * `outer/inner`. Absent: the actor itself.
+   */
+  readonly command?: string;
 }
 
 /** The process behind an incarnation, which ends when the process does. */
@@ -13,12 +18,41 @@ export interface Anchor {
   readonly startTime: string;
 }
 
-/** Returns a string unique to the actor; for the main agent of the first incarnation it is the session id. */
+/** Returns a string unique to the actor or its command; for the main agent of the first incarnation it is the session id. */
 export function actorKey(actor: Actor): string {
   const session = actor.incarnation === 0 ? actor.session : `${actor.session}\u0001${actor.incarnation}`;
-  return actor.agent === null ? session : `${session}\u0000${actor.agent}`;
+  const key = actor.agent === null ? session : `${session}\u0000${actor.agent}`;
+  return actor.command === undefined ? key : `${key}\u0002${actor.command}`;
 }
 
+/** Returns the actor itself, whichever command of it `actor` is. */
+export function withoutCommand(actor: Actor): Actor {
+  if (actor.command === undefined) return actor;
+  const { session, agent, incarnation } = actor;
+  return { session, agent, incarnation };
+}
+
+/** Whether both are the same actor, whichever commands of it they are. */
 export function sameActor(a: Actor, b: Actor): boolean {
   return a.session === b.session && a.agent === b.agent && a.incarnation === b.incarnation;
+}
+
+/** Whether both are the same actor itself, or the same command of it. */
+export function sameOwner(a: Actor, b: Actor): boolean {
+  return sameActor(a, b) && a.command === b.command;
+}
+
+/** Whether `inner` is a command of the actor `outer`, or one that runs inside this command of the same actor. */
+export function runsInside(inner: Actor, outer: Actor): boolean {
+  if (inner.command === undefined || !sameActor(inner, outer)) return false;
+  return outer.command === undefined || isInside(inner.command, outer.command);
+}
+
+/** Whether both are commands, and neither runs inside the other: of one session, too, they exclude each other. */
+export function areBeside({ command: a }: Actor, { command: b }: Actor): boolean {
+  return a !== undefined && b !== undefined && a !== b && !isInside(a, b) && !isInside(b, a);
+}
+
+function isInside(inner: string, outer: string): boolean {
+  return inner.startsWith(`${outer}/`);
 }

@@ -1,6 +1,6 @@
 /** The invariants of every slice as one function; the simulation calls it after each step. */
 
-import { actorKey, sameActor } from "./actor.ts";
+import { actorKey, areBeside, sameActor } from "./actor.ts";
 import { checkDebates } from "./check-debates.ts";
 import { checkDeclarations } from "./check-declarations.ts";
 import { checkTalk } from "./check-messages.ts";
@@ -160,6 +160,8 @@ function* checkHolds(state: State): Generator<string> {
       const beside = locks.holds.get(other);
       const isFamily = beside !== undefined && (sameActor(beside.actor, actor) || related(hold, beside));
       if (!isFamily) yield `${key} and ${other} overlap with two holders`;
+      else if (areBeside(beside.actor, actor))
+        yield `${key} and ${other} overlap with two commands of a session`;
     }
   }
 }
@@ -309,6 +311,7 @@ function actorsOf({ actors }: Locks): ReadonlyMap<string, unknown> {
           held: session.held,
           queued: session.queued,
           rows: session.rows.size,
+          commands: session.commands,
           listed,
           edges,
         },

@@ -184,6 +184,8 @@ export interface Loan {
   readonly askedAgain: readonly Origin[];
   readonly retry: Retry | null;
   readonly loan: Loan | null;
+  /** The lender's token, which it gets back: absent unless a command of the lender borrowed the lock. */
+  readonly token?: Token;
 }
 
 export interface ExpiredWrite {

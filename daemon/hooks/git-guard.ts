@@ -11,7 +11,7 @@ import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import type { GuardFinding } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
-import { locksOf } from "../core/locks/by-actor.ts";
+import { rowsOfActor } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { isAlive, type Lineage } from "../core/sessions/kinship.ts";
 import type { Hold, State } from "../core/state.ts";
@@ -183,8 +183,7 @@ export async function releaseIndexes({ engine }: HookServices, actor: Actor, fli
 }
 
 function heldBy(state: State, actor: Actor): Hold[] {
-  const row = locksOf(state.locks.actors, actor);
-  return row === undefined ? [] : holdsOf(state, row);
+  return rowsOfActor(state.locks.actors, actor).flatMap(row => holdsOf(state, row));
 }
 
 /**

@@ -7,7 +7,7 @@ import { type Actor, sameActor } from "../core/actor.ts";
 import type { FileRef, Written } from "../core/file-ref.ts";
 import type { WriteNote } from "../core/files/commands.ts";
 import { pathOfWork } from "../core/files/dirty-files.ts";
-import { locksOf } from "../core/locks/by-actor.ts";
+import { rowsOfActor } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { pathOf, type Spelled } from "../core/locks/replies.ts";
 import { refs } from "../facts/file-refs.ts";
@@ -77,9 +77,9 @@ function inFlight(
   actor: Actor,
   flight: string | null,
 ): readonly FileRef[] {
-  const row = locksOf(state.locks.actors, actor);
-  if (row === undefined || flight === null) return [];
-  return holdsOf(state, row).filter(hold => hold.flights.includes(flight));
+  if (flight === null) return [];
+  const holds = rowsOfActor(state.locks.actors, actor).flatMap(row => holdsOf(state, row));
+  return holds.filter(hold => hold.flights.includes(flight));
 }
 
 export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise<HookOutcome> {

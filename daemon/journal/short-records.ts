@@ -21,6 +21,7 @@ export const releaseCode = 2;
 interface Unusual extends Partial<Omit<LockRequest, "actor" | "files" | "project" | "cwd" | "wallMs">> {
   readonly agent?: string | null;
   readonly incarnation?: number;
+  readonly command?: string;
   readonly dir?: boolean;
   readonly path?: string;
 }
@@ -54,6 +55,7 @@ function isUsualRequest(c: LockRequest, { dir, path }: FileRef): boolean {
   return (
     c.actor.agent === null &&
     c.actor.incarnation === 0 &&
+    c.actor.command === undefined &&
     c.single &&
     c.kind === "explicit" &&
     c.waitMs === 0 &&
@@ -77,6 +79,7 @@ function unusualOf(c: LockRequest, { dir, path }: FileRef): Record<keyof Unusual
   return {
     agent: c.actor.agent ?? undefined,
     incarnation: c.actor.incarnation || undefined,
+    command: c.actor.command,
     single: c.single ? undefined : false,
     kind: c.kind === "explicit" ? undefined : c.kind,
     waitMs: c.waitMs || undefined,
@@ -124,10 +127,11 @@ function shortRelease({ actor, files, retry }: CommandOf<"lock_release">): strin
   const [file] = Array.isArray(files) && files.length === 1 ? files : [];
   if (file === undefined) return null;
   const text = `${releaseCode},${quoted(actor.session)},${fileText(file)}`;
-  const { agent, incarnation } = actor;
+  const { agent, incarnation, command } = actor;
   const { path } = file;
-  if (agent === null && incarnation === 0 && retry === undefined && path === undefined) return text;
-  return `${text},${JSON.stringify({ agent: agent ?? undefined, incarnation, retry, path })}`;
+  const isPlain = agent === null && incarnation === 0 && command === undefined;
+  if (isPlain && retry === undefined && path === undefined) return text;
+  return `${text},${JSON.stringify({ agent: agent ?? undefined, incarnation, command, retry, path })}`;
 }
 
 function longRelease(values: readonly unknown[], at: number, known: KnownNames): Command {
@@ -140,9 +144,14 @@ function longRelease(values: readonly unknown[], at: number, known: KnownNames):
   return more.retry === undefined ? command : { ...command, retry: more.retry };
 }
 
-function actorOf(session: unknown, { agent = null, incarnation = 0 }: Unusual, known: KnownNames): Actor {
-  if (agent === null && incarnation === 0) return known.actor(session as string);
-  return { session: session as string, agent, incarnation };
+function actorOf(
+  session: unknown,
+  { agent = null, incarnation = 0, command }: Unusual,
+  known: KnownNames,
+): Actor {
+  if (agent === null && incarnation === 0 && command === undefined) return known.actor(session as string);
+  const actor = { session: session as string, agent, incarnation };
+  return command === undefined ? actor : { ...actor, command };
 }
 
 /** The texts of files, by the objects that name them: the daemon uses one object for many commands. */

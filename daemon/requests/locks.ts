@@ -19,7 +19,7 @@ import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { beyondReach } from "./reach.ts";
 
 export const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
-  const actor = actorOfId(services, request.id, request.agent, call);
+  const actor = withCommand(actorOfId(services, request.id, request.agent, call), request.command);
   const names = namesOf(request);
   const cwd = cwdFor(services, request.id, names);
   if (typeof cwd !== "string") {
@@ -63,7 +63,7 @@ async function lockWithinReach(
 
 export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
   const id = request.id ?? "";
-  const actor = actorOfId(services, id, request.agent, call);
+  const actor = withCommand(actorOfId(services, id, request.agent, call), request.command);
   const retry = retryOf(request, call);
   if (request.id !== undefined) signOfLife(services, id, request.agent ?? null);
   if (request.all === true) {
@@ -93,6 +93,10 @@ export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, cal
   }
   return Promise.all(names.map(name => fileName(services, cwd, name))).then(go);
 };
+
+function withCommand(actor: Actor, command: string | undefined): Actor {
+  return command === undefined ? actor : { ...actor, command };
+}
 
 /** Writes a line for a refused unlock, or a forced one. The events of the released locks write the other lines. */
 function noteUnlock(

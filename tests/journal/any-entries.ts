@@ -28,10 +28,11 @@ const mostly = <T>(usual: T, other: fc.Arbitrary<T>) => fc.oneof(fc.constant(usu
 const actors: Fields<Actor> = {
   session: text,
   agent: orNull(text),
+  command: text,
   incarnation: mostly(0, fc.nat({ max: 9 })),
 };
 const actor = fc.oneof(
-  fc.record(actors),
+  fc.record(actors, { requiredKeys: ["session", "agent", "incarnation"] }),
   text.map(session => ({ session, agent: null, incarnation: 0 })),
 );
 

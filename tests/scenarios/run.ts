@@ -2,7 +2,8 @@
  * Plays a transcript: commands, a line of dashes, what came of them, a blank line.
  *
  *     alice: file_lock src/a.ts wait=5s      a request of the session `alice`; `alice/helper` is an agent of hers,
- *     alice#2: edit src/a.ts                 `alice#2` her second terminal
+ *     alice#2: edit src/a.ts                 `alice#2` her second terminal, `alice!make` a command of hers,
+ *                                            `alice!make.test` one that runs inside it
  *     time +30s                              what is due on the way comes when it is due
  *     daemon restart                         or `daemon killed`
  *     locks                                  who holds and waits for what
@@ -42,7 +43,7 @@ import { shownSpawns, spawnCommand, spawnNamed } from "./spawns.ts";
 import { shownTalk, talkCommand } from "./talk.ts";
 import { shownTasks, taskCommand, taskTold, type Words } from "./tasks.ts";
 import { shownTeams } from "./teams.ts";
-import { words } from "./words.ts";
+import { nameOf, words } from "./words.ts";
 
 /** The transcript once more, with what happens now. */
 export async function play(text: string): Promise<string> {
@@ -111,7 +112,7 @@ class Scene {
   }
 
   async #do(line: string): Promise<void> {
-    const [, who, asked = ""] = /^([\w/#-]+): (.+)$/.exec(line) ?? [];
+    const [, who, asked = ""] = /^([\w/#!.-]+): (.+)$/.exec(line) ?? [];
     if (who !== undefined) return this.#ask(this.#speaker(who), asked);
     const [, more] = /^time \+(\S+)$/.exec(line) ?? [];
     if (more !== undefined) return this.#pass(milliseconds(more));
@@ -331,12 +332,14 @@ class Scene {
 
   /** Who says it, by the process it came from, else the first part of the session alive: as the daemon finds out. */
   #speaker(name: string): Speaker {
-    const [terminal = name, agent = null] = name.split("/");
+    const [agentName = name, command] = name.split("!");
+    const [terminal = agentName, agent = null] = agentName.split("/");
     const [session = terminal] = terminal.split("#");
     const incarnations = this.#state.sessions.live.get(session)?.incarnations ?? [];
     const pid = this.#pids.get(terminal);
     const own = incarnations.find(i => pid !== undefined && i.anchor?.pid === pid) ?? incarnations[0];
-    const actor: Actor = { session, agent, incarnation: own?.ordinal ?? 0 };
+    const self: Actor = { session, agent, incarnation: own?.ordinal ?? 0 };
+    const actor = command === undefined ? self : { ...self, command: command.replaceAll(".", "/") };
     const known = this.#speakers.get(name);
     this.#connections += known === undefined ? 1 : 0;
     const speaker: Speaker = {
@@ -408,7 +411,7 @@ function unlock({ actor }: Speaker, plain: readonly string[]): Command {
 function shown(state: State): string[] {
   const { holds, waiters } = state.locks;
   if (holds.size + waiters.size === 0) return ["nothing is locked"];
-  const name = (actor: Actor) => actorRow(state, actor).name;
+  const name = (actor: Actor) => nameOf(actorRow(state, actor));
   return [
     ...[...holds.values()].map(hold => `${hold.file}: ${name(hold.actor)} (${hold.kind})`),
     ...[...waiters.values()].map(waiter => {

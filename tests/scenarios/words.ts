@@ -19,13 +19,19 @@ function field(name: string, value: unknown): string {
   return `${label} ${name.endsWith("Ms") ? `${Number(value) / 1000}s` : plain(value)}`;
 }
 
+/** An actor's name, or its command's as a transcript names it. */
+export function nameOf({ name, command }: { readonly name: unknown; readonly command?: unknown }): string {
+  return command === undefined ? String(name) : `${name}!${String(command).replaceAll("/", ".")}`;
+}
+
 function plain(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? "nothing" : value.map(plain).join(" + ");
   if (typeof value === "object" && value !== null) {
     if ("text" in value && "from" in value)
       return `${field("id", Reflect.get(value, "id"))} "${String(value.text)}"`;
     // Somebody, by name.
-    return "name" in value ? String(value.name) : words(value);
+    if ("name" in value) return nameOf(value);
+    return words(value);
   }
   return value === null ? "nobody" : String(value).replace(/^store\./, "");
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sameActor } from "../../daemon/core/actor.ts";
+import { runsInside, sameOwner } from "../../daemon/core/actor.ts";
 import { apply } from "../../daemon/core/apply.ts";
 import { check } from "../../daemon/core/check.ts";
 import type { Command, LockRequest } from "../../daemon/core/commands.ts";
@@ -18,6 +18,14 @@ const families: readonly (readonly [string | null, readonly (string | null)[]])[
   ["mate", []],
 ];
 
+/** Each is of one agent; an agent's may run inside one of its main agent's. */
+const commands: Readonly<Record<string, readonly string[]>> = {
+  main: ["one", "one/inner", "two", "two/inner"],
+  child: ["one/child", "three", "three/inner"],
+  grandchild: ["three/grandchild"],
+  mate: ["four"],
+};
+
 function ref(file: string) {
   const path = file.replace(/\/$/, "");
   return { file, lexical: `/p/${path}`, key: `n:/p/${path}`, dir: file.endsWith("/") };
@@ -27,8 +35,11 @@ function ref(file: string) {
 class Crowd {
   readonly state: State = emptyState();
   readonly #random: Random;
+  /** How often a request is of a command. */
+  readonly #commands: number;
 
-  constructor(seed: number) {
+  constructor(seed: number, commands: number) {
+    this.#commands = commands;
     this.#random = new Random(seed);
     this.#do({ type: "daemon_started", epoch: 1, storeId: "store" });
   }
@@ -38,11 +49,19 @@ class Crowd {
     return { actor: { session: this.#random.pick(["a", "b", "c"]), agent, incarnation: 0 }, ancestors };
   }
 
+  /** Somebody, or a command of somebody's. */
+  someoneOrCommand(chance: number): Pick<Ask, "actor" | "ancestors"> {
+    const someone = this.someone();
+    if (!this.#random.chance(chance)) return someone;
+    const command = this.#random.pick(commands[someone.actor.agent ?? "main"] ?? []);
+    return { ...someone, actor: { ...someone.actor, command } };
+  }
+
   request(): LockRequest & { readonly type: "lock_request" } {
     const random = this.#random;
-    const { actor: who, ancestors } = this.someone();
+    const { actor: who, ancestors } = this.someoneOrCommand(this.#commands);
     const named = Array.from({ length: random.pick([1, 1, 2, 3]) }, () => random.pick(files));
-    const isTurn = random.chance(0.4);
+    const isTurn = random.chance(0.4) && who.command === undefined;
     const flight = isTurn && random.chance(0.5) ? `use${random.int(1, 9)}` : null;
     const waitMs = random.pick([0, 600_000, 600_000]);
     const kind = isTurn ? "turn" : "explicit";
@@ -52,6 +71,7 @@ class Crowd {
   step(): void {
     const random = this.#random;
     const { actor: who } = this.someone();
+    const { actor: owner } = this.someoneOrCommand(this.#commands);
     const roll = random.int(1, 10);
     if (roll <= 6) this.#do(this.request());
     else if (roll <= 7) this.#do({ type: "flight_end", actor: who, flight: null, wrote: false });
@@ -59,7 +79,7 @@ class Crowd {
     else if (roll <= 9) {
       const file = random.pick(files).replace(/\/$/, "");
       const named = [{ file, lexical: `/p/${file}`, key: `n:/p/${file}` }];
-      this.#do({ type: "lock_release", actor: who, files: random.chance(0.2) ? "all" : named });
+      this.#do({ type: "lock_release", actor: owner, files: random.chance(0.2) ? "all" : named });
     } else {
       const waiting = [...this.state.locks.waiters.values()].flatMap(w => w.origin ?? []);
       if (waiting.length > 0) this.#do({ type: "lock_detach", waiter: random.pick(waiting) });
@@ -80,23 +100,31 @@ class Crowd {
 function isReal(locks: Locks, cycle: readonly CycleStep[], asked: Ask | null): boolean {
   return (asked === null ? cycle.slice(0, -1) : cycle).every((step, i) => {
     const next = cycle[(i + 1) % cycle.length];
-    const own = asked !== null && sameActor(step.actor, asked.actor) ? [asked] : [];
+    const goesOn =
+      next !== undefined && (sameOwner(step.other, next.actor) || runsInside(next.actor, step.other));
+    const own = asked !== null && sameOwner(step.actor, asked.actor) ? [asked] : [];
     const requests: Ask[] = [...own, ...attachedOf(locks, step.actor)];
-    return requests.some(request =>
-      [...blockers(locks, request)].some(
-        blocker =>
-          blocker.file.file === step.file &&
-          inTheWay(blocker, request.actor).some(other => next !== undefined && sameActor(other, next.actor)),
-      ),
+    return (
+      goesOn &&
+      requests.some(request =>
+        [...blockers(locks, request)].some(
+          blocker =>
+            blocker.file.file === step.file &&
+            inTheWay(blocker, request.actor).some(other => sameOwner(other, step.other)),
+        ),
+      )
     );
   });
 }
 
 describe("a look for cycles", () => {
-  it("answers as a search request by request does, and tells of cycles that are real", () => {
+  it.each([
+    ["agents alone", 0],
+    ["agents and their commands", 0.5],
+  ])("answers as a search request by request does, and tells of cycles that are real: %s", (_, commands) => {
     const found = { byWaiting: 0, byTaking: 0, none: 0 };
     for (let seed = 1; seed <= 8; seed += 1) {
-      const crowd = new Crowd(seed);
+      const crowd = new Crowd(seed, commands);
       for (let n = 0; n < 250; n += 1) {
         crowd.step();
         for (let k = 0; k < 4; k += 1) found[compare(crowd.state, crowd.request())] += 1;
@@ -121,7 +149,12 @@ function compare(state: State, request: LockRequest): "byWaiting" | "byTaking" |
   }
   if (request.kind === "turn" && request.flight === null) return "none";
   const cycle = cycleByGrant(locks, request);
-  const taken = { ...request, flies: request.flight !== null };
+  // What a command of the actor holds stays the command's while the actor writes.
+  const left = request.files.filter(({ key }) => {
+    const hold = locks.holds.get(key);
+    return request.kind === "explicit" || hold === undefined || !runsInside(hold.actor, request.actor);
+  });
+  const taken = { ...request, files: left, flies: request.flight !== null };
   expect(cycle !== null).toBe(closesCycleByTaking(locks, taken));
   if (cycle === null) return "none";
   // The last one waits for what is to be taken, and does not wait for its taker yet.

@@ -1,6 +1,13 @@
 /** The search for cycles of waits once more, request by request and without the graph: slow and obvious. */
 
-import { type Actor, actorKey, sameActor } from "../../daemon/core/actor.ts";
+import {
+  type Actor,
+  actorKey,
+  areBeside,
+  runsInside,
+  sameActor,
+  sameOwner,
+} from "../../daemon/core/actor.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { type Ask, type Blocker, blockers, mustGiveUp, overlapOf } from "../../daemon/core/locks/blockers.ts";
 import type { Locks, Waiter } from "../../daemon/core/state.ts";
@@ -13,7 +20,10 @@ interface Taken {
   readonly flies: boolean;
 }
 
-/** Whether a path of waits leads from `ask` back to its own actor, or to one who would wait for what is `taken`. */
+/**
+ * Whether a path of waits leads from `ask` back to its own actor, to what runs it as a command, or to one who would wait
+ * for what is `taken`.
+ */
 export function closesCycle(locks: Locks, ask: Ask, taken: Taken | null = null): boolean {
   const goal = actorKey(ask.actor);
   const visited = new Set<string>();
@@ -22,10 +32,10 @@ export function closesCycle(locks: Locks, ask: Ask, taken: Taken | null = null):
     for (const blocker of blockers(locks, asked)) {
       for (const actor of inTheWay(blocker, asked.actor)) {
         const next = actorKey(actor);
-        if (next === goal) return true;
+        if (next === goal || runsInside(ask.actor, actor)) return true;
         if (visited.has(next)) continue;
         visited.add(next);
-        if (attachedOf(locks, actor).some(follow)) return true;
+        if (waitingFor(locks, actor).some(follow)) return true;
       }
     }
     return false;
@@ -35,7 +45,7 @@ export function closesCycle(locks: Locks, ask: Ask, taken: Taken | null = null):
 
 /** Whether the actor, with these files, would be waited for by one for whom it waits itself. */
 export function closesCycleByTaking(locks: Locks, taken: Taken): boolean {
-  return attachedOf(locks, taken.actor).some(waiter => closesCycle(locks, waiter, taken));
+  return waitingFor(locks, taken.actor).some(waiter => closesCycle(locks, waiter, taken));
 }
 
 /** Those who have to act before the blocker is out of the way. */
@@ -44,14 +54,21 @@ export function inTheWay(blocker: Blocker, asker: Actor): readonly Actor[] {
 }
 
 export function attachedOf(locks: Locks, actor: Actor): Waiter[] {
-  return [...locks.waiters.values()].filter(w => w.origin !== null && sameActor(w.actor, actor));
+  return [...locks.waiters.values()].filter(w => w.origin !== null && sameOwner(w.actor, actor));
+}
+
+/** The waiters of the actor or command, and those of the commands inside it. */
+function waitingFor(locks: Locks, actor: Actor): Waiter[] {
+  const inside = [...locks.waiters.values()].filter(w => w.origin !== null && runsInside(w.actor, actor));
+  return [...attachedOf(locks, actor), ...inside];
 }
 
 function waitsFor(asked: Ask, { actor, files, flies }: Taken): boolean {
-  if (sameActor(asked.actor, actor) || overlapOf(asked.files, files) === undefined) return false;
+  const isMine = sameActor(asked.actor, actor) && !areBeside(asked.actor, actor);
+  if (isMine || overlapOf(asked.files, files) === undefined) return false;
   const isFamily =
     asked.actor.session === actor.session &&
     asked.actor.incarnation === actor.incarnation &&
     asked.ancestors.includes(actor.agent);
-  return flies || !isFamily;
+  return flies || !isFamily || areBeside(asked.actor, actor);
 }

@@ -2,11 +2,12 @@
  * Finds what blocks a request: other actors' locks and earlier attached waiters that overlap its files.
  *
  * Invariants: the queue is first come, first served, without barging; a detached waiter blocks no request; an actor
- * never waits for a file that it already has.
+ * never waits for a file that it already has. Two commands of one actor block each other, unless one runs inside the
+ * other; its other requests are blocked by none of them, and block none.
  */
 
 import type { LockUse } from "../../../protocol/lock.ts";
-import { type Actor, sameActor } from "../actor.ts";
+import { type Actor, areBeside, sameActor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Hold, Loan, Locks, Waiter } from "../state.ts";
@@ -51,7 +52,7 @@ export function* blockers(locks: Locks, ask: Ask): Generator<Blocker, void> {
     if (isCovered(locks, ask, file)) continue;
     for (const waiter of waitersOver(locks, file)) {
       const attached = waiter.origin !== null;
-      if (waiter.ticket < ask.ticket && attached && !sameActor(waiter.actor, ask.actor)) {
+      if (waiter.ticket < ask.ticket && attached && !isMine(waiter.actor, ask.actor)) {
         yield { by: "place", actor: waiter.actor, file, waiter };
       }
     }
@@ -69,8 +70,14 @@ export function* heldAgainst(locks: Locks, ask: Ask): Generator<HeldAgainst, voi
   }
 }
 
+/** Whether what `owner` has is the requester's: its own, or that of a command inside it or around it. */
+export function isMine(owner: Actor, requester: Actor): boolean {
+  return sameActor(owner, requester) && !areBeside(owner, requester);
+}
+
 /** Whether the lock is the actor's own, or an ancestor's without a write in flight, which passes to it at once. */
 export function isOwn(hold: Hold, requester: Requester): boolean {
+  if (areBeside(hold.actor, requester.actor)) return false;
   if (sameActor(hold.actor, requester.actor)) return true;
   return hold.flights.length === 0 && isOfAncestor(hold, requester);
 }
@@ -83,7 +90,7 @@ export function isOfAncestor(hold: Hold, { actor, ancestors }: Requester): boole
 
 /** Whether `lender` lent this lock to its present holder, directly or through other borrowers. */
 export function lentBy(hold: Hold, lender: Actor): boolean {
-  for (let { loan } = hold; loan !== null; loan = loan.loan) if (sameActor(loan.actor, lender)) return true;
+  for (let { loan } = hold; loan !== null; loan = loan.loan) if (isMine(loan.actor, lender)) return true;
   return false;
 }
 
@@ -127,11 +134,7 @@ export function useOf({ kind, bound, flights }: Hold): LockUse | null {
 export function lendersBut(hold: Hold, requester: Actor): readonly Actor[] {
   if (hold.loan === null) return noLenders;
   const lenders: Actor[] = [];
-  for (
-    let loan: Loan | null = hold.loan;
-    loan !== null && !sameActor(loan.actor, requester);
-    loan = loan.loan
-  )
+  for (let loan: Loan | null = hold.loan; loan !== null && !isMine(loan.actor, requester); loan = loan.loan)
     lenders.push(loan.actor);
   return lenders;
 }

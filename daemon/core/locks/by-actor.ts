@@ -1,11 +1,11 @@
 /**
- * The index of locks and waiters by actor; derived from both.
+ * The index of locks and waiters by actor; derived from both. A command of an actor has a row of its own.
  *
  * Invariant: an actor's row exists exactly while the actor holds, waits for or lends a lock; a session counts the held
- * keys and the waited files of all its rows.
+ * keys and the waited files of all its rows, and those rows that are of commands.
  */
 
-import { type Actor, actorKey } from "../actor.ts";
+import { type Actor, actorKey, runsInside, sameActor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { SortedKeys } from "../sorted-keys.ts";
 import { HeldKeys } from "./held-keys.ts";
@@ -49,6 +49,8 @@ export interface SessionLocks {
   held: number;
   /** How many files their waiters name. */
   queued: number;
+  /** How many of them are of commands. */
+  commands: number;
 }
 
 /** All actors that hold, wait for or lend a lock, by session and by actor key. */
@@ -67,8 +69,40 @@ export function actorTable(touched: Set<string>): ActorTable {
   return { byKey: new Map(), bySession: new Map(), touched, spare: [] };
 }
 
+/** Returns the row of the actor itself, or of the command that `actor` is. */
 export function locksOf(table: ActorTable, actor: Actor): ActorLocks | undefined {
   return table.byKey.get(actorKey(actor));
+}
+
+/** Returns the rows of the actor and of its commands; of a command only its own. Sorted as `rowsOfSession`. */
+export function rowsOfActor(table: ActorTable, actor: Actor): readonly ActorLocks[] {
+  if (actor.command === undefined && hasCommands(table.bySession.get(actor.session)))
+    return rowsOfSession(table, actor.session, actor.incarnation).filter(row => sameActor(row.actor, actor));
+  const row = locksOf(table, actor);
+  return row === undefined ? noRows : [row];
+}
+
+/** Returns the rows that wait while this row's command waits: of its actor, and of the commands that it runs inside. */
+export function rowsAround({ session, actor }: Pick<ActorLocks, "session" | "actor">): readonly ActorLocks[] {
+  if (actor.command === undefined) return noRows;
+  return [...session.rows].filter(row => runsInside(actor, row.actor));
+}
+
+/** Returns the rows of waiting commands that run inside this row's actor or command, which waits for their ends. */
+export function waitingInside({ session, actor }: ActorLocks): readonly ActorLocks[] {
+  if (session.commands === 0) return noRows;
+  return [...session.rows].filter(row => row.attached > 0 && runsInside(row.actor, actor));
+}
+
+/** Whether the actor or command waits, by itself or for a command inside it. */
+export function isWaiting(row: ActorLocks): boolean {
+  return row.attached > 0 || waitingInside(row).length > 0;
+}
+
+const noRows: readonly ActorLocks[] = [];
+
+function hasCommands(session: SessionLocks | undefined): boolean {
+  return session !== undefined && session.commands > 0;
 }
 
 /** Returns the row of the lock's holder, or of the waiter's actor. */
@@ -82,7 +116,7 @@ export function enlist(table: ActorTable, actor: Actor): ActorLocks {
   const key = actorKey(actor);
   const known = table.byKey.get(key);
   if (known !== undefined) return known;
-  const session = table.bySession.get(actor.session) ?? { rows: new Set(), held: 0, queued: 0 };
+  const session = table.bySession.get(actor.session) ?? emptySession();
   const row = table.spare.pop() ?? emptyRow(actor, session);
   row.actor = actor;
   row.session = session;
@@ -92,7 +126,21 @@ export function enlist(table: ActorTable, actor: Actor): ActorLocks {
     table.touched.add(actor.session);
   }
   session.rows.add(row);
+  if (actor.command !== undefined) session.commands += 1;
   return row;
+}
+
+function emptySession(): SessionLocks {
+  return { rows: new Set(), held: 0, queued: 0, commands: 0 };
+}
+
+/** Returns the actor's row; if it has none, an empty one where commands in its session may matter, else null. */
+export function rowOrEmpty(table: ActorTable, actor: Actor): ActorLocks | null {
+  const known = locksOf(table, actor);
+  if (known !== undefined) return known;
+  const session = table.bySession.get(actor.session);
+  const mayMatter = session !== undefined && (actor.command !== undefined || session.commands > 0);
+  return mayMatter ? emptyRow(actor, session) : null;
 }
 
 function emptyRow(actor: Actor, session: SessionLocks): ActorLocks {
@@ -124,6 +172,7 @@ export function dropIfIdle(table: ActorTable, row: ActorLocks): void {
   if (row.holds.size > 0 || row.waits.size > 0 || row.lent.size > 0) return;
   table.byKey.delete(actorKey(row.actor));
   row.session.rows.delete(row);
+  if (row.actor.command !== undefined) row.session.commands -= 1;
   if (row.session.rows.size === 0) {
     table.bySession.delete(row.actor.session);
     table.touched.add(row.actor.session);

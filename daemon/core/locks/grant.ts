@@ -8,7 +8,7 @@
  */
 
 import { limits } from "../../../protocol/limits.ts";
-import { type Actor, sameActor } from "../actor.ts";
+import { type Actor, runsInside, sameActor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { Due, LockRequest } from "../commands.ts";
 import type { FileRef } from "../file-ref.ts";
@@ -20,7 +20,7 @@ import type { Hold, Locks, State, Token, Waiter } from "../state.ts";
 import type { Edge } from "./by-actor.ts";
 import { cycleByGrant, cycleOf } from "./deadlock.ts";
 import { noOrigins, toldAgain } from "./heard.ts";
-import { passHold } from "./inherit.ts";
+import { holdBehind, loanOf, passHold } from "./inherit.ts";
 import { actorRow, deadlock, fileLists, grantReply } from "./replies.ts";
 import { addHold, attachWaiter, removeWaiter, renewHold, setFlights } from "./table.ts";
 import { firstOf } from "./wait-graph.ts";
@@ -44,8 +44,11 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
   const token = heldAs(locks, request) ?? { epoch: state.epoch, grant: ++locks.grants };
   for (const file of request.files) {
     const hold = locks.holds.get(file.key);
-    if (hold !== undefined && !sameActor(hold.actor, request.actor)) {
-      passHold(state, hold, request, token, origin);
+    if (hold !== undefined && passesTo(hold, request)) {
+      const passed = passHold(state, hold, request, token, origin);
+      if (request.actor.command !== undefined) renewHold(locks, passed, { ...request, file });
+    } else if (hold !== undefined && staysBehind(hold, request)) {
+      holdBehind(state, hold, request, token, origin);
     } else if (hold === undefined) {
       addHold(locks, newHold(file, request, token, state.t, origin));
     } else {
@@ -69,14 +72,25 @@ export function take(state: State, request: Request, origin: Origin, step: Step)
   return token;
 }
 
+/** Whether the grant takes the lock over: an ancestor's, or that of what runs the requesting command. */
+function passesTo(hold: Hold, { actor }: Pick<Request, "actor">): boolean {
+  return !sameActor(hold.actor, actor) || runsInside(actor, hold.actor);
+}
+
+/** Whether the grant leaves the lock to a command inside the requester, and counts from the command's end. */
+function staysBehind(hold: Hold, { actor, kind }: Pick<Request, "actor" | "kind">): boolean {
+  return kind === "explicit" && runsInside(hold.actor, actor);
+}
+
 /** Returns the one token under which the actor holds all files already, or null. */
 function heldAs(locks: Locks, request: Request): Token | null {
   let token: Token | null = null;
   for (const { key } of request.files) {
     const hold = locks.holds.get(key);
-    if (hold === undefined || !sameActor(hold.actor, request.actor)) return null;
-    if (token !== null && token.grant !== hold.token.grant) return null;
-    token = hold.token;
+    if (hold === undefined || passesTo(hold, request)) return null;
+    const own = staysBehind(hold, request) ? loanOf(hold, request.actor)?.token : hold.token;
+    if (own === undefined || (token !== null && token.grant !== own.grant)) return null;
+    token = own;
   }
   return token;
 }

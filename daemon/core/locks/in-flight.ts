@@ -9,7 +9,7 @@
  * its end is seen, or until `limits.expiredWritesMax` newer ones evict it.
  */
 
-import { type Actor, actorKey, sameActor } from "../actor.ts";
+import { type Actor, actorKey, sameActor, withoutCommand } from "../actor.ts";
 import { touchDeclared } from "../declarations/end.ts";
 import { markDirty } from "../files/dirty-files.ts";
 import { noteRisks } from "../files/merge-risk.ts";
@@ -19,7 +19,7 @@ import { dropOldest } from "../oldest.ts";
 import type { Step } from "../outcome.ts";
 import { projectOf } from "../sessions/kinship.ts";
 import type { Hold, State } from "../state.ts";
-import { locksOf } from "./by-actor.ts";
+import { rowsOfActor } from "./by-actor.ts";
 import { grantWaiters } from "./grant.ts";
 import { actorRow, pathOf } from "./replies.ts";
 import { setFlights } from "./table.ts";
@@ -98,7 +98,8 @@ function holderOf({ locks }: State, key: string): Actor | null {
 export function expireWrites(state: State, hold: Hold): void {
   const { expiredWrites } = state.locks;
   for (const flight of [...(hold.expiredFlights ?? []), ...hold.flights]) {
-    const { actor, key, file, path } = hold;
+    const { key, file, path } = hold;
+    const actor = withoutCommand(hold.actor);
     const id = useKey(actor, flight);
     expiredWrites.delete(id);
     expiredWrites.set(id, { actor, key, path, file, at: state.t });
@@ -106,8 +107,8 @@ export function expireWrites(state: State, hold: Hold): void {
   dropOldest(expiredWrites, state.limits.expiredWritesMax, oldest => expiredWrites.delete(oldest));
 }
 
-/** Returns the actor's locks with writes in flight, or that expired, sorted, so that replay visits them in the same order. */
+/** Returns the locks with the actor's writes in flight, or that expired, sorted, so that replay visits them in the same order. */
 export function flyingOf(state: State, actor: Actor): Hold[] {
-  const flying = locksOf(state.locks.actors, actor)?.flying ?? [];
-  return [...flying].sort().flatMap(key => state.locks.holds.get(key) ?? []);
+  const flying = rowsOfActor(state.locks.actors, actor).flatMap(row => [...row.flying]);
+  return flying.sort().flatMap(key => state.locks.holds.get(key) ?? []);
 }

@@ -1,24 +1,32 @@
 /**
- * Passes locks from an ancestor to a descendant within one session, and returns explicit ones.
+ * Passes locks from an ancestor to a descendant within one session, and returns explicit ones. A command borrows so from
+ * its actor, and from the commands that it runs inside.
  *
  * Invariants: a path has one holder at any time; a lent explicit lock returns to its lender when the borrower
  * releases it or ends its turn; it does not return if the lender released it, the lender's bound connection closed,
  * or the lender had borrowed it and its own turn ended; a passed turn lock stays the borrower's.
  */
+import { type Actor, runsInside, sameActor, sameOwner } from "../actor.ts";
 import type { LockRequest } from "../commands.ts";
 import type { Origin } from "../origin.ts";
 import type { Hold, Loan, State, Token } from "../state.ts";
-import { type Heard, noOrigins } from "./heard.ts";
+import { type Heard, noOrigins, toldAgain } from "./heard.ts";
 import { addHold, removeHold, setLoan } from "./table.ts";
 
 type Borrower = Pick<LockRequest, "actor" | "kind" | "prompt" | "bound" | "yieldMs" | "ancestors">;
+type Lender = Pick<LockRequest, "actor" | "bound" | "ancestors"> & {
+  readonly retry?: Loan["retry"] | undefined;
+};
 
 /** Passes an ancestor's lock to the descendant; the caller has checked that it may. */
 export function passHold(state: State, hold: Hold, to: Borrower, token: Token, origin: Origin): Hold {
   removeHold(state.locks, hold);
   const { actor, bound, first, since, ancestors, origin: grantedTo, askedAgain, retry, loan } = hold;
   const own = { actor, bound, first, since, ancestors, origin: grantedTo, askedAgain, retry, loan };
-  const lent: Loan | null = hold.kind === "explicit" ? own : loan;
+  // It does not leave its actor's hands, so its writes in flight and the lender's token go on.
+  const isToCommand = sameActor(actor, to.actor);
+  const lent: Loan | null =
+    hold.kind !== "explicit" ? loan : isToCommand ? { ...own, token: hold.token } : own;
   const passed: Hold = {
     ...hold,
     actor: to.actor,
@@ -32,9 +40,7 @@ export function passHold(state: State, hold: Hold, to: Borrower, token: Token, o
     touched: state.t,
     renewed: null,
     yieldMs: to.yieldMs,
-    flights: [],
-    unseen: undefined,
-    expiredFlights: undefined,
+    ...writesOf(hold, isToCommand),
     ancestors: to.ancestors,
     loan: lent,
     origin,
@@ -45,12 +51,24 @@ export function passHold(state: State, hold: Hold, to: Borrower, token: Token, o
   return passed;
 }
 
-/** Returns a borrowed lock to its lender under a new token; the lender's old tokens stay valid. Null if not lent. */
+/** Returns the writes in flight that go along if the lock stays its actor's. Those that an earlier start saw begin expire. */
+function writesOf(hold: Hold, stays: boolean): Pick<Hold, "flights" | "unseen" | "expiredFlights"> {
+  const { flights, unseen, expiredFlights } = hold;
+  if (!stays) return { flights: [], unseen: undefined, expiredFlights: undefined };
+  if (unseen === undefined) return { flights, unseen, expiredFlights };
+  return { flights: [], unseen: undefined, expiredFlights: [...(expiredFlights ?? []), ...flights] };
+}
+
+/**
+ * Returns a borrowed lock to its lender under a new token; the lender's old tokens stay valid. Null if not lent. A lock
+ * that did not leave its actor's hands keeps the lender's token.
+ */
 export function returnHold(state: State, hold: Hold): Hold | null {
   const { loan } = hold;
   if (loan === null) return null;
-  state.locks.grants += 1;
-  const token = { epoch: state.epoch, grant: state.locks.grants };
+  const isOfCommand = sameActor(hold.actor, loan.actor);
+  if (loan.token === undefined) state.locks.grants += 1;
+  const token = loan.token ?? { epoch: state.epoch, grant: state.locks.grants };
   const { actor, bound, first, since, ancestors, origin, askedAgain, retry } = loan;
   const back: Hold = {
     ...hold,
@@ -60,13 +78,11 @@ export function returnHold(state: State, hold: Hold): Hold | null {
     bound,
     token,
     first,
-    place: token.grant,
+    place: state.locks.grants,
     since,
     touched: state.t,
     renewed: null,
-    flights: [],
-    unseen: undefined,
-    expiredFlights: undefined,
+    ...writesOf(hold, isOfCommand),
     ancestors,
     loan: loan.loan,
     origin,
@@ -75,6 +91,37 @@ export function returnHold(state: State, hold: Hold): Hold | null {
   };
   addHold(state.locks, back);
   return back;
+}
+
+/**
+ * Makes the requester a lender of the lock that a command inside it has: the lock comes to it when the command is done.
+ * A requester that is one already renews its loan.
+ */
+export function holdBehind(state: State, hold: Hold, by: Lender, token: Token, origin: Origin): void {
+  const { actor, bound, ancestors } = by;
+  const put = (loan: Loan | null): Loan => {
+    if (loan !== null && runsInside(loan.actor, actor)) return { ...loan, loan: put(loan.loan) };
+    if (loan === null || !sameOwner(loan.actor, actor)) {
+      const [since, retry] = [state.t, by.retry ?? null];
+      const own = { actor, bound, first: token, since, ancestors, origin, askedAgain: noOrigins, retry };
+      return { ...own, loan, token };
+    }
+    const askedAgain = toldAgain(loan, origin);
+    return { ...loan, bound, token, askedAgain, retry: by.retry ?? loan.retry };
+  };
+  setLoan(state.locks, hold, put(hold.loan));
+}
+
+/** Returns the actor's loan of the lock, if it is a lender. */
+export function loanOf(hold: Hold, lender: Actor): Loan | undefined {
+  return loansOf(hold).find(loan => sameOwner(loan.actor, lender));
+}
+
+/** Returns the lock or loan, with the loans behind it, as one of another session's main agent and its commands. */
+export function movedTo<T extends Pick<Loan, "actor" | "loan">>(part: T, to: Actor): T {
+  const { command } = part.actor;
+  const actor = command === undefined ? to : { ...to, command };
+  return { ...part, actor, loan: part.loan && movedTo(part.loan, to) };
 }
 
 /** Drops the loans that `isMeant` selects, so that the lock does not return to their lenders. Returns them. */

@@ -1,24 +1,24 @@
 /**
  * Releases locks and removes waiters: by their actor, by force, with a connection, at the end of a turn or session.
- * Invariant: a request that names a file its actor neither has nor waits for releases nothing.
+ * Invariants: a request that names a file its actor neither has nor waits for releases nothing; an actor also releases
+ * what its commands have, but its own locks first.
  */
 
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { type Actor, sameActor } from "../actor.ts";
+import { type Actor, sameActor, sameOwner } from "../actor.ts";
 import type { Handler } from "../handler.ts";
 import { forgetConflicts } from "../messages/notices.ts";
 import { boundKey, type Origin, originKey } from "../origin.ts";
 import type { Step } from "../outcome.ts";
 import { forgetReply } from "../retries.ts";
 import { projectOf } from "../sessions/kinship.ts";
-import type { Hold, Loan, State, Waiter } from "../state.ts";
-import { lentBy } from "./blockers.ts";
-import { type ActorLocks, locksOf, rowsOfSession } from "./by-actor.ts";
+import type { Hold, Loan, Locks, State, Waiter } from "../state.ts";
+import { type ActorLocks, locksOf, rowsOfActor, rowsOfSession } from "./by-actor.ts";
 import { announceGrant, detachWaiter, dismiss, dismissAll } from "./grant.ts";
 import { withoutAnswer } from "./heard.ts";
 import { expireWrites } from "./in-flight.ts";
-import { dropLoans, loansOf, returnHold, setHeard } from "./inherit.ts";
+import { dropLoans, loanOf, loansOf, returnHold, setHeard } from "./inherit.ts";
 import { releaseOne } from "./release-one.ts";
 import { actorRow, fileLists, tokenText } from "./replies.ts";
 import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./table.ts";
@@ -36,38 +36,60 @@ export const lockRelease: Handler<"lock_release"> = (state, request, meta, step)
   const holds = new Set<Hold>();
   const loans = new Set<Hold>();
   const places = new Set<Waiter>();
+  const parts: Part[] = [];
   for (const file of request.files) {
     const hold = ownHold(locks, actor, file, node);
     const place = ownPlace(locks, actor, file, node);
     const used = hold === undefined ? namedHold(locks, file, node) : undefined;
-    const lent = used !== undefined && lentBy(used, actor) ? used : undefined;
+    const lent = used !== undefined && loanOf(used, actor) !== undefined ? used : undefined;
     if (hold !== undefined) holds.add(hold);
     if (place !== undefined) places.add(place);
     if (lent !== undefined) loans.add(lent);
-    if (hold === undefined && place === undefined && lent === undefined) {
+    if (hold !== undefined || place !== undefined || lent !== undefined) continue;
+    const theirs = commandsOf(locks, actor).map(command => ({
+      actor: command,
+      holds: [ownHold(locks, command, file, node) ?? []].flat(),
+      places: [ownPlace(locks, command, file, node) ?? []].flat(),
+    }));
+    const found = theirs.filter(one => one.holds.length > 0 || one.places.length > 0);
+    parts.push(...found);
+    if (found.length === 0) {
       const error = `${file.file} is neither held nor waited for by ${actorRow(state, actor).name}; nothing was released`;
       step.reply = refuse("not_held", error, { file: file.file });
       return;
     }
   }
   step.reply = { ok: true, released: request.files.map(f => f.file) };
-  for (const hold of loans) endLoans(state, hold, loan => sameActor(loan.actor, actor), step);
-  releaseParts(state, [{ actor, holds: [...holds], places: [...places] }], "unlocked", step);
+  for (const hold of loans) endLoans(state, hold, loan => sameOwner(loan.actor, actor), step);
+  for (const hold of parts.flatMap(part => part.holds))
+    endLoans(state, hold, loan => sameActor(loan.actor, actor), step);
+  releaseParts(state, [{ actor, holds: [...holds], places: [...places] }, ...parts], "unlocked", step);
 };
 
+/** Returns the commands of the actor that have locks or waiters; none of a command. */
+function commandsOf(locks: Locks, actor: Actor): Actor[] {
+  const all = rowsOfActor(locks.actors, actor).map(row => row.actor);
+  return all.filter(one => !sameOwner(one, actor));
+}
+
 function releaseEverything(state: State, actor: Actor, step: Step): void {
-  const mine = locksOf(state.locks.actors, actor);
-  if (mine === undefined) {
+  const rows = rowsOfActor(state.locks.actors, actor);
+  if (rows.length === 0) {
     step.reply = { ok: true, released: [] };
     return;
   }
   // Sorted, so that replay visits them in the same order.
-  const lent = [...mine.lent].sort().flatMap(key => state.locks.holds.get(key) ?? []);
-  const released = [...holdsOf(state, mine), ...lent].map(hold => hold.file);
-  const part = { actor, holds: holdsOf(state, mine), places: placesOf(state, mine) };
-  for (const hold of lent) endLoans(state, hold, loan => sameActor(loan.actor, actor), step);
-  releaseParts(state, [part], "unlocked", step);
-  step.reply = { ok: true, released };
+  const lent = rows.flatMap(row => [...row.lent].sort()).flatMap(key => state.locks.holds.get(key) ?? []);
+  const released = new Set([...rows.flatMap(row => holdsOf(state, row)), ...lent]);
+  const parts = rows.map(row => ({
+    actor: row.actor,
+    holds: holdsOf(state, row),
+    places: placesOf(state, row),
+  }));
+  const isMeant = (loan: Loan) => rows.some(row => sameOwner(loan.actor, row.actor));
+  for (const hold of new Set(lent)) endLoans(state, hold, isMeant, step);
+  releaseParts(state, parts, "unlocked", step);
+  step.reply = { ok: true, released: [...released].map(hold => hold.file) };
 }
 
 /** Ends the loans that `isMeant` selects: the lock no longer returns to their lenders, and may yield from now on. */
@@ -204,7 +226,7 @@ export function releaseTurn(
 
 /** Ends loans of locks that the actor had borrowed and lent on: after its turn they return to the original lender. */
 function endBorrowing(state: State, actor: Actor, { lent }: ActorLocks, step: Step): void {
-  const isBorrowed = (loan: Loan) => sameActor(loan.actor, actor) && loan.loan !== null;
+  const isBorrowed = (loan: Loan) => sameOwner(loan.actor, actor) && loan.loan !== null;
   for (const key of [...lent].sort()) {
     const hold = state.locks.holds.get(key);
     if (hold !== undefined) endLoans(state, hold, isBorrowed, step);
@@ -273,10 +295,11 @@ export function releaseParts(
     const project = projectOf(state, actor) ?? "";
     if (holds.length > 0) state.sessions.revisions.changed(actor.session);
     for (const hold of holds) {
-      if (cutShort.has(cause)) expireWrites(state, hold);
       if (unheard.has(cause) && hold.retry !== null) forgetReply(state, hold.retry);
       removeHold(state.locks, hold);
       const back = final ? null : returnHold(state, hold);
+      const goesOn = back !== null && sameActor(back.actor, hold.actor);
+      if (cutShort.has(cause) && !goesOn) expireWrites(state, hold);
       if (back !== null)
         announceGrant(state, { actor: back.actor, files: [back] }, tokenText(state, back.token), 0, step);
     }

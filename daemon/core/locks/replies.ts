@@ -3,7 +3,7 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
-import type { Actor } from "../actor.ts";
+import { type Actor, sameActor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Reply } from "../outcome.ts";
 import { agentName } from "../sessions/agent-names.ts";
@@ -20,7 +20,8 @@ export function actorRow(state: State, actor: Actor): ActorRow {
   const session = state.sessions.live.get(actor.session)?.name ?? actor.session.slice(0, 8);
   const again = actor.incarnation === 0 ? "" : `#${actor.incarnation + 1}`;
   const agent = actor.agent === null ? "" : `/${agentName(state, actor.session, actor.agent)}`;
-  return { id: actor.session, agent: actor.agent, name: `${session}${again}${agent}` };
+  const row = { id: actor.session, agent: actor.agent, name: `${session}${again}${agent}` };
+  return actor.command === undefined ? row : { ...row, command: actor.command };
 }
 
 /** A file by its key, with the unfolded path if the key is case-folded. */
@@ -60,8 +61,8 @@ export function grantReply(
   return fromQueue ? { ...reply, granted_from_queue: true } : reply;
 }
 
-/** Returns a refusal's fields about the blocker. `locked_ago` is in seconds. */
-function lockedBy(state: State, blocker: Blocker): Record<string, unknown> {
+/** Returns a refusal's fields about the blocker. `locked_ago` is in seconds; `yours`: a command of the requester's. */
+function lockedBy(state: State, requester: Actor, blocker: Blocker): Record<string, unknown> {
   const row = actorRow(state, blocker.actor);
   const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
   return {
@@ -72,43 +73,53 @@ function lockedBy(state: State, blocker: Blocker): Record<string, unknown> {
     locked_by_agent: row.agent,
     locked_ago: Math.floor((state.t - since) / 1000),
     queued: false,
+    ...(sameActor(blocker.actor, requester) ? { yours: true } : {}),
   };
 }
 
 /** Refuses a request of `requester` that does not wait. */
 export function lockHeld(state: State, requester: Actor, blocker: Blocker): Refusal {
+  if (sameActor(blocker.actor, requester)) {
+    const does = blocker.by === "hold" ? "locked" : "waits for";
+    const error = `another command of yours ${does} ${blocker.file.file}; ask again with waitMs to wait for its end`;
+    return refuse("lock_held", error, lockedBy(state, requester, blocker));
+  }
   if (blocker.by === "hold" && lentBy(blocker.hold, requester)) {
     const [file, user] = [blocker.file.file, actorRow(state, blocker.actor).name];
     return refuse(
       "lock_held",
       `your agent ${user} is using ${file} and will return it to you; ask again with waitMs to wait`,
-      { ...lockedBy(state, blocker), lent: true },
+      { ...lockedBy(state, requester, blocker), lent: true },
     );
   }
   const by = blocker.actor.session.slice(0, 8);
   return refuse(
     "lock_held",
     `file locked by ${by}; ask again with waitMs to wait for it`,
-    lockedBy(state, blocker),
+    lockedBy(state, requester, blocker),
   );
 }
 
-export function queueFull(state: State, blocker: Blocker): Refusal {
+export function queueFull(state: State, requester: Actor, blocker: Blocker): Refusal {
   const by = blocker.actor.session.slice(0, 8);
-  return refuse("lock_queue_full", `file locked by ${by}, queue full`, lockedBy(state, blocker));
+  return refuse("lock_queue_full", `file locked by ${by}, queue full`, lockedBy(state, requester, blocker));
 }
 
 export function waitOver(state: State, waiter: Waiter, blocker: Blocker | null): Refusal {
-  const by = blocker === null ? { queued: false } : lockedBy(state, blocker);
+  const by = blocker === null ? { queued: false } : lockedBy(state, waiter.actor, blocker);
   return refuse("lock_timeout", `lock queue timeout (${waiter.waitMs / 1000}s)`, by);
+}
+
+/** Returns how a cycle names the actor; two commands of one actor may be in it. */
+function waiterName(state: State, actor: Actor): string {
+  const { name } = actorRow(state, actor);
+  return actor.command === undefined ? name : `a command of ${name}`;
 }
 
 /** Refuses a request with the cycle: each actor, the file it waits for, and the actor it waits behind. */
 export function deadlock(state: State, cycle: readonly CycleStep[]): Refusal {
-  const steps = cycle.map((step, i) => {
-    const next = cycle[(i + 1) % cycle.length];
-    const holder = next === undefined ? "?" : actorRow(state, next.actor).name;
-    return { waits: actorRow(state, step.actor).name, file: step.file, for: holder };
+  const steps = cycle.map(({ actor, file, other }) => {
+    return { waits: waiterName(state, actor), file, for: waiterName(state, other) };
   });
   const words = steps.map(s => `${s.waits} waits for ${s.file} behind ${s.for}`).join(", ");
   return refuse("lock_deadlock", `deadlock: ${words}; release what you hold first`, {

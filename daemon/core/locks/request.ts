@@ -117,7 +117,7 @@ function mayHold(state: State, { actor, files }: LockRequest): Refusal | null {
   );
 }
 
-/** Returns the actor's own waiter that overlaps the request's files, or null. */
+/** Returns the actor's own waiter, not one of its commands, that overlaps the request's files, or null. */
 function placeOf(state: State, request: LockRequest): Waiter | null {
   const { locks } = state;
   const mine = locksOf(locks.actors, request.actor);
@@ -125,7 +125,7 @@ function placeOf(state: State, request: LockRequest): Waiter | null {
   for (const file of request.files) {
     for (const ticket of locks.waitersAt.get(file.key)?.keys() ?? []) {
       const waiter = locks.waiters.get(ticket);
-      if (waiter !== undefined && sameActor(waiter.actor, request.actor)) return waiter;
+      if (waiter?.row === mine) return waiter;
     }
   }
   return null;
@@ -232,7 +232,7 @@ function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker)
       if (inLine >= request.depth) break;
       if (waiter.origin !== null && !sameActor(waiter.actor, request.actor)) inLine += 1;
     }
-    if (inLine >= request.depth) return queueFull(state, blocker);
+    if (inLine >= request.depth) return queueFull(state, request.actor, blocker);
   }
   const cycle = cycleByWaiting(state.locks, ask);
   return cycle === null ? null : deadlock(state, cycle);

@@ -111,7 +111,7 @@ export function setFlights(
   if (changes) holdEnters(locks, hold);
 }
 
-/** Replaces the lock's loans by fewer ones. */
+/** Replaces the lock's loans, by fewer ones unless a command has it. */
 export function setLoan(locks: Locks, hold: Hold, loan: Loan | null): void {
   holdLeaves(locks, hold);
   unlend(locks, hold);
@@ -229,9 +229,9 @@ function holdByWords(
   return others.find(isMeant);
 }
 
-/** Whether the end of its holder's turn releases the lock or returns it to its lender. */
-function goesWithTurn({ kind, loan }: Hold): boolean {
-  return kind === "turn" || loan !== null;
+/** Whether the end of its holder's turn releases the lock or returns it to its lender. A command outlives the turn. */
+function goesWithTurn({ kind, loan, actor }: Hold): boolean {
+  return kind === "turn" || (loan !== null && actor.command === undefined);
 }
 
 function attach(locks: Locks, waiter: Waiter, origin: Origin): void {

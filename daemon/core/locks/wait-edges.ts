@@ -4,11 +4,11 @@
  * Invariants: a waiter waits behind a lock once per file that overlaps the lock, and behind an earlier waiter once per
  * overlapping pair of files. It never waits for a file that it already has (see `isCovered`).
  */
-import { sameActor } from "../actor.ts";
 import type { Hold, Locks, Waiter } from "../state.ts";
 import {
   covers,
   isCovered,
+  isMine,
   isOwn,
   lasts,
   lendersBut,
@@ -63,7 +63,7 @@ function relate(locks: Locks, waiter: Waiter, way: Way): void {
       if (hold !== undefined) behindHold(locks, wanted, hold, way);
     }
     for (const other of requestsOver(locks, file)) {
-      if (other.waiter.origin === null || sameActor(other.waiter.actor, waiter.actor)) continue;
+      if (other.waiter.origin === null || isMine(other.waiter.actor, waiter.actor)) continue;
       const [first, second] = other.waiter.ticket < waiter.ticket ? [other, wanted] : [wanted, other];
       if (!isCovered(locks, second.waiter, second.file)) behind(locks, second.waiter, first.waiter, way);
     }
@@ -97,7 +97,7 @@ function behindHold(locks: Locks, { waiter }: Wanted, hold: Hold, way: Way): voi
 function behindPlaces(locks: Locks, { waiter, file }: Wanted, way: Way): void {
   for (const other of requestsOver(locks, file)) {
     const { origin, ticket, actor } = other.waiter;
-    if (origin !== null && ticket < waiter.ticket && !sameActor(actor, waiter.actor))
+    if (origin !== null && ticket < waiter.ticket && !isMine(actor, waiter.actor))
       behind(locks, waiter, other.waiter, way);
   }
 }

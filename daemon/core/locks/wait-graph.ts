@@ -1,10 +1,11 @@
 /**
  * The wait-for graph between actors: derived from locks and attached waiters. A search for a cycle follows actors,
- * never the many requests of one actor.
+ * never the many requests of one actor. An actor also waits for each command of it that waits, and a command for those
+ * that run inside it; no edge stands for these waits.
  *
  * Invariants: an attached waiter counts its blockers and is free exactly while the count is zero; an edge exists
  * exactly while a waiter of `from` needs `to` to act first, and names these waiters; every cycle contains a `fresh`
- * edge, which was added since the last search.
+ * edge, which was added since the last search: a command begins to wait with a new edge of its own.
  */
 
 import { actorKey } from "../actor.ts";
@@ -12,7 +13,7 @@ import { assert } from "../assert.ts";
 import { NumberHeap } from "../number-heap.ts";
 import { leadsTo, pathTo } from "../reach.ts";
 import { SortedKeys } from "../sorted-keys.ts";
-import type { ActorLocks, Edge } from "./by-actor.ts";
+import { type ActorLocks, type Edge, rowsAround, waitingInside } from "./by-actor.ts";
 
 /** The fields of a waiter that the graph uses. */
 interface Waiting {
@@ -113,12 +114,17 @@ export class WaitGraph {
 /** Whether a path of edges leads from one of `starts` to one of `goals`; true if an actor is in both. */
 export function leads(starts: readonly ActorLocks[], goals: readonly ActorLocks[]): boolean {
   if (starts.length === 0 || goals.length === 0) return false;
-  return leadsTo(
-    starts,
-    goals,
-    at => at.ahead.keys(),
-    at => at.behind.keys(),
-  );
+  return leadsTo(starts, goals, nextOf, previousOf);
+}
+
+function nextOf(at: ActorLocks): Iterable<ActorLocks> {
+  const inside = waitingInside(at);
+  return inside.length === 0 ? at.ahead.keys() : [...at.ahead.keys(), ...inside];
+}
+
+function previousOf(at: ActorLocks): Iterable<ActorLocks> {
+  const around = at.attached === 0 ? [] : rowsAround(at);
+  return around.length === 0 ? at.behind.keys() : [...at.behind.keys(), ...around];
 }
 
 /** Returns a shortest path, independent of the order of edges; `start` also has edges to the actors in `more`. */
@@ -128,7 +134,7 @@ export function pathOf(
   more: readonly ActorLocks[] = [],
 ): ActorLocks[] | null {
   return pathTo(start, new Set(goals), at => {
-    const ahead = at === start ? [...at.ahead.keys(), ...more] : [...at.ahead.keys()];
+    const ahead = at === start ? [...nextOf(at), ...more] : [...nextOf(at)];
     return ahead.sort((a, b) => (actorKey(a.actor) < actorKey(b.actor) ? -1 : 1));
   });
 }

@@ -8,7 +8,7 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { Step } from "../outcome.ts";
 import type { Hold, State, Waiter } from "../state.ts";
-import { rowOf } from "./by-actor.ts";
+import { isWaiting, rowOf, rowsAround } from "./by-actor.ts";
 
 /**
  * Returns a turn lock's lease from its last touch, in milliseconds. A lock with `yieldMs` 0 serves one command, so its
@@ -21,9 +21,9 @@ export function leaseMsOf({ yieldMs }: Pick<Hold, "yieldMs">): number {
 /** Returns when the lock yields (core time, ms), or null if it does not yield or has no waiter. */
 export function yieldAt(hold: Hold): number | null {
   if (hold.kind !== "turn" || hold.loan !== null) return null;
-  const { wanted, attached } = rowOf(hold);
-  if (!wanted.has(hold.key)) return null;
-  return attached > 0 ? hold.touched : hold.touched + hold.yieldMs;
+  const row = rowOf(hold);
+  if (!row.wanted.has(hold.key)) return null;
+  return isWaiting(row) ? hold.touched : hold.touched + hold.yieldMs;
 }
 
 /** Schedules the lock's yield if it yields. */
@@ -42,9 +42,10 @@ export function yieldForWait(state: State, waiter: Waiter, step: Step): void {
       if (hold !== undefined) yieldLater(hold, step);
     }
   }
-  const { attached, wanted } = rowOf(waiter);
-  if (attached > 1) return;
-  for (const key of [...wanted.keys()].sort()) {
+  const row = rowOf(waiter);
+  if (row.attached > 1) return;
+  const keys = [row, ...rowsAround(row)].flatMap(({ wanted }) => [...wanted.keys()]);
+  for (const key of keys.sort()) {
     const hold = holds.get(key);
     if (hold !== undefined) yieldLater(hold, step);
   }

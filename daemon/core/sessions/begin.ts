@@ -15,6 +15,7 @@ import { renameWriters } from "../files/dirty-files.ts";
 import { renameRisks } from "../files/merge-risk.ts";
 import type { Handler, Meta } from "../handler.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
+import { movedTo } from "../locks/inherit.ts";
 import { holdsOf } from "../locks/release.ts";
 import { addHold, removeHold } from "../locks/table.ts";
 import { enterProject } from "../messages/freezes.ts";
@@ -105,7 +106,7 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   moveTeam(state, before, command.session);
   renameWriters(state, before.id, command.session);
   renameStashes(state.stashes, before.id, command.session);
-  for (const hold of kept) addHold(state.locks, { ...hold, actor, place: state.locks.grants });
+  for (const hold of kept) addHold(state.locks, { ...movedTo(hold, actor), place: state.locks.grants });
 }
 
 /** Begins a session without anchor for a lock or a claim whose session id is not registered. */
