@@ -9,7 +9,7 @@ import * as z from "zod";
 import type { HookAction } from "../../hooks/seam/actions.ts";
 import type { HookAdapter, HookPlan } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
-import { locksOf, rowsOfSession } from "../core/locks/by-actor.ts";
+import { rowsOfActor, rowsOfSession } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { spawnTurnOver } from "../sessions/spawned.ts";
 import { type ActionOf, actorOfAction, type EventRun } from "./action.ts";
@@ -110,8 +110,8 @@ async function endBy(run: EventRun, action: HookAction, atMs: number): Promise<v
 async function turnEnd(run: EventRun, action: ActionOf<"turn_end">, untilMs: number): Promise<void> {
   const { engine, presence, clientTasks } = run.services;
   const actor = actorOfAction(run, action);
-  const row = locksOf(engine.state.locks.actors, actor);
-  const isLater = row !== undefined && holdsOf(engine.state, row).some(({ touched }) => touched > untilMs);
+  const rows = rowsOfActor(engine.state.locks.actors, actor);
+  const isLater = rows.some(row => holdsOf(engine.state, row).some(({ touched }) => touched > untilMs));
   await engine.submitAndWait({ type: "turn_end", actor, keepPrompt: null, untilMs });
   if (isLater || isInLaterTurn(presence.pulse(actor.session, actor.agent), untilMs)) return;
   clientTasks.turnEnded(actor);

@@ -167,6 +167,8 @@ export const plantedSeeds = seedsOf([
   ["file", 2, 289, "a write that ended while no daemon ran is held for ever"],
   ["remote", 37, 217, "a turn that ended unheard takes a later turn's locks"],
   ["remote", 1, 300, "a write that this start saw begin expires"],
+  ["file", 2, 27, "two commands of one actor under one lock"],
+  ["remote", 15, 24, "a search for deadlocks that does not see what commands wait for"],
 ]);
 
 function seedsOf(rows: readonly Row[]): readonly FoundSeed[] {

@@ -86,6 +86,9 @@ export class LateWrites {
       const now = locks.holds.get(key);
       if (now !== undefined && now.first.grant === first.grant && same(now.actor, actor)) continue;
       for (const flight of [...expiredFlights, ...flights]) {
+        // A command's lock that goes back to its actor takes the actor's writes along.
+        const goesOn = actor.command !== undefined && now !== undefined && same(now.actor, actor);
+        if (goesOn && [...now.flights, ...(now.expiredFlights ?? [])].includes(flight)) continue;
         const id = nameOf(actor, flight);
         this.#late.delete(id);
         this.#late.set(id, { actor, flight, key, file });

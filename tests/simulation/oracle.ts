@@ -14,6 +14,36 @@ function same(a: Actor, b: Actor): boolean {
   return a.session === b.session && a.agent === b.agent && a.incarnation === b.incarnation;
 }
 
+/** Of commands, the one runs inside the other, or is the other. */
+function nested(a: string, b: string): boolean {
+  const [short, long] = [a.split("/"), b.split("/")].sort((x, y) => x.length - y.length);
+  return short !== undefined && long !== undefined && short.every((name, i) => name === long[i]);
+}
+
+/** Two commands of which neither runs inside the other. */
+function beside({ command: a }: Actor, { command: b }: Actor): boolean {
+  return a !== undefined && b !== undefined && !nested(a, b);
+}
+
+/** What one has is the other's too. */
+function mine(a: Actor, b: Actor): boolean {
+  return same(a, b) && !beside(a, b);
+}
+
+/** The very same: the actor itself, or the same command of it. */
+function exact(a: Actor, b: Actor): boolean {
+  return same(a, b) && a.command === b.command;
+}
+
+/** The actor, or its command, runs this other command, and waits for its end. */
+function runs(a: Actor, command: Actor): boolean {
+  if (command.command === undefined || !same(a, command) || exact(a, command)) return false;
+  return (
+    a.command === undefined ||
+    (nested(a.command, command.command) && a.command.length < command.command.length)
+  );
+}
+
 function overlap(a: Pick<FileRef, "key" | "dir">, b: Pick<FileRef, "key" | "dir">): boolean {
   if (a.key === b.key) return true;
   return (a.dir && b.key.startsWith(`${a.key}/`)) || (b.dir && a.key.startsWith(`${b.key}/`));
@@ -21,6 +51,7 @@ function overlap(a: Pick<FileRef, "key" | "dir">, b: Pick<FileRef, "key" | "dir"
 
 /** The actor's own, or an ancestor's without a write in flight. */
 function own(h: Hold, w: Pick<Waiter, "actor" | "ancestors">): boolean {
+  if (beside(h.actor, w.actor)) return false;
   if (same(h.actor, w.actor)) return true;
   const isFamily = h.actor.session === w.actor.session && h.actor.incarnation === w.actor.incarnation;
   return isFamily && h.flights.length === 0 && w.ancestors.includes(h.actor.agent);
@@ -28,7 +59,7 @@ function own(h: Hold, w: Pick<Waiter, "actor" | "ancestors">): boolean {
 
 /** It comes back to the actor. */
 function lent(h: Hold, actor: Actor): boolean {
-  for (let { loan } = h; loan !== null; loan = loan.loan) if (same(loan.actor, actor)) return true;
+  for (let { loan } = h; loan !== null; loan = loan.loan) if (mine(loan.actor, actor)) return true;
   return false;
 }
 
@@ -54,7 +85,7 @@ function blocked(
           o =>
             o.ticket < w.ticket &&
             o.origin !== null &&
-            !same(o.actor, w.actor) &&
+            !mine(o.actor, w.actor) &&
             o.files.some(f => overlap(f, file)),
         )),
   );
@@ -80,6 +111,12 @@ export function* wrongs(state: State, grants: readonly Granted[]): Generator<str
       const family = related && hold.key !== other.key && hold.actor.session === other.actor.session;
       if (!same(hold.actor, other.actor) && !family && overlap(hold, other))
         yield `two holders: ${hold.key} and ${other.key}`;
+      else if (
+        beside(hold.actor, other.actor) &&
+        hold.actor.session === other.actor.session &&
+        overlap(hold, other)
+      )
+        yield `two commands of one session: ${hold.key} and ${other.key}`;
     }
     if (!alive(state, hold.actor)) yield `${hold.key} is held by ${hold.actor.session}, who is gone`;
   }
@@ -115,7 +152,7 @@ function* barging(
       const others = holds.filter(h => h !== hold);
       const owned = has(others, hold, hold);
       for (const w of owned ? [] : waiters) {
-        if (w.origin === null || w.ticket >= ticket || same(w.actor, hold.actor)) continue;
+        if (w.origin === null || w.ticket >= ticket || mine(w.actor, hold.actor)) continue;
         if (w.files.some(f => overlap(f, hold))) yield `${hold.key} went past ticket ${w.ticket}`;
       }
     }
@@ -127,11 +164,11 @@ function cycle(holds: readonly Hold[], waiters: readonly Waiter[], start: Waiter
   const stack: Waiter[] = [start];
   for (let w = stack.pop(); w !== undefined; w = stack.pop()) {
     for (const next of waitsFor(holds, waiters, w)) {
-      if (same(next, start.actor)) return true;
+      if (exact(next, start.actor) || runs(next, start.actor)) return true;
       const id = JSON.stringify(next);
       if (seen.has(id)) continue;
       seen.add(id);
-      stack.push(...waiters.filter(o => o.origin !== null && same(o.actor, next)));
+      stack.push(...waiters.filter(o => o.origin !== null && (exact(o.actor, next) || runs(next, o.actor))));
     }
   }
   return false;
@@ -142,11 +179,11 @@ function* waitsFor(holds: readonly Hold[], waiters: readonly Waiter[], w: Waiter
     for (const h of holds) {
       if (own(h, w) || !overlap(h, file)) continue;
       if (h.kind === "explicit" || h.flights.length > 0) yield h.actor;
-      for (let { loan } = h; loan !== null && !same(loan.actor, w.actor); loan = loan.loan) yield loan.actor;
+      for (let { loan } = h; loan !== null && !mine(loan.actor, w.actor); loan = loan.loan) yield loan.actor;
     }
     if (has(holds, w, file)) continue;
     for (const o of waiters) {
-      const ahead = o.ticket < w.ticket && o.origin !== null && !same(o.actor, w.actor);
+      const ahead = o.ticket < w.ticket && o.origin !== null && !mine(o.actor, w.actor);
       if (ahead && o.files.some(f => overlap(f, file))) yield o.actor;
     }
   }
@@ -156,7 +193,7 @@ function* waitsFor(holds: readonly Hold[], waiters: readonly Waiter[], w: Waiter
 export function* notReturned(state: State, before: readonly Hold[], command: Command): Generator<string> {
   if (command.type !== "turn_end" && command.type !== "lock_release") return;
   for (const { key, actor, loan } of before) {
-    if (loan === null || !same(actor, command.actor)) continue;
+    if (loan === null || !exact(actor, command.actor)) continue;
     const now = state.locks.holds.get(key);
     const back =
       now !== undefined && (same(now.actor, actor) || same(now.actor, loan.actor) || lent(now, loan.actor));

@@ -63,8 +63,8 @@ export function findsPlanted(part: Part): void {
   });
 }
 
-function looksFor({ merges = false }: Planted) {
-  return { tell: false, audit: false, merges };
+function looksFor({ merges = false, commands = false }: Planted) {
+  return { tell: false, audit: false, merges, commands };
 }
 
 /** Those that found it before, then others: many short runs find more than a few long ones, and stay true for longer. */

@@ -30,6 +30,8 @@ export interface Planted {
   readonly host?: "file" | "remote";
   /** Only clients that merge most of the time find it soon. */
   readonly merges?: boolean;
+  /** Only actors that run commands find it. */
+  readonly commands?: boolean;
   /** Words of a violation that tells this bug. */
   readonly tells: RegExp;
 }
@@ -140,6 +142,22 @@ export const planted: readonly Planted[] = [
     find: "const back = final ? null : returnHold(state, hold);",
     put: "const back = null;",
     tells: /did not come back/,
+  },
+  {
+    bug: "two commands of one actor under one lock",
+    file: "daemon/core/locks/blockers.ts",
+    find: "  if (areBeside(hold.actor, requester.actor)) return false;\n",
+    put: "",
+    commands: true,
+    tells: /two commands of (?:one|a) session|waits for what is free|which went to/,
+  },
+  {
+    bug: "a search for deadlocks that does not see what commands wait for",
+    file: "daemon/core/locks/wait-graph.ts",
+    find: "const inside = waitingInside(at);",
+    put: "const inside = waitingInside(at).slice(0, 0);",
+    commands: true,
+    tells: /in a cycle/,
   },
   {
     bug: "rows of locks with a position that changes when a lock comes back",
@@ -410,7 +428,7 @@ export const planted: readonly Planted[] = [
   {
     bug: "a late write that is not remembered",
     file: "daemon/core/locks/release.ts",
-    find: "if (cutShort.has(cause)) expireWrites(state, hold);",
+    find: "if (cutShort.has(cause) && !goesOn) expireWrites(state, hold);",
     put: "",
     tells: /late writes are known to|a late write is told as nothing/,
   },

@@ -53,8 +53,8 @@ export class ReleaseLives {
     }
     for (const was of holds) {
       const now = state.locks.holds.get(was.key);
-      // A borrowed lock ends with the turn, too: it returns to its lender.
-      const isTurns = was.kind === "turn" || was.loan !== null;
+      // A borrowed lock ends with the turn, too: it returns to its lender. A command's ends with the command.
+      const isTurns = was.kind === "turn" || (was.loan !== null && was.actor.command === undefined);
       const isTheirs = !isRefused && isTurns && isOf(was.actor, command);
       const isSame =
         now !== undefined && now.token.grant === was.token.grant && now.token.epoch === was.token.epoch;

@@ -4,7 +4,7 @@
  * few the core's own `check`; after every crash the state that comes back is compared with the one that was.
  */
 
-import type { Actor } from "../../daemon/core/actor.ts";
+import { type Actor, withoutCommand } from "../../daemon/core/actor.ts";
 import { check, type Slice } from "../../daemon/core/check.ts";
 import type { Command, CommandOf, Entry, LockRequest } from "../../daemon/core/commands.ts";
 import type { Bound, Origin } from "../../daemon/core/origin.ts";
@@ -26,6 +26,7 @@ import { limits } from "../../protocol/limits.ts";
 import { opened } from "../journal/commands.ts";
 import { lockTerms } from "../lock-terms.ts";
 import { CheckLives } from "./checks.ts";
+import { CommandLives } from "./commands.ts";
 import { CopyLives } from "./copies.ts";
 import { DebateLives, type DebatesBefore, debatesBefore } from "./debates.ts";
 import { DeclareLives } from "./declares.ts";
@@ -97,6 +98,8 @@ export interface Looks {
   readonly audit: boolean;
   /** Clients do little but merge: bugs there are rare among all that clients do. */
   readonly merges?: boolean;
+  /** Actors run commands under locks of their own, as they do with every seventh seed. */
+  readonly commands?: boolean;
 }
 
 type LockCommand = CommandOf<"lock_request">;
@@ -171,12 +174,17 @@ export class World {
   readonly #names: NameLives;
   readonly #checks: CheckLives;
   readonly #merges: MergeLives;
+  readonly #commands: CommandLives;
   readonly #copies = new CopyLives();
   readonly #replies = new ReadReplies();
   /** The last entry that a client heard of as safe on disk. */
   #safeSeq = 0;
 
-  constructor(seed: number, host: "file" | "remote", { tell, audit, merges = false }: Looks) {
+  constructor(
+    seed: number,
+    host: "file" | "remote",
+    { tell, audit, merges = false, commands = false }: Looks,
+  ) {
     this.random = new Random(seed);
     this.clock = new SimulatedClock(1_700_000_000_000);
     this.host =
@@ -199,6 +207,7 @@ export class World {
     this.#late = new LateWrites(new Random(seed ^ 0x1a7e));
     this.#unseen = new UnseenFlights(new Random(seed ^ 0x0a3ee4));
     this.#checks = new CheckLives(new Random(seed ^ 0xc4ec));
+    this.#commands = new CommandLives(new Random(seed ^ 0xc033a), commands || seed % 7 === 0);
     this.#merges = new MergeLives(new Random(seed ^ 0x3e46e), merges);
   }
 
@@ -343,7 +352,7 @@ export class World {
     for (const wrong of this.#spawns.lost(this.#shadow)) throw new Violation(wrong);
     // A power cut may have taken a session's new name away again: its tokens are the old one's.
     for (const { token, actor } of this.#shadow.locks.holds.values()) {
-      this.#tokens.set(`${this.#shadow.storeId}.${token.epoch}.${token.grant}`, JSON.stringify(actor));
+      this.#tokens.set(`${this.#shadow.storeId}.${token.epoch}.${token.grant}`, nameOf(actor));
     }
     this.#epochSeen = Math.max(this.#epochSeen, this.#shadow.epoch);
     this.host.crash(false);
@@ -469,7 +478,10 @@ export class World {
     const heirs = step.answers.flatMap(a => a.grant?.actor ?? []);
     const isHeir = (actor: Actor) =>
       [...before.flatMap(ownersOf), ...heirs].some(
-        a => a.session === actor.session && ancestorsOf(actor.agent).includes(a.agent),
+        a =>
+          a.session === actor.session &&
+          (ancestorsOf(actor.agent).includes(a.agent) ||
+            (actor.command !== undefined && a.agent === actor.agent)),
       );
     for (const { to, grant } of step.answers) {
       const ticket = this.#tickets.get(key(to));
@@ -500,6 +512,7 @@ export class World {
     if (spawning !== null) this.#submit(this.#connect(spawning.actor), spawning.command);
     const shown = this.#unseen.next(this.#running().state);
     if (shown !== null && asking !== undefined) this.#submit(asking, shown);
+    this.#command();
     const roll = random.int(1, 152);
     this.#check();
     this.#merge();
@@ -533,7 +546,8 @@ export class World {
     const { file, lexical, key: path, dir, actor } = hold;
     const heirs = descendantsOf(actor.agent);
     const isHeir = heirs.length > 0 && random.chance(0.6);
-    const who = isHeir ? { ...actor, agent: random.pick(heirs) } : this.#client().actor;
+    const { session, incarnation } = actor;
+    const who = isHeir ? { session, agent: random.pick(heirs), incarnation } : this.#client().actor;
     const wanted = [{ file, lexical, key: path, dir }, ref(random.pick(files))];
     const named = random.chance(0.6) ? wanted.slice(0, 1) : wanted;
     const isTurn = random.chance(0.5);
@@ -607,6 +621,33 @@ export class World {
     // Its client goes before it can read the answer, and another one sends it again.
     client.state = "dying";
     if (this.random.chance(0.4)) this.#submit(this.#client(), retried);
+  }
+
+  /** A command takes files or gives them up, besides. */
+  #command(): void {
+    const chosen = this.#commands.next(this.#running().state);
+    if (chosen === null) return;
+    const { actor, next } = chosen;
+    const client = this.#connect({
+      session: actor.session,
+      agent: actor.agent,
+      incarnation: actor.incarnation,
+    });
+    if (next.does === "unlock") {
+      const { file, lexical, key: path } = next.hold;
+      this.#submit(client, { type: "lock_release", actor, files: [{ file, lexical, key: path }] });
+      return;
+    }
+    client.bound = next.bound;
+    this.#submit(client, {
+      ...lockOf(actor),
+      files: next.files.map(ref),
+      single: next.files.length === 1,
+      waitMs: next.waitMs,
+      depth: 16,
+      ancestors: ancestorsOf(actor.agent),
+      bound: next.bound ? { node: "local", epoch: this.#epochSeen, connection: client.connection } : null,
+    });
   }
 
   #task(): void {
@@ -696,7 +737,8 @@ export class World {
     const hold = flying.length > 0 ? this.random.pick(flying) : null;
     const flight = this.random.pick([...(hold?.flights ?? []), `use${this.random.int(1, 30)}`, null]);
     const wrote = this.random.chance(0.7);
-    this.#submit(client, { type: "flight_end", actor: hold?.actor ?? actor, flight, wrote });
+    const writer = withoutCommand(hold?.actor ?? actor);
+    this.#submit(client, { type: "flight_end", actor: writer, flight, wrote });
   }
 
   #turnEnd(): void {
@@ -891,7 +933,7 @@ export class World {
   /** What a client hears is a token that the log gave to this very actor. */
   #checkToken(token: string, command: LockCommand): void {
     const known = this.#tokens.get(token);
-    const who = JSON.stringify(command.actor);
+    const who = nameOf(command.actor);
     // A retry may bring a token that was granted in a life nobody observed to its end.
     if (known === undefined && command.retry !== undefined) return;
     if (known !== who && !this.#renamed.has(token))
@@ -901,7 +943,8 @@ export class World {
   /** Tokens rise over all grants of all lives. */
   /** `renamed`: a process goes on under another id, and its tokens with it. */
   #noteTokens(state: State, step: Step, renamed: boolean): void {
-    const held: { token: Token; actor: Actor }[] = [...state.locks.holds.values()];
+    const holds = [...state.locks.holds.values()];
+    const held: { token: Token; actor: Actor }[] = [...holds, ...holds.flatMap(lentTokens)];
     for (const { reply, grant } of step.answers) {
       // What was passed on within the step is nobody's hold any more, but was granted all the same.
       const [, epoch, number] = String(reply.ok && reply["token"]).split(".");
@@ -913,7 +956,7 @@ export class World {
       const text = `${state.storeId}.${token.epoch}.${token.grant}`;
       if (this.#noted.get(text) === actor) continue;
       this.#noted.set(text, actor);
-      const who = JSON.stringify(actor);
+      const who = nameOf(actor);
       const known = this.#tokens.get(text);
       if (known === who) continue;
       if (known !== undefined && renamed) {
@@ -966,6 +1009,19 @@ export class World {
   #say(line: string | (() => string)): void {
     if (this.#tell) this.transcript.push(typeof line === "string" ? line : line());
   }
+}
+
+/** The tokens that lenders keep while commands have their locks. */
+function lentTokens({ loan }: Pick<Hold, "loan">): { readonly token: Token; readonly actor: Actor }[] {
+  if (loan === null) return [];
+  const { token, actor } = loan;
+  const others = lentTokens(loan);
+  return token === undefined ? others : [{ token, actor }, ...others];
+}
+
+/** A token is its actor's, whichever of its commands has the lock. */
+function nameOf(actor: Actor): string {
+  return JSON.stringify(withoutCommand(actor));
 }
 
 /** Who has a hold, and to whom it comes back. */
