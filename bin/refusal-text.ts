@@ -12,6 +12,8 @@ interface Refused {
   readonly file?: unknown;
   readonly lent?: unknown;
   readonly locked_by_name?: unknown;
+  /** A command of one's own has it. */
+  readonly yours?: unknown;
   readonly locked_ago?: unknown;
 }
 
@@ -83,7 +85,8 @@ export function trailReason({ code = null, why = null, holder = null }: TrailRef
 
 /** The published sentences about locks: they say an id where the refusal also has a name. */
 function ofLocks(refusal: Refused, reader: Reader): string | null {
-  const holder = text(refusal.locked_by_name);
+  const isYours = refusal.yours === true;
+  const holder = isYours ? "another command of this session" : text(refusal.locked_by_name);
   const file = text(refusal.file) ?? "the file";
   const ago = refusal.locked_ago;
   const has = typeof ago === "number" ? `has had ${file} for ${ago} s` : `has ${file}`;
@@ -101,10 +104,8 @@ function ofLocks(refusal: Refused, reader: Reader): string | null {
       const [, seconds] = /\((\d+(?:\.\d+)?)s\)/.exec(refusal.error) ?? [];
       const waited = seconds === undefined ? "in time" : `within ${seconds} s`;
       const send = reader === "terminal" ? "kite message send" : "kite_message";
-      const next =
-        holder === null
-          ? ""
-          : `; ${holder} has it. Ask again, ask ${holder} for it (${send}), or do something else first`;
+      const ask = isYours ? "" : `, ask ${holder} for it (${send})`;
+      const next = holder === null ? "" : `; ${holder} has it. Ask again${ask}, or do something else first`;
       return `${file} did not get free ${waited}${next}`;
     }
     case "already_queued":

@@ -84,5 +84,6 @@ export interface Bound {
 }
 
 function keyOf(request: Message): string {
-  return JSON.stringify([request["id"], request["agent"], request["file"] ?? request["files"]]);
+  const { id, agent, command, file, files } = request;
+  return JSON.stringify([id, agent, command, file ?? files]);
 }

@@ -15,9 +15,9 @@ const wrongCommandLine = 64;
 const help = `
 COMMAND follows "--" and runs while Kite holds the files; a directory with a slash at its end stands for every file
 in it. The lock belongs to the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else to this
-terminal; a \`kite lock\` that COMMAND runs shares it. A session locks directories below its project's worktrees and its
-working directory only, a person any directory. Kite passes SIGTERM, SIGHUP and SIGUSR1/2 on to COMMAND; also
-SIGINT and SIGQUIT if no terminal sends them.
+terminal. Another \`kite lock\` of the session waits for it; one that COMMAND runs shares it (KITE_LOCK names the outer
+one). A session locks directories below its project's worktrees and its working directory only, a person any directory.
+Kite passes SIGTERM, SIGHUP and SIGUSR1/2 on to COMMAND; also SIGINT and SIGQUIT if no terminal sends them.
 
 Exit codes: COMMAND's own, or 128 + the signal that ended it.
   64   the command line is wrong

@@ -1,13 +1,15 @@
 /** `kite lock`: holds files while a command runs. */
 
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { LocalError, NotRunning } from "../../client/errors.ts";
+import { parentOf } from "../../daemon/facts/processes.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { LockRow } from "../../protocol/lock.ts";
+import type { ActorRow } from "../../protocol/lock.ts";
 import { errorText } from "../../protocol/system-error.ts";
 import { type Acting, absolute, actingSession, commandSession, terminalName } from "../actor.ts";
 import { isPersons } from "../person.ts";
@@ -26,6 +28,9 @@ export interface LockRun {
   readonly refusedCode: number;
   readonly json: boolean;
 }
+
+/** Names the `kite lock` that runs a process, behind those that it runs inside: `outer/inner`. */
+const commandVariable = "KITE_LOCK";
 
 /** EX_UNAVAILABLE of sysexits(3), as flock(1) uses it if it cannot run the command. */
 const unavailable = 69;
@@ -80,6 +85,8 @@ class Holding {
   readonly #say: (said: Said, sentence: string | null) => void;
   readonly #own: Acting;
   readonly #isTerminal: boolean;
+  /** What the lock belongs to: the command, behind those that it runs inside. */
+  #command = `${process.pid}.${randomBytes(3).toString("hex")}`;
   #paths: ReadonlySet<string> = new Set();
   #held = false;
 
@@ -103,17 +110,17 @@ class Holding {
   async all(): Promise<number> {
     const refusal = await this.#begin();
     if (refusal !== null) return this.#refused(refusal);
-    const wanted = await this.#wanted();
-    if (wanted.length > 0) {
-      const answer = await this.#lock(wanted);
-      if (!answer.ok) return this.#refused(answer);
-      const paths = answer.paths ?? (answer.path === undefined ? [] : [answer.path]);
-      this.#paths = new Set(paths);
-      this.#held = true;
-      this.#say({ is: "held", files: paths, token: answer.token }, null);
-    }
+    const outer = await this.#outer();
+    if (outer !== null) this.#command = `${outer}/${this.#command}`;
+    const files = this.#run.files.map(file => absolute(this.#world.cwd, file));
+    const answer = await this.#lock(files);
+    if (!answer.ok) return this.#refused(answer);
+    const paths = answer.paths ?? (answer.path === undefined ? [] : [answer.path]);
+    this.#paths = new Set(paths);
+    this.#held = true;
+    this.#say({ is: "held", files: paths, token: answer.token }, null);
     const exitCode = await this.#runCommand();
-    await this.#release(wanted);
+    await this.#release(files);
     this.#say({ is: "released", exitCode }, null);
     return exitCode;
   }
@@ -142,31 +149,39 @@ class Holding {
     return subscribed.ok ? null : subscribed;
   }
 
-  /** Returns the files that this actor does not hold yet: an outer `kite lock` keeps and releases its own. */
-  async #wanted(): Promise<readonly string[]> {
-    const files = this.#run.files.map(file => absolute(this.#world.cwd, file));
+  /** Returns the `kite lock` that runs this one: as the environment says, else the process above that holds a lock. */
+  async #outer(): Promise<string | null> {
+    const named = this.#world.env[commandVariable];
+    if (named !== undefined && named !== "") return named;
+    if (this.#isTerminal) return null;
     const rows = await rowsOf(this.#client, "locks", { id: this.#own.id });
-    const mine = rows.filter(row => row.kind === "explicit" && this.#isOwn(row.holder));
-    return files.filter(file => !mine.some(row => covers(row, file)));
+    return nearest(rows.flatMap(({ holder }) => holder?.command ?? []));
   }
 
   async #lock(files: readonly string[]) {
     const [first = ""] = files;
     const named = files.length === 1 ? { file: first } : { files: [...files] };
+    const { waitMs } = this.#run;
+    const command = this.#command;
     // The daemon asks who locks a directory, and of no file.
     const isPerson = files.some(isDirectory) && (await isPersons(this.#world));
     const by = isPerson ? ({ byPerson: true } as const) : {};
-    const rest = { waitMs: this.#run.waitMs, bind: true, progress: true, ...by };
-    return await this.#client.request("file_lock", { ...this.#own, ...named, ...rest });
+    const how = { waitMs, bind: true, progress: true, ...by };
+    return await this.#client.request("file_lock", { ...this.#own, command, ...named, ...how });
   }
 
-  #isOwn(actor: { readonly id: string; readonly agent: string | null } | null): boolean {
-    return actor !== null && actor.id === this.#own.id && actor.agent === (this.#own.agent ?? null);
+  #isOwn(actor: ActorRow): boolean {
+    return this.#isOfActor(actor) && actor.command === this.#command;
+  }
+
+  #isOfActor(actor: ActorRow): boolean {
+    return actor.id === this.#own.id && actor.agent === (this.#own.agent ?? null);
   }
 
   #heard(event: EventLine): void {
     if (event.event === "lock_queued" && this.#isOwn(event.waiter)) {
-      const holder = event.holder?.name ?? null;
+      const isOurs = event.holder !== null && this.#isOfActor(event.holder);
+      const holder = isOurs ? "another command of this session" : (event.holder?.name ?? null);
       const behind = holder === null ? "" : `, held by ${holder}`;
       const sentence = `waiting for ${this.#run.files.join(", ")}${behind}, queue position ${event.position}`;
       this.#say({ is: "waiting", holder, position: event.position }, sentence);
@@ -194,8 +209,9 @@ class Holding {
   #runCommand(): Promise<number> {
     const { command, args } = this.#run;
     const { env } = this.#world;
+    const lockEnv = { ...env, KITE_SESSION: this.#own.id, [commandVariable]: this.#command };
     return new Promise(resolve => {
-      const child = spawn(command, args, { stdio: "inherit", env: { ...env, KITE_SESSION: this.#own.id } });
+      const child = spawn(command, args, { stdio: "inherit", env: lockEnv });
       this.#signals.passTo(signal => child.kill(signal));
       child.once("error", error => {
         const missing = "code" in error && error.code === "ENOENT";
@@ -221,7 +237,9 @@ class Holding {
     }
     try {
       const options = { timeoutMs: limits.shutdownMs };
-      if (held) await this.#client.request("file_unlock", { ...this.#own, files: [...files] }, options);
+      const command = this.#command;
+      if (held)
+        await this.#client.request("file_unlock", { ...this.#own, command, files: [...files] }, options);
       if (this.#isTerminal) await this.#client.request("deregister", { id: this.#own.id }, options);
     } catch (error) {
       // The daemon is away: locks that are bound to the connection end with it.
@@ -238,10 +256,23 @@ function isDirectory(file: string): boolean {
   }
 }
 
-/** Returns true if a lock covers `file` (absolute, a directory with a slash at its end). */
-function covers(row: Pick<LockRow, "file" | "path">, file: string): boolean {
-  const path = file.replace(/(?<=.)\/$/, "");
-  const isTree = row.file.endsWith("/");
-  if (row.path === path || row.file === file) return isTree || !file.endsWith("/");
-  return isTree && path.startsWith(`${row.path}/`);
+/** Returns the command whose process is nearest above this one; null: none is. */
+function nearest(commands: readonly string[]): string | null {
+  if (commands.length === 0) return null;
+  // A command that lent its lock to one inside it still runs.
+  const running = commands.flatMap(command => {
+    const names = command.split("/");
+    return names.map((_, i) => names.slice(0, i + 1).join("/"));
+  });
+  const byPid = new Map(running.map(command => [pidOf(command), command]));
+  for (let at = parentOf(process.pid); at !== null; at = parentOf(at)) {
+    const command = byPid.get(at);
+    if (command !== undefined) return command;
+  }
+  return null;
+}
+
+/** Returns the process of the innermost of the commands that a name lists. */
+function pidOf(command: string): number {
+  return Number.parseInt(command.slice(command.lastIndexOf("/") + 1), 10);
 }

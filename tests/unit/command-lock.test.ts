@@ -68,14 +68,17 @@ describe("kite lock", () => {
   const calm = { subscribe: { ok: true, cursor: "1.1.1" }, "query locks": { ok: true, rows: [] } };
   const changes = (asked: readonly Asked[]) =>
     asked.filter(a => a.type !== "subscribe" && a.type !== "query");
+  const commandOf = ({ asked }: FakeDaemon) => asked.find(a => a.type === "file_lock")?.["command"];
 
   it("locks for the session that asks, runs the command, unlocks, and exits as it did", async () => {
     const daemon = fakeDaemon({ ...calm, file_lock: granted, file_unlock: { ok: true, released: [file] } });
     const world = fakeWorld({ daemon, env: { KITE_SESSION: "s1", KITE_AGENT: "x" } });
     expect(await hold(world, run)).toBe(7);
+    const command = commandOf(daemon);
+    expect(command).toMatch(new RegExp(`^${process.pid}[.][0-9a-f]{6}$`));
     expect(changes(daemon.asked)).toEqual([
-      { type: "file_lock", id: "s1", agent: "x", file, waitMs: 0, bind: true, progress: true },
-      { type: "file_unlock", id: "s1", agent: "x", files: [file] },
+      { type: "file_lock", id: "s1", agent: "x", command, file, waitMs: 0, bind: true, progress: true },
+      { type: "file_unlock", id: "s1", agent: "x", command, files: [file] },
     ]);
     expect(world.err()).toBe("");
   });
@@ -118,14 +121,18 @@ describe("kite lock", () => {
     expect(asked[0]?.["name"]).toMatch(/^ana@/);
   });
 
-  it("takes nothing that its own actor holds already, and does not release it", async () => {
-    const mine = lock("src/", "me", {
-      kind: "explicit",
-      holder: { id: "s1", agent: null, name: "me" },
-    });
-    const daemon = fakeDaemon({ ...calm, "query locks": { ok: true, rows: [mine] } });
-    expect(await hold(fakeWorld({ daemon, env: { KITE_SESSION: "s1" } }), run)).toBe(7);
-    expect(changes(daemon.asked)).toEqual([]);
+  it.each([
+    ["as the environment says", { KITE_LOCK: "1.aa/2.bb" }, "1.aa/2.bb"],
+    ["as the process above it says, whatever it lent its lock to", {}, `1.aa/${process.ppid}.bb`],
+  ])("runs inside an outer one %s", async (_, env, outer) => {
+    const held = (command: string) =>
+      lock("src/", "me", { kind: "explicit", holder: { id: "s1", agent: null, name: "me", command } });
+    const rows = [held("7.cc"), held(`1.aa/${process.ppid}.bb/9.dd`)];
+    const answers = { file_lock: granted, file_unlock: { ok: true, released: [file] } };
+    const daemon = fakeDaemon({ ...calm, "query locks": { ok: true, rows }, ...answers });
+    expect(await hold(fakeWorld({ daemon, env: { ...env, KITE_SESSION: "s1" } }), run)).toBe(7);
+    expect(commandOf(daemon)).toMatch(new RegExp(`^${outer}/${process.pid}[.][0-9a-f]{6}$`));
+    expect(changes(daemon.asked).map(a => a.type)).toEqual(["file_lock", "file_unlock"]);
   });
 
   it("does not run the command when it is refused, and says who holds the file", async () => {
@@ -149,16 +156,19 @@ describe("kite lock", () => {
   });
 
   it("says that it waits and for whom, and when the lock is lost while the command runs", async () => {
-    const holder = { id: "s1", agent: null, name: "me" };
+    const other = { id: "s1", agent: null, name: "me", command: "1.aa" };
     const bob = { id: "s2", agent: null, name: "bob" };
     const at = { files: [file], paths: [file] };
     const daemon: FakeDaemon = fakeDaemon({
       ...calm,
-      file_lock: () => {
+      file_lock: ({ command }) => {
+        const holder = { id: "s1", agent: null, name: "me", command: String(command) };
+        daemon.push({ event: "lock_queued", ...at, waiter: holder, holder: other, position: 3 });
         daemon.push({ event: "lock_queued", ...at, waiter: holder, holder: bob, position: 2 });
         daemon.push({ event: "lock_queued", ...at, waiter: bob, holder, position: 1 });
         setImmediate(() => {
           daemon.push({ event: "lock_revoked", ...at, holder: bob, by: "eve" });
+          daemon.push({ event: "lock_released", ...at, holder: other, cause: "unlocked" });
           daemon.push({ event: "lock_revoked", ...at, holder, by: "eve" });
           daemon.push({ event: "lock_released", ...at, holder, cause: "revoked" });
         });
@@ -168,6 +178,7 @@ describe("kite lock", () => {
     const world = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     expect(await hold(world, run)).toBe(7);
     expect(world.err().trimEnd().split("\n")).toEqual([
+      "kite: waiting for src/a.ts, held by another command of this session, queue position 3",
       "kite: waiting for src/a.ts, held by bob, queue position 2",
       `kite: the lock is lost (revoked by eve); ${process.execPath} still runs, without it`,
     ]);
@@ -187,8 +198,9 @@ describe("kite lock", () => {
 
   it("tells its command whose lock it runs under", async () => {
     const daemon = fakeDaemon({ ...calm, file_lock: granted, file_unlock: { ok: true, released: [file] } });
-    const args = ["-e", "process.exit(process.env.KITE_SESSION === 's1' ? 5 : 6)"];
-    const world = fakeWorld({ daemon, env: { CLAUDE_CODE_SESSION_ID: "s1" } });
+    const isTold = `process.env.KITE_SESSION === "s1" && /^1[.]aa.${process.pid}[.]/.test(process.env.KITE_LOCK)`;
+    const args = ["-e", `process.exit(${isTold} ? 5 : 6)`];
+    const world = fakeWorld({ daemon, env: { CLAUDE_CODE_SESSION_ID: "s1", KITE_LOCK: "1.aa" } });
     expect(await hold(world, { ...run, args })).toBe(5);
   });
 });
