@@ -17,7 +17,6 @@ import {
   readdirSync,
   readFileSync,
   readSync,
-  renameSync,
   rmdirSync,
   rmSync,
   type Stats,
@@ -27,7 +26,7 @@ import {
 } from "node:fs";
 import type { Socket } from "node:net";
 import type { limits } from "../../protocol/limits.ts";
-import { idsOfEnd } from "./end-ids.ts";
+import { leaveEnd } from "./unheard-end.ts";
 
 // Literal types of the protocol's own bounds: a different number here does not compile.
 const firstByteMs: typeof limits.firstByteMs = 1_000;
@@ -43,7 +42,6 @@ const lineBytes: typeof limits.hookLineBytes = 32 * 1024 * 1024;
 const pieceBytes: typeof limits.hookPieceBytes = 256 * 1024;
 const replyBytes: typeof limits.lineBytes = 1024 * 1024;
 const settingsBytes: typeof limits.settingsBytes = 4 * 1024 * 1024;
-const endsBytes: typeof limits.unheardEndsBytes = 256 * 1024;
 const retryMs: typeof limits.hookRetryMs = 50;
 
 const forwarded = [
@@ -343,7 +341,7 @@ function failOpen(failed = false): never {
     const flag = (stat?.size ?? 0) < 1024 ? "a" : "w";
     if (stat?.isFile() ?? true) succeeds(() => writeFileSync(path, at, { flag }));
   }
-  if (!wakes && !isLine) succeeds(leaveEnd);
+  if (!wakes && !isLine) succeeds(() => leaveEnd(home, event));
   const session = /"session_id"\s*:\s*"([\w-]{1,100})"/.exec(event)?.[1];
   // The daemon refuses to begin anew without its journal; see daemon/journal/store-mark.ts.
   const isLost = existsSync(`${home}/store.json`) && !existsSync(`${home}/journal`);
@@ -369,19 +367,6 @@ function isBeforeTool(): boolean {
 
 function isEdit(): boolean {
   return isBeforeTool() && /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit)"/.test(event);
-}
-
-/** Leaves a line for the next daemon if the event ends something. At the bound the older half goes. */
-function leaveEnd(): void {
-  const ids = idsOfEnd(event);
-  if (ids === null) return;
-  const pid = Number(/^[1-9]\d{0,9}$/.exec(process.env["CLAUDE_PID"] ?? "")?.[0] ?? process.ppid);
-  const line = `${JSON.stringify({ at: Date.now(), pid, event: ids })}\n`;
-  const path = `${home}/unheard-ends`;
-  const { size = 0 } = lookAt(path) ?? {};
-  if (size + line.length > endsBytes / 2) renameSync(path, `${path}.old`);
-  // Opens only a regular file: a pipe would block the hook.
-  if (lookAt(path)?.isFile() ?? true) appendFileSync(path, line);
 }
 
 /** Returns whether the person in this session was not told yet, and records it. A failed record counts as told. */
