@@ -91,7 +91,9 @@ export class LateWrites {
         if (goesOn && [...now.flights, ...(now.expiredFlights ?? [])].includes(flight)) continue;
         const id = nameOf(actor, flight);
         this.#late.delete(id);
-        this.#late.set(id, { actor, flight, key, file });
+        // The write is the actor's own, whichever command of it had the lock.
+        const { session, agent, incarnation } = actor;
+        this.#late.set(id, { actor: { session, agent, incarnation }, flight, key, file });
       }
     }
   }
