@@ -26,7 +26,7 @@ const next: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** A merge as it was seen last. */
-interface Seen extends Pick<Merge, "n" | "base" | "state" | "runs"> {
+interface Seen extends Pick<Merge, "n" | "base" | "state" | "runs" | "moving"> {
   /** The connection and the name of the runner that began the latest run; null: it lost its right. */
   readonly runner: Runner | null;
 }
@@ -172,6 +172,8 @@ export class MergeLives {
         if (!ends.has(was.state)) yield `${id} was ${was.state} and is lost`;
       } else if (merge.state !== was.state && !next[was.state]?.includes(merge.state))
         yield `${id} went from ${was.state} to ${merge.state}`;
+      else if (was.moving && merge.state === "cancelled" && command.type === "merge_cancel")
+        yield `${id} was cancelled while its base moved`;
     }
     const running = new Map<string, string>();
     for (const merge of now.values()) {
@@ -213,9 +215,9 @@ export class MergeLives {
 
   #note(state: State, now: ReadonlyMap<string, Merge>): void {
     this.#seen = new Map(
-      [...now].map(([id, { n, base, state: is, runs, runner }]) => [
+      [...now].map(([id, { n, base, state: is, runs, moving, runner }]) => [
         id,
-        { n, base, state: is, runs, runner: is === "running" ? runner : null },
+        { n, base, state: is, runs, moving, runner: is === "running" ? runner : null },
       ]),
     );
     for (const id of state.merges.running.values()) {

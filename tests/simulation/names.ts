@@ -47,6 +47,7 @@ export class NameLives {
       if (event.event === "session_started") yield* this.#returned(live, event.id);
     }
     for (const [id, { name, project, isGiven }] of live) {
+      if (id === renamed && !isGiven) yield `${id} was renamed to ${name}, and a client may take that again`;
       const was = this.#live.get(id);
       if (was?.isGiven !== true || id === renamed) continue;
       if (!isGiven) yield `a client took the name that a person gave ${id}`;
