@@ -21,11 +21,11 @@ import { teamVerdict } from "./verdict.ts";
 interface Found {
   readonly findings: readonly TeamFinding[];
   readonly unread: string | null;
-  /** Undoes the claim that the call made, for an answer that was not delivered; null: it made none. */
-  readonly undo: (() => void) | null;
+  /** Hears whether the client got the answer, and undoes the call's claim if not; null: it made none. */
+  readonly settle: ((heard: boolean) => void) | null;
 }
 
-const nothing: Found = { findings: [], unread: null, undo: null };
+const nothing: Found = { findings: [], unread: null, settle: null };
 
 export async function gateTeam(run: Run, action: ActionOf<"gate_team">): Promise<HookOutcome> {
   const { services } = run;
@@ -37,10 +37,10 @@ export async function gateTeam(run: Run, action: ActionOf<"gate_team">): Promise
   if (mode === "off") return outcome("allow", []);
   const ancestors = await ancestorsOf(services, action);
   const asked = { session, actor, client, looks, mode, called: action.name, ancestors };
-  const { findings, unread, undo } = await new TeamGate(run, asked).look(action.call);
+  const { findings, unread, settle } = await new TeamGate(run, asked).look(action.call);
   const verdict = teamVerdict(mode, findings);
   noteDecision(run, actor, verdict, findings, unread);
-  if (undo !== null) run.delivery.whenSettled(heard => (heard ? undefined : undo()));
+  if (settle !== null) run.delivery.whenSettled(settle);
   return outcome(verdict, findings);
 }
 
@@ -168,8 +168,8 @@ class TeamGate {
     const found = beforeTaskChange(facts);
     // At once, before anything is awaited: of two that ask at the same time, the second finds the claim of the first.
     const runs = teamVerdict(this.#asked.mode, found) !== "deny";
-    const undo = runs ? this.#claim(key(task.id), change, caller, nextOwner(facts)) : null;
-    return { findings: await this.#withReady(home, list, key, found), unread, undo };
+    const settle = runs ? this.#claim(key(task.id), change, caller, nextOwner(facts)) : null;
+    return { findings: await this.#withReady(home, list, key, found), unread, settle };
   }
 
   /** The task, in the list that the process names, else that of the team, else that of the session. */
@@ -240,7 +240,7 @@ class TeamGate {
     { status, owner }: TaskChange,
     { name, member }: Caller,
     next: string | null,
-  ): (() => void) | null {
+  ): ((heard: boolean) => void) | null {
     const { engine, teams } = this.#run.services;
     const { session, agent } = this.#asked.actor;
     const isOwn = next === name || next === member || this.#isAlone();

@@ -22,17 +22,34 @@ export interface Member {
   readonly team: string | null;
 }
 
-export class Claims {
-  readonly #byTask = new BoundedMap<string, Claim>({ entriesMax: limits.teamFactsMax });
+/** A claim with the one before it, which counts again if the answer to the later call is lost. */
+interface Taken {
+  claim: Claim;
+  before: Taken | undefined;
+  isLost: boolean;
+}
 
-  /** Notes that the agent takes the task. Returns a function that undoes it, for an answer that was not delivered. */
-  take(task: string, claim: Claim): () => void {
-    const before = this.#byTask.get(task);
-    this.#byTask.set(task, claim);
-    return () => {
-      if (this.#byTask.get(task) !== claim) return;
-      if (before === undefined) this.#byTask.delete(task);
-      else this.#byTask.set(task, before);
+export class Claims {
+  readonly #byTask = new BoundedMap<string, Taken>({ entriesMax: limits.teamFactsMax });
+
+  /**
+   * Notes that the agent takes the task. The caller tells the returned function whether the client got the answer; if
+   * not, the claim is undone.
+   */
+  take(task: string, claim: Claim): (heard: boolean) => void {
+    const taken: Taken = { claim, before: this.#byTask.get(task), isLost: false };
+    this.#byTask.set(task, taken);
+    return heard => {
+      if (heard) {
+        taken.before = undefined;
+        return;
+      }
+      taken.isLost = true;
+      if (this.#byTask.get(task) !== taken) return;
+      let left = taken.before;
+      while (left?.isLost) left = left.before;
+      if (left === undefined) this.#byTask.delete(task);
+      else this.#byTask.set(task, left);
     };
   }
 
@@ -44,15 +61,16 @@ export class Claims {
   /** A person is asked whether the agent's calls may take the task, or they did not run: only its file tells. */
   doubt(task: string, { session, agent }: Whose): void {
     const tail = `\n${task}`;
-    for (const [key, claim] of [...this.#byTask.entries()]) {
+    for (const [key, taken] of this.#byTask.entries()) {
+      const { claim } = taken;
       const isIts = claim.session === session && claim.agent === agent && key.endsWith(tail);
-      if (isIts) this.#byTask.set(key, { ...claim, at: null });
+      if (isIts) taken.claim = { ...claim, at: null };
     }
   }
 
   /** The claim that counts: of a task in progress, or one that its file cannot show yet. */
   of(task: string, isInProgress: boolean, now: number): Claim | null {
-    const claim = this.#byTask.get(task);
+    const claim = this.#byTask.get(task)?.claim;
     if (claim === undefined) return null;
     if (isInProgress) return claim;
     return claim.at !== null && now - claim.at < limits.teamClaimMs ? claim : null;

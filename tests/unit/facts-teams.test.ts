@@ -159,12 +159,30 @@ test("a claim counts until its file can say so, or while its task is in progress
   expect(claims.of("t", false, 1_000 + limits.teamClaimMs - 1)).toBe(claim);
   expect(claims.of("t", false, 1_000 + limits.teamClaimMs)).toBeNull();
   expect(claims.of("t", true, 1_000_000)).toBe(claim);
-  const undo = claims.take("t", { ...claim, session: "b" });
-  undo();
+  const settle = claims.take("t", { ...claim, session: "b" });
+  settle(false);
   expect(claims.of("t", true, 2_000)).toBe(claim);
   claims.drop("t");
-  undo();
+  settle(false);
   expect(claims.of("t", true, 2_000)).toBeNull();
+});
+
+test("a claim whose answer was lost does not come back with the end of a later one", () => {
+  const member = { agent: null, name: null, team: null };
+  const [first, second, third] = [1_000, 2_000, 3_000].map(at => ({ session: "s", agent: null, member, at }));
+  if (first === undefined || second === undefined || third === undefined) throw new Error("three claims");
+  for (const [heard, left] of [
+    [[false, false, false], null],
+    [[true, false, false], first],
+    [[false, true, false], second],
+    [[true, true, false], second],
+    [[false, false, true], third],
+  ] as const) {
+    const claims = new Claims();
+    const settles = [first, second, third].map(claim => claims.take("t", claim));
+    for (const [n, settle] of settles.entries()) settle(heard[n] ?? true);
+    expect(claims.of("t", true, 4_000), `${heard}`).toBe(left);
+  }
 });
 
 test("a claim of which a person is asked counts once its file says so", () => {
