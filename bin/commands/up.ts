@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { ProcessContext, Run } from "../process-context.ts";
+import type { Client, ProcessContext, Run } from "../process-context.ts";
 
 interface UpOptions {
   readonly foreground?: boolean;
@@ -92,8 +92,26 @@ async function launch({ paths, env }: ProcessContext, unlessDown: boolean) {
     }
     ({ started, client } = await ensureDaemon(options));
   }
+  try {
+    // A newer daemon is let be.
+    const few = client.daemon.version === version ? await fewFilesOf(client) : null;
+    return { started, replaced, daemon: client.daemon, few };
+  } finally {
+    client.close();
+  }
+}
+
+/** Returns what is to be said of the daemon's open files; null if there is nothing, or it does not answer in time. */
+async function fewFilesOf(client: Client) {
   const { fewFiles } = await import("../few-files.ts");
-  const stats = await client.request("stats", {});
-  client.close();
-  return { started, replaced, daemon: client.daemon, few: stats.ok ? fewFiles(stats) : null };
+  const { LocalError } = await import("../../client/errors.ts");
+  const { limits } = await import("../../protocol/limits.ts");
+  try {
+    const stats = await client.request("stats", {}, { timeoutMs: limits.shutdownMs });
+    return stats.ok ? fewFiles(stats) : null;
+  } catch (error) {
+    // The daemon runs, which is what was asked for; `kite doctor` looks again.
+    if (!(error instanceof LocalError)) throw error;
+    return null;
+  }
 }
