@@ -69,7 +69,7 @@ export async function repair(
           ok: false,
           code: "not_confirmed",
           error: note,
-          ...outcome(saved, copy, found.damage),
+          ...outcome(saved, null, found.damage),
         });
       else print(world, [note]);
       return exitCodes.failed;
@@ -91,10 +91,11 @@ function nothingToDo(world: ProcessContext, json: boolean, why: string): number 
   return exitCodes.done;
 }
 
-function outcome(saved: Salvage, copy: string, damage: string): Record<string, unknown> {
+/** `copy`: where the damaged journal was put aside; null: nothing was changed. */
+function outcome(saved: Salvage, copy: string | null, damage: string): Record<string, unknown> {
   const { lostEntries, readable, isPartial } = saved;
   return {
-    repaired: true,
+    repaired: copy !== null,
     damage,
     saved: savedOf(saved),
     lost: { entries: lostEntries, readable: Object.fromEntries(readable) },
