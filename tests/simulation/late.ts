@@ -85,6 +85,8 @@ export class LateWrites {
     for (const { key, file, actor, first, flights, expiredFlights = [] } of before) {
       const now = locks.holds.get(key);
       if (now !== undefined && now.first.grant === first.grant && same(now.actor, actor)) continue;
+      // A lock that passed on to an agent that works for its holder is no lock cut short: its expired writes are forgotten.
+      if (now !== undefined && isWithin(now, actor)) continue;
       for (const flight of [...expiredFlights, ...flights]) {
         // A command's lock that goes back to its actor takes the actor's writes along.
         const goesOn = actor.command !== undefined && now !== undefined && same(now.actor, actor);
@@ -140,6 +142,11 @@ function sentence(file: string, writer: Row, holder: Row | null): string {
 
 function rowOf({ session, agent }: Actor): Row {
   return { id: session, agent };
+}
+
+/** Whether the lock is now of an agent that works for `actor`. */
+function isWithin({ actor: now, ancestors }: Hold, { session, agent, incarnation }: Actor): boolean {
+  return now.session === session && now.incarnation === incarnation && ancestors.includes(agent);
 }
 
 function nameOf({ session, agent, incarnation }: Actor, flight: string): string {

@@ -737,15 +737,6 @@ export const planted: readonly Planted[] = [
     tells: /was cancelled while its base moved/,
   },
   {
-    bug: "a merge that the log delivers late stays with a closed connection",
-    file: "daemon/requests/late-runner.ts",
-    find: "return isClosed(command.runner.bound) ? command.runner.bound : null;",
-    put: "return isClosed(command.runner.bound) ? null : null;",
-    host: "remote",
-    merges: true,
-    tells: /waits for connection \d+ of epoch \d+, which is gone/,
-  },
-  {
     bug: "a merge that goes on though it builds on one that came back",
     file: "daemon/core/merges/end.ts",
     find: "const waiting = inOrder(merges, merges.waitFor.get(merge.id));",
