@@ -31,6 +31,8 @@ export interface LockRun {
 
 /** Names the `kite lock` that runs a process, behind those that it runs inside: `outer/inner`. */
 const commandVariable = "KITE_LOCK";
+/** Longest path of the commands around this one, whose own name is added to it; a longer one is left out. */
+const outerCharsMax = limits.idBytes - 40;
 
 /** EX_UNAVAILABLE of sysexits(3), as flock(1) uses it if it cannot run the command. */
 const unavailable = 69;
@@ -152,7 +154,9 @@ class Holding {
   /** Returns the `kite lock` that runs this one: as the environment says, else the process above that holds a lock. */
   async #outer(): Promise<string | null> {
     const named = this.#world.env[commandVariable];
-    if (named !== undefined && named !== "") return named;
+    // Another program may use the variable for something else.
+    if (named !== undefined && /^[\w.-]+(?:\/[\w.-]+)*$/.test(named) && named.length <= outerCharsMax)
+      return named;
     if (this.#isTerminal) return null;
     const rows = await rowsOf(this.#client, "locks", { id: this.#own.id });
     return nearest(rows.flatMap(({ holder }) => holder?.command ?? []));
