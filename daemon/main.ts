@@ -23,7 +23,7 @@ import { writeDaemonFile } from "./instance/daemon-file.ts";
 import type { Instance } from "./instance/instance.ts";
 import { listenPrivately } from "./instance/socket.ts";
 import { FileJournal } from "./journal/file-journal.ts";
-import { writeStoreMark } from "./journal/store-mark.ts";
+import { markedEpoch, writeStoreMark } from "./journal/store-mark.ts";
 import type { DaemonOptions, RunningDaemon } from "./options.ts";
 import { type HandlerServices, run as handle } from "./requests/handlers.ts";
 import { lateRunner } from "./requests/late-runner.ts";
@@ -61,7 +61,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
 
   const clock = options.clock ?? systemClock();
   const trail = new Trail(paths.trail, { onError: error => onTrouble("the trail cannot be written", error) });
-  const journal = options.journal ?? new FileJournal({ dir: paths.journal });
+  const journal = options.journal ?? new FileJournal({ dir: paths.journal, epochAfter: markedEpoch(paths) });
   const server = new Server(onTrouble);
   const turns = new Turns();
   const events = new EventHub(() => server.connections, turns);

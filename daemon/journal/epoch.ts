@@ -22,7 +22,8 @@ const attemptsMax = 10;
 /**
  * Recovers the log after `after`, hands its entries to `found`, and claims the next epoch by creating its first segment.
  * Once this resolves, the epoch and every one of these entries survive a power cut. No two starts get the same epoch,
- * even at the same time: a start that meets another one's claim withdraws and tries again.
+ * even at the same time: a start that meets another one's claim withdraws and tries again. The epoch is later than
+ * `epochAfter`, too.
  */
 export async function claimEpoch(
   disk: Disk,
@@ -30,6 +31,7 @@ export async function claimEpoch(
   after: number,
   reserve: Reserve,
   found: Found,
+  epochAfter = 0,
 ): Promise<Claim> {
   let last = after;
   let newBytes = 0;
@@ -38,7 +40,7 @@ export async function claimEpoch(
     ({ last } = chain);
     newBytes += chain.newBytes;
     await settleTail(disk, chain.tail);
-    const epoch = chain.files.epoch + 1;
+    const epoch = Math.max(chain.files.epoch, epochAfter) + 1;
     try {
       const segment = await SegmentWriter.create(disk, dir, epoch, chain.last + 1);
       if (isAlone(disk, dir, epoch, segment.name)) {

@@ -35,6 +35,8 @@ export interface FileJournalOptions {
   readonly bounds?: Partial<FileJournalBounds>;
   /** What turns a write's entries into bytes; the tests have the encoder of an earlier version. */
   readonly encoder?: Encoder;
+  /** An epoch that was claimed already, of which the directory may not know: it may be an older copy. */
+  readonly epochAfter?: number;
 }
 
 /** Bounds of the journal; `limits` explains each. */
@@ -95,6 +97,7 @@ export class FileJournal implements Journal {
     this.#bounds = { ...limits, ...options.bounds };
     this.#rotateAt = this.#bounds.segmentBytes;
     this.#encoder = options.encoder ?? new BatchEncoder();
+    this.#epoch = options.epochAfter ?? 0;
     this.#reserve = new Reserve(this.#disk, this.#dir, this.#bounds.reserveBytes);
     this.#space = new Space({
       reserve: this.#reserve,
@@ -138,14 +141,13 @@ export class FileJournal implements Journal {
     if (this.#phase !== "new") throw new Error("a journal is opened once");
     this.#disk.mkdir(this.#dir);
     await this.#disk.syncDir(dirname(this.#dir));
-    const claim = await claimEpoch(this.#disk, this.#dir, after, this.#reserve, found);
+    const claim = await claimEpoch(this.#disk, this.#dir, after, this.#reserve, found, this.#epoch);
     const { chain, newBytes, epoch, segment, manifest } = claim;
     for (const name of chain.files.unfinished) this.#disk.unlink(join(this.#dir, name));
     this.#segment = segment;
     this.#manifest = manifest;
     this.#epoch = epoch;
-    this.#lastSeq = chain.last;
-    this.#durableSeq = chain.last;
+    [this.#lastSeq, this.#durableSeq] = [chain.last, chain.last];
     this.#bytes = newBytes;
     this.#deliver = deliver;
     this.#phase = "open";
@@ -372,11 +374,10 @@ export class FileJournal implements Journal {
 
   #break(error: unknown): void {
     if (this.#fatal !== null) return;
-    const fatal = error instanceof Error ? error : new Error(String(error));
-    this.#fatal = fatal;
+    this.#fatal = error instanceof Error ? error : new Error(String(error));
     if (this.#phase === "open") this.#phase = "broken";
     this.#space.stop();
-    for (const callback of this.#onFatal) callback(fatal);
+    for (const callback of this.#onFatal) callback(this.#fatal);
   }
 
   async #close(): Promise<void> {

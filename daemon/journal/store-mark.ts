@@ -78,6 +78,11 @@ export function lostStoreProblem(places: Places): string | null {
   return lost === null ? null : `${lostStoreText(places, lost)}; ${lostStoreAdvice}`;
 }
 
+/** Returns the epoch of the last start that left its mark; 0: none did. Tokens of it must not come back. */
+export function markedEpoch({ storeMark }: Places): number {
+  return readStoreMark(storeMark)?.epoch ?? 0;
+}
+
 /** Says that an older copy is in the journal's place, or returns null. It is no damage: a start goes on with it. */
 export function olderStoreText({ journal, storeMark }: Places, disk: Disk = nodeDisk): string | null {
   const mark = readStoreMark(storeMark);

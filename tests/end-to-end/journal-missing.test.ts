@@ -109,8 +109,11 @@ test("an older copy in its place is told, and a start goes on with it", async ()
   const { checks } = JSON.parse((await home.command(["doctor", "--json"])).out);
   const journal = checks.find(({ check }: { check: string }) => check === "journal");
   expect(journal).toMatchObject({ result: "warn", detail: expect.stringMatching(older) });
+  const { epoch: marked } = JSON.parse(readFileSync(home.paths.storeMark, "utf8"));
   const up = await home.command(["up"]);
   expect([up.code, up.out]).toEqual([0, expect.stringMatching(older)]);
+  // No token of the life that the copy does not know comes back.
+  expect(JSON.parse(readFileSync(home.paths.daemonFile, "utf8")).epoch).toBeGreaterThan(marked);
   expect(await tasks()).toMatchObject([{ description: "keep me" }]);
   expect((await home.command(["up"])).out).not.toMatch(older);
 });
