@@ -62,7 +62,7 @@ export class LateWrites {
     const should = command.type === "flight_end" ? this.#landed(state, command) : [];
     if (told.join() !== should.join())
       yield `a late write is told as ${told.join() || "nothing"}, not as ${should.join() || "nothing"}`;
-    if (cutsShort(command)) this.#remember(state, before);
+    if (cutsShort(command)) this.#remember(state, command, before);
     if (!touched.has("locks")) return;
     // Of those that one entry cut short the order means nothing.
     const known = keysOf(state.locks.expiredWrites.values());
@@ -81,12 +81,13 @@ export class LateWrites {
   }
 
   /** The locks of these writes that are not there any more ended before them. */
-  #remember({ locks }: State, before: readonly Flying[]): void {
+  #remember({ locks }: State, command: Command, before: readonly Flying[]): void {
     for (const { key, file, actor, first, flights, expiredFlights = [] } of before) {
       const now = locks.holds.get(key);
       if (now !== undefined && now.first.grant === first.grant && same(now.actor, actor)) continue;
-      // A lock that passed on to an agent that works for its holder is no lock cut short: its expired writes are forgotten.
-      if (now !== undefined && isWithin(now, actor)) continue;
+      // Another lock was cut short, and this one passed on to an agent that works for its holder: that forgets its
+      // expired writes.
+      if (now !== undefined && isWithin(now, actor) && isAboutOther(command, key)) continue;
       for (const flight of [...expiredFlights, ...flights]) {
         // A command's lock that goes back to its actor takes the actor's writes along.
         const goesOn = actor.command !== undefined && now !== undefined && same(now.actor, actor);
@@ -142,6 +143,11 @@ function sentence(file: string, writer: Row, holder: Row | null): string {
 
 function rowOf({ session, agent }: Actor): Row {
   return { id: session, agent };
+}
+
+/** Whether the command cuts one lock short, and not that of `key`. */
+function isAboutOther(command: Command, key: string): boolean {
+  return command.type === "elapse" && "key" in command.due && command.due.key !== key;
 }
 
 /** Whether the lock is now of an agent that works for `actor`. */
