@@ -43,9 +43,10 @@ describe("an agent in the background", () => {
     const ann = await world.home.session("ann", { project: world.home.work, name: "Ann" });
     await world.kite(["spawn", "WORK", "--name", "bob"], { ...own, KITE_AGENT: "", KITE_CHECK: "" });
     expect(world.calls[0]?.inherited).toEqual(["KITE_HOME"]);
-    expect(await world.agent("bob")).toMatchObject({
-      ...{ parent: { id: "ann", name: "Ann" }, health: { state: "working" } },
-    });
+    // Its client has taken the prompt once its first event is there.
+    await expect
+      .poll(() => world.agent("bob"))
+      .toMatchObject({ parent: { id: "ann", name: "Ann" }, health: { state: "working" } });
     expect((await world.kite(["agent", "bob"])).out).toMatch(/^ +spawned by +Ann$/m);
     ann.destroy();
   });
