@@ -1,81 +1,12 @@
 /** Who has a task of a list that sessions share: as long as its worker lives, and its call was let through and heard. */
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
-import { nodeProber } from "../../daemon/facts/prober.ts";
-import type { Run } from "../../daemon/hooks/action.ts";
-import { Delivery } from "../../daemon/hooks/delivery.ts";
-import { gateTeam } from "../../daemon/hooks/team-gate.ts";
-import { PresenceTable } from "../../daemon/sessions/presence.ts";
-import { Teams } from "../../daemon/teams/teams.ts";
 import { teamFiles } from "../../hooks/claude-code/team-files.ts";
-import { SimulatedClock } from "../simulation/host.ts";
-import { temporaryFolder } from "../temporary-folder.ts";
-import { World } from "./core-world.ts";
+import { limits } from "../../protocol/limits.ts";
+import { Random } from "../simulation/random.ts";
+import { GateWorld } from "./gate-world.ts";
 
 const lead = "11111111-1111-4111-8111-111111111111";
 const team = teamFiles.teamOf(lead);
-
-/** The gate over files of a client; sessions that have a process share the list `shop`. */
-class GateWorld {
-  readonly home = temporaryFolder("kite-gate-");
-  readonly core = new World();
-  readonly clock = new SimulatedClock(1_000_000);
-  readonly presence = new PresenceTable(this.clock);
-  readonly teams: Teams;
-
-  constructor() {
-    const env = (name: string) => (name === "CLAUDE_CODE_TASK_LIST_ID" ? "shop" : null);
-    const words = () => ({ args: ["claude"], env });
-    this.teams = new Teams({ outside: new BudgetedFs(nodeProber), client: teamFiles, words });
-  }
-
-  write(path: string, value: object): void {
-    const file = join(this.home, path);
-    mkdirSync(join(file, ".."), { recursive: true });
-    writeFileSync(file, JSON.stringify(value));
-  }
-
-  task(list: string, more: object = {}): void {
-    const task = { id: "1", subject: "it", status: "pending", blockedBy: [], ...more };
-    this.write(`tasks/${list}/1.json`, task);
-  }
-
-  begin(session: string, pid: number | null): void {
-    this.core.begin(session, pid === null ? {} : { anchor: { pid, startTime: "1" } });
-    this.teams.saw(session, this.home);
-  }
-
-  end(session: string): void {
-    this.core.do({ type: "session_end", session, incarnation: null, cause: "anchor_gone" });
-  }
-
-  /** Asks whether the agent may begin the task. Returns whether it may, and the answer's delivery. */
-  async asks(
-    session: string,
-    agent: string | null = null,
-    name: string | null = null,
-  ): Promise<{ readonly passes: boolean; readonly delivery: Delivery }> {
-    const { core, clock, presence, teams } = this;
-    const delivery = new Delivery();
-    const engine = { state: core.state, now: clock.now() };
-    const rules = { at: async () => ({ teams: "enforce" }) };
-    const services = { engine, clock, presence, teams, rules, recorder: { note: () => {} } };
-    // The gate uses these services alone.
-    const run = { services, delivery, plan: { event: "PreToolUse", tool: "TaskUpdate" } } as unknown as Run;
-    const change = {
-      task: "1",
-      status: "in_progress",
-      owner: name,
-      addBlockedBy: [],
-      addBlocks: [],
-    } as const;
-    const who = { session, ...(agent === null ? {} : { agent }), name, ancestors: [null], parentFile: null };
-    const said = await gateTeam(run, { do: "gate_team", ...who, call: { what: "task_update", ...change } });
-    return { passes: "verdict" in said && said.verdict === "allow", delivery };
-  }
-}
 
 describe("a task that another session began", () => {
   function shared(): GateWorld {
@@ -158,4 +89,74 @@ describe("a task that a teammate began", () => {
     w.core.do({ type: "agent_end", actor, stopped: true });
     expect((await w.asks(lead, bob, "bob")).passes).toBe(true);
   });
+});
+
+/** A call that took the task, as the rules of it say once more. */
+interface Took {
+  readonly session: string;
+  readonly agent: string | null;
+  readonly at: number;
+}
+
+/** Sessions of one list over random days: they begin and end, their subagents stop, calls pass and their answers are lost. */
+async function wrongIn(random: Random): Promise<string | null> {
+  const w = new GateWorld();
+  const live: string[] = [];
+  const working = new Set<string>();
+  const open: { readonly took: Took | null; readonly settle: (heard: boolean) => void }[] = [];
+  let taken: Took[] = [];
+  let [status, count] = ["pending", 0];
+  w.task("shop");
+  const worker = (): Took | null => {
+    const last = taken.at(-1);
+    if (last === undefined || !live.includes(last.session)) return null;
+    if (last.agent !== null && !working.has(last.session)) return null;
+    return status === "in_progress" || w.clock.now() - last.at < limits.teamClaimMs ? last : null;
+  };
+  for (let n = 0; n < 120; n += 1) {
+    const roll = random.int(1, 100);
+    const session = live.length === 0 ? null : random.pick(live);
+    if (session === null || (roll <= 8 && live.length < 4)) {
+      count += 1;
+      live.push(`s${count}`);
+      w.begin(`s${count}`, count);
+    } else if (roll <= 14) {
+      live.splice(live.indexOf(session), 1);
+      w.end(session);
+    } else if (roll <= 26) {
+      const isActive = random.chance(0.6);
+      w.presence.seen(session, isActive ? "sub" : null);
+      w.presence.turn(session, "sub", isActive, false);
+      if (isActive) working.add(session);
+      else working.delete(session);
+    } else if (roll <= 36) {
+      status = random.pick(["pending", "in_progress", "in_progress", "completed"]);
+      w.task("shop", { status });
+    } else if (roll <= 44) w.clock.pass(random.int(0, limits.teamClaimMs));
+    else if (roll <= 64 && open.length > 0) {
+      const [answer] = open.splice(random.int(0, open.length - 1), 1);
+      const heard = random.chance(0.5);
+      const at = taken.findIndex(one => one === answer?.took);
+      if (at !== -1) taken = heard ? taken.slice(at) : taken.toSpliced(at, 1);
+      answer?.settle(heard);
+    } else {
+      const agent = random.chance(0.3) ? "sub" : null;
+      const to = random.pick(["in_progress", "in_progress", "in_progress", "completed", "pending"] as const);
+      const other = status === "completed" ? null : worker();
+      const should = to !== "in_progress" || other === null || other.session === session;
+      const { passes, delivery } = await w.asks(session, agent, null, to);
+      if (passes !== should)
+        return `step ${n}: ${session} ${passes ? "gets" : "does not get"} what ${other?.session ?? "nobody"} has`;
+      if (!passes) continue;
+      const took = to === "in_progress" ? { session, agent, at: w.clock.now() } : null;
+      taken = took === null ? [] : [...taken, took];
+      open.push({ took, settle: delivery.settle });
+    }
+  }
+  return null;
+}
+
+test("over random days a task has the worker that took it last, was heard, and lives", async () => {
+  for (let seed = 1; seed <= 60; seed += 1)
+    expect(await wrongIn(new Random(seed)), `seed ${seed}`).toBeNull();
 });
