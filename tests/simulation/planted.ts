@@ -62,7 +62,7 @@ export const planted: readonly Planted[] = [
   {
     bug: "a token used again after a restart",
     file: "daemon/journal/epoch.ts",
-    find: "const epoch = chain.files.epoch + 1;",
+    find: "const epoch = Math.max(chain.files.epoch, epochAfter) + 1;",
     put: "const epoch = Math.max(1, chain.files.epoch);",
     tells: /epoch|another daemon keeps opening/,
   },
