@@ -1,5 +1,5 @@
 /** The agents of a project as their lead sees them: one entry for each main agent and each agent within a session. */
-import { isLeadRole } from "../../daemon/core/declarations/mismatches.ts";
+import { isLeadRole } from "../../daemon/core/lead/declarations/mismatches.ts";
 import type { HealthRow, HealthState } from "../../protocol/health.ts";
 import { defaultRole, type Risk, rights } from "../../protocol/roles.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session.ts";

@@ -1,5 +1,5 @@
 /** Results of checks for a terminal. */
-import type { CheckStatus } from "../../daemon/core/checks/status.ts";
+import type { CheckStatus } from "../../daemon/core/lead/checks/status.ts";
 import type { CheckRow } from "../../protocol/check.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Outcome } from "../checks/outcome.ts";

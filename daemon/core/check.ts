@@ -1,17 +1,17 @@
 /** The invariants of every slice as one function; the simulation calls it after each step. */
 
 import { actorKey, areBeside, sameActor } from "./actor.ts";
-import { checkDebates } from "./check-debates.ts";
-import { checkDeclarations } from "./check-declarations.ts";
-import { checkTalk } from "./check-messages.ts";
-import { checkNotes } from "./check-notices.ts";
-import { checkSpawns } from "./check-spawns.ts";
-import { checkResults } from "./checks/table.ts";
+import { checkDeclarations } from "./declarations/check.ts";
 import { fileKey } from "./files/merge-risk.ts";
+import { checkResults } from "./lead/checks/table.ts";
+import { checkDebates } from "./lead/debates/check.ts";
+import { checkMerges } from "./lead/merges/check.ts";
+import { checkSpawns } from "./lead/spawns/check.ts";
 import { firstBlocker } from "./locks/blockers.ts";
 import type { ActorLocks } from "./locks/by-actor.ts";
 import { cycleOf } from "./locks/deadlock.ts";
-import { checkMerges } from "./merges/check.ts";
+import { checkTalk } from "./messages/check.ts";
+import { checkNotes } from "./messages/check-notices.ts";
 import { Preimages } from "./preimages.ts";
 import { rebuiltIndexes, rebuiltSessions, rebuiltTasks } from "./rebuilt.ts";
 import { isSame } from "./same-index.ts";

@@ -6,19 +6,19 @@
 import type { Risk } from "../../protocol/roles.ts";
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
 import type { Actor, Anchor } from "./actor.ts";
-import type { CheckRecord } from "./checks/table.ts";
-import type { DebateCommands } from "./debates/commands.ts";
 import type { DeclarationCommands } from "./declarations/commands.ts";
 import type { FileName, FileRef } from "./file-ref.ts";
 import type { WriteCommands, WriteNote } from "./files/commands.ts";
-import type { HealthCommands } from "./health/commands.ts";
-import type { MergeCommands } from "./merges/commands.ts";
+import type { CheckRecord } from "./lead/checks/table.ts";
+import type { DebateCommands } from "./lead/debates/commands.ts";
+import type { HealthCommands } from "./lead/health/commands.ts";
+import type { MergeCommands } from "./lead/merges/commands.ts";
+import type { RoleCommands } from "./lead/roles/commands.ts";
+import type { SpawnCommands } from "./lead/spawns/commands.ts";
 import type { TalkCommands } from "./messages/commands.ts";
 import type { NoteCommands } from "./messages/notice-commands.ts";
 import type { Bound, Origin, Retry } from "./origin.ts";
-import type { RoleCommands } from "./roles/commands.ts";
 import type { NameSource } from "./sessions/name-source.ts";
-import type { SpawnCommands } from "./spawns/commands.ts";
 import type { StashesNoted } from "./stashes/table.ts";
 import type { Task } from "./tasks/table.ts";
 

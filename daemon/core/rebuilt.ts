@@ -2,15 +2,15 @@
  * Rebuilds derived fields from lists, to compare with the live ones.
  * Invariant: a rebuilt part equals the live one; the checks of each slice tell what differs.
  */
-import { addDebate, type Debates, noDebates } from "./debates/table.ts";
+import { addDebate, type Debates, noDebates } from "./lead/debates/table.ts";
+import { addMerge, type Merges, noMerges } from "./lead/merges/table.ts";
+import { addSpawn, noSpawns, type Spawns } from "./lead/spawns/table.ts";
 import { addHold, addWaiter } from "./locks/table.ts";
-import { addMerge, type Merges, noMerges } from "./merges/table.ts";
 import { addFreeze } from "./messages/freeze-table.ts";
 import { noFreezes } from "./messages/state.ts";
 import { Preimages } from "./preimages.ts";
 import { Revisions } from "./sessions/revisions.ts";
 import { addSession, noSessions } from "./sessions/table.ts";
-import { addSpawn, noSpawns, type Spawns } from "./spawns/table.ts";
 import { type Freezes, type Locks, noLocks, type Sessions } from "./state.ts";
 import { insertTasks, noTasks, type Tasks } from "./tasks/table.ts";
 

@@ -4,14 +4,15 @@
  * Invariant: lists keep the state's order, so a state replayed from a snapshot has the same bytes as the live one.
  */
 
-import { addResult } from "./checks/table.ts";
 import { addItem } from "./context.ts";
-import { addDebate } from "./debates/table.ts";
 import { addDeclaration } from "./declarations/table.ts";
 import { addSettled, addWork } from "./files/dirty-files.ts";
 import { addRisk } from "./files/merge-risk.ts";
+import { addResult } from "./lead/checks/table.ts";
+import { addDebate } from "./lead/debates/table.ts";
+import { addMerge } from "./lead/merges/table.ts";
+import { addSpawn } from "./lead/spawns/table.ts";
 import { addHold, addWaiter, settlePlaces } from "./locks/table.ts";
-import { addMerge } from "./merges/table.ts";
 import { addFreeze } from "./messages/freeze-table.ts";
 import { addConflict, addPending } from "./messages/notice-table.ts";
 import { addMessage } from "./messages/table.ts";
@@ -30,7 +31,6 @@ import {
   plainTask,
   plainWaiter,
 } from "./snapshot-form.ts";
-import { addSpawn } from "./spawns/table.ts";
 import { addStash } from "./stashes/table.ts";
 import { emptyState, type State } from "./state.ts";
 import { insertTasks, type Task } from "./tasks/table.ts";

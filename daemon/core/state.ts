@@ -1,15 +1,16 @@
 /** The state's types, and the empty state. Invariants: those that `check` tests. */
 import { type Limits, limits } from "../../protocol/limits.ts";
 import type { Actor } from "./actor.ts";
-import { type CheckTable, noChecks } from "./checks/table.ts";
 import type { LockKind } from "./commands.ts";
-import { type Debates, noDebates } from "./debates/table.ts";
 import { type Declarations, noDeclarations } from "./declarations/table.ts";
 import type { FileRef } from "./file-ref.ts";
+import { type CheckTable, noChecks } from "./lead/checks/table.ts";
+import { type Debates, noDebates } from "./lead/debates/table.ts";
+import { type Merges, noMerges } from "./lead/merges/table.ts";
+import { noSpawns, type Spawns } from "./lead/spawns/table.ts";
 import { type ActorLocks, type ActorTable, actorTable } from "./locks/by-actor.ts";
 import { OtherWords } from "./locks/by-words.ts";
 import { WaitGraph } from "./locks/wait-graph.ts";
-import { type Merges, noMerges } from "./merges/table.ts";
 import { type Notes, noNotes } from "./messages/notice-table.ts";
 import {
   type ContextTable,
@@ -25,7 +26,6 @@ import { PathIndex } from "./path-index.ts";
 import { Preimages } from "./preimages.ts";
 import { Revisions } from "./sessions/revisions.ts";
 import { noSessions, type Sessions } from "./sessions/table.ts";
-import { noSpawns, type Spawns } from "./spawns/table.ts";
 import { noStashes, type Stashes } from "./stashes/table.ts";
 import { noTasks, type Tasks } from "./tasks/table.ts";
 

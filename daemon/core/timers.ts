@@ -10,6 +10,8 @@ import type { Due } from "./commands.ts";
 import { endItem } from "./context.ts";
 import { itemKey } from "./context-index.ts";
 import type { Handler } from "./handler.ts";
+import { runnerOver, runnerOverAt } from "./lead/merges/run.ts";
+import { spawnOver } from "./lead/spawns/update.ts";
 import { firstBlocker } from "./locks/blockers.ts";
 import { rowsOfSession } from "./locks/by-actor.ts";
 import { answerWaiter, detachWaiter, dismiss } from "./locks/grant.ts";
@@ -19,11 +21,9 @@ import { waitOver } from "./locks/replies.ts";
 import { removeWaiter } from "./locks/table.ts";
 import { expireUnseen, unseenOverAt } from "./locks/unseen.ts";
 import { leaseMsOf, yieldAt } from "./locks/yield.ts";
-import { runnerOver, runnerOverAt } from "./merges/run.ts";
 import { endFreeze } from "./messages/freezes.ts";
 import type { Step, Timer } from "./outcome.ts";
 import { end, leaseAfterLostMs } from "./sessions/end.ts";
-import { spawnOver } from "./spawns/update.ts";
 import type { Hold, Session, State, Waiter } from "./state.ts";
 
 /** Returns when `due` is due in this state (core time, ms), or null if it no longer applies. */

@@ -1,7 +1,7 @@
 /** The files that differ between two commits, with their content. */
 
 import { limits } from "../../protocol/limits.ts";
-import type { CommitDiff } from "../core/checks/changes.ts";
+import type { CommitDiff } from "../core/lead/checks/changes.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { emptyTree } from "./git-blob.ts";
 import { type GitChild, type GitPlace, unreachable } from "./git-process.ts";

@@ -2,7 +2,7 @@
 import type { HookAdapter } from "../../hooks/seam/plan.ts";
 import type { TreeChange } from "../../protocol/guard.ts";
 import type { Anchor } from "../core/actor.ts";
-import type { CommitDiff } from "../core/checks/changes.ts";
+import type { CommitDiff } from "../core/lead/checks/changes.ts";
 import { parentAgent } from "./agent-parent.ts";
 import { commitDiff } from "./commit-diff.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";

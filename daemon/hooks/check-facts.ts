@@ -4,17 +4,17 @@ import { plain } from "../../protocol/text.ts";
 import { type Check, commandHash } from "../config/checks.ts";
 import { concerning } from "../config/concerning.ts";
 import type { FoundChecks } from "../config/project-checks.ts";
+import type { Declaration } from "../core/declarations/table.ts";
 import {
   type Changes,
   changesBy,
   differingFiles,
   type OthersFile,
   writtenBy,
-} from "../core/checks/changes.ts";
-import { checkStatuses } from "../core/checks/status.ts";
-import { resultKey } from "../core/checks/table.ts";
-import type { Declaration } from "../core/declarations/table.ts";
-import type { CheckFact, CompletionFacts } from "../core/gates/facts.ts";
+} from "../core/lead/checks/changes.ts";
+import { checkStatuses } from "../core/lead/checks/status.ts";
+import { resultKey } from "../core/lead/checks/table.ts";
+import type { CheckFact, CompletionFacts } from "../core/lead/gates/facts.ts";
 import type { Lineage } from "../core/sessions/kinship.ts";
 import type { WorktreeState } from "../facts/worktree-state.ts";
 import type { GreenRun } from "./green-runs.ts";

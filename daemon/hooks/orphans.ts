@@ -1,7 +1,7 @@
 /** Which tasks of the client's own list a teammate leaves behind, looked up when its lead is told. */
 import type { FileNote, TeammateNote } from "../../hooks/seam/notices.ts";
 import { limits } from "../../protocol/limits.ts";
-import { bareName } from "../core/teams/facts.ts";
+import { bareName } from "../core/lead/teams/facts.ts";
 import type { HookServices } from "./hook-services.ts";
 
 /** The notes of `session`, with the open tasks of teammates that are gone. */

@@ -1,11 +1,11 @@
 /** Asks the quality gate whether an agent may call a task done. */
 import type { GateFinding } from "../../protocol/gates.ts";
 import type { Actor } from "../core/actor.ts";
-import { changed } from "../core/gates/quality.ts";
-import { beforeCompletion } from "../core/gates/table.ts";
+import { openDebateOf } from "../core/lead/debates/tasks.ts";
+import { changed } from "../core/lead/gates/quality.ts";
+import { beforeCompletion } from "../core/lead/gates/table.ts";
 import { noteKey } from "../core/messages/notice-table.ts";
 import type { Session } from "../core/sessions/table.ts";
-import { openDebateOf } from "../core/tasks/debate.ts";
 import { findTask, isTask } from "../core/tasks/replies.ts";
 import { checkFacts } from "./check-facts.ts";
 import type { HookServices } from "./hook-services.ts";

@@ -2,11 +2,11 @@
 import type { GateFinding } from "../../protocol/gates.ts";
 import { rights } from "../../protocol/roles.ts";
 import type { Actor } from "../core/actor.ts";
-import type { RoleFacts } from "../core/gates/facts.ts";
-import { rolesBeyond } from "../core/gates/role.ts";
-import { beforeCreation } from "../core/gates/table.ts";
+import type { RoleFacts } from "../core/lead/gates/facts.ts";
+import { rolesBeyond } from "../core/lead/gates/role.ts";
+import { beforeCreation } from "../core/lead/gates/table.ts";
+import { actorsWith, roleOf } from "../core/lead/roles/standing.ts";
 import { actorRow } from "../core/locks/replies.ts";
-import { actorsWith, roleOf } from "../core/roles/standing.ts";
 import type { State } from "../core/state.ts";
 import type { HookServices } from "./hook-services.ts";
 

@@ -5,11 +5,18 @@ import type { ClientTeams, NativeTask, TaskChange } from "../../hooks/seam/teams
 import { limits } from "../../protocol/limits.ts";
 import type { TeamFinding, TeamMode } from "../../protocol/team.ts";
 import type { Actor } from "../core/actor.ts";
+import { blockersOf } from "../core/lead/teams/blocked-claim.ts";
+import { deadLetter } from "../core/lead/teams/dead-letter.ts";
+import {
+  bareName,
+  briefOf,
+  type Caller,
+  type Members,
+  nextOwner,
+  type Worker,
+} from "../core/lead/teams/facts.ts";
+import { beforeMove, beforeTaskChange } from "../core/lead/teams/table.ts";
 import type { Session } from "../core/sessions/table.ts";
-import { blockersOf } from "../core/teams/blocked-claim.ts";
-import { deadLetter } from "../core/teams/dead-letter.ts";
-import { bareName, briefOf, type Caller, type Members, nextOwner, type Worker } from "../core/teams/facts.ts";
-import { beforeMove, beforeTaskChange } from "../core/teams/table.ts";
 import type { Claim } from "../teams/claims.ts";
 import type { TeamLooks } from "../teams/look.ts";
 import { membersOf, type Place, placeOf } from "../teams/members.ts";

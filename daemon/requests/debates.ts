@@ -2,8 +2,8 @@
 import type { RequestOf } from "../../protocol/requests.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
-import type { NewEntry } from "../core/debates/commands.ts";
-import { findDebate, isDebate } from "../core/debates/replies.ts";
+import type { NewEntry } from "../core/lead/debates/commands.ts";
+import { findDebate, isDebate } from "../core/lead/debates/replies.ts";
 import type { Reply } from "../core/outcome.ts";
 import { type Call, retryOf } from "../server/call.ts";
 import type { Steps } from "../server/turns.ts";

@@ -3,7 +3,7 @@ import type { MergeReason } from "../../protocol/merge.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
-import type { Runner } from "../core/merges/commands.ts";
+import type { Runner } from "../core/lead/merges/commands.ts";
 import type { Reply } from "../core/outcome.ts";
 import { type Call, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";

@@ -2,8 +2,8 @@
 import { refuse } from "../../protocol/codes.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
+import { isFinal } from "../core/lead/spawns/transitions.ts";
 import type { Reply } from "../core/outcome.ts";
-import { isFinal } from "../core/spawns/transitions.ts";
 import { type Call, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { signOfLife } from "../sessions/commands.ts";

@@ -1,6 +1,12 @@
 /** What the daemon knows of an agent's health without looking at anything outside. */
 import type { HealthRow } from "../../protocol/health.ts";
-import { type Health, type HealthFacts, type HealthLimits, judge, type Wait } from "../core/health/judge.ts";
+import {
+  type Health,
+  type HealthFacts,
+  type HealthLimits,
+  judge,
+  type Wait,
+} from "../core/lead/health/judge.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import type { Session, State } from "../core/state.ts";

@@ -15,7 +15,7 @@ import {
   judge,
   quietSince,
   type Tool,
-} from "../core/health/judge.ts";
+} from "../core/lead/health/judge.ts";
 import type { Whose } from "../core/messages/notice-table.ts";
 import type { Session } from "../core/state.ts";
 import { claimsOf } from "../core/tasks/leave.ts";

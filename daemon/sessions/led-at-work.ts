@@ -1,7 +1,7 @@
 /** Whether a session leads agents that are at work: then it is told if one of them stalls. */
-import { leads } from "../core/health/leads.ts";
+import { leads } from "../core/lead/health/leads.ts";
+import { isFinal } from "../core/lead/spawns/transitions.ts";
 import { sessionsOf } from "../core/sessions/table.ts";
-import { isFinal } from "../core/spawns/transitions.ts";
 import type { State } from "../core/state.ts";
 import type { PresenceTable } from "./presence.ts";
 

@@ -5,7 +5,7 @@
 import { limits } from "../../protocol/limits.ts";
 import type { Doing } from "../../protocol/session.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import type { Health } from "../core/health/judge.ts";
+import type { Health } from "../core/lead/health/judge.ts";
 import { addToSet, removeFromSet, type Sets } from "../core/sets.ts";
 import type { Clock } from "../engine/clock.ts";
 import { Recency } from "./recency.ts";

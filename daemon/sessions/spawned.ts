@@ -1,6 +1,6 @@
 /** Tells the log what the sessions of spawned agents do, as their events show it. */
-import { spawnAt } from "../core/spawns/table.ts";
-import { isFinal, mayMove } from "../core/spawns/transitions.ts";
+import { spawnAt } from "../core/lead/spawns/table.ts";
+import { isFinal, mayMove } from "../core/lead/spawns/transitions.ts";
 import type { Services } from "../services.ts";
 
 type Deps = Pick<Services, "clock" | "presence"> & {

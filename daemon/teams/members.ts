@@ -1,9 +1,9 @@
 /** Who is in a team, and who of them lives: what the client's file lists, and what Kite saw. */
 import type { ClientTeams, NativeTeam } from "../../hooks/seam/teams.ts";
 import type { Actor } from "../core/actor.ts";
+import type { MemberState } from "../core/lead/teams/facts.ts";
 import type { Member, Session } from "../core/sessions/table.ts";
 import type { State } from "../core/state.ts";
-import type { MemberState } from "../core/teams/facts.ts";
 
 /** An actor's place among the teams of its client. */
 export interface Place {

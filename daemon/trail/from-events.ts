@@ -1,6 +1,6 @@
 /** Trail lines for what the log's events tell: waits, ends of locks, sessions and freezes, writes past a lock. */
 import type { KiteEvent } from "../../protocol/events.ts";
-import { shortName } from "../core/merges/replies.ts";
+import { shortName } from "../core/lead/merges/replies.ts";
 import type { CoreEvent } from "../core/outcome.ts";
 import { freezeEnds, lockEnds, sessionEnds } from "./causes.ts";
 import { person } from "./decisions.ts";

@@ -1,8 +1,8 @@
 /** Merges that came back and were not read of, as rows show them. */
 import type { CameBackRow, UnreadReturn } from "../../protocol/came-back.ts";
-import { shortName } from "../core/merges/replies.ts";
-import type { Merge } from "../core/merges/table.ts";
-import { unreadBy } from "../core/merges/unread.ts";
+import { shortName } from "../core/lead/merges/replies.ts";
+import type { Merge } from "../core/lead/merges/table.ts";
+import { unreadBy } from "../core/lead/merges/unread.ts";
 import type { State } from "../core/state.ts";
 import type { PresenceTable } from "../sessions/presence.ts";
 

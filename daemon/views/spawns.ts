@@ -1,8 +1,8 @@
 /** Spawned agents as `query` shows them, the oldest first. */
 import type { SpawnRow } from "../../protocol/spawn.ts";
-import type { Merge } from "../core/merges/table.ts";
-import { firstUnread } from "../core/merges/unread.ts";
-import { spawnRow } from "../core/spawns/replies.ts";
+import type { Merge } from "../core/lead/merges/table.ts";
+import { firstUnread } from "../core/lead/merges/unread.ts";
+import { spawnRow } from "../core/lead/spawns/replies.ts";
 import { cameBackField } from "./came-back.ts";
 import { healthField, type Keyed, type RowSource } from "./sessions-and-locks.ts";
 

@@ -1,7 +1,7 @@
 /** Checks in a transcript: `check_record test exit=1 commit=c1 dirty=d1`, `checks commit=c1 dirty=d1`. */
 import type { Actor } from "../../daemon/core/actor.ts";
-import { checkStatuses } from "../../daemon/core/checks/status.ts";
 import type { Command } from "../../daemon/core/commands.ts";
+import { checkStatuses } from "../../daemon/core/lead/checks/status.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Words } from "./tasks.ts";
 

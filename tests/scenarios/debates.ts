@@ -1,8 +1,8 @@
 /** Debates in a transcript: every line is about the debate that was opened last. */
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Command } from "../../daemon/core/commands.ts";
-import type { NewEntry } from "../../daemon/core/debates/commands.ts";
-import { standingsOf } from "../../daemon/core/debates/standing.ts";
+import type { NewEntry } from "../../daemon/core/lead/debates/commands.ts";
+import { standingsOf } from "../../daemon/core/lead/debates/standing.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Words } from "./tasks.ts";
 

@@ -4,9 +4,9 @@
  */
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { CommandOf, Entry } from "../../daemon/core/commands.ts";
-import { beforeCompletion, beforeWrite } from "../../daemon/core/gates/table.ts";
+import { beforeCompletion, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
+import { roleOf } from "../../daemon/core/lead/roles/standing.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
-import { roleOf } from "../../daemon/core/roles/standing.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { gatePresets } from "../../protocol/gates.ts";
 import { ancestorsOf } from "./families.ts";

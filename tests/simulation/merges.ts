@@ -5,8 +5,8 @@
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
-import type { MergeCommands, MergeOutcome, Runner } from "../../daemon/core/merges/commands.ts";
-import type { Merge } from "../../daemon/core/merges/table.ts";
+import type { MergeCommands, MergeOutcome, Runner } from "../../daemon/core/lead/merges/commands.ts";
+import type { Merge } from "../../daemon/core/lead/merges/table.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -4,8 +4,8 @@
  */
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
+import type { Spawn } from "../../daemon/core/lead/spawns/table.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
-import type { Spawn } from "../../daemon/core/spawns/table.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SpawnState } from "../../protocol/spawn.ts";

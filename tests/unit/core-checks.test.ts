@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { check } from "../../daemon/core/check.ts";
-import { checkStatuses } from "../../daemon/core/checks/status.ts";
-import type { CheckRecord } from "../../daemon/core/checks/table.ts";
 import { commandTraits } from "../../daemon/core/command-traits.ts";
+import { checkStatuses } from "../../daemon/core/lead/checks/status.ts";
+import type { CheckRecord } from "../../daemon/core/lead/checks/table.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { actor, bounded, World } from "./core-world.ts";
 

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it, test, vi } from "vitest";
 import type { CommandOf } from "../../daemon/core/commands.ts";
-import { isLeadRole } from "../../daemon/core/declarations/mismatches.ts";
 import type { Declaration } from "../../daemon/core/declarations/table.ts";
-import type { CheckFact, CompletionFacts, WriteFacts } from "../../daemon/core/gates/facts.ts";
-import { isDocument } from "../../daemon/core/gates/files.ts";
-import { beforeCompletion, beforeStop, beforeWrite } from "../../daemon/core/gates/table.ts";
-import { roleOf } from "../../daemon/core/roles/standing.ts";
+import { isLeadRole } from "../../daemon/core/lead/declarations/mismatches.ts";
+import type { CheckFact, CompletionFacts, WriteFacts } from "../../daemon/core/lead/gates/facts.ts";
+import { isDocument } from "../../daemon/core/lead/gates/files.ts";
+import { beforeCompletion, beforeStop, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
+import { roleOf } from "../../daemon/core/lead/roles/standing.ts";
 import { type GateFinding, gateNames, gatePresets, gatesText, stricter } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { commandTraits } from "../../daemon/core/command-traits.ts";
 import type { Command } from "../../daemon/core/commands.ts";
-import { moves } from "../../daemon/core/merges/table.ts";
-import { countUnheard, firstUnread, unreadBy } from "../../daemon/core/merges/unread.ts";
+import { moves } from "../../daemon/core/lead/merges/table.ts";
+import { countUnheard, firstUnread, unreadBy } from "../../daemon/core/lead/merges/unread.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -1,9 +1,9 @@
 /** The gate of roles: each cell of the table, and which files, programs and git commands it looks at. */
 
 import { describe, expect, it } from "vitest";
-import type { RoleFacts } from "../../daemon/core/gates/facts.ts";
-import { isTest } from "../../daemon/core/gates/files.ts";
-import { beforeCreation, beforeShell, beforeWrite } from "../../daemon/core/gates/table.ts";
+import type { RoleFacts } from "../../daemon/core/lead/gates/facts.ts";
+import { isTest } from "../../daemon/core/lead/gates/files.ts";
+import { beforeCreation, beforeShell, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
 import { usesOf } from "../../hooks/git/uses.ts";
 import { type GateFinding, gatePresets } from "../../protocol/gates.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -2,9 +2,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Command } from "../../daemon/core/commands.ts";
-import { roleNamed } from "../../daemon/core/declarations/mismatches.ts";
-import { giveRole } from "../../daemon/core/roles/given.ts";
-import { roleOf } from "../../daemon/core/roles/standing.ts";
+import { roleNamed } from "../../daemon/core/lead/declarations/mismatches.ts";
+import { giveRole } from "../../daemon/core/lead/roles/given.ts";
+import { roleOf } from "../../daemon/core/lead/roles/standing.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { riskOf } from "../../daemon/core/tasks/risk.ts";
 import type { Risk, Role } from "../../protocol/roles.ts";

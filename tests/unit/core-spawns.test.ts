@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { commandTraits } from "../../daemon/core/command-traits.ts";
-import { roleOf } from "../../daemon/core/roles/standing.ts";
+import { roleOf } from "../../daemon/core/lead/roles/standing.ts";
+import type { SpawnCreate, SpawnReplace, SpawnUpdate } from "../../daemon/core/lead/spawns/commands.ts";
+import type { Spawn } from "../../daemon/core/lead/spawns/table.ts";
+import { isFinal, mayMove, transitions } from "../../daemon/core/lead/spawns/transitions.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import type { SpawnCreate, SpawnReplace, SpawnUpdate } from "../../daemon/core/spawns/commands.ts";
-import type { Spawn } from "../../daemon/core/spawns/table.ts";
-import { isFinal, mayMove, transitions } from "../../daemon/core/spawns/transitions.ts";
 import { trailOf } from "../../daemon/trail/from-events.ts";
 import { limits } from "../../protocol/limits.ts";
 import { spawnStates } from "../../protocol/spawn.ts";

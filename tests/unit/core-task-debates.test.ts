@@ -1,7 +1,7 @@
 /** Tasks that require a debate. */
 import { beforeEach, describe, expect, it } from "vitest";
+import { openDebateOf } from "../../daemon/core/lead/debates/tasks.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { openDebateOf } from "../../daemon/core/tasks/debate.ts";
 import { bounded } from "./core-world.ts";
 import { closeOf, openOf } from "./debate-world.ts";
 import { createOf, TaskWorld, updateOf } from "./task-world.ts";

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { blockedClaim } from "../../daemon/core/teams/blocked-claim.ts";
-import { deadLetter } from "../../daemon/core/teams/dead-letter.ts";
-import { cyclesIn, dependencyCycle } from "../../daemon/core/teams/dependency-cycle.ts";
-import type { ChangeFacts, MemberState } from "../../daemon/core/teams/facts.ts";
-import { foreignTask } from "../../daemon/core/teams/foreign-task.ts";
-import { problemsOf } from "../../daemon/core/teams/standing.ts";
-import { beforeMove, beforeTaskChange } from "../../daemon/core/teams/table.ts";
-import { unknownOwner } from "../../daemon/core/teams/unknown-owner.ts";
+import { blockedClaim } from "../../daemon/core/lead/teams/blocked-claim.ts";
+import { deadLetter } from "../../daemon/core/lead/teams/dead-letter.ts";
+import { cyclesIn, dependencyCycle } from "../../daemon/core/lead/teams/dependency-cycle.ts";
+import type { ChangeFacts, MemberState } from "../../daemon/core/lead/teams/facts.ts";
+import { foreignTask } from "../../daemon/core/lead/teams/foreign-task.ts";
+import { problemsOf } from "../../daemon/core/lead/teams/standing.ts";
+import { beforeMove, beforeTaskChange } from "../../daemon/core/lead/teams/table.ts";
+import { unknownOwner } from "../../daemon/core/lead/teams/unknown-owner.ts";
 import type { NativeTask, TaskChange } from "../../hooks/seam/teams.ts";
 
 const task = (id: string, more: Partial<NativeTask> = {}): NativeTask => ({

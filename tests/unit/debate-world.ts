@@ -1,7 +1,7 @@
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Command } from "../../daemon/core/commands.ts";
-import type { NewEntry } from "../../daemon/core/debates/commands.ts";
-import { type Debate, debateOf } from "../../daemon/core/debates/table.ts";
+import type { NewEntry } from "../../daemon/core/lead/debates/commands.ts";
+import { type Debate, debateOf } from "../../daemon/core/lead/debates/table.ts";
 import { inboxKey } from "../../daemon/core/messages/recipients.ts";
 import { lettersOf } from "../../daemon/core/messages/table.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";

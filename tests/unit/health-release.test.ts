@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { HealthSetting } from "../../daemon/config/health-setting.ts";
 import type { Command } from "../../daemon/core/commands.ts";
-import type { Health } from "../../daemon/core/health/judge.ts";
+import type { Health } from "../../daemon/core/lead/health/judge.ts";
 import { type HealthEvents, healthListener } from "../../daemon/hooks/health.ts";
 import { HealthNotes } from "../../daemon/hooks/health-notes.ts";
 import type { Services } from "../../daemon/services.ts";

@@ -5,8 +5,8 @@
  * a session keeps at most `limits.agentsPerSessionMax` agents.
  */
 import { limits } from "../../../protocol/limits.ts";
-import { compareAgain } from "../declarations/compare.ts";
 import type { Handler } from "../handler.ts";
+import { compareAgain } from "../lead/declarations/compare.ts";
 import type { Session } from "../state.ts";
 import { isShortId, shortId } from "./agent-names.ts";
 import { nameAgent } from "./table.ts";

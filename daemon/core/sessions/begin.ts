@@ -9,11 +9,13 @@ import { limits } from "../../../protocol/limits.ts";
 import type { Anchor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { LockRequest, SessionBegin } from "../commands.ts";
-import { moveSpeaker } from "../debates/table.ts";
 import { moveDeclaration } from "../declarations/end.ts";
 import { renameWriters } from "../files/dirty-files.ts";
 import { renameRisks } from "../files/merge-risk.ts";
 import type { Handler, Meta } from "../handler.ts";
+import { moveSpeaker } from "../lead/debates/table.ts";
+import { moveSpawn } from "../lead/spawns/table.ts";
+import { moveTeam } from "../lead/teams/teammates.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
 import { movedTo } from "../locks/inherit.ts";
 import { holdsOf } from "../locks/release.ts";
@@ -22,7 +24,6 @@ import { enterProject } from "../messages/freezes.ts";
 import { moveInbox } from "../messages/inbox.ts";
 import { moveNotes } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
-import { moveSpawn } from "../spawns/table.ts";
 import { renameStashes } from "../stashes/table.ts";
 import type { Session, State } from "../state.ts";
 import { passClaims } from "../tasks/leave.ts";
@@ -38,7 +39,6 @@ import {
   setSuspended,
   suspendedAt,
 } from "./table.ts";
-import { moveTeam } from "./teammates.ts";
 import { enterWorktree, leaveWorktree } from "./worktrees.ts";
 
 export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {

@@ -10,19 +10,19 @@ import { limits } from "../../../protocol/limits.ts";
 import { endDeclarations } from "../declarations/end.ts";
 import { forgetRisks } from "../files/merge-risk.ts";
 import type { Handler } from "../handler.ts";
+import { endSpawn } from "../lead/spawns/end.ts";
+import { memberGone } from "../lead/teams/teammates.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
 import { endLoans, holdsOf, placesOf, releaseParts, releaseSession } from "../locks/release.ts";
 import { endFreezesOf } from "../messages/freezes.ts";
 import { closeInboxes } from "../messages/inbox.ts";
 import { forgetNotes } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
-import { endSpawn } from "../spawns/end.ts";
 import type { State } from "../state.ts";
 import { endClaims } from "../tasks/leave.ts";
 import { keepName } from "./names.ts";
 import { settlePresence } from "./present.ts";
 import { type Incarnation, removeSession, type Session, setIncarnations, setSuspended } from "./table.ts";
-import { memberGone } from "./teammates.ts";
 
 export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) => {
   const session = state.sessions.live.get(command.session);

@@ -6,8 +6,8 @@
  */
 import type { Refusal } from "../../../protocol/codes.ts";
 import type { Actor } from "../actor.ts";
-import { leads } from "../health/leads.ts";
-import { spawnAt } from "../spawns/table.ts";
+import { leads } from "../lead/health/leads.ts";
+import { spawnAt } from "../lead/spawns/table.ts";
 import type { State } from "../state.ts";
 import { claimedRefusal } from "./replies.ts";
 import { claimerOf, type Task } from "./table.ts";

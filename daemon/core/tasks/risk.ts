@@ -9,9 +9,9 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { isGrave, type Risk, type Role, rights, risks, rolesFor } from "../../../protocol/roles.ts";
 import type { Actor } from "../actor.ts";
+import { actorsWith, hasLead, leadsOf, roleOf } from "../lead/roles/standing.ts";
 import { actorRow } from "../locks/replies.ts";
 import { tellLater } from "../messages/notices.ts";
-import { actorsWith, hasLead, leadsOf, roleOf } from "../roles/standing.ts";
 import type { State } from "../state.ts";
 import { claimerOf, listOf, type ReadyClass, type Task, taskAt } from "./table.ts";
 

@@ -13,12 +13,12 @@ import type { TaskStatus } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
 import type { TaskUpdate } from "../commands.ts";
 import type { Handler, Meta } from "../handler.ts";
+import { debateNamed, mayReplace } from "../lead/debates/tasks.ts";
 import type { Step } from "../outcome.ts";
 import { leadsTo } from "../reach.ts";
 import type { State } from "../state.ts";
 import { activate, mayBegin, mayClaim } from "./claim.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
-import { debateNamed, mayReplace } from "./debate.ts";
 import { finish, giveBack } from "./leave.ts";
 import { mayEnd } from "./owner.ts";
 import {

@@ -1,0 +1,27 @@
+/** Records the result of a check. Invariant: a result replaces the one before, green or red. */
+import type { Handler } from "../../handler.ts";
+import { actorRow } from "../../locks/replies.ts";
+import { addResult } from "./table.ts";
+
+export const checkRecord: Handler<"check_record"> = (state, command, { seq }, step) => {
+  const { project, worktree, name, exit, ranMs, commit, dirty, files, actor, wallMs } = command;
+  const by = actor === null ? null : actorRow(state, actor);
+  const { command: text } = command;
+  addResult(state.checks, {
+    project,
+    worktree,
+    name,
+    command: text,
+    exit,
+    ranMs,
+    commit,
+    dirty,
+    files,
+    by,
+    at: wallMs,
+    seq,
+  });
+  step.reply = { ok: true, green: exit === 0 };
+  const event = { event: "check_recorded", project, worktree, check: name, exit, commit, by } as const;
+  step.events.push({ event, about: actor === null ? [] : [actor.session], project });
+};

@@ -1,0 +1,45 @@
+/** Compares declarations with what the client says of their agents, when either changes. */
+import type { KiteEvent } from "../../../../protocol/events.ts";
+import { type Declaration, setMismatches } from "../../declarations/table.ts";
+import { actorRow } from "../../locks/replies.ts";
+import { noteKey, type Whose } from "../../messages/notice-table.ts";
+import type { Step } from "../../outcome.ts";
+import { clientWord } from "../../sessions/agent-names.ts";
+import type { State } from "../../state.ts";
+import { mismatchesIn } from "./mismatches.ts";
+
+/** Returns the declaration with its present mismatches. */
+export function compared(state: State, declaration: Declaration): Declaration {
+  return { ...declaration, mismatches: mismatchesIn(declaration, clientWord(state, declaration)) };
+}
+
+/** The client said something new of an agent: compares its declaration again, if there is one. */
+export function compareAgain(state: State, whose: Whose, step: Step): void {
+  const { declarations } = state;
+  const before = declarations.live.get(noteKey(whose));
+  if (before === undefined) return;
+  const after = compared(state, before);
+  setMismatches(declarations, before, after.mismatches);
+  if (newIn(before, after).length > 0) step.events.push(declaredEvent(state, before, after));
+}
+
+/** Returns the event of a declaration, with the mismatches that it did not have before. */
+export function declaredEvent(state: State, before: Declaration, after: Declaration) {
+  const { session, agent, role, task: text, files, project } = after;
+  const by = actorRow(state, { session, agent, incarnation: 0 });
+  const mismatches = newIn(before, after);
+  const event: KiteEvent = {
+    event: "declared",
+    by,
+    project,
+    role,
+    text,
+    fileCount: files.length,
+    mismatches,
+  };
+  return { event, about: [session], project };
+}
+
+function newIn(before: Declaration, after: Declaration): string[] {
+  return after.mismatches.filter(one => !before.mismatches.includes(one));
+}

@@ -1,0 +1,76 @@
+/**
+ * The table of gates: in which order they are asked, and when.
+ *
+ * Invariants: a gate is pure and knows no agent client; reading, and declaring itself, ask no gate; an agent that
+ * supplies what the sentences of a gate ask for passes it; if a role that it was given forbids the step, an agent is
+ * asked for nothing else.
+ */
+import type { GateFinding, GateName, Gates } from "../../../../protocol/gates.ts";
+import { codeView } from "./code-view.ts";
+import { delegation } from "./delegation.ts";
+import type { CompletionFacts, CreationFacts, ShellFacts, StopFacts, WriteFacts } from "./facts.ts";
+import { identity } from "./identity.ts";
+import { passedOver, quality } from "./quality.ts";
+import { recovery } from "./recovery.ts";
+import { roleAtCreation, roleAtShell, roleAtWrite } from "./role.ts";
+import { understanding } from "./understanding.ts";
+
+/** Returns what is missing, one sentence each; empty: the agent passes. */
+export type Gate<Facts> = (facts: Facts) => readonly string[];
+
+type Row<Facts> = readonly (readonly [GateName, Gate<Facts>])[];
+
+const roleBeforeWrite: Row<WriteFacts> = [["role", roleAtWrite]];
+const atShell: Row<ShellFacts> = [["role", roleAtShell]];
+const atCreation: Row<CreationFacts> = [["role", roleAtCreation]];
+const atWrite: Row<WriteFacts> = [
+  ["delegation", delegation],
+  ["identity", identity],
+  ["understanding", understanding],
+  ["codeView", codeView],
+];
+const atStop: Row<StopFacts> = [["recovery", recovery]];
+const atCompletion: Row<CompletionFacts> = [["quality", quality]];
+
+/** Whether any gate applies before a write. */
+export function gatesWrites(modes: Gates): boolean {
+  return [...roleBeforeWrite, ...atWrite].some(([gate]) => modes[gate] !== "off");
+}
+
+export function beforeWrite(modes: Gates, facts: WriteFacts): GateFinding[] {
+  const role = find(roleBeforeWrite, modes, facts);
+  // It cannot change that role itself, so that it declares the rest would be for nothing.
+  if (facts.role.by !== "declared" && role.some(({ mode }) => mode === "enforce")) return role;
+  return [...role, ...find(atWrite, modes, facts)];
+}
+
+export function beforeShell(modes: Gates, facts: ShellFacts): GateFinding[] {
+  return find(atShell, modes, facts);
+}
+
+export function beforeCreation(modes: Gates, facts: CreationFacts): GateFinding[] {
+  return find(atCreation, modes, facts);
+}
+
+export function beforeStop(modes: Gates, facts: StopFacts): GateFinding[] {
+  return find(atStop, modes, facts);
+}
+
+/** With nothing missing, a finding tells what passes all the same. */
+export function beforeCompletion(modes: Gates, facts: CompletionFacts): GateFinding[] {
+  const found = find(atCompletion, modes, facts);
+  if (found.length > 0 || modes.quality === "off") return found;
+  const passed = passedOver(facts);
+  return passed.length === 0 ? [] : [{ gate: "quality", mode: "warn", missing: passed }];
+}
+
+function find<Facts>(row: Row<Facts>, modes: Gates, facts: Facts): GateFinding[] {
+  const found: GateFinding[] = [];
+  for (const [gate, find] of row) {
+    const mode = modes[gate];
+    if (mode === "off") continue;
+    const missing = find(facts);
+    if (missing.length > 0) found.push({ gate, mode, missing });
+  }
+  return found;
+}

@@ -1,0 +1,124 @@
+/**
+ * Hands a merge that came back to its author: the tasks become pending, and a message says why. For an author that has
+ * ended, the message goes to the agent that spawned it, else to a lead of the project; the merge keeps which message it is,
+ * or that there was nobody to write to.
+ *
+ * Invariants: only tasks of the author change, and none that an active task builds on; no merge fails to come back
+ * because a message cannot be sent.
+ */
+import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { Actor } from "../../actor.ts";
+import { actorRow } from "../../locks/replies.ts";
+import { postNotice } from "../../messages/send.ts";
+import type { Step } from "../../outcome.ts";
+import type { State } from "../../state.ts";
+import { giveBack } from "../../tasks/leave.ts";
+import { assigneeOf } from "../../tasks/replies.ts";
+import { type Task, taskOf } from "../../tasks/table.ts";
+import { bytesOf } from "../debates/tell.ts";
+import { leadsOf } from "../health/leads.ts";
+import { leadsOf as leadsIn } from "../roles/standing.ts";
+import { spawnAt } from "../spawns/table.ts";
+import { shortName } from "./replies.ts";
+import { type Merge, putMerge } from "./table.ts";
+
+/** Makes the author's tasks pending again, and returns their ids. */
+export function returnTasks(
+  state: State,
+  merge: Merge,
+  by: Actor | null,
+  wallMs: number,
+  step: Step,
+): readonly string[] {
+  const cause = `the merge ${merge.id} came back: ${merge.reason?.text ?? ""}`;
+  return merge.tasks.filter(id => {
+    const task = state.tasks.all.get(id);
+    if (task === undefined || !isReturnable(state, task, merge)) return false;
+    giveBack(state, task, cause, { by, wallMs, attempts: task.attempts }, step);
+    return true;
+  });
+}
+
+function isReturnable(state: State, task: Task, { author }: Merge): boolean {
+  const { status } = task.state;
+  if (author === null || assigneeOf(state, task)?.id !== author.id) return false;
+  if (status === "active") return true;
+  const dependents = [...(state.tasks.dependents.get(task.id) ?? [])];
+  return status === "done" && dependents.every(id => taskOf(state.tasks, id).state.status !== "active");
+}
+
+/** Writes to the author, or to who leads it if it has ended; not to who ran the merge itself. */
+export function tellAuthor(
+  state: State,
+  merge: Merge,
+  tasks: readonly string[],
+  by: Actor | null,
+  step: Step,
+): void {
+  const { project, changedAt: wallMs } = merge;
+  const isMarked = state.rules >= 2;
+  const reader = isMarked ? readerOf(state, merge) : parentOrAuthor(state, merge);
+  if (reader !== null && reader.id === by?.session && reader.agent === by.agent) return;
+  const text = reader === null ? "" : wordsFor(state, merge, tasks, reader);
+  const posted = { actor: by, project, text, bytes: bytesOf(text), wallMs };
+  const sent = reader === null ? null : postNotice(state, posted, [reader], step);
+  const [to] = sent?.to ?? [];
+  const isUnheard = sent === null || to === undefined;
+  // A person at a terminal reads the output of the merge.
+  if (!isMarked || (isUnheard && by === null)) return;
+  putMerge(state.merges, { ...merge, notice: isUnheard ? null : { message: sent.id, to } });
+}
+
+/** Returns the author if it lives, else an agent that leads it or its project; null: there is none. */
+function readerOf(state: State, { author, project }: Merge): ActorRow | null {
+  if (author !== null && isAliveIn(state, author, project)) return author;
+  const leads =
+    author === null
+      ? leadsIn(state, project)
+      : leadsOf(state, { session: author.id, agent: author.agent }, project);
+  for (const { session, agent } of leads) {
+    const incarnation = state.sessions.live.get(session)?.incarnations[0]?.ordinal ?? 0;
+    const row = actorRow(state, { session, agent, incarnation });
+    if (isAliveIn(state, row, project)) return row;
+  }
+  return null;
+}
+
+/** The same under rules of level 1: the author, else who spawned it. */
+function parentOrAuthor(state: State, { author, project }: Merge): ActorRow | null {
+  if (author === null || isAliveIn(state, author, project)) return author;
+  const parent = spawnAt(state.spawns, author.id)?.parent ?? null;
+  return parent !== null && isAliveIn(state, parent, project) ? parent : null;
+}
+
+function isAliveIn({ sessions }: State, { id, agent }: ActorRow, project: string): boolean {
+  const session = sessions.live.get(id);
+  return session?.project === project && (agent === null || session.agents.has(agent));
+}
+
+function wordsFor(
+  state: State,
+  { id, branch, base, reason, author }: Merge,
+  tasks: readonly string[],
+  reader: ActorRow,
+): string {
+  const isAuthor = author !== null && author.id === reader.id && author.agent === reader.agent;
+  const { text = "", files = [], more = 0, output = null } = reason ?? {};
+  const named = [...files, ...(more > 0 ? [`${more} more`] : [])].join(", ");
+  const which = named === "" ? "" : ` Files: ${named}.`;
+  const claim = isAuthor ? ", claim it first" : "";
+  const again = tasks.length === 0 ? "" : ` Pending again${claim}: ${tasks.join(", ")}.`;
+  // No line to run with the names in it: git allows `$(...)` in the name of a branch.
+  const next = isAuthor
+    ? "Mend it on your branch, commit, and have it merged again (kite merge)."
+    : `${whoseText(state, author, reader)}. Have it mended on that branch, by you or by another agent (kite spawn), and merged again (kite merge).`;
+  const end = output === null || output === "" ? "" : ` The end of its output: ${output}`;
+  return `${shortName(branch)} was not merged into ${shortName(base)} (${id}): ${text}.${which}${again} ${next}${end}`;
+}
+
+/** Why the reader hears of a branch that is not its own. */
+function whoseText({ spawns }: State, author: ActorRow | null, reader: ActorRow): string {
+  if (author === null) return "Whose branch it is, Kite does not know, and you lead this project";
+  const isParent = spawnAt(spawns, author.id)?.parent?.id === reader.id;
+  return `${author.name}, ${isParent ? "which you spawned" : "whose branch it is"}, has ended`;
+}

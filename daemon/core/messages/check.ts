@@ -1,0 +1,123 @@
+/** The invariants of context, messages and freezes; part of `check`. */
+import { indexItem, itemKey } from "../context-index.ts";
+import { rebuiltFreezes } from "../rebuilt.ts";
+import { isSame } from "../same-index.ts";
+import type { Freezes, State } from "../state.ts";
+import { inboxKey } from "./recipients.ts";
+import { noContext } from "./state.ts";
+import { lettersOf, sortKeyOf } from "./table.ts";
+
+/** Yields one sentence per broken invariant. */
+export function* checkTalk(state: State): Generator<string> {
+  yield* checkContext(state);
+  yield* checkMessages(state);
+  yield* checkFreezes(state);
+}
+
+function* checkContext({ context, nodes, limits }: State): Generator<string> {
+  let bytes = 0;
+  let verdicts = 0;
+  for (const [place, item] of context.items) {
+    if (item.key.startsWith("debate/")) verdicts += 1;
+    else bytes += item.bytes + 2 * (item.project.length + item.key.length);
+    if (place !== itemKey(item.project, item.key)) yield `${place} holds the value of ${item.key}`;
+    if (item.version <= 0) yield `${item.key} has version ${item.version}`;
+    if (!nodes.has(item.node)) yield `${item.key} was set on ${item.node}, where no daemon started`;
+  }
+  if (bytes !== context.bytes) yield `context counts ${context.bytes} bytes, not ${bytes}`;
+  if (verdicts !== context.verdicts) yield `context counts ${context.verdicts} verdicts, not ${verdicts}`;
+  const fresh = noContext();
+  for (const item of context.items.values()) indexItem(fresh, item);
+  for (const name of ["places", "lately"] as const)
+    if (!isSame(context[name], fresh[name])) yield `the index ${name} of context is wrong`;
+  if (bytes > limits.contextBytes || context.items.size - verdicts > limits.contextKeysMax)
+    yield "context is over full";
+}
+
+function* checkMessages(state: State): Generator<string> {
+  const { messages, sessions, t, limits } = state;
+  let bytes = 0;
+  let last = 0;
+  for (const message of messages.all.values()) {
+    const { id, letters, order } = message;
+    bytes += message.bytes;
+    if (order <= last) yield `${id} stands behind message ${last}`;
+    last = order;
+    if (letters.size === 0) yield `${id} is in no inbox and kept`;
+    for (const [key, { to }] of letters) {
+      if (key !== inboxKey(to)) yield `${id} is in the inbox ${key}, not in that of ${to.id}`;
+      if (!sessions.live.has(to.id)) yield `${id} is in the inbox of ${to.id}, which is not alive`;
+    }
+  }
+  if (!isSame([...messages.places], [...messages.all.values()].map(sortKeyOf)))
+    yield "the order of messages is noted wrong";
+  if (last > messages.count) yield `message ${last} has an order of the future`;
+  if (bytes !== messages.bytes) yield `messages count ${messages.bytes} bytes, not ${bytes}`;
+  yield* checkInboxes(state);
+  for (const [by, times] of messages.sent) {
+    const lately = times.filter(at => at + limits.messageRateMs > t);
+    if (lately.length > limits.messageRateMax) yield `${by} sent ${lately.length} messages within a minute`;
+  }
+}
+
+/** Checks the indexes derived from messages: every indexed letter exists, and the counts agree. */
+function* checkInboxes({ messages, limits }: State): Generator<string> {
+  let letters = 0;
+  let read = 0;
+  let sent = 0;
+  for (const message of messages.all.values()) {
+    const open = [...message.letters.values()].filter(({ state }) => state !== "read").length;
+    letters += message.letters.size;
+    if (open !== message.open) yield `${message.id} counts ${message.open} open letters, not ${open}`;
+    if (open === 0) read += message.bytes;
+    if ((open === 0) !== messages.read.has(sortKeyOf(message))) yield `${message.id} is wrongly read by all`;
+    if (message.from === null) continue;
+    sent += 1;
+    if (!messages.bySender.get(message.from.id)?.has(message.id)) yield `${message.id} has no sender`;
+  }
+  if (read !== messages.readBytes) yield `${messages.readBytes} bytes are read by all, not ${read}`;
+  for (const ids of messages.bySender.values()) sent -= ids.size;
+  if (sent !== 0) yield "messages are indexed under a sender they do not have";
+  let owned = 0;
+  for (const [key, inbox] of messages.inboxes) {
+    const found = [...lettersOf(messages, key)];
+    letters -= found.length;
+    const order = found.map(([message]) => message.order);
+    if (order.some((n, i) => i > 0 && n <= (order[i - 1] ?? 0))) yield `the inbox ${key} is not in order`;
+    if (found.length > limits.inboxMax) yield `the inbox ${key} is over full`;
+    for (const state of ["unread", "handed", "read"] as const) {
+      const places = found
+        .filter(([, letter]) => letter.state === state)
+        .map(([message]) => sortKeyOf(message));
+      if ([...inbox[state]].join() !== places.join())
+        yield `the inbox ${key} is wrong about what is ${state}`;
+    }
+    const [first] = found;
+    if (first === undefined) yield `the inbox ${key} is empty`;
+    else if (messages.bySession.get(first[1].to.id)?.has(key)) owned += 1;
+  }
+  if (letters !== 0) yield "letters are in other inboxes than those they name";
+  for (const keys of messages.bySession.values()) owned -= keys.size;
+  if (owned !== 0) yield "inboxes are indexed under a session that is not theirs";
+}
+
+function* checkFreezes({ freezes, sessions, limits }: State): Generator<string> {
+  const counts = new Map<string, number>();
+  if (!isSame(indexesOfFreezes(freezes), indexesOfFreezes(rebuiltFreezes(freezes))))
+    yield "an index of freezes is wrong";
+  if (freezes.all.size > limits.freezesMax) yield "more freezes are in force than may be";
+  for (const { id, actor, project } of freezes.all.values()) {
+    const by = actor === null ? project : [actor.session, actor.incarnation, actor.agent].join("\n");
+    const count = (counts.get(by) ?? 0) + 1;
+    counts.set(by, count);
+    if (count > limits.freezesPerActorMax) yield `${by} holds edits ${count} times`;
+    if (actor === null) continue;
+    const session = sessions.live.get(actor.session);
+    const isAlive = session?.incarnations.some(i => i.ordinal === actor.incarnation) ?? false;
+    if (!isAlive) yield `${id} holds edits for ${actor.session}, which is not alive`;
+  }
+}
+
+function indexesOfFreezes({ paths, at, byOwner, byProject }: Freezes): readonly unknown[] {
+  return [paths.describe(), at, byOwner, byProject];
+}
