@@ -1,18 +1,18 @@
 /** Sends a command's requests to the daemon, and reports failures. */
 import { NotRunning } from "../client/errors.ts";
-import type { CheckRow } from "../protocol/check.ts";
 import type { Refusal } from "../protocol/codes.ts";
 import type { RefusalRow } from "../protocol/daemon.ts";
 import type { DeclarationRow } from "../protocol/declaration.ts";
+import type { CheckRow } from "../protocol/lead/check.ts";
+import type { MergeRow } from "../protocol/lead/merge.ts";
+import type { SpawnRow } from "../protocol/lead/spawn.ts";
+import type { TeamRow } from "../protocol/lead/team.ts";
 import { limits } from "../protocol/limits.ts";
 import type { LockRow } from "../protocol/lock.ts";
-import type { MergeRow } from "../protocol/merge.ts";
 import type { HoldRow, PostedRow } from "../protocol/message.ts";
 import type { ParamsOf, ReplyOf, RequestType } from "../protocol/requests.ts";
 import type { SessionRow } from "../protocol/session.ts";
-import type { SpawnRow } from "../protocol/spawn.ts";
 import type { ClientTaskRow, TaskRow } from "../protocol/task.ts";
-import type { TeamRow } from "../protocol/team.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
 import { type Client, type ProcessContext, printJson } from "./process-context.ts";
 import { refusalText } from "./refusal-text.ts";

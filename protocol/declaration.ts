@@ -1,8 +1,8 @@
 /** The wire of declarations: what an agent says of itself, of its task and of the files it will change. */
 import * as z from "zod";
+import type { Role } from "./lead/roles.ts";
 import { limits } from "./limits.ts";
 import type { ActorRow } from "./lock.ts";
-import type { Role } from "./roles.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 const wordSchema = idSchema.max(limits.nameBytes);

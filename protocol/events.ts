@@ -1,9 +1,9 @@
 /** The wire's events, but for `lagged` and `bookmark`, which a subscription makes for itself (`daemon/events/hub.ts`). */
-import type { DebateEntryKind } from "./debate.ts";
+import type { DebateEntryKind } from "./lead/debate.ts";
+import type { MergeState } from "./lead/merge.ts";
+import type { Role, RoleSource } from "./lead/roles.ts";
+import type { SpawnState } from "./lead/spawn.ts";
 import type { ActorRow } from "./lock.ts";
-import type { MergeState } from "./merge.ts";
-import type { Role, RoleSource } from "./roles.ts";
-import type { SpawnState } from "./spawn.ts";
 import type { TaskStatus } from "./task.ts";
 import type { MergeSideRow } from "./write.ts";
 

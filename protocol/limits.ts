@@ -1,16 +1,16 @@
-import { callerLimits } from "./limits-callers.ts";
-import { checkLimits } from "./limits-checks.ts";
-import { debateLimits } from "./limits-debate.ts";
-import { eventLimits } from "./limits-events.ts";
-import { gateLimits } from "./limits-gates.ts";
-import { guardLimits } from "./limits-guard.ts";
-import { healthLimits } from "./limits-health.ts";
-import { journalLimits } from "./limits-journal.ts";
-import { mergeLimits } from "./limits-merges.ts";
-import { roleLimits } from "./limits-roles.ts";
-import { spawnLimits } from "./limits-spawn.ts";
-import { teamLimits } from "./limits-teams.ts";
-import { wireLimits } from "./limits-wire.ts";
+import { checkLimits } from "./lead/limits/checks.ts";
+import { debateLimits } from "./lead/limits/debate.ts";
+import { gateLimits } from "./lead/limits/gates.ts";
+import { healthLimits } from "./lead/limits/health.ts";
+import { mergeLimits } from "./lead/limits/merges.ts";
+import { roleLimits } from "./lead/limits/roles.ts";
+import { spawnLimits } from "./lead/limits/spawn.ts";
+import { teamLimits } from "./lead/limits/teams.ts";
+import { callerLimits } from "./limits/callers.ts";
+import { eventLimits } from "./limits/events.ts";
+import { guardLimits } from "./limits/guard.ts";
+import { journalLimits } from "./limits/journal.ts";
+import { wireLimits } from "./limits/wire.ts";
 
 /**
  * Every bound of Kite. Durations end in `Ms`, sizes in `Bytes`, counts in `Max`.

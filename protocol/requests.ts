@@ -1,11 +1,5 @@
 /** The table of requests, and the types that follow from it. */
 import type { z } from "zod";
-import {
-  type CheckRecordReply,
-  checkRecordSchema,
-  type WorktreeStateReply,
-  worktreeStateSchema,
-} from "./check.ts";
 import type { Refusal } from "./codes.ts";
 import {
   type ContextDeleteReply,
@@ -27,6 +21,14 @@ import {
   shutdownSchema,
   subscribeSchema,
 } from "./daemon.ts";
+import { type DeclareReply, declareSchema } from "./declaration.ts";
+import { type HookReply, hookSchema } from "./hook.ts";
+import {
+  type CheckRecordReply,
+  checkRecordSchema,
+  type WorktreeStateReply,
+  worktreeStateSchema,
+} from "./lead/check.ts";
 import {
   type DebateCloseReply,
   type DebateEntryReply,
@@ -41,18 +43,7 @@ import {
   debateGetSchema,
   debateListSchema,
   debateOpenSchema,
-} from "./debate.ts";
-import { type DeclareReply, declareSchema } from "./declaration.ts";
-import { type HookReply, hookSchema } from "./hook.ts";
-import {
-  type FileCheckReply,
-  type FileLockReply,
-  type FileUnlockReply,
-  fileCheckSchema,
-  fileLockSchema,
-  fileTouchSchema,
-  fileUnlockSchema,
-} from "./lock.ts";
+} from "./lead/debate.ts";
 import {
   type MergeAttachReply,
   type MergeCancelReply,
@@ -64,7 +55,27 @@ import {
   mergeQueueSchema,
   mergeReportSchema,
   mergeTakeSchema,
-} from "./merge.ts";
+} from "./lead/merge.ts";
+import { type RoleSetReply, roleSetSchema } from "./lead/role-set.ts";
+import {
+  type SpawnCreateReply,
+  type SpawnRemoveReply,
+  type SpawnReplaceReply,
+  type SpawnReply,
+  spawnCreateSchema,
+  spawnRemoveSchema,
+  spawnReplaceSchema,
+  spawnUpdateSchema,
+} from "./lead/spawn.ts";
+import {
+  type FileCheckReply,
+  type FileLockReply,
+  type FileUnlockReply,
+  fileCheckSchema,
+  fileLockSchema,
+  fileTouchSchema,
+  fileUnlockSchema,
+} from "./lock.ts";
 import {
   type BroadcastReply,
   broadcastSchema,
@@ -79,7 +90,6 @@ import {
 } from "./message.ts";
 import { type AgentReleaseReply, agentReleaseSchema } from "./release.ts";
 import { type SessionRenameReply, sessionRenameSchema } from "./rename.ts";
-import { type RoleSetReply, roleSetSchema } from "./role-set.ts";
 import {
   deregisterSchema,
   type HelloReply,
@@ -91,16 +101,6 @@ import {
   type WhoamiReply,
   whoamiSchema,
 } from "./session.ts";
-import {
-  type SpawnCreateReply,
-  type SpawnRemoveReply,
-  type SpawnReplaceReply,
-  type SpawnReply,
-  spawnCreateSchema,
-  spawnRemoveSchema,
-  spawnReplaceSchema,
-  spawnUpdateSchema,
-} from "./spawn.ts";
 import {
   type TaskCreateReply,
   type TaskImportReply,

@@ -1,9 +1,9 @@
 /** The wire of sessions, and the fields that every request shares. */
 import * as z from "zod";
-import type { CameBackRow } from "./came-back.ts";
-import type { HealthRow } from "./health.ts";
+import type { CameBackRow } from "./lead/came-back.ts";
+import type { HealthRow } from "./lead/health.ts";
+import type { RoleBrief } from "./lead/roles.ts";
 import { limits } from "./limits.ts";
-import type { RoleBrief } from "./roles.ts";
 
 /** Text on one line: an id, a name. A bound in characters bounds the bytes too: at most four per character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern excludes them, because they join keys.

@@ -15,7 +15,7 @@ import {
 import { readSmall } from "../../daemon/facts/prober.ts";
 import type { Repository } from "../../daemon/facts/repositories.ts";
 import { isCode } from "../../hooks/install/file.ts";
-import type { Gates } from "../../protocol/gates.ts";
+import type { Gates } from "../../protocol/lead/gates.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { type FindRepository, findRepository, ProjectUnknown } from "../project.ts";
 import { readTrusted } from "./trusted-store.ts";

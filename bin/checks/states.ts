@@ -1,6 +1,6 @@
 /** The state of the worktree before and after a check, and the result that counts for it. */
 import { LocalError } from "../../client/errors.ts";
-import type { WorktreeStateReply } from "../../protocol/check.ts";
+import type { WorktreeStateReply } from "../../protocol/lead/check.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Client } from "../process-context.ts";
 import { refusalText } from "../refusal-text.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { ConfigValues } from "../../daemon/config/config.ts";
 import type { HealthSetting } from "../../daemon/config/health-setting.ts";
-import type { Gates } from "../../protocol/gates.ts";
+import type { Gates } from "../../protocol/lead/gates.ts";
 import type { ProcessContext, Run } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
 
@@ -69,7 +69,7 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
   const { tilde } = await import("../view/places.ts");
   const { loadConfig } = await import("../../daemon/config/config.ts");
   const { healthText } = await import("../../daemon/config/health-setting.ts");
-  const { gatesText, stricter } = await import("../../protocol/gates.ts");
+  const { gatesText, stricter } = await import("../../protocol/lead/gates.ts");
   const { env, paths } = world;
   const { findRepository } = await import("../project.ts");
   const look = find ?? findRepository;

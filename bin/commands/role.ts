@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { type Role, roles } from "../../protocol/roles.ts";
+import { type Role, roles } from "../../protocol/lead/roles.ts";
 import type { Run } from "../process-context.ts";
 import type { RoleFlags } from "../roles/role.ts";
 

@@ -1,5 +1,5 @@
 /** Commands that change a debate: open, challenge, evidence, answer, concede, close. */
-import type { DebateEntryReply } from "../../protocol/debate.ts";
+import type { DebateEntryReply } from "../../protocol/lead/debate.ts";
 import { limits } from "../../protocol/limits.ts";
 import { who } from "../messages/who.ts";
 import { hiddenAgent } from "../person.ts";

@@ -1,9 +1,9 @@
 /** The agents of a project as their lead sees them: one entry for each main agent and each agent within a session. */
 import { isLeadRole } from "../../daemon/core/lead/declarations/mismatches.ts";
-import type { HealthRow, HealthState } from "../../protocol/health.ts";
-import { defaultRole, type Risk, rights } from "../../protocol/roles.ts";
+import type { HealthRow, HealthState } from "../../protocol/lead/health.ts";
+import { defaultRole, type Risk, rights } from "../../protocol/lead/roles.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
 
 export interface Member {
   readonly id: string;

@@ -9,7 +9,7 @@ import {
   debateEvidenceSchema,
   debateOpenSchema,
   type MissingRow,
-} from "../../protocol/debate.ts";
+} from "../../protocol/lead/debate.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import { frame, quote } from "../../protocol/text.ts";

@@ -2,9 +2,9 @@
 import * as z from "zod";
 import { KiteClient } from "../../client/client.ts";
 import { LocalError } from "../../client/errors.ts";
+import { spawnCreateSchema } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
 import { kitePaths } from "../../protocol/paths.ts";
-import { spawnCreateSchema } from "../../protocol/spawn.ts";
 import { quote } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { hasEnded } from "../spawn/find.ts";

@@ -5,8 +5,9 @@
  * that is checked out moves with its files, or not at all; the worktree of the try is gone afterwards, or the
  * person hears what is left of it; that is no reason to call a merge that moved the base anything but merged.
  */
+
+import type { MergeReasonCode } from "../../protocol/lead/merge.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { MergeReasonCode } from "../../protocol/merge.ts";
 import { obstacle } from "./base-checkout.ts";
 import {
   commitOf,

@@ -1,6 +1,7 @@
 /** What the authors of branches work on: the tasks that a merge follows, and those that it brings back. */
+
+import type { MergeRow } from "../../protocol/lead/merge.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { MergeRow } from "../../protocol/merge.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { NamedAgent } from "../agent/named.ts";

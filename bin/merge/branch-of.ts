@@ -1,8 +1,8 @@
 /** Which branch a name on the command line means, and whose it is: of a live agent, or of a spawned one that ended. */
 import { refuse } from "../../protocol/codes.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
 import { agentCalled, agentsOf, type NamedAgent } from "../agent/named.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { type AgentBranch, branchOfAgent, branchOfRecord, branchOfSession } from "../spawn/branch-of.ts";

@@ -1,5 +1,5 @@
 /** `kite merge --list` and `--cancel`. */
-import type { MergeRow } from "../../protocol/merge.ts";
+import type { MergeRow } from "../../protocol/lead/merge.ts";
 import { who } from "../messages/who.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
 import { projectOf } from "../project.ts";

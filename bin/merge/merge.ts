@@ -1,7 +1,7 @@
 /** `kite merge`: queues branches for a base, and merges them in their turn. */
 import { refuse } from "../../protocol/codes.ts";
+import type { MergeRow } from "../../protocol/lead/merge.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { MergeRow } from "../../protocol/merge.ts";
 import { actingSession } from "../actor.ts";
 import { nestingProblem } from "../checks/nesting.ts";
 import { checksAt } from "../checks/read.ts";

@@ -1,6 +1,6 @@
 /** What `kite merge` would do: which branches, in which order, and why. */
 import { refuse } from "../../protocol/codes.ts";
-import type { MergeRow } from "../../protocol/merge.ts";
+import type { MergeRow } from "../../protocol/lead/merge.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { Refused, rowsOf } from "../with-daemon.ts";
 import { type AuthorTasks, dependenciesOf, lastDoerOn, tasksOf } from "./authors.ts";

@@ -1,6 +1,6 @@
 /** Runs merges, its own and those that nobody attends to, until its own have ended. */
 import { LocalError } from "../../client/errors.ts";
-import type { MergeReason, MergeRow } from "../../protocol/merge.ts";
+import type { MergeReason, MergeRow } from "../../protocol/lead/merge.ts";
 import { actingSession } from "../actor.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";

@@ -1,6 +1,7 @@
 /** What a try to merge a branch needs, and what becomes of it. */
+
+import type { MergeReason, MergeReasonCode, MergeRow } from "../../protocol/lead/merge.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { MergeReason, MergeReasonCode, MergeRow } from "../../protocol/merge.ts";
 import { plain } from "../../protocol/text.ts";
 import type { Git } from "./git.ts";
 

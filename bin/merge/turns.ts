@@ -1,8 +1,8 @@
 /** A runner's side of the queue: it asks for its turn at each change, and hears if it lost the right to go on. */
 import { randomUUID } from "node:crypto";
 import { LocalError } from "../../client/errors.ts";
+import type { MergeReason, MergeRow } from "../../protocol/lead/merge.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { MergeReason, MergeRow } from "../../protocol/merge.ts";
 import type { ParamsOf } from "../../protocol/requests.ts";
 import type { Acting } from "../actor.ts";
 import type { Client } from "../process-context.ts";

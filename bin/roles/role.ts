@@ -1,6 +1,7 @@
 /** `kite role`: lists roles, and gives an agent one. */
+
+import { roles } from "../../protocol/lead/roles.ts";
 import { nearest } from "../../protocol/nearest.ts";
-import { roles } from "../../protocol/roles.ts";
 import { isAgents, refuseAgent } from "../person.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
 import { projectOf } from "../project.ts";

@@ -1,5 +1,5 @@
 /** The branch and the worktree of a spawned agent, whether its session lives or has ended. */
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { spawnCalled } from "./find.ts";
 
 export interface AgentBranch {

@@ -1,7 +1,7 @@
 /** What a spawned agent is told of itself, in its client's system prompt. */
 
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
 import { frame, quote } from "../../protocol/text.ts";
 
 export interface Briefing {

@@ -1,7 +1,7 @@
 /** Ends the client of a spawned agent, in its client's own way or by closing its window. */
 import { clientProgram, isUnknownSession, stopWords } from "../../hooks/claude-code/spawn/words.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
 import { clean } from "../view/text.ts";
 import { handleOf } from "./find.ts";
 import { type Env, neededProgram, ProgramFailed, runProgram, withoutSession } from "./programs.ts";

@@ -1,8 +1,8 @@
 /** Finds the record of a spawned agent by what a person or an agent calls it. */
 import { handleOfSession } from "../../hooks/claude-code/spawn/words.ts";
 import { refuse } from "../../protocol/codes.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
 import type { Client } from "../process-context.ts";
 import { Refused, rowsOf } from "../with-daemon.ts";
 

@@ -1,6 +1,6 @@
 /** Follows the record of a spawned agent by its events. */
 import { refuse } from "../../protocol/codes.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import type { Client } from "../process-context.ts";
 import { ask, Refused, rowsOf } from "../with-daemon.ts";
 

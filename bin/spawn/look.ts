@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { LocalError } from "../../client/errors.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { spawnsView } from "../view/spawns.ts";

@@ -1,6 +1,6 @@
 /** What a spawned agent printed: its client's log, or what its window shows. */
 import { clientProgram, logWords } from "../../hooks/claude-code/spawn/words.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import type { Client } from "../process-context.ts";
 import { ask } from "../with-daemon.ts";
 import { handleOf } from "./find.ts";

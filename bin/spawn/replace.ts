@@ -10,9 +10,9 @@ import {
   resumeWords,
   stopWords,
 } from "../../hooks/claude-code/spawn/words.ts";
+import type { SpawnReplaceReply, SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import type { SpawnReplaceReply, SpawnRow } from "../../protocol/spawn.ts";
 import { plain, quote } from "../../protocol/text.ts";
 import { actingSession } from "../actor.ts";
 import { refuseHidden } from "../person.ts";

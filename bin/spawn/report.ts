@@ -1,5 +1,5 @@
 /** Says what an agent that was started does, and what became of it. */
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { nearPath } from "../../protocol/text.ts";
 import { type Client, type ProcessContext, print, printFramed, printJson } from "../process-context.ts";
 import { clean } from "../view/text.ts";

@@ -1,6 +1,6 @@
 /** `kite spawn`: starts an agent and waits until its session has registered, or until it is done. */
 import { LocalError } from "../../client/errors.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { actingSession } from "../actor.ts";
 import { refuseHidden } from "../person.ts";
 import type { Client, ProcessContext } from "../process-context.ts";

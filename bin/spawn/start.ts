@@ -8,9 +8,9 @@ import {
   type SpawnOrder,
   terminalWords,
 } from "../../hooks/claude-code/spawn/words.ts";
+import type { SpawnRow, StalledSetting } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import type { SpawnRow, StalledSetting } from "../../protocol/spawn.ts";
 import { plain } from "../../protocol/text.ts";
 import type { Client } from "../process-context.ts";
 import { ask, rowsOf } from "../with-daemon.ts";

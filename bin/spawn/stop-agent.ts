@@ -1,7 +1,7 @@
 /** Stops a spawned agent by its client, and keeps it stopped. */
 import { setTimeout as delay } from "node:timers/promises";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { ask } from "../with-daemon.ts";
 import { endClient } from "./end-client.ts";

@@ -2,7 +2,7 @@
 
 import { LocalError } from "../../client/errors.ts";
 import { attachWords, clientProgram } from "../../hooks/claude-code/spawn/words.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { actingSession } from "../actor.ts";
 import { refuseHidden } from "../person.ts";
 import { type ProcessContext, print, printJson } from "../process-context.ts";

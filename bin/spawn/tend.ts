@@ -4,7 +4,7 @@
  * Invariant: the daemon says for each agent whether it stalled, and who replaces it; so two that tend one never both do.
  */
 
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { actingSession } from "../actor.ts";
 import { refuseHidden } from "../person.ts";
 import { type Client, interrupted, type ProcessContext, print, printJson } from "../process-context.ts";

@@ -1,7 +1,7 @@
 /** Tasks of a team's own list as tasks of Kite's queue. */
 import { createHash } from "node:crypto";
+import type { TeamRow, TeamTaskRow } from "../../protocol/lead/team.ts";
 import type { ParamsOf } from "../../protocol/requests.ts";
-import type { TeamRow, TeamTaskRow } from "../../protocol/team.ts";
 
 export type Stored = ParamsOf<"task_import">["tasks"][number];
 

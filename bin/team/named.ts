@@ -1,4 +1,4 @@
-import type { TeamRow } from "../../protocol/team.ts";
+import type { TeamRow } from "../../protocol/lead/team.ts";
 import type { Client } from "../process-context.ts";
 import { rowsOf } from "../with-daemon.ts";
 

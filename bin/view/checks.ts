@@ -1,6 +1,6 @@
 /** Results of checks for a terminal. */
 import type { CheckStatus } from "../../daemon/core/lead/checks/status.ts";
-import type { CheckRow } from "../../protocol/check.ts";
+import type { CheckRow } from "../../protocol/lead/check.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Outcome } from "../checks/outcome.ts";
 import { stateWords } from "../checks/states.ts";

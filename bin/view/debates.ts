@@ -1,5 +1,5 @@
 /** Debates as text. */
-import type { DebateEntryRow, DebateGetReply, DebateRow, HypothesisRow } from "../../protocol/debate.ts";
+import type { DebateEntryRow, DebateGetReply, DebateRow, HypothesisRow } from "../../protocol/lead/debate.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import { paint } from "./color.ts";
 import { table } from "./table.ts";

@@ -1,7 +1,7 @@
 /** Merges for a terminal. */
 
+import type { MergeReason, MergeRow, MergeState } from "../../protocol/lead/merge.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { MergeReason, MergeRow, MergeState } from "../../protocol/merge.ts";
 import { unreadText } from "./came-back.ts";
 import { type Cell, table } from "./table.ts";
 import { clean, duration, listed, type Screen, wrap } from "./text.ts";

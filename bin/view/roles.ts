@@ -1,6 +1,6 @@
 /** Roles for a terminal, and the red and critical tasks that a person watches over. */
 import { isLeadRole } from "../../daemon/core/lead/declarations/mismatches.ts";
-import { defaultRole, type Role, type RoleSource, rights } from "../../protocol/roles.ts";
+import { defaultRole, type Role, type RoleSource, rights } from "../../protocol/lead/roles.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { type Cell, table } from "./table.ts";

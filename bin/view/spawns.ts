@@ -1,7 +1,7 @@
 /** Spawned agents as a table. */
 import { basename } from "node:path";
-import type { CameBackRow } from "../../protocol/came-back.ts";
-import type { SpawnRow, SpawnState } from "../../protocol/spawn.ts";
+import type { CameBackRow } from "../../protocol/lead/came-back.ts";
+import type { SpawnRow, SpawnState } from "../../protocol/lead/spawn.ts";
 import { unreadText } from "./came-back.ts";
 import { paint, type Style } from "./color.ts";
 import { healthAdvice, troubleOf } from "./health.ts";

@@ -1,5 +1,5 @@
 /** Teams of the client as text. */
-import type { TeamMemberRow, TeamRow, TeamTaskRow } from "../../protocol/team.ts";
+import type { TeamMemberRow, TeamRow, TeamTaskRow } from "../../protocol/lead/team.ts";
 import { paint, type Style } from "./color.ts";
 import { projectName } from "./places.ts";
 import { type Cell, table } from "./table.ts";

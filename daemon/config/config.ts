@@ -1,11 +1,11 @@
 /** Reads Kite's settings from variables, the user's file and a project's file. */
 import { join } from "node:path";
 import * as z from "zod";
-import { type Gates, gatePresets, gatesText, stricter } from "../../protocol/gates.ts";
+import { type Gates, gatePresets, gatesText, stricter } from "../../protocol/lead/gates.ts";
+import { type TeamMode, teamModes } from "../../protocol/lead/team.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { type TeamMode, teamModes } from "../../protocol/team.ts";
 import { readSmall } from "../facts/prober.ts";
 import { type Check, checksIn, setupIn } from "./checks.ts";
 import { gatesSchema } from "./gates-setting.ts";

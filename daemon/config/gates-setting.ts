@@ -1,6 +1,6 @@
 /** The form of the setting `gates`. */
 import * as z from "zod";
-import { type Gates, gateModes, gateNames, gatePresets } from "../../protocol/gates.ts";
+import { type Gates, gateModes, gateNames, gatePresets } from "../../protocol/lead/gates.ts";
 
 const preset = z.enum(["off", "team", "strict"]);
 const gateMode = z.enum(gateModes).optional();

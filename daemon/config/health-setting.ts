@@ -1,7 +1,7 @@
 /** The form of the setting `health`. */
 import * as z from "zod";
+import type { StalledSetting } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { StalledSetting } from "../../protocol/spawn.ts";
 
 /** What the daemon does with an agent that stalled; the times are in milliseconds. */
 export interface HealthSetting {

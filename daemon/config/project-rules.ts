@@ -1,8 +1,8 @@
 /** A project's own rules: which files need no lock, how long its edits wait, when its locks yield, and its checks. */
 import { dirname } from "node:path";
-import { type Gates, stricter } from "../../protocol/gates.ts";
+import { type Gates, stricter } from "../../protocol/lead/gates.ts";
+import type { TeamMode } from "../../protocol/lead/team.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { TeamMode } from "../../protocol/team.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { BudgetedFs, Unreachable } from "../facts/filesystem.ts";
 import type { Repository } from "../facts/repositories.ts";

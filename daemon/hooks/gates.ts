@@ -1,8 +1,8 @@
 /** The actions that ask the gates: before a write, a shell line or a stop, before a task counts as completed. */
 import { dirname } from "node:path";
 import type { GateOutcome, HookOutcome } from "../../hooks/seam/plan.ts";
-import type { GateFinding } from "../../protocol/gates.ts";
 import type { ShellUse } from "../../protocol/guard.ts";
+import type { GateFinding } from "../../protocol/lead/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Declaration } from "../core/declarations/table.ts";

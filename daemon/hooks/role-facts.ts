@@ -1,6 +1,6 @@
 /** What the gate of roles knows of an agent; for hooks, and for requests that create tasks. */
-import type { GateFinding } from "../../protocol/gates.ts";
-import { rights } from "../../protocol/roles.ts";
+import type { GateFinding } from "../../protocol/lead/gates.ts";
+import { rights } from "../../protocol/lead/roles.ts";
 import type { Actor } from "../core/actor.ts";
 import type { RoleFacts } from "../core/lead/gates/facts.ts";
 import { rolesBeyond } from "../core/lead/gates/role.ts";

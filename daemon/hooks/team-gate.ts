@@ -2,8 +2,8 @@
 import { setTimeout as after } from "node:timers/promises";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import type { ClientTeams, NativeTask, TaskChange } from "../../hooks/seam/teams.ts";
+import type { TeamFinding, TeamMode } from "../../protocol/lead/team.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { TeamFinding, TeamMode } from "../../protocol/team.ts";
 import type { Actor } from "../core/actor.ts";
 import { blockersOf } from "../core/lead/teams/blocked-claim.ts";
 import { deadLetter } from "../core/lead/teams/dead-letter.ts";

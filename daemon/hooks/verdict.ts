@@ -8,9 +8,9 @@
  */
 import type { HookOutcome, Verdict } from "../../hooks/seam/plan.ts";
 import type { Code } from "../../protocol/codes.ts";
-import type { GateFinding } from "../../protocol/gates.ts";
 import type { GuardFinding, GuardMode } from "../../protocol/guard.ts";
-import type { TeamFinding, TeamMode } from "../../protocol/team.ts";
+import type { GateFinding } from "../../protocol/lead/gates.ts";
+import type { TeamFinding, TeamMode } from "../../protocol/lead/team.ts";
 
 type RefusalVerdict = Extract<HookOutcome, { ok: false }>["verdict"];
 

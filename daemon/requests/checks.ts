@@ -2,8 +2,8 @@
 
 import { createHash } from "node:crypto";
 import { isAbsolute } from "node:path";
-import type { WorktreeStateReply } from "../../protocol/check.ts";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
+import type { WorktreeStateReply } from "../../protocol/lead/check.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { HookServices } from "../hooks/hook-services.ts";

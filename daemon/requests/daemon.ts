@@ -3,9 +3,9 @@
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { StatsReply, TaskCounts } from "../../protocol/daemon.ts";
+import type { TeamRow } from "../../protocol/lead/team.ts";
 import { limits } from "../../protocol/limits.ts";
 import { protocolVersion, type RequestOf } from "../../protocol/requests.ts";
-import type { TeamRow } from "../../protocol/team.ts";
 import { countUnheard } from "../core/lead/merges/unread.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import type { Reply } from "../core/outcome.ts";

@@ -1,6 +1,7 @@
 /** The type of request handlers, and the services they may use. */
+
+import type { StalledSetting } from "../../protocol/lead/spawn.ts";
 import type { RequestOf, RequestType } from "../../protocol/requests.ts";
-import type { StalledSetting } from "../../protocol/spawn.ts";
 import type { EventHub } from "../events/hub.ts";
 import type { Call } from "../server/call.ts";
 import type { Connection } from "../server/connection.ts";

@@ -1,5 +1,5 @@
 /** merge_queue, merge_take, merge_attach, merge_report, merge_cancel. Git runs in the processes that ask, never here. */
-import type { MergeReason } from "../../protocol/merge.ts";
+import type { MergeReason } from "../../protocol/lead/merge.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";

@@ -1,7 +1,7 @@
 /** task_create, task_update, task_get, task_claim, task_release, task_remove, task_import, task_approve. */
 
 import { type Refusal, refuse } from "../../protocol/codes.ts";
-import type { GateFinding } from "../../protocol/gates.ts";
+import type { GateFinding } from "../../protocol/lead/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import type { ImportedTask, NewTaskParams } from "../../protocol/task.ts";

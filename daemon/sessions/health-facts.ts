@@ -1,5 +1,5 @@
 /** What the daemon knows of an agent's health without looking at anything outside. */
-import type { HealthRow } from "../../protocol/health.ts";
+import type { HealthRow } from "../../protocol/lead/health.ts";
 import {
   type Health,
   type HealthFacts,

@@ -1,9 +1,9 @@
 /** Teams as `query` shows them: what their files say, what Kite sees of their members, and what is wrong. */
 import { createHash } from "node:crypto";
 import type { NativeTask, NativeTeam } from "../../hooks/seam/teams.ts";
+import type { TeamMemberRow, TeamRow, TeamTaskRow } from "../../protocol/lead/team.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session.ts";
-import type { TeamMemberRow, TeamRow, TeamTaskRow } from "../../protocol/team.ts";
 import { blockersOf } from "../core/lead/teams/blocked-claim.ts";
 import type { Members, Tasks } from "../core/lead/teams/facts.ts";
 import { problemsOf } from "../core/lead/teams/standing.ts";

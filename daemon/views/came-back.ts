@@ -1,5 +1,5 @@
 /** Merges that came back and were not read of, as rows show them. */
-import type { CameBackRow, UnreadReturn } from "../../protocol/came-back.ts";
+import type { CameBackRow, UnreadReturn } from "../../protocol/lead/came-back.ts";
 import { shortName } from "../core/lead/merges/replies.ts";
 import type { Merge } from "../core/lead/merges/table.ts";
 import { unreadBy } from "../core/lead/merges/unread.ts";

@@ -1,5 +1,5 @@
 /** Results of checks as `query` shows them, the oldest first. */
-import type { CheckRow } from "../../protocol/check.ts";
+import type { CheckRow } from "../../protocol/lead/check.ts";
 import type { State } from "../core/state.ts";
 import type { Keyed } from "./sessions-and-locks.ts";
 

@@ -1,5 +1,5 @@
 /** Debates as rows: a project's page by page, and one with its entries. */
-import type { DebateEntryRow, DebateRow } from "../../protocol/debate.ts";
+import type { DebateEntryRow, DebateRow } from "../../protocol/lead/debate.ts";
 import { limits } from "../../protocol/limits.ts";
 import { standingsOf } from "../core/lead/debates/standing.ts";
 import { type Debate, type DebateEntry, debateAt } from "../core/lead/debates/table.ts";

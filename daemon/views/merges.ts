@@ -1,5 +1,5 @@
 /** Merges as `query` shows them, the oldest first. */
-import type { MergeRow } from "../../protocol/merge.ts";
+import type { MergeRow } from "../../protocol/lead/merge.ts";
 import { mergeRow } from "../core/lead/merges/replies.ts";
 import { unreadReturn } from "./came-back.ts";
 import type { Keyed, RowSource } from "./sessions-and-locks.ts";

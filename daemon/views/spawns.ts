@@ -1,5 +1,5 @@
 /** Spawned agents as `query` shows them, the oldest first. */
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import type { Merge } from "../core/lead/merges/table.ts";
 import { firstUnread } from "../core/lead/merges/unread.ts";
 import { spawnRow } from "../core/lead/spawns/replies.ts";

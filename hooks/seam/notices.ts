@@ -1,8 +1,8 @@
 /** What hook outcomes tell about other agents: their locks, their writes, their worktrees. */
 
-import type { HealthState } from "../../protocol/health.ts";
+import type { HealthState } from "../../protocol/lead/health.ts";
+import type { Risk, Role, RoleSource } from "../../protocol/lead/roles.ts";
 import type { LockUse } from "../../protocol/lock.ts";
-import type { Risk, Role, RoleSource } from "../../protocol/roles.ts";
 
 /** A file that another session changes in another worktree. */
 export interface MergeNote {

@@ -1,13 +1,13 @@
 /** The types between the daemon and an adapter: plan, outcomes, context. */
 
 import type { Refusal } from "../../protocol/codes.ts";
-import type { GateFinding } from "../../protocol/gates.ts";
 import type { GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
 import type { HookReply } from "../../protocol/hook.ts";
+import type { GateFinding } from "../../protocol/lead/gates.ts";
+import type { TeamFinding } from "../../protocol/lead/team.ts";
 import type { FileLockReply } from "../../protocol/lock.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { Doing, SessionRow, WorkedOn } from "../../protocol/session.ts";
-import type { TeamFinding } from "../../protocol/team.ts";
 import type { PlainAction } from "./action-traits.ts";
 import type { HookAction } from "./actions.ts";
 import type {

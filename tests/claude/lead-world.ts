@@ -8,7 +8,7 @@ import { rowsOf } from "../../bin/with-daemon.ts";
 import { KiteClient } from "../../client/client.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { EventLine } from "../../protocol/events.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { installPrograms } from "./background.ts";
 import type { InteractiveSession } from "./interactive.ts";

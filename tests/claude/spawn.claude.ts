@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { KiteClient } from "../../client/client.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { installPrograms } from "./background.ts";
 import { answeredBefore } from "./interactive.ts";
 import { ScriptedModel, type Turn } from "./model.ts";

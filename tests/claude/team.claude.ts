@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { TeamRow } from "../../protocol/team.ts";
+import type { TeamRow } from "../../protocol/lead/team.ts";
 import type { ScriptedModel, Turn } from "./model.ts";
 import { hasTmux } from "./panes.ts";
 import { call, Moment, say } from "./script.ts";

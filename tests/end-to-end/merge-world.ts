@@ -6,7 +6,7 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import type { MergeRow } from "../../protocol/merge.ts";
+import type { MergeRow } from "../../protocol/lead/merge.ts";
 import { type Client, Home } from "./daemon.ts";
 
 export const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));

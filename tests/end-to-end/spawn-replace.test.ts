@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { Mcp } from "./mcp-client.ts";
 import { kiteTask, SpawnWorld } from "./spawn-world.ts";
 

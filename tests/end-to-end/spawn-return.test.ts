@@ -1,7 +1,7 @@
 /** Agents whose process was killed: their client brings them back by itself, so a stop watches them. */
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { SpawnRow } from "../../protocol/spawn.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import type { Client } from "./daemon.ts";
 import { kiteTask, SpawnWorld } from "./spawn-world.ts";
 

@@ -12,7 +12,7 @@ import type { Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { MissingRow, VerdictRow } from "../../protocol/debate.ts";
+import type { MissingRow, VerdictRow } from "../../protocol/lead/debate.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import type { Random } from "./random.ts";

@@ -9,8 +9,8 @@ import type { MergeCommands, MergeOutcome, Runner } from "../../daemon/core/lead
 import type { Merge } from "../../daemon/core/lead/merges/table.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { MergeReason } from "../../protocol/lead/merge.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { MergeReason } from "../../protocol/merge.ts";
 import type { Random } from "./random.ts";
 
 type MergeCommand = Extract<Command, { readonly type: keyof MergeCommands }>;

@@ -7,8 +7,8 @@ import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import type { Spawn } from "../../daemon/core/lead/spawns/table.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { SpawnState } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SpawnState } from "../../protocol/spawn.ts";
 import type { Random } from "./random.ts";
 
 // As many as a simulation can fill.

@@ -13,7 +13,7 @@ import { emptyState } from "../../daemon/core/state.ts";
 import { CompletionTries } from "../../daemon/hooks/completion-tries.ts";
 import { GreenRuns } from "../../daemon/hooks/green-runs.ts";
 import { completionFindings } from "../../daemon/hooks/quality.ts";
-import { gatePresets } from "../../protocol/gates.ts";
+import { gatePresets } from "../../protocol/lead/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const place = { project: "/p", worktree: "/p" };

@@ -4,7 +4,7 @@ import { answer, close, concede, open, speak } from "../../bin/debates/change.ts
 import { list, show } from "../../bin/debates/look.ts";
 import { debateView } from "../../bin/view/debates.ts";
 import { widthOf } from "../../bin/view/text.ts";
-import type { DebateEntryRow, DebateRow } from "../../protocol/debate.ts";
+import type { DebateEntryRow, DebateRow } from "../../protocol/lead/debate.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { now } from "./view-rows.ts";
 

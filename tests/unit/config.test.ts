@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { healthDefaults } from "../../daemon/config/health-setting.ts";
-import { gatePresets } from "../../protocol/gates.ts";
+import { gatePresets } from "../../protocol/lead/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { temporaryFolder } from "../temporary-folder.ts";

@@ -5,8 +5,8 @@ import { moves } from "../../daemon/core/lead/merges/table.ts";
 import { countUnheard, firstUnread, unreadBy } from "../../daemon/core/lead/merges/unread.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { MergeReason, MergeRow } from "../../protocol/lead/merge.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { MergeReason, MergeRow } from "../../protocol/merge.ts";
 import { actor, bounded, World } from "./core-world.ts";
 
 type Queue = Extract<Command, { type: "merge_queue" }>;

@@ -5,9 +5,9 @@ import type { RoleFacts } from "../../daemon/core/lead/gates/facts.ts";
 import { isTest } from "../../daemon/core/lead/gates/files.ts";
 import { beforeCreation, beforeShell, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
 import { usesOf } from "../../hooks/git/uses.ts";
-import { type GateFinding, gatePresets } from "../../protocol/gates.ts";
+import { type GateFinding, gatePresets } from "../../protocol/lead/gates.ts";
+import { type Role, roles } from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type Role, roles } from "../../protocol/roles.ts";
 
 const only = { ...gatePresets.off, role: "enforce" } as const;
 const said = (found: readonly GateFinding[]) => found.flatMap(({ missing }) => missing);

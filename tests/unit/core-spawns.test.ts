@@ -6,8 +6,8 @@ import type { Spawn } from "../../daemon/core/lead/spawns/table.ts";
 import { isFinal, mayMove, transitions } from "../../daemon/core/lead/spawns/transitions.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { trailOf } from "../../daemon/trail/from-events.ts";
+import { spawnStates } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
-import { spawnStates } from "../../protocol/spawn.ts";
 import { actor, bounded } from "./core-world.ts";
 import { claimOf, TaskWorld, updateOf } from "./task-world.ts";
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Steps } from "../../daemon/server/turns.ts";
 import { debatePage, debateText } from "../../daemon/views/debates.ts";
-import type { DebateGetReply, DebateListReply } from "../../protocol/debate.ts";
+import type { DebateGetReply, DebateListReply } from "../../protocol/lead/debate.ts";
 import { limits } from "../../protocol/limits.ts";
 import { closeOf, DebateWorld, hypotheses } from "./debate-world.ts";
 

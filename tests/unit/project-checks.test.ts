@@ -13,7 +13,7 @@ import { TrustedReader } from "../../daemon/config/trusted-reader.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import { GitFacts } from "../../daemon/facts/repositories.ts";
-import { gatePresets, gatesText } from "../../protocol/gates.ts";
+import { gatePresets, gatesText } from "../../protocol/lead/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 

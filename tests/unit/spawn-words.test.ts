@@ -13,9 +13,9 @@ import {
   terminalWords,
   unpushedIn,
 } from "../../hooks/claude-code/spawn/words.ts";
-import type { HealthRow } from "../../protocol/health.ts";
+import type { HealthRow } from "../../protocol/lead/health.ts";
+import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SpawnRow } from "../../protocol/spawn.ts";
 
 const order: SpawnOrder = {
   name: "bob",

@@ -6,7 +6,7 @@ import { suggestionFor } from "../../bin/lead/suggestion.ts";
 import { isLead, membersOf } from "../../bin/lead/team.ts";
 import { type LeadData, leadView } from "../../bin/view/lead.ts";
 import { widthOf } from "../../bin/view/text.ts";
-import type { HealthRow } from "../../protocol/health.ts";
+import type { HealthRow } from "../../protocol/lead/health.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { lock, now, task as rowOfTask, screen, session } from "./view-rows.ts";

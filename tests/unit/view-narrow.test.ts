@@ -8,7 +8,7 @@ import { roleRows, rolesView } from "../../bin/view/roles.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { tasksView } from "../../bin/view/tasks.ts";
 import { widthOf } from "../../bin/view/text.ts";
-import type { MergeRow } from "../../protocol/merge.ts";
+import type { MergeRow } from "../../protocol/lead/merge.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { lock, now, task as rowOfTask, screen, session } from "./view-rows.ts";
 

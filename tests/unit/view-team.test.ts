@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { openTasksOf } from "../../bin/team/as-queue.ts";
 import { teamsView } from "../../bin/view/team.ts";
-import type { TeamRow } from "../../protocol/team.ts";
+import type { TeamRow } from "../../protocol/lead/team.ts";
 
 const screen = { width: 80, color: false, home: "/home/ana", now: 0 };
 const task = { description: "", owner: null, waitsFor: [] } as const;

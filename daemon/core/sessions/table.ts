@@ -4,7 +4,7 @@
  * Invariants: names are unique in a project; a lookup by name, agent, prefix of an id, process or project visits
  * only the sessions that it returns.
  */
-import type { Role, RoleSource } from "../../../protocol/roles.ts";
+import type { Role, RoleSource } from "../../../protocol/lead/roles.ts";
 import type { Anchor } from "../actor.ts";
 import type { Preimages } from "../preimages.ts";
 import { addToSet, removeFromSet } from "../sets.ts";

@@ -1,6 +1,6 @@
 /** Words what gates found missing: all of it at once, with an example that fits; the same once more in one line. */
 import { declarationExample } from "../../../protocol/declaration-example.ts";
-import type { GateFinding, GateName } from "../../../protocol/gates.ts";
+import type { GateFinding, GateName } from "../../../protocol/lead/gates.ts";
 import { nearPath, nearPathsIn, plain } from "../../../protocol/text.ts";
 import type { GateOutcome, HookOutcome } from "../../seam/plan.ts";
 import type { Edit } from "./lock.ts";

@@ -1,6 +1,7 @@
 /** What an agent is told of its role, and a lead of the red and critical tasks of its project. */
+
+import { type Role, rights } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { type Role, rights } from "../../../protocol/roles.ts";
 import { quote } from "../../../protocol/text.ts";
 import type { RiskNote, RoleNote } from "../../seam/notices.ts";
 

@@ -1,6 +1,7 @@
 /** Words what the rules of a team found: what was wrong, and what to do instead, with the client's own tools. */
+
+import type { TaskBrief, TeamFinding } from "../../../protocol/lead/team.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { TaskBrief, TeamFinding } from "../../../protocol/team.ts";
 import { plain, quote } from "../../../protocol/text.ts";
 import type { TeammateNote } from "../../seam/notices.ts";
 import type { HookOutcome, TeamOutcome } from "../../seam/plan.ts";

@@ -5,7 +5,7 @@
  * or its agent is alone in the project and needs no other one; the verdict says which. The same step makes the verdict durable context of the project, or refuses to close.
  */
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
-import type { MissingRow } from "../../../../protocol/debate.ts";
+import type { MissingRow } from "../../../../protocol/lead/debate.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
 import { quote } from "../../../../protocol/text.ts";
 import { setItem, verdictKey } from "../../context.ts";

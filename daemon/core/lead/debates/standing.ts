@@ -10,7 +10,7 @@
  * there is always a way on: what is missing can be done by the agent itself, or by another one that is there, or a
  * person forces the debate to close. The entries for that always have room.
  */
-import type { MissingRow } from "../../../../protocol/debate.ts";
+import type { MissingRow } from "../../../../protocol/lead/debate.ts";
 import { limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
 import type { Debate, DebateEntry } from "./table.ts";

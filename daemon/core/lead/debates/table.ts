@@ -4,7 +4,7 @@
  * Invariants: a debate is a value, which a change replaces; every debate is in every index it belongs to; there are at
  * most `limits.debatesMax`, and `limits.debatesPerProjectMax` of a project, of which the oldest closed ones make room.
  */
-import type { DebateEntryKind } from "../../../../protocol/debate.ts";
+import type { DebateEntryKind } from "../../../../protocol/lead/debate.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
 import { assert } from "../../assert.ts";

@@ -1,5 +1,5 @@
 /** Whether what an agent declared fits what its client says of it. Where either says nothing, nothing is compared. */
-import type { Role } from "../../../../protocol/roles.ts";
+import type { Role } from "../../../../protocol/lead/roles.ts";
 
 /** Words for roles, by kind: two roles of one kind do not contradict each other. Words that fit several are left out. */
 const kinds: readonly (readonly string[])[] = [

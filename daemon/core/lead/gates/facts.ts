@@ -1,5 +1,5 @@
 /** What gates decide by: facts of one agent and of what it is about to do. */
-import type { Role, RoleSource } from "../../../../protocol/roles.ts";
+import type { Role, RoleSource } from "../../../../protocol/lead/roles.ts";
 import type { Declaration } from "../../declarations/table.ts";
 import type { OthersFile } from "../checks/changes.ts";
 

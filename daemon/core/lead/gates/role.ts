@@ -1,5 +1,5 @@
 /** An agent keeps to its role: what that may not do, another agent does, or a person gives it another role. */
-import { type Role, rights, roles } from "../../../../protocol/roles.ts";
+import { type Role, rights, roles } from "../../../../protocol/lead/roles.ts";
 import type { CreationFacts, RoleFacts, ShellFacts, WriteFacts } from "./facts.ts";
 
 export function roleAtWrite({ role, file }: WriteFacts): readonly string[] {

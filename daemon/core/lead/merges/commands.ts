@@ -1,5 +1,5 @@
 /** The log's commands for merges. */
-import type { MergeReason } from "../../../../protocol/merge.ts";
+import type { MergeReason } from "../../../../protocol/lead/merge.ts";
 import type { Actor } from "../../actor.ts";
 import type { Bound, Retry } from "../../origin.ts";
 

@@ -4,9 +4,10 @@
  * Invariants: only the runner of the present run reports; a merge that comes back makes its author's tasks pending in the
  * same step; one that others wait for takes them along if it is not merged; while the base moves, nobody cancels.
  */
+
+import type { MergeReason } from "../../../../protocol/lead/merge.ts";
 import { limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
-import type { MergeReason } from "../../../../protocol/merge.ts";
 import type { Actor } from "../../actor.ts";
 import type { Handler } from "../../handler.ts";
 import { actorRow } from "../../locks/replies.ts";

@@ -5,9 +5,10 @@
  * runs at a time; one that ended has no runner; a merge waits only for merges with smaller numbers, so no cycle can
  * arise; there are at most `limits.mergesMax`, of which the oldest that ended make room.
  */
+
+import type { MergeRow, MergeState } from "../../../../protocol/lead/merge.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
-import type { MergeRow, MergeState } from "../../../../protocol/merge.ts";
 import { assert } from "../../assert.ts";
 import { endOf, scopeOf } from "../../ids.ts";
 import { boundKey } from "../../origin.ts";

@@ -1,5 +1,5 @@
 /** The log's commands for roles. */
-import type { Role } from "../../../../protocol/roles.ts";
+import type { Role } from "../../../../protocol/lead/roles.ts";
 import type { Actor } from "../../actor.ts";
 import type { Retry } from "../../origin.ts";
 

@@ -5,7 +5,7 @@
  * by a person only; a given role ends with its agent or its session.
  */
 import { refuse } from "../../../../protocol/codes.ts";
-import type { Role } from "../../../../protocol/roles.ts";
+import type { Role } from "../../../../protocol/lead/roles.ts";
 import type { Handler } from "../../handler.ts";
 import type { Whose } from "../../messages/notice-table.ts";
 import { tellLater } from "../../messages/notices.ts";

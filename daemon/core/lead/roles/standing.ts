@@ -4,8 +4,9 @@
  * Invariants: a given role counts before a declared one; one that a session's main agent was given counts for its other
  * agents, too, as far as they were given none; a declared word that names none of the table means the default role.
  */
+
+import { defaultRole, type Role, type RoleBrief, type RoleSource } from "../../../../protocol/lead/roles.ts";
 import { limits } from "../../../../protocol/limits.ts";
-import { defaultRole, type Role, type RoleBrief, type RoleSource } from "../../../../protocol/roles.ts";
 import { actorRow } from "../../locks/replies.ts";
 import { noteKey, type Whose } from "../../messages/notice-table.ts";
 import { type GivenRole, sessionsOf } from "../../sessions/table.ts";

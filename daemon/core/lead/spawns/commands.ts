@@ -1,5 +1,5 @@
 /** The log's commands for spawned agents. */
-import type { SpawnBackend } from "../../../../protocol/spawn.ts";
+import type { SpawnBackend } from "../../../../protocol/lead/spawn.ts";
 import type { Actor } from "../../actor.ts";
 import type { Retry } from "../../origin.ts";
 

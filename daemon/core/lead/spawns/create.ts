@@ -6,7 +6,7 @@
  * task can be claimed, by its role too, and is for no other spawned agent.
  */
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
-import { defaultRole } from "../../../../protocol/roles.ts";
+import { defaultRole } from "../../../../protocol/lead/roles.ts";
 import type { Handler } from "../../handler.ts";
 import { actorRow } from "../../locks/replies.ts";
 import { noSession } from "../../sessions/end.ts";

@@ -4,7 +4,7 @@
  * Invariants: an agent whose task is done is `done`; one that was to be stopped is `stopped`; one whose session ended by
  * itself without a task is `done`, or whose process did if its client reports no ends; any other is `failed`, and the record says why.
  */
-import type { SpawnState } from "../../../../protocol/spawn.ts";
+import type { SpawnState } from "../../../../protocol/lead/spawn.ts";
 import type { Step } from "../../outcome.ts";
 import type { State } from "../../state.ts";
 import { announceSpawn } from "./replies.ts";

@@ -1,6 +1,6 @@
 /** How spawned agents are named in replies, refusals and events. */
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
-import type { SpawnRow } from "../../../../protocol/spawn.ts";
+import type { SpawnRow } from "../../../../protocol/lead/spawn.ts";
 import type { Step } from "../../outcome.ts";
 import type { State } from "../../state.ts";
 import type { Spawn } from "./table.ts";

@@ -5,8 +5,9 @@
  * have not ended a project has each name once, and each task belongs to one; there are at most `limits.spawnsMax`, of
  * which the oldest ended ones make room.
  */
+
+import type { SpawnRow } from "../../../../protocol/lead/spawn.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
-import type { SpawnRow } from "../../../../protocol/spawn.ts";
 import { assert } from "../../assert.ts";
 import { addToSet, removeFromSet } from "../../sets.ts";
 import { SortedKeys } from "../../sorted-keys.ts";

@@ -4,7 +4,7 @@
  * Invariants: `starting` is only the first state; a final state is left only by the agent's return, which its session
  * shows by beginning.
  */
-import type { SpawnState } from "../../../../protocol/spawn.ts";
+import type { SpawnState } from "../../../../protocol/lead/spawn.ts";
 
 /** The states that each state may change to. */
 export const transitions: Readonly<Record<SpawnState, readonly SpawnState[]>> = {

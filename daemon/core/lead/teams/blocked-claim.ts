@@ -1,6 +1,6 @@
 /** A task is not claimed, begun or completed unbegun before the tasks that it waits for are complete. */
 import type { NativeTask } from "../../../../hooks/seam/teams.ts";
-import type { TeamFinding } from "../../../../protocol/team.ts";
+import type { TeamFinding } from "../../../../protocol/lead/team.ts";
 import { briefOf, type ChangeFacts, nextOwner, type Tasks } from "./facts.ts";
 
 export function blockedClaim(facts: ChangeFacts): TeamFinding[] {

@@ -2,7 +2,7 @@
  * A letter goes to a member that can read it. Only a member that the client still lists is a trap: a letter to one that
  * ended in agreement resumes it, or the client itself refuses it.
  */
-import type { TeamFinding } from "../../../../protocol/team.ts";
+import type { TeamFinding } from "../../../../protocol/lead/team.ts";
 import { bareName, type Members } from "./facts.ts";
 
 /** `listed`: the members that the client lists. */

@@ -1,6 +1,6 @@
 /** No task waits for itself, whether directly or through others: the client would accept it, and none could be begun. */
 import type { TaskChange } from "../../../../hooks/seam/teams.ts";
-import type { TeamFinding } from "../../../../protocol/team.ts";
+import type { TeamFinding } from "../../../../protocol/lead/team.ts";
 import type { Tasks } from "./facts.ts";
 
 export function dependencyCycle(change: TaskChange, tasks: Tasks): TeamFinding[] {

@@ -1,6 +1,6 @@
 /** What the rules of a team look at: facts that the daemon gathered for one call. */
 import type { NativeTask, TaskChange } from "../../../../hooks/seam/teams.ts";
-import type { TaskBrief } from "../../../../protocol/team.ts";
+import type { TaskBrief } from "../../../../protocol/lead/team.ts";
 
 /** `live`: Kite sees it live. `dead`: its process has ended. `unknown`: the client lists it, and Kite saw no event of it. */
 export type MemberState = "live" | "dead" | "unknown";

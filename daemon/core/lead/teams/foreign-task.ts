@@ -2,7 +2,7 @@
  * A task on which another live agent works stays with that agent. The lead may give it to another member by its name, and
  * may end it: what waits for a task begins when the task is completed or deleted.
  */
-import type { TeamFinding } from "../../../../protocol/team.ts";
+import type { TeamFinding } from "../../../../protocol/lead/team.ts";
 import { bareName, briefOf, type ChangeFacts, nextOwner, type Worker } from "./facts.ts";
 
 export function foreignTask(facts: ChangeFacts): TeamFinding[] {

@@ -1,6 +1,7 @@
 /** What is wrong in a team as it stands. Texts are for people; the caller bounds what agents wrote in them. */
+
+import type { TeamProblem } from "../../../../protocol/lead/team.ts";
 import { limits } from "../../../../protocol/limits.ts";
-import type { TeamProblem } from "../../../../protocol/team.ts";
 import { blockersOf } from "./blocked-claim.ts";
 import { cyclesIn } from "./dependency-cycle.ts";
 import { bareName, type Members, type Tasks } from "./facts.ts";

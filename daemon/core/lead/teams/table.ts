@@ -3,7 +3,7 @@
  *
  * Invariant: a rule finds something only in what is proven. What the daemon does not know breaks no rule.
  */
-import type { TeamFinding } from "../../../../protocol/team.ts";
+import type { TeamFinding } from "../../../../protocol/lead/team.ts";
 import { blockedClaim } from "./blocked-claim.ts";
 import { dependencyCycle } from "./dependency-cycle.ts";
 import type { ChangeFacts } from "./facts.ts";

@@ -1,6 +1,7 @@
 /** A task is given to a member that exists and lives: the client would write to anybody, and nobody would read it. */
+
+import type { TeamFinding } from "../../../../protocol/lead/team.ts";
 import { limits } from "../../../../protocol/limits.ts";
-import type { TeamFinding } from "../../../../protocol/team.ts";
 import { bareName, type ChangeFacts } from "./facts.ts";
 
 export function unknownOwner({ change, members }: ChangeFacts): TeamFinding[] {

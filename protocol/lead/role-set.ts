@@ -1,7 +1,7 @@
 /** The wire of role_set: a person gives an agent a role. */
 import * as z from "zod";
+import { baseShape, idSchema } from "../session.ts";
 import { type Role, type RoleSource, roles } from "./roles.ts";
-import { baseShape, idSchema } from "./session.ts";
 
 /** Gives the actor that `name` means in the project a role, or with null takes it back. An agent (`id`) is refused. */
 export const roleSetSchema = z.object({

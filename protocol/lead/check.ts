@@ -1,7 +1,7 @@
 /** The wire of a project's checks: the state of a worktree, results, and their rows. */
 import * as z from "zod";
-import type { ActorRow } from "./lock.ts";
-import { baseShape, idSchema, pathSchema } from "./session.ts";
+import type { ActorRow } from "../lock.ts";
+import { baseShape, idSchema, pathSchema } from "../session.ts";
 
 const hexSchema = (what: string) =>
   z.string().regex(/^[0-9a-f]{40,64}$/, { error: `expected ${what} in hex` });

@@ -1,9 +1,9 @@
 /** The wire of merges: the queue of each base, what its runners ask and report, and the rows. */
 import * as z from "zod";
+import { limits } from "../limits.ts";
+import type { ActorRow } from "../lock.ts";
+import { baseShape, idSchema } from "../session.ts";
 import type { UnreadReturn } from "./came-back.ts";
-import { limits } from "./limits.ts";
-import type { ActorRow } from "./lock.ts";
-import { baseShape, idSchema } from "./session.ts";
 
 /**
  * - `queued`: waits for its turn. `running`: a process merges it now.

@@ -1,8 +1,8 @@
 /** The wire of debates: requests, replies and rows. */
 import * as z from "zod";
-import { limits } from "./limits.ts";
-import type { ActorRow } from "./lock.ts";
-import { baseShape, idSchema } from "./session.ts";
+import { limits } from "../limits.ts";
+import type { ActorRow } from "../lock.ts";
+import { baseShape, idSchema } from "../session.ts";
 
 /** What an entry is: a doubt, a finding, the answer to a challenge, or the end of a hypothesis. */
 export type DebateEntryKind = "challenge" | "evidence" | "answer" | "concede";
