@@ -1,19 +1,19 @@
 /** The checks of the project around a directory, with whether a person trusts them. */
 import { realpath } from "node:fs/promises";
 import { LocalError } from "../../client/errors.ts";
-import { type Check, checksIn, setupIn } from "../../daemon/config/checks.ts";
-import { gatesSchema } from "../../daemon/config/gates-setting.ts";
 import { objectIn, textOf } from "../../daemon/config/object-file.ts";
 import { strangeWorktree } from "../../daemon/config/own-worktree.ts";
+import { readSmall } from "../../daemon/facts/prober.ts";
+import type { Repository } from "../../daemon/facts/repositories.ts";
+import { type Check, checksIn, setupIn } from "../../daemon/lead/checks/setting.ts";
 import {
   projectFile,
   type Trust,
   type TrustedFiles,
   type TrustedText,
   trustOf,
-} from "../../daemon/config/trusted-file.ts";
-import { readSmall } from "../../daemon/facts/prober.ts";
-import type { Repository } from "../../daemon/facts/repositories.ts";
+} from "../../daemon/lead/checks/trusted-file.ts";
+import { gatesSchema } from "../../daemon/lead/gates/setting.ts";
 import { isCode } from "../../hooks/install/file.ts";
 import type { Gates } from "../../protocol/lead/gates.ts";
 import type { ProcessContext } from "../process-context.ts";

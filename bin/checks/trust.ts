@@ -1,8 +1,8 @@
 /** `kite trust`: a person reads the text of a project's checks, and trusts it. */
 import { resolve } from "node:path";
-import { trustHash } from "../../daemon/config/checks.ts";
-import { isNothing } from "../../daemon/config/trusted-file.ts";
 import type { Repository } from "../../daemon/facts/repositories.ts";
+import { trustHash } from "../../daemon/lead/checks/setting.ts";
+import { isNothing } from "../../daemon/lead/checks/trusted-file.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { type AskPerson, isYes, terminalQuestion } from "../ask-person.ts";
 import { isAgents } from "../person.ts";

@@ -1,4 +1,4 @@
-/** Reads and writes `trusted.json`; daemon/config/trusted-file.ts says what it holds. */
+/** Reads and writes `trusted.json`; daemon/lead/checks/trusted-file.ts says what it holds. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import {
@@ -6,7 +6,7 @@ import {
   type TrustedFiles,
   type TrustedText,
   trustedText,
-} from "../../daemon/config/trusted-file.ts";
+} from "../../daemon/lead/checks/trusted-file.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { writeWhole } from "../../hooks/install/file.ts";
 import { whileLocked } from "../../hooks/install/lock-file.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { ConfigValues } from "../../daemon/config/config.ts";
-import type { HealthSetting } from "../../daemon/config/health-setting.ts";
+import type { HealthSetting } from "../../daemon/lead/health/setting.ts";
 import type { Gates } from "../../protocol/lead/gates.ts";
 import type { ProcessContext, Run } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
@@ -68,7 +68,7 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
   const { clean, wrap } = await import("../view/text.ts");
   const { tilde } = await import("../view/places.ts");
   const { loadConfig } = await import("../../daemon/config/config.ts");
-  const { healthText } = await import("../../daemon/config/health-setting.ts");
+  const { healthText } = await import("../../daemon/lead/health/setting.ts");
   const { gatesText, stricter } = await import("../../protocol/lead/gates.ts");
   const { env, paths } = world;
   const { findRepository } = await import("../project.ts");
@@ -130,7 +130,7 @@ async function trustedGates(
 ): Promise<{ readonly gates: Gates | null; readonly problems: readonly string[] }> {
   const nothing = { gates: null, problems: [] };
   if (project === null) return nothing;
-  const { projectFile } = await import("../../daemon/config/trusted-file.ts");
+  const { projectFile } = await import("../../daemon/lead/checks/trusted-file.ts");
   const { readTrusted } = await import("../checks/trusted-store.ts");
   const { trustNow } = await import("../checks/read.ts");
   const { InstallFailed } = await import("../../hooks/install/failed.ts");

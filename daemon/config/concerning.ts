@@ -1,6 +1,6 @@
 /** Which checks matter after a change of files. Globs come from a file that any agent may write: matching takes turns. */
 import { limits } from "../../protocol/limits.ts";
-import type { Check } from "./checks.ts";
+import type { Check } from "../lead/checks/setting.ts";
 import { anyGlob } from "./glob.ts";
 
 /**

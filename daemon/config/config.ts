@@ -7,13 +7,13 @@ import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { readSmall } from "../facts/prober.ts";
-import { type Check, checksIn, setupIn } from "./checks.ts";
-import { gatesSchema } from "./gates-setting.ts";
+import { type Check, checksIn, setupIn } from "../lead/checks/setting.ts";
+import { gatesSchema } from "../lead/gates/setting.ts";
+import { healthDefaults, healthSchema } from "../lead/health/setting.ts";
+import { spawnClientsSchema } from "../lead/spawns/setting.ts";
 import { globProblem } from "./glob.ts";
-import { healthDefaults, healthSchema } from "./health-setting.ts";
 import { notifySchema } from "./notify-setting.ts";
 import { objectIn, textOf } from "./object-file.ts";
-import { spawnClientsSchema } from "./spawn-setting.ts";
 
 const weekMs = 7 * 24 * 3_600_000;
 /** The answer has to arrive before the hook gives up and lets the tool run. */

@@ -6,10 +6,10 @@ import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { BudgetedFs, Unreachable } from "../facts/filesystem.ts";
 import type { Repository } from "../facts/repositories.ts";
-import type { Check } from "./checks.ts";
+import type { Check } from "../lead/checks/setting.ts";
+import type { TrustedReader } from "../lead/checks/trusted-reader.ts";
 import { type Config, tighten } from "./config.ts";
 import { anyGlob } from "./glob.ts";
-import type { TrustedReader } from "./trusted-reader.ts";
 
 /** Ignored in every project: git's own files, installed packages, files that editors put beside a file. */
 const alwaysIgnored: readonly string[] = [".git/", "node_modules/", "*.swp", "*.swo", "*~", ".#*", "#*#"];

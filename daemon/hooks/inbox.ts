@@ -8,10 +8,10 @@ import type { Actor } from "../core/actor.ts";
 import type { PendingNotes } from "../core/messages/notice-table.ts";
 import { inboxOf } from "../core/messages/recipients.ts";
 import type { State } from "../core/state.ts";
+import { withOrphans } from "../lead/teams/orphans.ts";
 import { isRefusal } from "../server/call.ts";
 import { type ActionOf, actorOfAction, type Run } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
-import { withOrphans } from "./orphans.ts";
 
 /** Returns unread messages if this event can carry them; a log entry of its own records the delivery. */
 export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> {

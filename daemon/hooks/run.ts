@@ -3,12 +3,13 @@
 import { actionTraits } from "../../hooks/seam/action-traits.ts";
 import type { HookAction } from "../../hooks/seam/actions.ts";
 import type { HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
+import { gateComplete, gateShell, gateStop, gateWrite } from "../lead/gates/gates.ts";
+import { gateTeam, teamCallOpen } from "../lead/teams/gate.ts";
 import type { Call } from "../server/call.ts";
 import { type ActionOf, actorOfAction, propose, type Run } from "./action.ts";
 import { clientIdle, clientTask } from "./client-task-actions.ts";
 import type { Delivery } from "./delivery.ts";
 import { lock } from "./edit-action.ts";
-import { gateComplete, gateShell, gateStop, gateWrite } from "./gates.ts";
 import { guard, releaseIndex } from "./git-guard.ts";
 import { glance } from "./glance.ts";
 import type { HookServices } from "./hook-services.ts";
@@ -27,7 +28,6 @@ import {
   suspend,
   turnEnd,
 } from "./session-actions.ts";
-import { gateTeam, teamCallOpen } from "./team-gate.ts";
 import { isHeldBack } from "./verdict.ts";
 import { flightEnd, shellEnd } from "./write-actions.ts";
 

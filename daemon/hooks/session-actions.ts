@@ -15,16 +15,16 @@ import { needsTeammate } from "../core/lead/teams/teammates.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { sayable } from "../core/sessions/names.ts";
 import type { Session, State } from "../core/state.ts";
-import { isRefusal } from "../server/call.ts";
-import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
-import { leadsAtWork } from "../sessions/led-at-work.ts";
+import { leadsAtWork } from "../lead/health/led-at-work.ts";
 import {
   beginningIn,
   isBackInWorktree,
   spawnPrompted,
   spawnSeen,
   spawnTurnOver,
-} from "../sessions/spawned.ts";
+} from "../lead/spawns/session.ts";
+import { isRefusal } from "../server/call.ts";
+import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
 import { type ActionOf, actorOfAction, type EventRun, isLive, propose, type Run, refused } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
 import { agentGone } from "./inbox.ts";

@@ -11,7 +11,7 @@ import type { HookAdapter, HookPlan } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
 import { rowsOfActor, rowsOfSession } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
-import { spawnTurnOver } from "../sessions/spawned.ts";
+import { spawnTurnOver } from "../lead/spawns/session.ts";
 import { type ActionOf, actorOfAction, type EventRun } from "./action.ts";
 import { releaseIndexes } from "./git-guard.ts";
 import type { HookServices } from "./hook-services.ts";

@@ -3,11 +3,11 @@
 import type { StalledSetting } from "../../protocol/lead/spawn.ts";
 import type { RequestOf, RequestType } from "../../protocol/requests.ts";
 import type { EventHub } from "../events/hub.ts";
+import type { Teams } from "../lead/teams/teams.ts";
 import type { Call } from "../server/call.ts";
 import type { Connection } from "../server/connection.ts";
 import type { Services } from "../services.ts";
 import type { ClientTasks } from "../sessions/client-tasks.ts";
-import type { Teams } from "../teams/teams.ts";
 
 /** Services for requests about the daemon itself. */
 export interface DaemonServices extends Services {

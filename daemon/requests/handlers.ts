@@ -1,10 +1,7 @@
 /** The table of handlers, one for each request. */
 import type { RequestOf, RequestType } from "../../protocol/requests.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
-import type { Call } from "../server/call.ts";
-import { checkRecord, worktreeState } from "./checks.ts";
-import { contextDelete, contextGet, contextList, contextSet } from "./context.ts";
-import { hello, ping, query, shutdown, stats, subscribe } from "./daemon.ts";
+import { checkRecord, worktreeState } from "../lead/checks/requests.ts";
 import {
   debateAnswer,
   debateChallenge,
@@ -14,18 +11,21 @@ import {
   debateGet,
   debateList,
   debateOpen,
-} from "./debates.ts";
+} from "../lead/debates/requests.ts";
+import { agentRelease } from "../lead/health/requests.ts";
+import { mergeAttach, mergeCancel, mergeQueue, mergeReport, mergeTake } from "../lead/merges/requests.ts";
+import { roleSet } from "../lead/roles/requests.ts";
+import { spawnCreate, spawnRemove, spawnReplace, spawnUpdate } from "../lead/spawns/requests.ts";
+import type { Call } from "../server/call.ts";
+import { contextDelete, contextGet, contextList, contextSet } from "./context.ts";
+import { hello, ping, query, shutdown, stats, subscribe } from "./daemon.ts";
 import { declare } from "./declarations.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
-import { agentRelease } from "./health.ts";
 import { hook } from "./hook.ts";
 import { fileCheck, fileLock, fileTouch, fileUnlock } from "./locks.ts";
-import { mergeAttach, mergeCancel, mergeQueue, mergeReport, mergeTake } from "./merges.ts";
 import { broadcast, messageAck, messageList, messageSend, resume } from "./messages.ts";
 import { sessionRename } from "./rename.ts";
-import { roleSet } from "./roles.ts";
 import { deregister, heartbeat, register } from "./sessions.ts";
-import { spawnCreate, spawnRemove, spawnReplace, spawnUpdate } from "./spawns.ts";
 import {
   taskApprove,
   taskClaim,

@@ -15,8 +15,8 @@ import type { CommandOf } from "../core/commands.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import type { Hold, Session } from "../core/state.ts";
 import type { LifeSigns } from "../facts/life-signs.ts";
+import { spawnTurnOver } from "../lead/spawns/session.ts";
 import type { Services } from "../services.ts";
-import { spawnTurnOver } from "./spawned.ts";
 
 export type UnseenServices = Pick<Services, "clock" | "presence"> & {
   readonly engine: Pick<Services["engine"], "state" | "submitWithRetry">;

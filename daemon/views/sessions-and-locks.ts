@@ -18,9 +18,9 @@ import { sessionsFrom } from "../core/sessions/in-order.ts";
 import type { Hold, Session, State, Waiter } from "../core/state.ts";
 import { claimsOf } from "../core/tasks/leave.ts";
 import { claimerOf } from "../core/tasks/table.ts";
-import { healthRow } from "../sessions/health-facts.ts";
+import { healthRow } from "../lead/health/facts.ts";
+import { cameBackField } from "../lead/merges/came-back.ts";
 import type { PresenceTable, Pulse } from "../sessions/presence.ts";
-import { cameBackField } from "./came-back.ts";
 
 /** The parts of the daemon that rows are built from. */
 export interface RowSource {

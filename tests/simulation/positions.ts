@@ -1,12 +1,12 @@
 /** The order of rows: a page begins after a position, so it skips a row that stands behind one with a later position. */
 import type { State } from "../../daemon/core/state.ts";
-import { checkRows } from "../../daemon/views/checks.ts";
+import { checkRows } from "../../daemon/lead/checks/rows.ts";
+import { mergeRows } from "../../daemon/lead/merges/rows.ts";
+import { spawnRows } from "../../daemon/lead/spawns/rows.ts";
 import { declarationRows, endedDeclarationRows } from "../../daemon/views/declarations.ts";
 import { riskRows, writeRows } from "../../daemon/views/dirty-files.ts";
-import { mergeRows } from "../../daemon/views/merges.ts";
 import { holdRows, postedRows } from "../../daemon/views/messages.ts";
 import { type Keyed, lockRows, type RowsOf, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
-import { spawnRows } from "../../daemon/views/spawns.ts";
 
 /** Yields a sentence for each row that stands in the wrong place, among all and among those of one session. */
 export function* misplaced(state: State): Generator<string, void> {

@@ -21,7 +21,7 @@ import {
 import { Engine } from "../../daemon/engine/engine.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
 import type { Found, Journal } from "../../daemon/journal/journal.ts";
-import { lateRunner } from "../../daemon/requests/late-runner.ts";
+import { lateRunner } from "../../daemon/lead/merges/late-runner.ts";
 import { limits } from "../../protocol/limits.ts";
 import { opened } from "../journal/commands.ts";
 import { lockTerms } from "../lock-terms.ts";

@@ -2,7 +2,6 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { commandHash } from "../../daemon/config/checks.ts";
 import type { Declaration } from "../../daemon/core/declarations/table.ts";
 import { addWork } from "../../daemon/core/files/dirty-files.ts";
 import { differingFiles } from "../../daemon/core/lead/checks/changes.ts";
@@ -10,9 +9,10 @@ import { addResult } from "../../daemon/core/lead/checks/table.ts";
 import { noteKey } from "../../daemon/core/messages/notice-table.ts";
 import type { Session } from "../../daemon/core/sessions/table.ts";
 import { emptyState } from "../../daemon/core/state.ts";
-import { CompletionTries } from "../../daemon/hooks/completion-tries.ts";
-import { GreenRuns } from "../../daemon/hooks/green-runs.ts";
-import { completionFindings } from "../../daemon/hooks/quality.ts";
+import { commandHash } from "../../daemon/lead/checks/setting.ts";
+import { CompletionTries } from "../../daemon/lead/gates/completion-tries.ts";
+import { GreenRuns } from "../../daemon/lead/gates/green-runs.ts";
+import { completionFindings } from "../../daemon/lead/gates/quality.ts";
 import { gatePresets } from "../../protocol/lead/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 

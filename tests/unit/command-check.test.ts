@@ -16,7 +16,7 @@ import { config } from "../../bin/commands/config.ts";
 import { isAgents } from "../../bin/person.ts";
 import { listedLines, outcomeLines } from "../../bin/view/checks.ts";
 import { TimedOut } from "../../client/errors.ts";
-import { commandHash } from "../../daemon/config/checks.ts";
+import { commandHash } from "../../daemon/lead/checks/setting.ts";
 import { visible } from "../../protocol/text.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";

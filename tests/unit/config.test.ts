@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../daemon/config/config.ts";
-import { healthDefaults } from "../../daemon/config/health-setting.ts";
+import { healthDefaults } from "../../daemon/lead/health/setting.ts";
 import { gatePresets } from "../../protocol/lead/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";

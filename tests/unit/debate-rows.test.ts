@@ -1,7 +1,7 @@
 /** Debates as `debate_list` and `debate_get` show them. */
 import { describe, expect, it } from "vitest";
+import { debatePage, debateText } from "../../daemon/lead/debates/rows.ts";
 import type { Steps } from "../../daemon/server/turns.ts";
-import { debatePage, debateText } from "../../daemon/views/debates.ts";
 import type { DebateGetReply, DebateListReply } from "../../protocol/lead/debate.ts";
 import { limits } from "../../protocol/limits.ts";
 import { closeOf, DebateWorld, hypotheses } from "./debate-world.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
-import { HealthNotes } from "../../daemon/hooks/health-notes.ts";
+import { HealthNotes } from "../../daemon/lead/health/notes.ts";
 import { healthText } from "../../hooks/claude-code/answers/health.ts";
 import type { HealthNote } from "../../hooks/seam/notices.ts";
 import { limits } from "../../protocol/limits.ts";

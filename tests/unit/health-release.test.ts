@@ -1,10 +1,10 @@
 /** What follows from an alarm: who is told, and whether what the agent has is given back. */
 import { describe, expect, it } from "vitest";
-import type { HealthSetting } from "../../daemon/config/health-setting.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import type { Health } from "../../daemon/core/lead/health/judge.ts";
-import { type HealthEvents, healthListener } from "../../daemon/hooks/health.ts";
-import { HealthNotes } from "../../daemon/hooks/health-notes.ts";
+import { type HealthEvents, healthListener } from "../../daemon/lead/health/listener.ts";
+import { HealthNotes } from "../../daemon/lead/health/notes.ts";
+import type { HealthSetting } from "../../daemon/lead/health/setting.ts";
 import type { Services } from "../../daemon/services.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { SimulatedClock } from "../simulation/host.ts";

@@ -1,9 +1,9 @@
 /** Pages that are made while the state changes between their steps. */
 import { describe, expect, it } from "vitest";
+import { teamRows } from "../../daemon/lead/teams/rows.ts";
+import { Teams } from "../../daemon/lead/teams/teams.ts";
 import type { Steps } from "../../daemon/server/turns.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
-import { teamRows } from "../../daemon/teams/rows.ts";
-import { Teams } from "../../daemon/teams/teams.ts";
 import { contextPage } from "../../daemon/views/context.ts";
 import { declarationRows } from "../../daemon/views/declarations.ts";
 import { writeRows } from "../../daemon/views/dirty-files.ts";

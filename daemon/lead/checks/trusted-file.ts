@@ -1,0 +1,88 @@
+/**
+ * `trusted.json` of Kite's own directory: which projects' checks and gates a person has trusted, by the hash of their text.
+ * `kite trust` writes it. Trusted gates stay in force whatever becomes of the project's file. A text that was trusted before the latest one is not: else an agent could bring back weaker checks.
+ */
+
+import type { Gates } from "../../../protocol/lead/gates.ts";
+import { isObject } from "../../../protocol/wire.ts";
+import { gatesSchema } from "../gates/setting.ts";
+import { type Check, checksIn, type TrustedParts, trustHash } from "./setting.ts";
+
+/** The text of a project's checks and gates that a person trusted. */
+export interface TrustedText {
+  readonly hash: string;
+  /** Null: the file set none. */
+  readonly gates: Gates | null;
+  /** The checks, to show what changed since; null: there was no room for them. No program runs them. */
+  readonly checks: readonly Check[] | null;
+  /** As the checks: to show what changed; absent: it named none, or there was no room. */
+  readonly setup?: string;
+  /** Wall time in milliseconds. */
+  readonly at: number;
+}
+
+/** By the path of the project's file, below the project's real path. */
+export type TrustedFiles = ReadonlyMap<string, TrustedText>;
+
+/**
+ * - `trusted`: a person trusted this very text.
+ * - `changed`: a person trusted another text; that there are no checks or gates any more is a change, too.
+ * - `untrusted`: no person has trusted the checks and gates.
+ * - `none`: there are neither checks nor gates, and were none.
+ */
+export type Trust = "trusted" | "changed" | "untrusted" | "none";
+
+/** Returns the path of the file that names a project's checks. */
+export function projectFile(project: string): string {
+  return project === "/" ? "/.kite/config.json" : `${project}/.kite/config.json`;
+}
+
+export function trustOf(trusted: TrustedFiles, file: string, parts: TrustedParts): Trust {
+  const known = trusted.get(file);
+  if (known !== undefined) return known.hash === trustHash(parts) ? "trusted" : "changed";
+  return isNothing(parts) ? "none" : "untrusted";
+}
+
+/** Whether there is nothing to trust. */
+export function isNothing({ checks, gates, setup = null }: TrustedParts): boolean {
+  return checks.length === 0 && gates === null && setup === null;
+}
+
+/** Parses the file; null if Kite did not write it so. */
+export function parseTrusted(text: string): TrustedFiles | null {
+  const read = parsed(text);
+  if (!isObject(read) || !isObject(read["files"])) return null;
+  const files = new Map<string, TrustedText>();
+  for (const [file, value] of Object.entries(read["files"])) {
+    if (!isObject(value) || typeof value["hash"] !== "string" || typeof value["at"] !== "number") return null;
+    const gates = value["gates"] === undefined ? null : gatesSchema.safeParse(value["gates"]);
+    if (gates?.success === false) return null;
+    const checks = value["checks"] === undefined ? null : checksIn(value["checks"], "", []);
+    const setup = typeof value["setup"] === "string" ? { setup: value["setup"] } : {};
+    files.set(file, { hash: value["hash"], at: value["at"], gates: gates?.data ?? null, checks, ...setup });
+  }
+  return files;
+}
+
+/** Returns the file's text; without the checks themselves if `isShort`. */
+export function trustedText(files: TrustedFiles, isShort: boolean): string {
+  const entries = [...files].map(([file, { hash, at, gates, checks, setup }]) => {
+    const named = (checks ?? []).map(({ name, command, when }) => [
+      name,
+      when === null ? { command } : { command, when },
+    ]);
+    const line = setup === undefined ? {} : { setup };
+    const shown = isShort || checks === null ? {} : { checks: Object.fromEntries(named), ...line };
+    return [file, { hash, at, ...(gates === null ? {} : { gates }), ...shown }];
+  });
+  return `${JSON.stringify({ version: 1, files: Object.fromEntries(entries) }, null, 2)}\n`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The caller reports that Kite did not write the file so.
+    return null;
+  }
+}

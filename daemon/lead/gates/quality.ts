@@ -1,0 +1,75 @@
+/** Asks the quality gate whether an agent may call a task done. */
+import type { GateFinding } from "../../../protocol/lead/gates.ts";
+import type { Actor } from "../../core/actor.ts";
+import { openDebateOf } from "../../core/lead/debates/tasks.ts";
+import { changed } from "../../core/lead/gates/quality.ts";
+import { beforeCompletion } from "../../core/lead/gates/table.ts";
+import { noteKey } from "../../core/messages/notice-table.ts";
+import type { Session } from "../../core/sessions/table.ts";
+import { findTask, isTask } from "../../core/tasks/replies.ts";
+import type { HookServices } from "../../hooks/hook-services.ts";
+import { checkFacts } from "../checks/facts.ts";
+
+/** The names of the fields that sentences of gates ask for: the trail keeps these, and no text of an agent. */
+export function fieldsOf(missing: readonly string[]): string {
+  return [...new Set(missing.map(sentence => sentence.split(":", 1)[0] ?? ""))].join(", ");
+}
+
+type Needed = Pick<
+  HookServices,
+  "engine" | "rules" | "checks" | "facts" | "presence" | "greenRuns" | "completionTries"
+>;
+
+/**
+ * Returns what is missing; `task` is a task of Kite's queue, null for one of the client's own list. `cwd` is the caller's
+ * directory, if it is known.
+ */
+export async function completionFindings(
+  services: Needed,
+  actor: Actor,
+  task: string | null,
+  cwd: string | null,
+): Promise<GateFinding[]> {
+  const { state } = services.engine;
+  const session = state.sessions.live.get(actor.session);
+  if (session === undefined) return [];
+  const { gates } = await services.rules.at(session);
+  if (gates.quality === "off") return changedText(services, session);
+  const me = { actor, ancestors: services.presence.ancestors(actor.session, actor.agent) };
+  const declaration = state.declarations.live.get(noteKey(actor));
+  const found = task === null ? null : findTask(state.tasks, task, session.project);
+  const known = found !== null && isTask(found) ? found : null;
+  const openDebate = known === null ? null : (openDebateOf(state, known)?.id ?? null);
+  const place = await placeOf(services, session, known?.project ?? session.project, cwd);
+  const { runs, ...standing } = await checkFacts(services, me, place, declaration);
+  const findings = beforeCompletion(gates, { declaration, ...standing, openDebate });
+  const held = findings.filter(({ mode }) => mode === "enforce").flatMap(({ missing }) => missing);
+  if (held.length === 0) services.completionTries.passed(actor);
+  else if (held.length === runs.size) {
+    // Nothing else holds the agent back.
+    for (const [reason, run] of runs) services.completionTries.refused(actor, reason, run);
+  }
+  return findings;
+}
+
+/**
+ * Where the work is: in the caller's directory, if that belongs to the task's project, else in its session's. A directory
+ * elsewhere says nothing of the task.
+ */
+async function placeOf(
+  { facts }: Needed,
+  session: Session,
+  project: string,
+  cwd: string | null,
+): Promise<string> {
+  if (cwd === null) return session.cwd;
+  const around = await facts.repository(cwd);
+  return !("unreachable" in around) && around.project === project ? cwd : session.cwd;
+}
+
+/** Without the gate, an agent is still told that the text is no longer the one that a person trusted. */
+async function changedText({ checks }: Needed, { cwd }: Session): Promise<GateFinding[]> {
+  const all = await checks.for(cwd);
+  const isChanged = !("unreachable" in all) && all.trust === "changed";
+  return isChanged ? [{ gate: "quality", mode: "warn", missing: [changed] }] : [];
+}

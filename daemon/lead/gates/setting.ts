@@ -1,0 +1,41 @@
+/** The form of the setting `gates`. */
+import * as z from "zod";
+import { type Gates, gateModes, gateNames, gatePresets } from "../../../protocol/lead/gates.ts";
+
+const preset = z.enum(["off", "team", "strict"]);
+const gateMode = z.enum(gateModes).optional();
+
+/** A preset, or single gates over a preset. */
+export const gatesSchema = z
+  .union(
+    [
+      preset,
+      z.strictObject({
+        preset: preset.optional(),
+        role: gateMode,
+        identity: gateMode,
+        understanding: gateMode,
+        codeView: gateMode,
+        delegation: gateMode,
+        recovery: gateMode,
+        quality: gateMode,
+      }),
+    ],
+    {
+      error: `expected off, team or strict, or an object with a preset and any of ${gateNames.join(", ")} as off, warn or enforce`,
+    },
+  )
+  .transform((asked): Gates => {
+    if (typeof asked === "string") return gatePresets[asked];
+    const { preset: base = "off", ...single } = asked;
+    const of = gatePresets[base];
+    return {
+      role: single.role ?? of.role,
+      identity: single.identity ?? of.identity,
+      understanding: single.understanding ?? of.understanding,
+      codeView: single.codeView ?? of.codeView,
+      delegation: single.delegation ?? of.delegation,
+      recovery: single.recovery ?? of.recovery,
+      quality: single.quality ?? of.quality,
+    };
+  });

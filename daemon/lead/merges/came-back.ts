@@ -1,0 +1,30 @@
+/** Merges that came back and were not read of, as rows show them. */
+import type { CameBackRow, UnreadReturn } from "../../../protocol/lead/came-back.ts";
+import { shortName } from "../../core/lead/merges/replies.ts";
+import type { Merge } from "../../core/lead/merges/table.ts";
+import { unreadBy } from "../../core/lead/merges/unread.ts";
+import type { State } from "../../core/state.ts";
+import type { PresenceTable } from "../../sessions/presence.ts";
+
+interface Source {
+  readonly engine: { readonly state: State };
+  readonly presence: PresenceTable;
+}
+
+/** Says who has to read that the merge came back and has not; undefined: nobody has to. */
+export function unreadReturn({ engine, presence }: Source, merge: Merge): UnreadReturn | undefined {
+  const who = unreadBy(engine.state, merge);
+  if (who === undefined) return undefined;
+  if (who === null) return { state: "gone" };
+  if (presence.pulse(who.id, who.agent)?.active === true) return { state: "active", who };
+  const isWoken = who.agent === null && presence.rows.get(who.id)?.woken === true;
+  return { state: isWoken ? "woken" : "idle", who };
+}
+
+/** Returns the merge as a field of a row; no field if it was read of, or there is none. */
+export function cameBackField(source: Source, merge: Merge | undefined): { readonly cameBack?: CameBackRow } {
+  const unread = merge === undefined ? undefined : unreadReturn(source, merge);
+  if (merge === undefined || unread === undefined) return {};
+  const { id, branch, base } = merge;
+  return { cameBack: { merge: id, branch: shortName(branch), base: shortName(base), unread } };
+}

@@ -1,0 +1,21 @@
+/**
+ * A merge that the log hands out behind the end of its runner's connection. A journal in a file keeps the order of
+ * proposals; a log of several machines may deliver a proposal after it said that it took none.
+ */
+import type { Entry } from "../../core/commands.ts";
+import type { Bound } from "../../core/origin.ts";
+
+/**
+ * Returns the closed connection that the entry tied a merge to: its end has to be proposed once more. Null for all other
+ * entries. `isClosed` says so only of connections of this daemon since its start: a start takes merges from all others.
+ */
+export function lateRunner({ command }: Entry, isClosed: (bound: Bound) => boolean): Bound | null {
+  switch (command.type) {
+    case "merge_queue":
+    case "merge_take":
+    case "merge_attach":
+      return isClosed(command.runner.bound) ? command.runner.bound : null;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,25 @@
+/** Spawned agents as `query` shows them, the oldest first. */
+import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
+import type { Merge } from "../../core/lead/merges/table.ts";
+import { firstUnread } from "../../core/lead/merges/unread.ts";
+import { spawnRow } from "../../core/lead/spawns/replies.ts";
+import { healthField, type Keyed, type RowSource } from "../../views/sessions-and-locks.ts";
+import { cameBackField } from "../merges/came-back.ts";
+
+export function* spawnRows(source: RowSource): Generator<Keyed<SpawnRow>, void> {
+  const { state } = source.engine;
+  /** The latest merge that came back, by its author. */
+  const returned = new Map<string, Merge>();
+  for (const merge of state.merges.all.values())
+    if (merge.notice !== undefined && merge.author?.agent === null) returned.set(merge.author.id, merge);
+  for (const spawn of state.spawns.all.values()) {
+    const row = () => {
+      const session = spawn.session === null ? undefined : state.sessions.live.get(spawn.session);
+      const health = session === undefined ? {} : healthField(source, session, null);
+      const own = spawn.session ?? "";
+      const merge = session === undefined ? returned.get(own) : firstUnread(state, own);
+      return { ...spawnRow(state, spawn), ...health, ...cameBackField(source, merge) };
+    };
+    yield { place: spawn.n, key: spawn.id, row };
+  }
+}

@@ -1,0 +1,59 @@
+/** Tells the log what the sessions of spawned agents do, as their events show it. */
+import { spawnAt } from "../../core/lead/spawns/table.ts";
+import { isFinal, mayMove } from "../../core/lead/spawns/transitions.ts";
+import type { Services } from "../../services.ts";
+
+type Deps = Pick<Services, "clock" | "presence"> & {
+  readonly engine: Pick<Services["engine"], "state" | "submitWithRetry">;
+};
+
+/** The session's client asks a person, goes on or works. A session whose turn ends is `turnOver`'s. */
+export function spawnSeen(services: Deps, session: string): void {
+  const { active, attention } = services.presence.of(session);
+  if (attention !== null) moveTo(services, session, "waits_on_person");
+  else if (active) moveTo(services, session, "running");
+  else if (spawnAt(services.engine.state.spawns, session)?.state === "waits_on_person")
+    moveTo(services, session, "idle");
+}
+
+/** The turn of the session's main agent is over. Before its first turn an agent that starts is not idle. */
+export function spawnTurnOver(services: Deps, session: string): void {
+  moveTo(services, session, "idle");
+}
+
+/** A person prompted the session: an agent that came back after it had been stopped stays. */
+export function spawnPrompted({ engine, clock }: Deps, session: string): void {
+  const spawn = spawnAt(engine.state.spawns, session);
+  if (spawn?.watchedUntil === undefined || isFinal(spawn.state)) return;
+  const moved = { spawn: spawn.id, state: "running", prompted: true, wallMs: clock.wall() } as const;
+  engine.submitWithRetry({ type: "spawn_moved", ...moved });
+}
+
+/**
+ * Returns the directory in which a session begins. A client that brings back an agent names the project's folder first,
+ * although the agent goes on in its own worktree.
+ */
+export async function beginningIn(
+  { engine, facts }: Pick<Deps, "engine"> & Pick<Services, "facts">,
+  session: string,
+  cwd: string,
+): Promise<string> {
+  const spawn = spawnAt(engine.state.spawns, session);
+  if (spawn === undefined || !isFinal(spawn.state) || spawn.worktree === null || cwd !== spawn.project)
+    return cwd;
+  const found = await facts.repository(spawn.worktree);
+  return "worktree" in found && found.worktree === spawn.worktree ? spawn.worktree : cwd;
+}
+
+/** Whether an event in `cwd` shows that the agent is back in its own worktree, while its session counts elsewhere. */
+export function isBackInWorktree({ engine }: Pick<Deps, "engine">, session: string, cwd: string): boolean {
+  const own = spawnAt(engine.state.spawns, session)?.worktree ?? null;
+  const now = engine.state.sessions.live.get(session)?.worktree;
+  return own !== null && own !== now && (cwd === own || cwd.startsWith(`${own}/`));
+}
+
+function moveTo({ engine, clock }: Deps, session: string, to: "running" | "waits_on_person" | "idle"): void {
+  const spawn = spawnAt(engine.state.spawns, session);
+  if (spawn === undefined || isFinal(spawn.state) || !mayMove(spawn.state, to)) return;
+  engine.submitWithRetry({ type: "spawn_moved", spawn: spawn.id, state: to, wallMs: clock.wall() });
+}
