@@ -5,7 +5,7 @@ import type { KitePaths } from "../protocol/paths.ts";
 import type { Config } from "./config/config.ts";
 import type { Clock } from "./engine/clock.ts";
 import type { BudgetedFs } from "./facts/filesystem.ts";
-import type { GitChild } from "./facts/git-process.ts";
+import type { GitChild } from "./facts/git/process.ts";
 import type { Journal } from "./journal/journal.ts";
 
 export interface DaemonOptions {

@@ -13,7 +13,7 @@ import type { Command, Entry, Proposal } from "../core/commands.ts";
 import type { Retry } from "../core/origin.ts";
 import type { Grant, Reply, Step } from "../core/outcome.ts";
 import { emptyState, rulesLevel, type State } from "../core/state.ts";
-import type { Soon } from "../journal/batches.ts";
+import type { Soon } from "../journal/format/batches.ts";
 import type { Found, Journal, ProposeFailure } from "../journal/journal.ts";
 import { Answers, type Caller, restarting } from "./answers.ts";
 import type { Clock } from "./clock.ts";

@@ -8,7 +8,7 @@
 import { limits } from "../../protocol/limits.ts";
 import { commandTraits } from "../core/command-traits.ts";
 import type { Command } from "../core/commands.ts";
-import type { Soon } from "../journal/batches.ts";
+import type { Soon } from "../journal/format/batches.ts";
 
 /** The fields that decide whether a command has to be durable. */
 type Classed = Pick<Command, "type"> & { readonly durable?: boolean };

@@ -1,7 +1,7 @@
 import { limits } from "../../protocol/limits.ts";
 import { copyOf, linesOf } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
-import type { Soon } from "../journal/batches.ts";
+import type { Soon } from "../journal/format/batches.ts";
 import type { Journal, Snapshot } from "../journal/journal.ts";
 
 /**

@@ -13,7 +13,7 @@ import { rowsOfActor, rowsOfSession } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { spawnTurnOver } from "../lead/spawns/session.ts";
 import { type ActionOf, actorOfAction, type EventRun } from "./action.ts";
-import { releaseIndexes } from "./git-guard.ts";
+import { releaseIndexes } from "./guard/guard.ts";
 import type { HookServices } from "./hook-services.ts";
 import { agentGone } from "./inbox.ts";
 import { end, suspend } from "./session-actions.ts";

@@ -27,11 +27,11 @@ import {
   rulesFor,
   toolOf,
 } from "./action.ts";
-import { releaseIndexes } from "./git-guard.ts";
-import { noteReturned } from "./git-guard-returned.ts";
-import { tellTaken } from "./git-guard-taken.ts";
+import { releaseIndexes } from "./guard/guard.ts";
+import { noteReturned } from "./guard/returned.ts";
+import { noteStashes } from "./guard/stash-lines.ts";
+import { tellTaken } from "./guard/taken.ts";
 import type { HookServices } from "./hook-services.ts";
-import { noteStashes } from "./stash-lines.ts";
 import { watchedKeys } from "./watched-keys.ts";
 
 export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): Promise<HookOutcome> {

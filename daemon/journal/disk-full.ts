@@ -2,9 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { commandTraits } from "../core/command-traits.ts";
-import { failAll, type Waiting } from "./batches.ts";
 import { type Disk, type DiskFile, diskCode, isNoSpace } from "./disk.ts";
 import { reserveName } from "./file-names.ts";
+import { failAll, type Waiting } from "./format/batches.ts";
 import type { ProposeFailure } from "./journal.ts";
 
 export const fullFailure: ProposeFailure = {

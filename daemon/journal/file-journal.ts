@@ -2,13 +2,13 @@
 import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { Entry } from "../core/commands.ts";
-import { BatchEncoder, type Encoder } from "./batch-encoder.ts";
-import { Batches, closedFailure, failAll, type Soon, type Waiting } from "./batches.ts";
 import { type Disk, nodeDisk, SyncFailed } from "./disk.ts";
 import { fullFailure, Reserve, Space } from "./disk-full.ts";
 import { claimEpoch } from "./epoch.ts";
 import { brokenFailure, lostText, tooLargeFailure } from "./failures.ts";
 import { journalFiles } from "./file-names.ts";
+import { BatchEncoder, type Encoder } from "./format/batch-encoder.ts";
+import { Batches, closedFailure, failAll, type Soon, type Waiting } from "./format/batches.ts";
 import {
   type Found,
   type Journal,

@@ -5,11 +5,11 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import type { Entry } from "../core/commands.ts";
-import { entriesIn } from "./batch.ts";
-import { isIntact } from "./checksum.ts";
-import { KnownNames } from "./known-names.ts";
-import { LeanBatches } from "./lean-batch.ts";
-import { Lines } from "./lines.ts";
+import { entriesIn } from "./format/batch.ts";
+import { isIntact } from "./format/checksum.ts";
+import { KnownNames } from "./format/known-names.ts";
+import { LeanBatches } from "./format/lean-batch.ts";
+import { Lines } from "./format/lines.ts";
 
 export interface Scan {
   /** The last entry's seq; one less than the first expected if the segment is empty. */

@@ -1,9 +1,9 @@
 /** Writes, reads and removes snapshot files. */
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
-import { checksum, hex, isIntact } from "./checksum.ts";
 import { type Disk, type DiskFile, synced } from "./disk.ts";
 import { journalFiles, type SnapshotName, snapshotName } from "./file-names.ts";
+import { checksum, hex, isIntact } from "./format/checksum.ts";
 import type { Pieces } from "./journal.ts";
 
 /** The journal closed, or broke, while the snapshot was written. */

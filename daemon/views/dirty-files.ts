@@ -8,7 +8,7 @@ import { latestOf } from "../core/files/dirty-files.ts";
 import { isOpen, sideRow } from "../core/files/merge-risk.ts";
 import { isAlive } from "../core/sessions/kinship.ts";
 import type { DirtyFile, Writes } from "../core/state.ts";
-import type { FileState } from "../facts/git-status.ts";
+import type { FileState } from "../facts/git/status.ts";
 import type { Services } from "../services.ts";
 import { lookAt, worksIn } from "../worktree/uncommitted.ts";
 import { actorRowOf, type Keyed, type RowsOf } from "./sessions-and-locks.ts";

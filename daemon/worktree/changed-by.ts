@@ -1,8 +1,8 @@
 /** Limits commands that put other commits into the working tree to the files that they would change. */
 import type { GuardedCommand } from "../../protocol/guard.ts";
-import { type Changed, everythingOf } from "../facts/git-changes.ts";
-import type { GitPlace } from "../facts/git-process.ts";
-import type { FileState } from "../facts/git-status.ts";
+import { type Changed, everythingOf } from "../facts/git/changes.ts";
+import type { GitPlace } from "../facts/git/process.ts";
+import type { FileState } from "../facts/git/status.ts";
 import type { Services } from "../services.ts";
 import { isWithin } from "./pathspec.ts";
 import { reaches } from "./reach.ts";

@@ -3,7 +3,7 @@
  * again, or is committed. Each command is assumed to succeed.
  */
 import type { GuardedCommand } from "../../protocol/guard.ts";
-import type { FileState } from "../facts/git-status.ts";
+import type { FileState } from "../facts/git/status.ts";
 
 const unstaging: ReadonlySet<string> = new Set(["git reset", "git restore --staged"]);
 const removing: ReadonlySet<string> = new Set(["git rm --cached", "git update-index --force-remove"]);

@@ -1,6 +1,6 @@
 /** Whether a git command takes or wipes the uncommitted work in a file. */
 import type { GuardedCommand } from "../../protocol/guard.ts";
-import type { FileState } from "../facts/git-status.ts";
+import type { FileState } from "../facts/git/status.ts";
 
 /** Whether the command leaves all uncommitted work alone, but perhaps in ignored files: git refuses to overwrite the rest. */
 export function sparesWork({ reach, changes }: GuardedCommand): boolean {

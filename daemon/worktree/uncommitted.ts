@@ -8,8 +8,8 @@ import { latestOf } from "../core/files/dirty-files.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { isAlive, type Lineage, sameLineage } from "../core/sessions/kinship.ts";
 import type { DirtyFile, Hold, Writer } from "../core/state.ts";
-import type { GitPlace } from "../facts/git-process.ts";
-import type { FileState } from "../facts/git-status.ts";
+import type { GitPlace } from "../facts/git/process.ts";
+import type { FileState } from "../facts/git/status.ts";
 import type { Allowance } from "../facts/work-clock.ts";
 import type { Services } from "../services.ts";
 

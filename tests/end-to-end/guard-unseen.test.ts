@@ -3,7 +3,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
-import { GitChild } from "../../daemon/facts/git-process.ts";
+import { GitChild } from "../../daemon/facts/git/process.ts";
 import { nodeProber, type Prober } from "../../daemon/facts/prober.ts";
 import { FixedGit } from "../unit/fixed-git.ts";
 import { type Client, Home } from "./daemon.ts";

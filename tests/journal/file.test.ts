@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { checksum } from "../../daemon/journal/checksum.ts";
 import { segmentName } from "../../daemon/journal/file-names.ts";
+import { checksum } from "../../daemon/journal/format/checksum.ts";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { JournalDamaged } from "../../daemon/journal/journal.ts";
 import { Random } from "../simulation/random.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
-import { BatchEncoder } from "../../daemon/journal/batch-encoder.ts";
+import { BatchEncoder } from "../../daemon/journal/format/batch-encoder.ts";
 import { scanSegment } from "../../daemon/journal/segment.ts";
 import { lockTerms } from "../lock-terms.ts";
 

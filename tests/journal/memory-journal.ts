@@ -1,5 +1,11 @@
 import type { Entry } from "../../daemon/core/commands.ts";
-import { Batches, closedFailure, failAll, type Soon, type Waiting } from "../../daemon/journal/batches.ts";
+import {
+  Batches,
+  closedFailure,
+  failAll,
+  type Soon,
+  type Waiting,
+} from "../../daemon/journal/format/batches.ts";
 import type {
   Found,
   Journal,

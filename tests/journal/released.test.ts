@@ -9,7 +9,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { check } from "../../daemon/core/check.ts";
 import type { CommandType, Entry } from "../../daemon/core/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { BatchEncoder } from "../../daemon/journal/batch-encoder.ts";
+import { BatchEncoder } from "../../daemon/journal/format/batch-encoder.ts";
 import { scanSegment } from "../../daemon/journal/segment.ts";
 import { hashOf, type Kept, readJournal, replay } from "../fixtures/journals/read.ts";
 import { LineEncoder } from "./line-encoder.ts";

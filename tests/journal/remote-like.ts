@@ -1,5 +1,5 @@
 import type { Entry, Proposal } from "../../daemon/core/commands.ts";
-import { closedFailure, type Waiting } from "../../daemon/journal/batches.ts";
+import { closedFailure, type Waiting } from "../../daemon/journal/format/batches.ts";
 import type {
   Found,
   Journal,

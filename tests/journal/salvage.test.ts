@@ -10,7 +10,7 @@ import type { Command, Entry } from "../../daemon/core/commands.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
 import { salvage } from "../../daemon/engine/salvage.ts";
-import { BatchEncoder } from "../../daemon/journal/batch-encoder.ts";
+import { BatchEncoder } from "../../daemon/journal/format/batch-encoder.ts";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { readRemains, replaceJournal } from "../../daemon/journal/remains.ts";
 import { intactEntries } from "../../daemon/journal/segment.ts";

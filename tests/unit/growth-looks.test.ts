@@ -6,7 +6,7 @@ import { latestAt } from "../../daemon/core/sessions/table.ts";
 import type { Clock } from "../../daemon/engine/clock.ts";
 import type { Run } from "../../daemon/hooks/action.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
-import { supposedPlaces } from "../../daemon/hooks/git-guard-unseen.ts";
+import { supposedPlaces } from "../../daemon/hooks/guard/unseen.ts";
 import { PeerMemory } from "../../daemon/hooks/peer-changes.ts";
 import { listPeers } from "../../daemon/hooks/peers.ts";
 import { SessionWorks } from "../../daemon/hooks/session-work.ts";

@@ -3,7 +3,7 @@ import type { Actor } from "../../daemon/core/actor.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { isOwnStash } from "../../daemon/core/stashes/note.ts";
 import type { StashesNoted } from "../../daemon/core/stashes/table.ts";
-import { StashLines } from "../../daemon/hooks/stash-lines.ts";
+import { StashLines } from "../../daemon/hooks/guard/stash-lines.ts";
 import { entriesTaken, type StashStep } from "../../daemon/worktree/stash-effects.ts";
 import { guardShell } from "../../hooks/git/commands.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -18,7 +18,7 @@ import { noteKey } from "../../core/messages/notice-table.ts";
 import { sessionsOf } from "../../core/sessions/table.ts";
 import { refs } from "../../facts/file-refs.ts";
 import { type ActionOf, actorOfAction, type Run, rulesFor } from "../../hooks/action.ts";
-import { usesWithAliases } from "../../hooks/git-guard-alias.ts";
+import { usesWithAliases } from "../../hooks/guard/alias.ts";
 import type { HookServices } from "../../hooks/hook-services.ts";
 import { gateVerdict, isHeldBack } from "../../hooks/verdict.ts";
 import { isRefusal } from "../../server/call.ts";

@@ -2,9 +2,9 @@
  * Names that a journal tells again and again. Equal ones become one object: it costs no further memory, and a table that
  * is asked for it knows its hash and need not compare it letter by letter.
  */
-import { limits } from "../../protocol/limits.ts";
-import type { Actor } from "../core/actor.ts";
-import type { FileName, FileRef } from "../core/file-ref.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { Actor } from "../../core/actor.ts";
+import type { FileName, FileRef } from "../../core/file-ref.ts";
 
 /** A file as a lock and as an unlock name it: `lexical` is `above` and `file`, `key` is `before` and `lexical`. */
 export interface KnownFile {

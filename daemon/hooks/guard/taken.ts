@@ -3,16 +3,16 @@
  * line has ended, and tells the owners. What others write while the line runs, before its command wipes it, counts too.
  */
 
-import type { GuardedCommand } from "../../protocol/guard.ts";
-import type { Actor } from "../core/actor.ts";
-import { latestOf } from "../core/files/dirty-files.ts";
-import type { GitPlace } from "../facts/git-process.ts";
-import { nameOf } from "../views/sessions-and-locks.ts";
-import { isWithin } from "../worktree/pathspec.ts";
-import { worksIn } from "../worktree/uncommitted.ts";
-import type { Placed } from "./git-guard-findings.ts";
-import { settledBefore } from "./git-guard-returned.ts";
-import type { HookServices } from "./hook-services.ts";
+import type { GuardedCommand } from "../../../protocol/guard.ts";
+import type { Actor } from "../../core/actor.ts";
+import { latestOf } from "../../core/files/dirty-files.ts";
+import type { GitPlace } from "../../facts/git/process.ts";
+import { nameOf } from "../../views/sessions-and-locks.ts";
+import { isWithin } from "../../worktree/pathspec.ts";
+import { worksIn } from "../../worktree/uncommitted.ts";
+import type { HookServices } from "../hook-services.ts";
+import type { Placed } from "./findings.ts";
+import { settledBefore } from "./returned.ts";
 import type { Before, Reached, Repository, RunningLine } from "./running-git-commands.ts";
 
 /** Notes what the line reaches, before it runs; `placed` are its commands whose places are known. */

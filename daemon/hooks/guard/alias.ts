@@ -1,10 +1,10 @@
 /** Resolves names that git does not have: git's configuration says which command an alias stands for. */
-import type { AliasedUse, GuardedCommand, ShellUse, ShellUses } from "../../protocol/guard.ts";
-import { limits } from "../../protocol/limits.ts";
-import type { Unreachable } from "../facts/filesystem.ts";
-import type { Services } from "../services.ts";
-import type { ActionOf } from "./action.ts";
-import { withTops } from "./git-guard-dir.ts";
+import type { AliasedUse, GuardedCommand, ShellUse, ShellUses } from "../../../protocol/guard.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { Unreachable } from "../../facts/filesystem.ts";
+import type { Services } from "../../services.ts";
+import type { ActionOf } from "../action.ts";
+import { withTops } from "./dir.ts";
 
 /** A command. If its alias could not be resolved, `unknown` says why, and the command may do anything. */
 export type Given = GuardedCommand & { readonly unknown?: string };

@@ -1,8 +1,8 @@
 /** The directory in which a guarded command runs, as a path of this machine. */
 import { posix } from "node:path";
-import { topFolder } from "../../protocol/guard.ts";
-import type { Unreachable } from "../facts/filesystem.ts";
-import type { Services } from "../services.ts";
+import { topFolder } from "../../../protocol/guard.ts";
+import type { Unreachable } from "../../facts/filesystem.ts";
+import type { Services } from "../../services.ts";
 
 const mark = `/${topFolder}`;
 

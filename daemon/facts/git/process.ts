@@ -1,13 +1,13 @@
 /** Runs git as a child process, so that it executes no program of a project. */
 import { spawn } from "node:child_process";
-import { limits } from "../../protocol/limits.ts";
-import { searchPath } from "../../protocol/paths.ts";
-import { errorText } from "../../protocol/system-error.ts";
-import type { Unreachable } from "./filesystem.ts";
-import { GitProgram } from "./git-program.ts";
-import { Slots } from "./slots.ts";
-import type { SpawnRoom } from "./spawn-room.ts";
-import type { Allowance } from "./work-clock.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { searchPath } from "../../../protocol/paths.ts";
+import { errorText } from "../../../protocol/system-error.ts";
+import type { Unreachable } from "../filesystem.ts";
+import { Slots } from "../slots.ts";
+import type { SpawnRoom } from "../spawn-room.ts";
+import type { Allowance } from "../work-clock.ts";
+import { GitProgram } from "./program.ts";
 
 /** The repository that git works on. Both paths are absolute, so git searches nothing and no setting redirects it. */
 export interface GitPlace {

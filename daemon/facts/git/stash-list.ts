@@ -1,8 +1,8 @@
 /** The stash list of a repository, as git's own log of it says. */
-import { limits } from "../../protocol/limits.ts";
-import type { BudgetedFs, Unreachable } from "./filesystem.ts";
-import type { GitPlace } from "./git-process.ts";
-import { type GitFacts, projectAt } from "./repositories.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { BudgetedFs, Unreachable } from "../filesystem.ts";
+import { type GitFacts, projectAt } from "../repositories.ts";
+import type { GitPlace } from "./process.ts";
 
 /** One entry of a stash list. */
 export interface ListedStash {

@@ -1,10 +1,10 @@
 /** Which commits were made while a command ran, by git's own records. */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import { limits } from "../../protocol/limits.ts";
-import type { BudgetedFs, Unreachable } from "./filesystem.ts";
-import { type GitAnswer, GitChild, type GitPlace, unreachable } from "./git-process.ts";
-import { Allowance } from "./work-clock.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { BudgetedFs, Unreachable } from "../filesystem.ts";
+import { Allowance } from "../work-clock.ts";
+import { type GitAnswer, GitChild, type GitPlace, unreachable } from "./process.ts";
 
 /** A repository's HEAD at one moment. */
 export interface CommitMark {

@@ -1,4 +1,4 @@
-import { findProgram, isOf, type Program } from "./programs.ts";
+import { findProgram, isOf, type Program } from "../programs.ts";
 
 export interface GitProgramOptions {
   readonly env: Readonly<Record<string, string | undefined>>;

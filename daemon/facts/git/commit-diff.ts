@@ -1,11 +1,11 @@
 /** The files that differ between two commits, with their content. */
 
-import { limits } from "../../protocol/limits.ts";
-import type { CommitDiff } from "../core/lead/checks/changes.ts";
-import type { BudgetedFs, Unreachable } from "./filesystem.ts";
-import { emptyTree } from "./git-blob.ts";
-import { type GitChild, type GitPlace, unreachable } from "./git-process.ts";
-import { Allowance } from "./work-clock.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { CommitDiff } from "../../core/lead/checks/changes.ts";
+import type { BudgetedFs, Unreachable } from "../filesystem.ts";
+import { Allowance } from "../work-clock.ts";
+import { emptyTree } from "./blob.ts";
+import { type GitChild, type GitPlace, unreachable } from "./process.ts";
 
 /** Compares the trees of two commits, by their ids; null: none. Git reads no file of the worktree, and runs no program. */
 export async function commitDiff(

@@ -5,24 +5,24 @@
  * person's. If a list cannot be read, each entry of the project that Kite knows may be taken.
  */
 import { posix } from "node:path";
-import type { ForeignStash, GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
-import { limits } from "../../protocol/limits.ts";
-import { type Actor, actorKey } from "../core/actor.ts";
-import type { Lineage } from "../core/sessions/kinship.ts";
-import { knownWorktrees } from "../core/sessions/known-worktrees.ts";
-import { isOwnStash } from "../core/stashes/note.ts";
-import { type StashEntry, stashesOf, stashKey } from "../core/stashes/table.ts";
-import type { Unreachable } from "../facts/filesystem.ts";
-import type { GitPlace } from "../facts/git-process.ts";
-import type { ListedStash, StashList } from "../facts/stash-list.ts";
-import type { Services } from "../services.ts";
-import { nameOf } from "../views/sessions-and-locks.ts";
-import { stateAfter } from "../worktree/line-effects.ts";
-import { isWithin } from "../worktree/pathspec.ts";
-import { entriesTaken } from "../worktree/stash-effects.ts";
-import { bounded, worksIn } from "../worktree/uncommitted.ts";
-import type { ActionOf } from "./action.ts";
-import type { Candidate, Placed } from "./git-guard-findings.ts";
+import type { ForeignStash, GuardedCommand, GuardFinding } from "../../../protocol/guard.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { type Actor, actorKey } from "../../core/actor.ts";
+import type { Lineage } from "../../core/sessions/kinship.ts";
+import { knownWorktrees } from "../../core/sessions/known-worktrees.ts";
+import { isOwnStash } from "../../core/stashes/note.ts";
+import { type StashEntry, stashesOf, stashKey } from "../../core/stashes/table.ts";
+import type { Unreachable } from "../../facts/filesystem.ts";
+import type { GitPlace } from "../../facts/git/process.ts";
+import type { ListedStash, StashList } from "../../facts/git/stash-list.ts";
+import type { Services } from "../../services.ts";
+import { nameOf } from "../../views/sessions-and-locks.ts";
+import { stateAfter } from "../../worktree/line-effects.ts";
+import { isWithin } from "../../worktree/pathspec.ts";
+import { entriesTaken } from "../../worktree/stash-effects.ts";
+import { bounded, worksIn } from "../../worktree/uncommitted.ts";
+import type { ActionOf } from "../action.ts";
+import type { Candidate, Placed } from "./findings.ts";
 import type { StashBefore } from "./stash-lines.ts";
 
 type Guard = ActionOf<"guard">;

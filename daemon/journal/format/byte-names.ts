@@ -1,5 +1,5 @@
 /** Values by the bytes that name them: a reader looks one up without making a text. */
-import { limits } from "../../protocol/limits.ts";
+import { limits } from "../../../protocol/limits.ts";
 
 /** A name whose slot and the next ones are taken is not kept, so names made to meet cost no more than this. */
 const triesMax = 8;

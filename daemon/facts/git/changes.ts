@@ -1,11 +1,11 @@
 /** Which files a git command would change that puts other commits into a working tree. */
 import { join } from "node:path";
-import type { TreeChange } from "../../protocol/guard.ts";
-import { limits } from "../../protocol/limits.ts";
-import type { BudgetedFs, Unreachable } from "./filesystem.ts";
-import { emptyTree } from "./git-blob.ts";
-import { type GitAnswer, GitChild, type GitPlace } from "./git-process.ts";
-import { Allowance } from "./work-clock.ts";
+import type { TreeChange } from "../../../protocol/guard.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { BudgetedFs, Unreachable } from "../filesystem.ts";
+import { Allowance } from "../work-clock.ts";
+import { emptyTree } from "./blob.ts";
+import { type GitAnswer, GitChild, type GitPlace } from "./process.ts";
 
 /** Which of the given files a command may change. */
 export interface Changed {

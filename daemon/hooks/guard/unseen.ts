@@ -3,10 +3,10 @@
  * from where a command works, or from git's status. The recorded writes of others are known all the same.
  */
 import { dirname, join, relative, resolve } from "node:path";
-import type { Code } from "../../protocol/codes.ts";
-import type { GuardedCommand } from "../../protocol/guard.ts";
-import type { GitPlace } from "../facts/git-process.ts";
-import type { Services } from "../services.ts";
+import type { Code } from "../../../protocol/codes.ts";
+import type { GuardedCommand } from "../../../protocol/guard.ts";
+import type { GitPlace } from "../../facts/git/process.ts";
+import type { Services } from "../../services.ts";
 
 /** Refusals of an index that no other writer causes. The command will run, so the guard checks it without the lock. */
 export const withoutIndex: ReadonlySet<Code> = new Set<Code>([

@@ -7,24 +7,26 @@
  * the command names count as reached.
  */
 
-import type { HookOutcome } from "../../hooks/seam/plan.ts";
-import type { GuardFinding } from "../../protocol/guard.ts";
-import { limits } from "../../protocol/limits.ts";
-import type { Actor } from "../core/actor.ts";
-import { rowsOfActor } from "../core/locks/by-actor.ts";
-import { holdsOf } from "../core/locks/release.ts";
-import { isAlive, type Lineage } from "../core/sessions/kinship.ts";
-import type { Hold, State } from "../core/state.ts";
-import { isRefusal } from "../server/call.ts";
-import { signOfLife } from "../sessions/commands.ts";
-import { decidedBy } from "../trail/decisions.ts";
-import { narrowed } from "../worktree/changed-by.ts";
-import { indexOf } from "../worktree/uncommitted.ts";
-import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run } from "./action.ts";
-import { aliasedBy } from "./git-guard-alias.ts";
-import { lineKey, type Versions } from "./git-guard-confirmations.ts";
-import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./git-guard-findings.ts";
-import { placesOf, supposed } from "./git-guard-places.ts";
+import type { HookOutcome } from "../../../hooks/seam/plan.ts";
+import type { GuardFinding } from "../../../protocol/guard.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { Actor } from "../../core/actor.ts";
+import { rowsOfActor } from "../../core/locks/by-actor.ts";
+import { holdsOf } from "../../core/locks/release.ts";
+import { isAlive, type Lineage } from "../../core/sessions/kinship.ts";
+import type { Hold, State } from "../../core/state.ts";
+import { isRefusal } from "../../server/call.ts";
+import { signOfLife } from "../../sessions/commands.ts";
+import { decidedBy } from "../../trail/decisions.ts";
+import { narrowed } from "../../worktree/changed-by.ts";
+import { indexOf } from "../../worktree/uncommitted.ts";
+import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run } from "../action.ts";
+import type { HookServices } from "../hook-services.ts";
+import { guardVerdict } from "../verdict.ts";
+import { aliasedBy } from "./alias.ts";
+import { lineKey, type Versions } from "./confirmations.ts";
+import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./findings.ts";
+import { placesOf, supposed } from "./places.ts";
 import {
   blindStashCandidates,
   stashCandidates,
@@ -32,11 +34,9 @@ import {
   stashUsers,
   supposedStashUsers,
   unseenStashes,
-} from "./git-guard-stashes.ts";
-import { lineFor } from "./git-guard-taken.ts";
-import { inTime, withoutIndex } from "./git-guard-unseen.ts";
-import type { HookServices } from "./hook-services.ts";
-import { guardVerdict } from "./verdict.ts";
+} from "./stashes.ts";
+import { lineFor } from "./taken.ts";
+import { inTime, withoutIndex } from "./unseen.ts";
 
 type Guard = ActionOf<"guard">;
 

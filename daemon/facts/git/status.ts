@@ -1,13 +1,13 @@
 /** The uncommitted state of single files, without `git status`. */
 import type { BigIntStats } from "node:fs";
 import { join } from "node:path";
-import { limits } from "../../protocol/limits.ts";
-import { BoundedMap } from "../bounded-map.ts";
-import type { Budget, BudgetedFs, Look, Unreachable } from "./filesystem.ts";
-import { contentOf, oidOf } from "./git-blob.ts";
-import { entriesOf, type Staged, statText } from "./git-index.ts";
-import { type GitChild, type GitPlace, unreachable } from "./git-process.ts";
-import { Allowance } from "./work-clock.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { BoundedMap } from "../../bounded-map.ts";
+import type { Budget, BudgetedFs, Look, Unreachable } from "../filesystem.ts";
+import { Allowance } from "../work-clock.ts";
+import { contentOf, oidOf } from "./blob.ts";
+import { entriesOf, type Staged, statText } from "./index.ts";
+import { type GitChild, type GitPlace, unreachable } from "./process.ts";
 
 /** What git knows of one file. If all are false, the file has no uncommitted change. */
 export interface FileState {

@@ -4,9 +4,9 @@
  */
 
 import { createHash } from "node:crypto";
-import { limits } from "../../protocol/limits.ts";
-import { BoundedMap } from "../bounded-map.ts";
-import { type Actor, actorKey } from "../core/actor.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { BoundedMap } from "../../bounded-map.ts";
+import { type Actor, actorKey } from "../../core/actor.ts";
 
 /** Each file that a command of a line reaches, with its version: whose it is, and which contents it has. */
 export type Versions = ReadonlyMap<string, string>;

@@ -6,20 +6,20 @@
  */
 
 import { dirname, isAbsolute, join, relative } from "node:path";
-import type { GuardedCommand } from "../../protocol/guard.ts";
-import { limits } from "../../protocol/limits.ts";
-import type { Lineage } from "../core/sessions/kinship.ts";
-import { knownWorktrees } from "../core/sessions/known-worktrees.ts";
-import type { Services } from "../services.ts";
-import { isWithin } from "../worktree/pathspec.ts";
-import { foreignKnown } from "../worktree/uncommitted.ts";
-import type { ActionOf } from "./action.ts";
-import type { Given } from "./git-guard-alias.ts";
-import { splitAtTop, withTops } from "./git-guard-dir.ts";
-import type { Placed } from "./git-guard-findings.ts";
-import { withoutTopPaths, withRealPaths, withTopPaths } from "./git-guard-paths.ts";
-import { supposedPlaces } from "./git-guard-unseen.ts";
-import type { HookServices } from "./hook-services.ts";
+import type { GuardedCommand } from "../../../protocol/guard.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { Lineage } from "../../core/sessions/kinship.ts";
+import { knownWorktrees } from "../../core/sessions/known-worktrees.ts";
+import type { Services } from "../../services.ts";
+import { isWithin } from "../../worktree/pathspec.ts";
+import { foreignKnown } from "../../worktree/uncommitted.ts";
+import type { ActionOf } from "../action.ts";
+import type { HookServices } from "../hook-services.ts";
+import type { Given } from "./alias.ts";
+import { splitAtTop, withTops } from "./dir.ts";
+import type { Placed } from "./findings.ts";
+import { withoutTopPaths, withRealPaths, withTopPaths } from "./paths.ts";
+import { supposedPlaces } from "./unseen.ts";
 
 type Guard = ActionOf<"guard">;
 type Spot = Pick<Placed, "place" | "base" | "blind" | "isSupposed">;

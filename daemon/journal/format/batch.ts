@@ -6,8 +6,8 @@
  * `seq`, `at` and `n` are the first entry's. A record is a list: by how much its `at`, and its `n` beyond its place in
  * the batch, differ from the first one's, and its command, as JSON or in the short form.
  */
-import { isObject } from "../../protocol/wire.ts";
-import type { Command, Entry } from "../core/commands.ts";
+import { isObject } from "../../../protocol/wire.ts";
+import type { Command, Entry } from "../../core/commands.ts";
 import type { KnownNames } from "./known-names.ts";
 import { lengthen, shorten } from "./short-records.ts";
 

@@ -1,5 +1,5 @@
 /** Splits a file that is read piece by piece into lines. */
-import { limits } from "../../protocol/limits.ts";
+import { limits } from "../../../protocol/limits.ts";
 
 /**
  * A window on a file, of one piece as a rule: a line that goes on in the next piece is put together with it. `bytes`

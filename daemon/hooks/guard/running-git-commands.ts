@@ -1,9 +1,9 @@
 /** Guarded shell lines that run now, with the uncommitted work of others that they reach. */
-import { limits } from "../../protocol/limits.ts";
-import { BoundedMap } from "../bounded-map.ts";
-import type { DirtyFile } from "../core/state.ts";
-import type { CommitMark } from "../facts/git-commits.ts";
-import type { GitPlace } from "../facts/git-process.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { BoundedMap } from "../../bounded-map.ts";
+import type { DirtyFile } from "../../core/state.ts";
+import type { CommitMark } from "../../facts/git/commits.ts";
+import type { GitPlace } from "../../facts/git/process.ts";
 
 /** A file with uncommitted work of others that a command of the line reaches. */
 export interface Reached {

@@ -6,23 +6,30 @@
  */
 
 import { resolve } from "node:path";
-import type { GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
-import { limits } from "../../protocol/limits.ts";
-import { actorKey } from "../core/actor.ts";
-import { latestOf } from "../core/files/dirty-files.ts";
-import type { Lineage } from "../core/sessions/kinship.ts";
-import type { Changed } from "../facts/git-changes.ts";
-import type { GitPlace } from "../facts/git-process.ts";
-import type { FileState } from "../facts/git-status.ts";
-import { nameOf } from "../views/sessions-and-locks.ts";
-import { wouldChange } from "../worktree/changed-by.ts";
-import { goesBack, stateAfter } from "../worktree/line-effects.ts";
-import { isWithin } from "../worktree/pathspec.ts";
-import { reaches, sparesWork } from "../worktree/reach.ts";
-import { type Foreign, foreignIn, foreignKnown, lookAt, ownIn, type Seen } from "../worktree/uncommitted.ts";
-import { taskOf } from "./action.ts";
-import type { Versions } from "./git-guard-confirmations.ts";
-import type { HookServices } from "./hook-services.ts";
+import type { GuardedCommand, GuardFinding } from "../../../protocol/guard.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { actorKey } from "../../core/actor.ts";
+import { latestOf } from "../../core/files/dirty-files.ts";
+import type { Lineage } from "../../core/sessions/kinship.ts";
+import type { Changed } from "../../facts/git/changes.ts";
+import type { GitPlace } from "../../facts/git/process.ts";
+import type { FileState } from "../../facts/git/status.ts";
+import { nameOf } from "../../views/sessions-and-locks.ts";
+import { wouldChange } from "../../worktree/changed-by.ts";
+import { goesBack, stateAfter } from "../../worktree/line-effects.ts";
+import { isWithin } from "../../worktree/pathspec.ts";
+import { reaches, sparesWork } from "../../worktree/reach.ts";
+import {
+  type Foreign,
+  foreignIn,
+  foreignKnown,
+  lookAt,
+  ownIn,
+  type Seen,
+} from "../../worktree/uncommitted.ts";
+import { taskOf } from "../action.ts";
+import type { HookServices } from "../hook-services.ts";
+import type { Versions } from "./confirmations.ts";
 import type { Reached } from "./running-git-commands.ts";
 
 /** A command with the repository it works on. */

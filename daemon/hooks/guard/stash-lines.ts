@@ -2,12 +2,12 @@
  * Guarded shell lines that run now and may change a stash list. What appears in the list while one runs was made by it,
  * unless a line of another session ran beside it: then nobody can tell. In memory only: after a restart nothing is told.
  */
-import { limits } from "../../protocol/limits.ts";
-import { BoundedMap } from "../bounded-map.ts";
-import type { Actor } from "../core/actor.ts";
-import { stashesOf } from "../core/stashes/table.ts";
-import type { GitPlace } from "../facts/git-process.ts";
-import type { Services } from "../services.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { BoundedMap } from "../../bounded-map.ts";
+import type { Actor } from "../../core/actor.ts";
+import { stashesOf } from "../../core/stashes/table.ts";
+import type { GitPlace } from "../../facts/git/process.ts";
+import type { Services } from "../../services.ts";
 
 /** A list before the line ran. */
 export interface StashBefore {

@@ -1,9 +1,9 @@
 /** The paths that a guarded command names, as paths of this machine. */
 import { posix } from "node:path";
-import { type GuardedCommand, topFolder } from "../../protocol/guard.ts";
-import type { Services } from "../services.ts";
-import type { Given } from "./git-guard-alias.ts";
-import { withTops } from "./git-guard-dir.ts";
+import { type GuardedCommand, topFolder } from "../../../protocol/guard.ts";
+import type { Services } from "../../services.ts";
+import type { Given } from "./alias.ts";
+import { withTops } from "./dir.ts";
 
 /** The command with the top of a worktree in place of each `topFolder` in its paths. */
 export async function withTopPaths(services: Services, given: Given): Promise<Given> {

@@ -3,15 +3,15 @@
  * belongs to its writers. What other commands bring (a commit picked, a version checked out) belongs to their actor.
  * The guard checks only files with work seen before; it never walks a directory.
  */
-import type { Actor } from "../core/actor.ts";
-import type { DirtyFile } from "../core/state.ts";
-import type { GitPlace } from "../facts/git-process.ts";
-import type { FileState } from "../facts/git-status.ts";
-import { bringing } from "../worktree/line-effects.ts";
-import { isWithin } from "../worktree/pathspec.ts";
-import { bounded } from "../worktree/uncommitted.ts";
-import type { Placed } from "./git-guard-findings.ts";
-import type { HookServices } from "./hook-services.ts";
+import type { Actor } from "../../core/actor.ts";
+import type { DirtyFile } from "../../core/state.ts";
+import type { GitPlace } from "../../facts/git/process.ts";
+import type { FileState } from "../../facts/git/status.ts";
+import { bringing } from "../../worktree/line-effects.ts";
+import { isWithin } from "../../worktree/pathspec.ts";
+import { bounded } from "../../worktree/uncommitted.ts";
+import type { HookServices } from "../hook-services.ts";
+import type { Placed } from "./findings.ts";
 import type { Settled } from "./running-git-commands.ts";
 
 /** Checks before the line runs: the latest `limits.guardPathsMax` files that settled in each worktree. */

@@ -1,7 +1,7 @@
 /** Git's index, as `ls-files -s -t -z --debug` writes it. */
 import type { BigIntStats } from "node:fs";
 import { StringDecoder } from "node:string_decoder";
-import { limits } from "../../protocol/limits.ts";
+import { limits } from "../../../protocol/limits.ts";
 
 /** A file's entry in the index. */
 export interface Staged {

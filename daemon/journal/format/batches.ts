@@ -1,7 +1,7 @@
 /** Collects proposals into one write for each turn of the event loop. */
-import { limits } from "../../protocol/limits.ts";
-import type { Proposal } from "../core/commands.ts";
-import type { ProposeFailure } from "./journal.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { Proposal } from "../../core/commands.ts";
+import type { ProposeFailure } from "../journal.ts";
 
 /** A proposal that waits to be written, and the callback for its failure. */
 export interface Waiting {

@@ -1,10 +1,10 @@
 /** What git lists of a whole worktree: its commit, its index, and the files that git does not track. */
 import { join } from "node:path";
-import { limits } from "../../protocol/limits.ts";
-import type { BudgetedFs } from "./filesystem.ts";
-import { IndexParser, type Staged, statText } from "./git-index.ts";
-import { type GitAnswer, type GitChild, type GitPlace, type TakeOutput, unreachable } from "./git-process.ts";
-import type { Allowance } from "./work-clock.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { BudgetedFs } from "../filesystem.ts";
+import type { Allowance } from "../work-clock.ts";
+import { IndexParser, type Staged, statText } from "./index.ts";
+import { type GitAnswer, type GitChild, type GitPlace, type TakeOutput, unreachable } from "./process.ts";
 
 /** The state could not be told, for the reason in `message`. Thrown within the facts, reported by them. */
 export class NotTold extends Error {

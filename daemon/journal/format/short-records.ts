@@ -9,9 +9,9 @@
  * against JSON). The numbers, the order and what counts as usual are part of the journal's format and never change: a
  * command that needs another form gets another number.
  */
-import type { Actor } from "../core/actor.ts";
-import type { Command, CommandOf, LockRequest } from "../core/commands.ts";
-import type { FileName, FileRef } from "../core/file-ref.ts";
+import type { Actor } from "../../core/actor.ts";
+import type { Command, CommandOf, LockRequest } from "../../core/commands.ts";
+import type { FileName, FileRef } from "../../core/file-ref.ts";
 import type { KnownNames } from "./known-names.ts";
 
 export const requestCode = 1;
