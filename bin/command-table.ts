@@ -27,25 +27,25 @@ export const commands: Commands = {
   },
   spawn: {
     description: "start an agent in a worktree of its own",
-    load: () => import("./commands/spawn.ts"),
+    load: () => import("./lead/commands/spawn.ts"),
     acts: true,
   },
   agents: {
     description: "list the spawned agents, or remove what ended ones left",
-    load: () => import("./commands/agents.ts"),
+    load: () => import("./lead/commands/agents.ts"),
     acts: true,
   },
   attach: {
     description: "open a spawned agent in this terminal",
-    load: () => import("./commands/attach.ts"),
+    load: () => import("./lead/commands/attach.ts"),
   },
   replace: {
     description: "resume a spawned agent that stalled, or put another one in its place",
-    load: () => import("./commands/replace.ts"),
+    load: () => import("./lead/commands/replace.ts"),
   },
   stop: {
     description: "stop a spawned agent",
-    load: () => import("./commands/stop.ts"),
+    load: () => import("./lead/commands/stop.ts"),
     acts: true,
   },
   locks: { description: "list the locks and their waiters", load: () => import("./commands/locks.ts") },
@@ -65,7 +65,7 @@ export const commands: Commands = {
   },
   team: {
     description: "show Claude Code's teams: members, tasks, and what is wrong",
-    load: () => import("./commands/team.ts"),
+    load: () => import("./lead/commands/team.ts"),
   },
   task: {
     description: "plan work: tasks that sessions claim, finish and build on",
@@ -78,7 +78,7 @@ export const commands: Commands = {
   },
   role: {
     description: "list the roles of the agents, or give one a role",
-    load: () => import("./commands/role.ts"),
+    load: () => import("./lead/commands/role.ts"),
     acts: true,
   },
   declare: {
@@ -88,7 +88,7 @@ export const commands: Commands = {
   },
   debate: {
     description: "challenge rival hypotheses before one is chosen",
-    load: () => import("./commands/debate.ts"),
+    load: () => import("./lead/commands/debate.ts"),
     acts: true,
   },
   context: {
@@ -113,7 +113,7 @@ export const commands: Commands = {
   },
   release: {
     description: "give back the tasks and turn locks of an agent that stalled",
-    load: () => import("./commands/release.ts"),
+    load: () => import("./lead/commands/release.ts"),
   },
   thaw: {
     description: "end freezes: other sessions may edit the files again",
@@ -122,17 +122,17 @@ export const commands: Commands = {
   },
   check: {
     description: "run the project's checks, and keep the results for this state",
-    load: () => import("./commands/check.ts"),
+    load: () => import("./lead/commands/check.ts"),
     acts: true,
   },
   merge: {
     description: "merge finished branches one after the other, each checked first",
-    load: () => import("./commands/merge.ts"),
+    load: () => import("./lead/commands/merge.ts"),
     acts: true,
   },
   trust: {
     description: "read a project's checks, and let kite check run them",
-    load: () => import("./commands/trust.ts"),
+    load: () => import("./lead/commands/trust.ts"),
   },
   notify: {
     description: "show a desktop notice when somebody needs you, waits for long, or lost work",

@@ -30,7 +30,7 @@ export function add(program: Command, run: Run): void {
     .addHelpText("after", help)
     .action(async (name: string, flags: AgentFlags) => {
       if (flags.log === true || flags.diff === true) {
-        const { showDiff, showLog } = await import("../spawn/look.ts");
+        const { showDiff, showLog } = await import("../lead/spawn/look.ts");
         const show = flags.diff === true ? showDiff : showLog;
         return run(world => show(world, name, flags.json === true));
       }

@@ -131,8 +131,8 @@ async function trustedGates(
   const nothing = { gates: null, problems: [] };
   if (project === null) return nothing;
   const { projectFile } = await import("../../daemon/lead/checks/trusted-file.ts");
-  const { readTrusted } = await import("../checks/trusted-store.ts");
-  const { trustNow } = await import("../checks/read.ts");
+  const { readTrusted } = await import("../lead/checks/trusted-store.ts");
+  const { trustNow } = await import("../lead/checks/read.ts");
   const { InstallFailed } = await import("../../hooks/install/failed.ts");
   const file = projectFile(project);
   try {

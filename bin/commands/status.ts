@@ -48,8 +48,8 @@ export function add(program: Command, run: Run): void {
 async function leadStatus(world: ProcessContext, json: boolean): Promise<number> {
   const { withDaemon } = await import("../with-daemon.ts");
   const { printFramed, printJson, screenOf } = await import("../process-context.ts");
-  const { leadData } = await import("../lead/look.ts");
-  const { leadView } = await import("../view/lead.ts");
+  const { leadData } = await import("../lead/screen/look.ts");
+  const { leadView } = await import("../lead/view/lead.ts");
   const { actingSession } = await import("../actor.ts");
   const { projectOf } = await import("../project.ts");
   const { limits } = await import("../../protocol/limits.ts");

@@ -32,7 +32,7 @@ export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, v
   yield* await guarded("logs", () => store.checkLogs(world, stats));
   const settings = await import("./settings.ts");
   yield* await guarded("config", () => settings.checkConfig(world));
-  const { checkTrusted } = await import("./trusted.ts");
+  const { checkTrusted } = await import("../lead/checks/doctor.ts");
   yield* await guarded("trust", () => checkTrusted(world));
   const { checkOff } = await import("./off.ts");
   yield* await guarded("off", () => checkOff(world));

@@ -9,17 +9,17 @@ import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { KiteClient } from "../../client/client.ts";
 import { ConnectionClosed, LocalError } from "../../client/errors.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
+import { debateTools } from "../lead/mcp/debate.ts";
+import { spawnTools } from "../lead/mcp/spawn.ts";
 import { version } from "../version.ts";
 import { type Acting, type Process, whoActs } from "./actor.ts";
 import { Link } from "./link.ts";
 import { type Call, type Caller, dataCapability, type Tool } from "./tool.ts";
 import { contextTools } from "./tools-context.ts";
-import { debateTools } from "./tools-debate.ts";
 import { declareTools } from "./tools-declare.ts";
 import { lockTools } from "./tools-lock.ts";
 import { lookTools } from "./tools-look.ts";
 import { messageTools } from "./tools-message.ts";
-import { spawnTools } from "./tools-spawn.ts";
 import { taskTools } from "./tools-task.ts";
 
 /** The key under which Claude Code sends the id of a call's tool use. */

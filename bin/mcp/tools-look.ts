@@ -7,9 +7,9 @@ import type { LockRow } from "../../protocol/lock.ts";
 import type { HoldRow } from "../../protocol/message.ts";
 import type { AgentRow, DeclaredBrief, SessionRow } from "../../protocol/session.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
-import { LastLooks, leadData } from "../lead/look.ts";
-import { isLead } from "../lead/team.ts";
-import { leadView } from "../view/lead.ts";
+import { LastLooks, leadData } from "../lead/screen/look.ts";
+import { isLead } from "../lead/screen/team.ts";
+import { leadView } from "../lead/view/lead.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
 import { type Call, looks, type Said, type Tool, tool } from "./tool.ts";
 

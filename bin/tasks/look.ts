@@ -1,6 +1,7 @@
 /** Commands that show tasks: list, ready, show, graph. */
 import { limits } from "../../protocol/limits.ts";
 import type { TaskRow, TaskStatus } from "../../protocol/task.ts";
+import { nativeTasks } from "../lead/team/native-tasks.ts";
 import {
   type Client,
   type ProcessContext,
@@ -10,7 +11,6 @@ import {
   screenOf,
 } from "../process-context.ts";
 import { projectOf } from "../project.ts";
-import { nativeTasks } from "../team/native-tasks.ts";
 import { clientTasksView } from "../view/client-tasks.ts";
 import { graphView } from "../view/task-graph.ts";
 import { mermaidView } from "../view/task-mermaid.ts";

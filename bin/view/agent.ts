@@ -5,14 +5,14 @@ import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { NamedAgent } from "../agent/named.ts";
-import { unreadText } from "./came-back.ts";
+import { unreadText } from "../lead/view/came-back.ts";
+import { healthText } from "../lead/view/health.ts";
+import { sourceText } from "../lead/view/roles.ts";
 import { paint } from "./color.ts";
 import { declarationFields, summaryOf } from "./declarations.ts";
 import { type Field, fieldLines } from "./fields.ts";
-import { healthText } from "./health.ts";
 import { logLines } from "./log.ts";
 import { Places, projectName, tilde, whereabouts } from "./places.ts";
-import { sourceText } from "./roles.ts";
 import { standing } from "./tasks.ts";
 import { clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
 

@@ -1,5 +1,5 @@
 /** Tasks of the clients' own lists as text. */
-import type { NativeTaskRow } from "../team/native-tasks.ts";
+import type { NativeTaskRow } from "../lead/team/native-tasks.ts";
 import { paint, type Style } from "./color.ts";
 import { projectName } from "./places.ts";
 import { type Cell, table } from "./table.ts";

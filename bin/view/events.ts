@@ -2,7 +2,7 @@
 
 import { causeText, freezeEnds, lockEnds, sessionEnds, waitEnds } from "../../daemon/trail/causes.ts";
 import type { EventLine, TaskNews } from "../../protocol/events.ts";
-import { sourceText } from "./roles.ts";
+import { sourceText } from "../lead/view/roles.ts";
 import { clean, clock, duration, listed, type Screen } from "./text.ts";
 
 /** Returns an event about locks as one line for a person, or null for any other event. */

@@ -1,9 +1,9 @@
 /** Sessions and their agents as text. */
 import type { LockRow } from "../../protocol/lock.ts";
 import type { AgentRow, DeclaredBrief, SessionRow, WorkedOn } from "../../protocol/session.ts";
-import { unreadText } from "./came-back.ts";
+import { unreadText } from "../lead/view/came-back.ts";
+import { healthAdvice, healthText, troubleOf } from "../lead/view/health.ts";
 import { paint, type Style, unpainted } from "./color.ts";
-import { healthAdvice, healthText, troubleOf } from "./health.ts";
 import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places, projectName, projectRoot, tilde, whereabouts } from "./places.ts";
 import { type Cell, table } from "./table.ts";

@@ -1,8 +1,8 @@
 /** `kite debate`: what it asks, prints and exits with. */
 import { describe, expect, it } from "vitest";
-import { answer, close, concede, open, speak } from "../../bin/debates/change.ts";
-import { list, show } from "../../bin/debates/look.ts";
-import { debateView } from "../../bin/view/debates.ts";
+import { answer, close, concede, open, speak } from "../../bin/lead/debates/change.ts";
+import { list, show } from "../../bin/lead/debates/look.ts";
+import { debateView } from "../../bin/lead/view/debates.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import type { DebateEntryRow, DebateRow } from "../../protocol/lead/debate.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";

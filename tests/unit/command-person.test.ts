@@ -1,10 +1,10 @@
 /** What an agent's shell is told that hides its session: words that fit the command. */
 import { describe, expect, it } from "vitest";
-import { release } from "../../bin/agent/release.ts";
 import { rename } from "../../bin/agent/rename.ts";
-import { close } from "../../bin/debates/change.ts";
+import { close } from "../../bin/lead/debates/change.ts";
+import { release } from "../../bin/lead/health/release.ts";
+import { stop } from "../../bin/lead/spawn/stop.ts";
 import type { ProcessContext } from "../../bin/process-context.ts";
-import { stop } from "../../bin/spawn/stop.ts";
 import { set } from "../../bin/tasks/change.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 

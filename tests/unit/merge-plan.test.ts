@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { branchOf, type Known } from "../../bin/merge/branch-of.ts";
-import { inOrder, type Placed } from "../../bin/merge/order.ts";
-import { reasonFor } from "../../bin/merge/trial.ts";
+import { branchOf, type Known } from "../../bin/lead/merge/branch-of.ts";
+import { inOrder, type Placed } from "../../bin/lead/merge/order.ts";
+import { reasonFor } from "../../bin/lead/merge/trial.ts";
 import type { ProcessContext } from "../../bin/process-context.ts";
 import { Refused } from "../../bin/with-daemon.ts";
 import type { SpawnRow } from "../../protocol/lead/spawn.ts";

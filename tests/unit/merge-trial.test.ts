@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { attempt } from "../../bin/merge/attempt.ts";
-import { type Git, GitFailed, gitOf } from "../../bin/merge/git.ts";
-import type { Trying } from "../../bin/merge/trial.ts";
-import { removeTrial } from "../../bin/merge/trial-folders.ts";
+import { attempt } from "../../bin/lead/merge/attempt.ts";
+import { type Git, GitFailed, gitOf } from "../../bin/lead/merge/git.ts";
+import type { Trying } from "../../bin/lead/merge/trial.ts";
+import { removeTrial } from "../../bin/lead/merge/trial-folders.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const who = {

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { criticalPath } from "../../bin/lead/critical-path.ts";
-import { suggestionFor } from "../../bin/lead/suggestion.ts";
-import { isLead, membersOf } from "../../bin/lead/team.ts";
-import { type LeadData, leadView } from "../../bin/view/lead.ts";
+import { criticalPath } from "../../bin/lead/screen/critical-path.ts";
+import { suggestionFor } from "../../bin/lead/screen/suggestion.ts";
+import { isLead, membersOf } from "../../bin/lead/screen/team.ts";
+import { type LeadData, leadView } from "../../bin/lead/view/lead.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import type { HealthRow } from "../../protocol/lead/health.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session.ts";

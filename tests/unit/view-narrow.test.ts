@@ -2,9 +2,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { mergeLines } from "../../bin/lead/view/merges.ts";
+import { roleRows, rolesView } from "../../bin/lead/view/roles.ts";
 import { locksView } from "../../bin/view/locks.ts";
-import { mergeLines } from "../../bin/view/merges.ts";
-import { roleRows, rolesView } from "../../bin/view/roles.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { tasksView } from "../../bin/view/tasks.ts";
 import { widthOf } from "../../bin/view/text.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { openTasksOf } from "../../bin/team/as-queue.ts";
-import { teamsView } from "../../bin/view/team.ts";
+import { openTasksOf } from "../../bin/lead/team/as-queue.ts";
+import { teamsView } from "../../bin/lead/view/team.ts";
 import type { TeamRow } from "../../protocol/lead/team.ts";
 
 const screen = { width: 80, color: false, home: "/home/ana", now: 0 };

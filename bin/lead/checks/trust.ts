@@ -1,0 +1,108 @@
+/** `kite trust`: a person reads the text of a project's checks, and trusts it. */
+import { resolve } from "node:path";
+import type { Repository } from "../../../daemon/facts/repositories.ts";
+import { trustHash } from "../../../daemon/lead/checks/setting.ts";
+import { isNothing } from "../../../daemon/lead/checks/trusted-file.ts";
+import { shellArgument } from "../../../protocol/text.ts";
+import { type AskPerson, isYes, terminalQuestion } from "../../ask-person.ts";
+import { isAgents } from "../../person.ts";
+import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
+import type { FindRepository } from "../../project.ts";
+import { tilde } from "../../view/places.ts";
+import { clean } from "../../view/text.ts";
+import { exitCodes, fail } from "../../with-daemon.ts";
+import { checksAt, type NamedChecks } from "./read.ts";
+import { showTrust } from "./trust-text.ts";
+import { setTrusted } from "./trusted-store.ts";
+
+export interface TrustFlags {
+  readonly yes?: boolean;
+  readonly list?: boolean;
+  readonly revoke?: boolean;
+  readonly json?: boolean;
+}
+
+/** What a test replaces: the terminal, the search for a repository, and who runs the command. */
+export interface Surroundings {
+  /** Asks a person and returns what was typed; null: there is no terminal to ask on. */
+  readonly ask?: AskPerson | null;
+  readonly find?: FindRepository;
+  readonly isAgents?: (world: ProcessContext) => Promise<boolean>;
+}
+
+/** Returns the exit code, as all functions here do. */
+export async function trust(
+  world: ProcessContext,
+  directory: string,
+  flags: TrustFlags,
+  around: Surroundings = {},
+): Promise<number> {
+  const { paths } = world;
+  const json = flags.json === true;
+  const path = resolve(world.cwd, directory);
+  if (await (around.isAgents ?? isAgents)(world)) return refuseAgent(world, json, path, flags);
+  const named = await checksAt(world, path, around.find);
+  const { repository, file, checks, gates, setup, problems } = named;
+  if (flags.revoke === true) {
+    const was = await setTrusted(paths.trusted, file, null);
+    if (json) printJson(world, { ok: true, file, revoked: was });
+    else print(world, [`${place(world, repository)}: ${was ? "no longer trusted" : "was not trusted"}`]);
+    return exitCodes.done;
+  }
+  if (!json) showTrust(world, named);
+  const isGone = isNothing(named);
+  // What cannot be read is not gone.
+  if (isGone && (named.trusted === null || problems.length > 0)) {
+    const error = `${file} names no checks; kite check --help shows how to name some`;
+    fail(world, json, "no_checks", error);
+    return exitCodes.failed;
+  }
+  const isNew = named.trust !== "trusted";
+  if (isNew) {
+    const ask = around.ask === undefined ? terminalQuestion() : around.ask;
+    if (flags.yes !== true && (ask === null || json)) {
+      const error = `there is no terminal to ask on; a person runs kite trust ${shellArgument(path)}, or passes --yes`;
+      fail(world, json, "not_asked", error);
+      return exitCodes.failed;
+    }
+    const question = isGone ? "Accept that they are gone? [y/N] " : "Trust them? [y/N] ";
+    if (flags.yes !== true && !isYes((await ask?.(question)) ?? "")) {
+      print(world, [isGone ? "Nothing was changed." : "Not trusted; nothing was changed."]);
+      return exitCodes.failed;
+    }
+    const text = {
+      hash: trustHash(named),
+      at: world.now(),
+      gates,
+      checks,
+      ...(setup === null ? {} : { setup }),
+    };
+    await setTrusted(paths.trusted, file, isGone ? null : text);
+  }
+  if (json) printJson(world, { ok: true, file, checks, gates, setup, problems, was: named.trust });
+  else print(world, [isNew ? (isGone ? accepted : trustedWords(named)) : already]);
+  return exitCodes.done;
+}
+
+function trustedWords({ checks }: Pick<NamedChecks, "checks">): string {
+  return checks.length === 0 ? "Trusted." : "Trusted: kite check runs them.";
+}
+
+const accepted = "Accepted: nothing of this project is trusted any more.";
+const already = "They are trusted already.";
+
+function refuseAgent(
+  world: ProcessContext,
+  json: boolean,
+  path: string,
+  { revoke = false }: TrustFlags,
+): number {
+  const command = `kite trust ${revoke ? "--revoke " : ""}${shellArgument(path)}`;
+  const error = `only a person ${revoke ? "revokes trust in" : "trusts"} checks, and this shell is a session's; ask your user to run in a terminal of their own: ${command}`;
+  fail(world, json, "not_a_person", error);
+  return exitCodes.failed;
+}
+
+function place(world: ProcessContext, { project }: Repository): string {
+  return clean(tilde(project, screenOf(world).home));
+}

@@ -1,0 +1,43 @@
+/** Reads and writes `trusted.json`; daemon/lead/checks/trusted-file.ts says what it holds. */
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import {
+  parseTrusted,
+  type TrustedFiles,
+  type TrustedText,
+  trustedText,
+} from "../../../daemon/lead/checks/trusted-file.ts";
+import { InstallFailed } from "../../../hooks/install/failed.ts";
+import { writeWhole } from "../../../hooks/install/file.ts";
+import { whileLocked } from "../../../hooks/install/lock-file.ts";
+import { readText } from "../../../hooks/install/read-file.ts";
+import { limits } from "../../../protocol/limits.ts";
+
+/** Returns what is trusted. Throws InstallFailed if Kite did not write the file so. */
+export function readTrusted(path: string): TrustedFiles {
+  const text = readText(path, limits.trustedBytes);
+  const files = text === null ? new Map<string, TrustedText>() : parseTrusted(text);
+  if (files === null) throw new InstallFailed(`${path} is not as Kite writes it; remove it, then try again`);
+  return files;
+}
+
+/** Sets what is trusted of a project's file; null: nothing. Returns whether something was. Throws InstallFailed. */
+export async function setTrusted(path: string, file: string, text: TrustedText | null): Promise<boolean> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  return whileLocked(path, () => {
+    const files = new Map(readTrusted(path));
+    const was = files.delete(file);
+    if (text === null && !was) return false;
+    if (text !== null) files.set(file, text);
+    // The checks themselves are kept only to show what changed.
+    const long = trustedText(files, false);
+    const whole = Buffer.byteLength(long) > limits.trustedBytes ? trustedText(files, true) : long;
+    if (files.size > limits.trustedFilesMax || Buffer.byteLength(whole) > limits.trustedBytes) {
+      throw new InstallFailed(
+        `${path} has room for no further project; drop one: kite trust --list, kite trust --revoke DIR`,
+      );
+    }
+    writeWhole(path, whole, 0o600);
+    return was;
+  });
+}

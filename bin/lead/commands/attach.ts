@@ -1,0 +1,23 @@
+import type { Command } from "commander";
+import type { Run } from "../../process-context.ts";
+
+const help = `
+Opens a spawned agent in this terminal, to watch it, answer its questions or talk to it. Of a background session the
+client says how to leave it (Ctrl-Z); of a window, tmux's own keys do.
+
+Exit codes: those of the program that shows it; 1 refused or failed, 3 no daemon runs.
+
+Example:
+  $ kite attach paging`;
+
+export function add(program: Command, run: Run): void {
+  program
+    .command("attach")
+    .description("open a spawned agent in this terminal")
+    .argument("<name>", "the agent's name, or the id of its record")
+    .addHelpText("after", help)
+    .action(async (name: string) => {
+      const { attach } = await import("../spawn/stop.ts");
+      await run(world => attach(world, name));
+    });
+}

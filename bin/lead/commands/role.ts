@@ -1,0 +1,39 @@
+import { type Command, Option } from "commander";
+import { type Role, roles } from "../../../protocol/lead/roles.ts";
+import type { Run } from "../../process-context.ts";
+import type { RoleFlags } from "../roles/role.ts";
+
+const help = `
+Without arguments it lists the agents of the project with their roles. With NAME and ROLE it gives an agent a role. It
+counts at once, over restarts of the daemon, and against what the agent itself declares. The session's other agents have
+it too, unless they were given their own. --clear takes it back. Only a person gives roles.
+
+The roles are implementer (the default), researcher (reads), tester (edits tests and runs them), reviewer (reads, and
+creates tasks) and architect (may do everything, and takes critical tasks). An agent's role decides which tasks it may
+claim. What it may not edit or run is held back by the gate role (kite config shows gates).
+
+--json: the list {"roles":[{"id", "agent", "name", "role", "by"}]}, a change {"ok":true, "id", "agent", "name", "role",
+"by"}. "by" is person, spawn, declared or default.
+
+Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
+
+Examples:
+  $ kite role
+  $ kite role alice researcher
+  $ kite role alice/Explore --clear`;
+
+export function add(program: Command, run: Run): void {
+  program
+    .command("role")
+    .description("list the roles of the agents, or give one a role")
+    .argument("[name]", "the agent's name, its id, or the beginning of its id")
+    .argument("[role]", roles.join(", "))
+    .option("--clear", "take back the role that the agent was given")
+    .addOption(new Option("--project <project>", "another project than that of the working directory"))
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (name: string | undefined, role: Role | undefined, flags: RoleFlags) => {
+      const { giveRole, listRoles } = await import("../roles/role.ts");
+      await run(world => (name === undefined ? listRoles(world, flags) : giveRole(world, name, role, flags)));
+    });
+}

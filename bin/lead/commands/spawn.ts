@@ -1,0 +1,50 @@
+import type { Command } from "commander";
+import type { Run } from "../../process-context.ts";
+import type { SpawnFlags } from "../spawn/spawn.ts";
+
+const help = `
+Starts an agent: a background session of Claude Code in a git worktree of its own (.claude/worktrees/NAME, branch
+worktree-NAME), under your own permissions. The command ends when the session has registered; an agent that asks a
+person waits until you attach. Its record outlives the daemon: kite agents lists it, kite stop ends it, and kite agents
+prune removes what it left, unless work would be lost.
+
+--task: the session claims the task when it registers; its end gives an unfinished task back. The prompt may be left out.
+--role: implementer, researcher, tester, reviewer or architect: the session has this role from its start (kite role), in
+which it claims its task. Words such as developer or qa mean the same roles; another word is only told to the agent.
+--from: Kite makes the worktree with git, and starts the client in it. Without it the client makes the worktree.
+--tmux: an interactive session in a window of its own, in your tmux or in the tmux session "kite".
+--client: a client of spawn in your own config.json, by the words of its command; it runs in tmux. The words may have
+{prompt} {name} {briefing} {worktree} {branch} {role} {task} {model}.
+--wait: until its turn is over, or it has ended. Ctrl-C ends the wait, not the agent. If you set "health": "replace", an
+agent that stalls meanwhile is resumed or replaced (kite replace), and the one that goes on is waited for.
+
+--json: {"ok":true, "spawn":{"id","name","state",...}}, a row of query spawns.
+
+Exit codes: 0 it runs (--wait: its turn is over, or it is done), 1 refused or failed, 3 no daemon runs.
+
+Examples:
+  $ kite spawn "Add paging to the list of orders" --name paging
+  $ kite spawn --task 1a --role tester --wait
+  $ kite spawn "Mend the build" --from release-2 --tmux`;
+
+export function add(program: Command, run: Run): void {
+  program
+    .command("spawn")
+    .description("start an agent in a worktree of its own")
+    .argument("[prompt...]", "what it is to do")
+    .option("--name <name>", "its name, its folder and its branch; by default the role and a number")
+    .option("--role <role>", "its role, in a word")
+    .option("--task <id>", "a task that it claims")
+    .option("--model <model>", "the client's model")
+    .option("--client <name>", "another client, of your configuration")
+    .option("--here", "work in this directory, without a worktree")
+    .option("--from <branch>", "the branch or commit that its branch begins from")
+    .option("--tmux", "an interactive session in a window of tmux")
+    .option("--wait", "wait until its turn is over, or it has ended")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (words: readonly string[], flags: SpawnFlags) => {
+      const { spawn } = await import("../spawn/spawn.ts");
+      await run(world => spawn(world, words.join(" "), flags));
+    });
+}

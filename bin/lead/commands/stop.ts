@@ -1,0 +1,28 @@
+import type { Command } from "commander";
+import type { Run } from "../../process-context.ts";
+
+const help = `
+Stops a spawned agent by its client's own command, whatever its record says, or closes its window. An unfinished task can be
+claimed again. Its worktree and branch stay: kite agents prune removes them if nothing would be lost. An agent whose process
+was killed may be brought back by its client some 20 s later: this watches it for 30 s, and stops it again unless a person
+prompts it. A person may stop an agent, the agent that spawned it, and one that leads. kite down stops the daemon.
+
+--json: {"ok":true, "spawn":{...}}
+
+Exit codes: 0 it has ended, 1 refused or failed, 3 no daemon runs.
+
+Example:
+  $ kite stop paging`;
+
+export function add(program: Command, run: Run): void {
+  program
+    .command("stop")
+    .description("stop a spawned agent")
+    .argument("<name>", "the agent's name, or the id of its record")
+    .option("--json", "print one JSON object")
+    .addHelpText("after", help)
+    .action(async (name: string, { json }: { readonly json?: boolean }) => {
+      const { stop } = await import("../spawn/stop.ts");
+      await run(world => stop(world, name, json === true));
+    });
+}

@@ -1,0 +1,60 @@
+/** `kite role`: lists roles, and gives an agent one. */
+
+import { roles } from "../../../protocol/lead/roles.ts";
+import { nearest } from "../../../protocol/nearest.ts";
+import { isAgents, refuseAgent } from "../../person.ts";
+import { type ProcessContext, print, printFramed, printJson, screenOf } from "../../process-context.ts";
+import { projectOf } from "../../project.ts";
+import { clean, wrap } from "../../view/text.ts";
+import { ask, exitCodes, fail, rowsOf, withDaemon } from "../../with-daemon.ts";
+import { boundsOf, roleRows, rolesView, sourceText } from "../view/roles.ts";
+
+export interface RoleFlags {
+  readonly clear?: boolean;
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+/** Returns the exit code, as all functions here do. */
+export async function listRoles(world: ProcessContext, flags: RoleFlags): Promise<number> {
+  const project = flags.project ?? (await projectOf(world.cwd));
+  return withDaemon(world, flags.json === true, async client => {
+    const rows = roleRows(await rowsOf(client, "sessions", { project }));
+    if (flags.json === true) printJson(world, { roles: rows });
+    else printFramed(world, rolesView(rows, screenOf(world)));
+    return exitCodes.done;
+  });
+}
+
+/** Gives the named agent the role as typed, or with `--clear` takes back the one that it was given. */
+export async function giveRole(
+  world: ProcessContext,
+  name: string,
+  typed: string | undefined,
+  flags: RoleFlags,
+  isAgent: (world: ProcessContext) => Promise<boolean> = isAgents,
+): Promise<number> {
+  const json = flags.json === true;
+  const role = roles.find(one => one === typed?.toLowerCase()) ?? null;
+  if (role !== null && flags.clear === true) {
+    fail(world, json, "usage", `--clear takes a role back, so ${role} says nothing; use one of them`);
+    return exitCodes.failed;
+  }
+  if ((role === null) !== (flags.clear === true) || (typed !== undefined && role === null)) {
+    const meant = typed === undefined ? null : nearest(typed, roles);
+    const hint = meant === null ? `give one of ${roles.join(", ")}, or --clear` : `did you mean ${meant}?`;
+    fail(world, json, "usage", typed === undefined ? hint : `${typed} is no role; ${hint}`);
+    return exitCodes.failed;
+  }
+  if (await isAgent(world)) return refuseAgent(world, json, "gives roles");
+  const project = flags.project ?? (await projectOf(world.cwd));
+  return withDaemon(world, json, async client => {
+    const given = await ask(client, "role_set", { name, project, role });
+    if (json) printJson(world, given);
+    else {
+      const said = `${clean(given.name)} is ${given.role} (${sourceText(given.by)}): ${boundsOf(given.role)}`;
+      print(world, wrap(said, screenOf(world).width));
+    }
+    return exitCodes.done;
+  });
+}

@@ -1,0 +1,55 @@
+/** Other agents' clients, by the words of a command in the user's own configuration. */
+import { loadConfig } from "../../../daemon/config/config.ts";
+import { clientName } from "../../../hooks/claude-code/spawn/words.ts";
+import { nearest } from "../../../protocol/nearest.ts";
+import type { KitePaths } from "../../../protocol/paths.ts";
+import type { Place } from "./git.ts";
+import { type Env, neededProgram, ProgramFailed } from "./programs.ts";
+
+/** What the words of a command may name, in braces. */
+export interface Filled {
+  readonly prompt: string;
+  readonly name: string;
+  readonly briefing: string;
+  readonly model: string | null;
+  readonly role: string | null;
+  readonly task: string | null;
+  readonly place: Place | null;
+}
+
+export interface Template {
+  /** Returns the command's words. A word that is only a placeholder without a value is left out. */
+  readonly words: (filled: Filled) => string[];
+}
+
+/** Returns the template of a client; null for Claude Code, which needs none. Throws `ProgramFailed` for an unknown one. */
+export async function templateOf(
+  client: string,
+  { env, cwd, paths }: { readonly env: Env; readonly cwd: string; readonly paths: Pick<KitePaths, "config"> },
+): Promise<Template | null> {
+  if (client === clientName) return null;
+  // The user's file alone: a project's may name no program.
+  const { values } = await loadConfig({ env, paths });
+  const words = Object.hasOwn(values.spawn, client) ? values.spawn[client] : undefined;
+  if (words === undefined) {
+    const known = [clientName, ...Object.keys(values.spawn)];
+    const meant = nearest(client, known);
+    const hint = meant === null ? `known are ${known.join(", ")}` : `did you mean ${meant}?`;
+    throw new ProgramFailed(`no client is called ${client}; ${hint}. Add it to spawn in ${paths.config}`);
+  }
+  const [first = "", ...rest] = words;
+  const program = first.includes("/") ? first : neededProgram(first, env, cwd);
+  return { words: filled => [program, ...wordsOf(rest, filled)] };
+}
+
+function wordsOf(words: readonly string[], filled: Filled): string[] {
+  const { prompt, name, briefing, model, role, task, place } = filled;
+  const values: Readonly<Record<string, string>> = {
+    ...{ prompt, name, briefing, model: model ?? "", role: role ?? "", task: task ?? "" },
+    ...{ worktree: place?.worktree ?? "", branch: place?.branch ?? "" },
+  };
+  return words.flatMap(word => {
+    const value = word.replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole);
+    return value === "" && word !== "" ? [] : [value];
+  });
+}

@@ -1,0 +1,71 @@
+/** Results of checks for a terminal. */
+import type { CheckStatus } from "../../../daemon/core/lead/checks/status.ts";
+import type { CheckRow } from "../../../protocol/lead/check.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { type Cell, table } from "../../view/table.ts";
+import { clean, duration, type Screen, wrap } from "../../view/text.ts";
+import type { Outcome } from "../checks/outcome.ts";
+import { stateWords } from "../checks/states.ts";
+
+/** A line for each check that ran; below a red one the end of its output, if it was kept. */
+export function outcomeLines(outcomes: readonly Outcome[], screen: Screen): string[] {
+  const rows = outcomes.map(({ name, green, ranMs, state, unrecorded, ...ran }): Cell[] => [
+    { text: green ? "green" : "red", style: green ? "green" : "red" },
+    name,
+    ranMs < 10_000 ? `${(ranMs / 1000).toFixed(1)}s` : duration(ranMs),
+    [
+      ...(green ? [] : [ran.timedOut ? "killed at the time limit" : `exit code ${ran.exit}`]),
+      ...(unrecorded === null ? [`at ${stateWords(state)}`] : []),
+    ].join(", "),
+  ]);
+  const lines = table(rows, [{}, {}, { align: "right" }, { min: 8 }], screen);
+  return outcomes.flatMap(({ green, output, unrecorded }, i) => [
+    lines[i] ?? "",
+    ...(unrecorded === null ? [] : notice(`not recorded: ${clean(unrecorded)}`, screen)),
+    ...(green ? [] : lastLines(output).map(line => `  | ${clean(line)}`)),
+  ]);
+}
+
+function notice(text: string, { width }: Screen): string[] {
+  return wrap(`! ${text}`, width - 2, 2).map(line => `  ${line}`);
+}
+
+function lastLines(output: string): string[] {
+  return output === "" ? [] : output.trimEnd().split("\n").slice(-limits.checkLinesShown);
+}
+
+/** One check of `kite check --list`. */
+export interface ListedCheck {
+  readonly name: string;
+  readonly status: CheckStatus;
+  /** Its latest result; null: none is kept. */
+  readonly last: CheckRow | null;
+  /** Whether that result is of another command than the check has now. */
+  readonly isOther: boolean;
+}
+
+/** A line for each check: its status in the present state, and its latest result. */
+export function listedLines(checks: readonly ListedCheck[], screen: Screen): string[] {
+  const rows = checks.map(({ name, status, last, isOther }): Cell[] => {
+    const words = isOther ? "not run since its command changed" : statusWords[status];
+    const style = status === "green" || status === "red" ? status : "dim";
+    return [name, { text: words, style }, last === null ? "" : resultWords(last, status, screen.now)];
+  });
+  return table(rows, [{}, {}, { min: 8 }], screen, 2);
+}
+
+const statusWords: Readonly<Record<CheckStatus, string>> = {
+  green: "green",
+  red: "red",
+  stale: "not run for this state",
+  never_run: "never run",
+  unknown: "unknown",
+};
+
+function resultWords({ exit, commit, files, at, by }: CheckRow, status: CheckStatus, now: number): string {
+  const isNow = status === "green" || status === "red";
+  const how = `${isNow ? "" : exit === 0 ? "last green " : "last red "}at ${stateWords({ commit, files })}`;
+  const code = exit === 0 ? "" : `, exit code ${exit}`;
+  const who = by === null ? "" : `, by ${clean(by.name)}`;
+  return `${how}${code}, ${duration(now - at)} ago${who}`;
+}

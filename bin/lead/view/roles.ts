@@ -1,0 +1,100 @@
+/** Roles for a terminal, and the red and critical tasks that a person watches over. */
+import { isLeadRole } from "../../../daemon/core/lead/declarations/mismatches.ts";
+import { defaultRole, type Role, type RoleSource, rights } from "../../../protocol/lead/roles.ts";
+import type { SessionRow } from "../../../protocol/session.ts";
+import type { TaskRow } from "../../../protocol/task.ts";
+import { type Cell, table } from "../../view/table.ts";
+import { handles } from "../../view/tasks.ts";
+import { clean, duration, type Screen, wrap } from "../../view/text.ts";
+
+/** A live agent with its role. */
+export interface RoleRow {
+  readonly id: string;
+  readonly agent: string | null;
+  readonly name: string;
+  readonly role: Role;
+  readonly by: RoleSource;
+}
+
+/** Returns a row for each agent of the sessions. */
+export function roleRows(sessions: readonly SessionRow[]): RoleRow[] {
+  return sessions.flatMap(session =>
+    [{ agent: null, name: session.name, role: session.role }, ...session.agents].map(one => ({
+      id: session.id,
+      agent: one.agent,
+      name: one.name,
+      ...(one.role ?? { role: defaultRole, by: "default" as const }),
+    })),
+  );
+}
+
+/** Who gave the role, in words. */
+export function sourceText(by: RoleSource): string {
+  const texts = {
+    person: "given by a person",
+    spawn: "given as it began",
+    declared: "declared",
+    default: "by default",
+  };
+  return texts[by];
+}
+
+/** `kite role`: each live agent with its role; below, what each of these roles may not do. */
+export function rolesView(rows: readonly RoleRow[], screen: Screen): string[] {
+  if (rows.length === 0) return wrap("No agent of this project is alive.", screen.width);
+  const cells = rows.map(({ name, role, by }): Cell[] => [
+    clean(name),
+    { text: role, style: "bold" },
+    { text: sourceText(by), style: "dim" },
+  ]);
+  const held = [...new Set(rows.map(({ role }) => role))];
+  const bounds = held.flatMap(role => wrap(`${role}: ${boundsOf(role)}`, screen.width - 2, 2));
+  return [...table(cells, [{ min: 8 }, {}, {}], screen, 2), "", ...bounds.map(line => `  ${line}`)];
+}
+
+/** What agents of this role do not do, and the tasks that they take. */
+export function boundsOf(role: Role): string {
+  const { writes, runs, git, creates, takes } = rights[role];
+  const not = [
+    writes === "none" ? "no edits" : writes === "tests" ? "edits of tests only" : null,
+    runs ? null : "no tests or builds",
+    git ? null : "no git writes",
+    creates ? null : "no new tasks",
+    `takes ${takes.join(", ")}`,
+  ];
+  return not.filter(one => one !== null).join("; ");
+}
+
+/** The red and critical tasks that run, and those that wait for a lead or a person's yes. */
+export function watchedLines(
+  tasks: readonly TaskRow[],
+  sessions: readonly SessionRow[],
+  screen: Screen,
+): string[] {
+  const handle = handles(tasks);
+  const rows = tasks.map((task): Cell[] => [
+    handle(task.id),
+    { text: task.risk, style: "red" },
+    {
+      text: task.status === "active" ? `runs ${duration(screen.now - task.updatedAt)}` : "ready",
+      style: "dim",
+    },
+    clean(task.description),
+    { text: watchedNote(task, sessions), style: "dim" },
+  ]);
+  return table(rows, [{}, {}, {}, { min: 12 }, { min: 12 }], screen, 2);
+}
+
+function watchedNote(task: TaskRow, sessions: readonly SessionRow[]): string {
+  if (task.held !== null) return clean(task.held);
+  if (task.status !== "active")
+    return task.approved ? "approved, nobody claimed it yet" : "nobody claimed it yet";
+  const who = task.assigneeName === null ? "a person" : clean(task.assigneeName);
+  const leads = sessions
+    .filter(({ project }) => project === task.project)
+    .flatMap(session => [session, ...session.agents])
+    .filter(({ declared, name }) => isLeadRole(declared?.role ?? "") && name !== task.assigneeName)
+    .map(({ name }) => clean(name));
+  const lead = leads.length > 0 ? `lead: ${leads.join(", ")}` : "no lead is alive; it goes on";
+  return `${who}; ${task.approved ? "approved" : lead}`;
+}
