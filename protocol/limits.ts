@@ -1,13 +1,4 @@
-import { checkLimits } from "./lead/limits/checks.ts";
-import { debateLimits } from "./lead/limits/debate.ts";
-import { gateLimits } from "./lead/limits/gates.ts";
-import { healthLimits } from "./lead/limits/health.ts";
-import { mergeLimits } from "./lead/limits/merges.ts";
-import { roleLimits } from "./lead/limits/roles.ts";
-import { spawnLimits } from "./lead/limits/spawn.ts";
-import { teamLimits } from "./lead/limits/teams.ts";
-import { callerLimits } from "./limits/callers.ts";
-import { eventLimits } from "./limits/events.ts";
+import { leadLimits } from "./lead/limits.ts";
 import { guardLimits } from "./limits/guard.ts";
 import { journalLimits } from "./limits/journal.ts";
 import { wireLimits } from "./limits/wire.ts";
@@ -18,6 +9,7 @@ import { wireLimits } from "./limits/wire.ts";
  */
 export const limits = {
   ...wireLimits,
+  ...leadLimits,
 
   // Strings and lists of a request.
   idBytes: 200,
@@ -93,9 +85,6 @@ export const limits = {
   /** Tasks read for one page of a query. */
   tasksScannedMax: 20_000,
 
-  ...debateLimits,
-  ...roleLimits,
-
   // Sessions.
   /** Sessions before an idle one without a process must end to make room for the next. */
   sessionsMax: 10_000,
@@ -168,15 +157,7 @@ export const limits = {
   riskPairsMax: 200,
   riskMs: 30_000,
 
-  ...callerLimits,
-
   ...guardLimits,
-  ...gateLimits,
-  ...teamLimits,
-  ...checkLimits,
-  ...spawnLimits,
-  ...mergeLimits,
-  ...healthLimits,
   ...journalLimits,
 
   // Retries.
@@ -185,8 +166,6 @@ export const limits = {
   repliesMax: 100_000,
   /** All kept replies together, as JSON in UTF-16 units. */
   repliesChars: 16 * 1024 * 1024,
-
-  ...eventLimits,
 
   // Timers.
   /** With more timers than this, each added one makes the scheduler check `timersSwept` others and drop the stale. */

@@ -55,4 +55,16 @@ export const journalLimits = {
   /** Longest trail line that is read, and lines read at once. */
   trailLineBytes: 64 * 1024,
   trailReadMax: 10_000,
+
+  // Events, and those who subscribe to them.
+  /** Events kept for subscribers that reconnect: entries and bytes. */
+  ringEntriesMax: 10_000,
+  ringBytes: 8 * 1024 * 1024,
+  /** Longest file of events that a start reads. */
+  eventFileBytes: 64 * 1024 * 1024,
+  /**
+   * Events in a row that a subscriber's filter leaves out before it gets a bare cursor. A large event counts as several, so
+   * that these fill half of the ring at most.
+   */
+  bookmarkEvents: 4_000,
 } as const;
