@@ -1,7 +1,7 @@
 /** The wire of tasks: requests, replies and rows. */
 import * as z from "zod";
-import { type Risk, risks } from "./lead/roles.ts";
 import { limits } from "./limits.ts";
+import { type Risk, risks } from "./risk.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 export const taskPriorities = ["low", "normal", "high"] as const;

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import type { Risk } from "../../protocol/lead/roles.ts";
+import type { Risk } from "../../protocol/risk.ts";
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
 import type { Run } from "../process-context.ts";
 import { subcommand } from "../subcommand.ts";

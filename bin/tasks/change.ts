@@ -1,6 +1,6 @@
 /** Commands that change one task: add, edit, approve, claim, done, fail, release, retry, cancel. */
 import type { Refusal } from "../../protocol/codes.ts";
-import { isGrave, type Risk } from "../../protocol/lead/roles.ts";
+import { isGrave, type Risk } from "../../protocol/risk.ts";
 import type { TaskPriority, TaskRow } from "../../protocol/task.ts";
 import { actingSession, terminalName, terminalProcess } from "../actor.ts";
 import { hiddenAgent, isAgents, refuseAgent } from "../person.ts";

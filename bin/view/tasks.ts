@@ -1,5 +1,5 @@
 /** Tasks as text. */
-import { isGrave } from "../../protocol/lead/roles.ts";
+import { isGrave } from "../../protocol/risk.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { paint, type Style } from "./color.ts";
 import { projectName } from "./places.ts";

@@ -3,7 +3,7 @@
  * Invariant: a command carries every fact of the outside world that it needs; the core reads none itself.
  */
 
-import type { Risk } from "../../protocol/lead/roles.ts";
+import type { Risk } from "../../protocol/risk.ts";
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
 import type { Actor, Anchor } from "./actor.ts";
 import type { DeclarationCommands } from "./declarations/commands.ts";

@@ -1,8 +1,9 @@
 /** What hook outcomes tell about other agents: their locks, their writes, their worktrees. */
 
 import type { HealthState } from "../../protocol/lead/health.ts";
-import type { Risk, Role, RoleSource } from "../../protocol/lead/roles.ts";
+import type { Role, RoleSource } from "../../protocol/lead/roles.ts";
 import type { LockUse } from "../../protocol/lock.ts";
+import type { Risk } from "../../protocol/risk.ts";
 
 /** A file that another session changes in another worktree. */
 export interface MergeNote {

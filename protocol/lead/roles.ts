@@ -1,14 +1,8 @@
-/**
- * What each role may do, and how much care a task needs. Every role may read, declare itself and send messages, so the
- * table has no columns for these.
- */
+/** What each role may do. Every role may read, declare itself and send messages, so the table has no columns for these. */
+import { type Risk, risks } from "../risk.ts";
 
 export const roles = ["implementer", "researcher", "tester", "reviewer", "architect"] as const;
 export type Role = (typeof roles)[number];
-
-/** From the least care to the most. */
-export const risks = ["green", "yellow", "red", "critical"] as const;
-export type Risk = (typeof risks)[number];
 
 /** What a role may do. */
 export interface Rights {
@@ -34,11 +28,6 @@ export const rights: { readonly [R in Role]: Rights } = {
   reviewer: { writes: "none", runs: false, git: false, creates: true, takes: ["green"] },
   architect: { writes: "all", runs: true, git: true, creates: true, takes: risks },
 };
-
-/** Whether tasks of this risk need a lead's eyes or a person's yes, and run one at a time in a project. */
-export function isGrave(risk: Risk): risk is "red" | "critical" {
-  return risk === "red" || risk === "critical";
-}
 
 /** Returns the roles that may claim a task of this risk, in the table's order. */
 export function rolesFor(risk: Risk): readonly Role[] {

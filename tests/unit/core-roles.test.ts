@@ -7,8 +7,10 @@ import { giveRole } from "../../daemon/core/lead/roles/given.ts";
 import { roleOf } from "../../daemon/core/lead/roles/standing.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { riskOf } from "../../daemon/core/tasks/risk.ts";
-import type { Risk, Role } from "../../protocol/lead/roles.ts";
-import { rights, risks, roles } from "../../protocol/lead/roles.ts";
+import type { Role } from "../../protocol/lead/roles.ts";
+import { rights, roles } from "../../protocol/lead/roles.ts";
+import type { Risk } from "../../protocol/risk.ts";
+import { risks } from "../../protocol/risk.ts";
 import { actor } from "./core-world.ts";
 import { claimOf, createOf, project, releaseOf, TaskWorld, updateOf } from "./task-world.ts";
 

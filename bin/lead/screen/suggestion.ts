@@ -1,5 +1,5 @@
 /** What a lead may do next: at most one thing. */
-import { isGrave } from "../../../protocol/lead/roles.ts";
+import { isGrave } from "../../../protocol/risk.ts";
 import type { TaskRow } from "../../../protocol/task.ts";
 import { standing } from "../../view/tasks.ts";
 import type { Member } from "./team.ts";

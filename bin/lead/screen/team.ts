@@ -1,8 +1,9 @@
 /** The agents of a project as their lead sees them: one entry for each main agent and each agent within a session. */
 import { isLeadRole } from "../../../daemon/core/lead/declarations/mismatches.ts";
 import type { HealthRow, HealthState } from "../../../protocol/lead/health.ts";
-import { defaultRole, type Risk, rights } from "../../../protocol/lead/roles.ts";
+import { defaultRole, rights } from "../../../protocol/lead/roles.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
+import type { Risk } from "../../../protocol/risk.ts";
 import type { AgentRow, SessionRow } from "../../../protocol/session.ts";
 
 export interface Member {

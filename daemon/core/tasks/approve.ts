@@ -1,6 +1,6 @@
 /** A person's yes to a red or critical task. Invariant: no agent gives it; it is for one run. */
 import { refuse } from "../../../protocol/codes.ts";
-import { isGrave } from "../../../protocol/lead/roles.ts";
+import { isGrave } from "../../../protocol/risk.ts";
 import type { Handler } from "../handler.ts";
 import { findTask, isTask, stateRefusal, taskRow, tell } from "./replies.ts";
 import { riskOf } from "./risk.ts";

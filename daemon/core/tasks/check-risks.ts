@@ -1,5 +1,5 @@
 /** The invariants of risks; part of `check`. */
-import { isGrave } from "../../../protocol/lead/roles.ts";
+import { isGrave } from "../../../protocol/risk.ts";
 import type { State } from "../state.ts";
 import { riskOf } from "./risk.ts";
 

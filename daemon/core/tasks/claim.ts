@@ -6,7 +6,7 @@
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { isGrave } from "../../../protocol/lead/roles.ts";
+import { isGrave } from "../../../protocol/risk.ts";
 import type { DependencyRow } from "../../../protocol/task.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { TaskClaim } from "../commands.ts";

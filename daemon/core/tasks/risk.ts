@@ -6,8 +6,9 @@
  * or if the role of its claimer changes. Any actor raises a risk; a person lowers it, or up to red another agent that leads.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { isGrave, type Risk, type Role, rights, risks, rolesFor } from "../../../protocol/lead/roles.ts";
+import { type Role, rights, rolesFor } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { isGrave, type Risk, risks } from "../../../protocol/risk.ts";
 import type { Actor } from "../actor.ts";
 import { actorsWith, hasLead, leadsOf, roleOf } from "../lead/roles/standing.ts";
 import { actorRow } from "../locks/replies.ts";

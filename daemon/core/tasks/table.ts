@@ -5,8 +5,8 @@
  * tasks. Only `insertTasks`, `removeTask`, `setState`, `setDependencies` and `revise` change a task.
  */
 
-import { isGrave, type Risk } from "../../../protocol/lead/roles.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
+import { isGrave, type Risk } from "../../../protocol/risk.ts";
 import type { TaskPriority } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
 import { assert } from "../assert.ts";

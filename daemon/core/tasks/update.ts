@@ -7,8 +7,8 @@
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { isGrave, risks } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { isGrave, risks } from "../../../protocol/risk.ts";
 import type { TaskStatus } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
 import type { TaskUpdate } from "../commands.ts";
