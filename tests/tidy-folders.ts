@@ -7,7 +7,6 @@ const floors: readonly (readonly string[])[] = [
   [
     "daemon/requests",
     "daemon/hooks",
-    "daemon/teams",
     "daemon/views",
     "daemon/worktree",
     "daemon/sessions",

@@ -21,6 +21,7 @@ import {
   wholeImports,
 } from "./tidy-rules.ts";
 import { codeOf, importsOf, type Source } from "./tidy-source.ts";
+import { importsThroughWall, turnedAlready } from "./tidy-wall.ts";
 import { bannedNames } from "./tidy-words.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -96,6 +97,24 @@ describe("who may import whom", () => {
     ["bin/a.ts", 'import { Command } from "commander"; await import("./commands/up.ts");'],
   ])("allows in %s: %s", (path, text) => {
     expect(forbiddenImports(file(path, text))).toEqual([]);
+  });
+});
+
+describe("the wall", () => {
+  it("keeps the base from importing what leads agents", () => {
+    expect(importsThroughWall(product)).toEqual([]);
+    expect(turnedAlready(product)).toEqual([]);
+  });
+
+  it.each([
+    ["daemon/core/tasks/a.ts", 'import { roleOf } from "../lead/roles/standing.ts";', 1],
+    ["daemon/a.ts", 'import type { Teams } from "./lead/teams/teams.ts";', 1],
+    ["bin/a.ts", 'const look = import("./lead/screen/look.ts");', 1],
+    ["protocol/a.ts", 'import type { Role } from "./lead/roles.ts";', 1],
+    ["daemon/core/lead/roles/a.ts", 'import { a } from "../spawns/table.ts";', 0],
+    ["bin/lead/a.ts", 'import { b } from "../watch.ts";', 0],
+  ])("in %s: %s", (path, text, count) => {
+    expect(importsThroughWall(file(path, text))).toHaveLength(count);
   });
 });
 

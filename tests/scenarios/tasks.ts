@@ -5,7 +5,8 @@ import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { assigneeOf, blockedBy } from "../../daemon/core/tasks/replies.ts";
 import { classOf } from "../../daemon/core/tasks/table.ts";
-import { type Risk, risks, roles } from "../../protocol/lead/roles.ts";
+import { roles } from "../../protocol/lead/roles.ts";
+import { type Risk, risks } from "../../protocol/risk.ts";
 import type { TaskPriority } from "../../protocol/task.ts";
 
 /** What follows a command's name: `word`, or `name=value`. */

@@ -1,0 +1,108 @@
+/**
+ * The wall between the base and what leads agents. The leading half lives in a folder `lead/` on each floor and imports the
+ * base; the base never imports it. The two meet in the lists of slices.
+ */
+import { dirname, normalize } from "node:path/posix";
+import { codeOf, importsOf, type Source } from "./tidy-source.ts";
+
+/** The files that list the slices of a floor, of both halves. */
+const lists: ReadonlySet<string> = new Set(["protocol/limits.ts", "protocol/requests.ts"]);
+
+/** Files of the base that import the leading half still; one that does no longer leaves this list. */
+const stillToTurn: readonly string[] = [
+  "bin/command-table.ts",
+  "bin/commands/agent.ts",
+  "bin/commands/config.ts",
+  "bin/commands/status.ts",
+  "bin/doctor/checks.ts",
+  "bin/mcp/server.ts",
+  "bin/mcp/tools-look.ts",
+  "bin/notify/notifier.ts",
+  "bin/tasks/look.ts",
+  "bin/tasks/store.ts",
+  "bin/update/parts.ts",
+  "bin/view/agent.ts",
+  "bin/view/client-tasks.ts",
+  "bin/view/events.ts",
+  "bin/view/sessions.ts",
+  "bin/view/status.ts",
+  "bin/view/urgency.ts",
+  "bin/with-daemon.ts",
+  "daemon/config/concerning.ts",
+  "daemon/config/config.ts",
+  "daemon/config/project-rules.ts",
+  "daemon/core/apply.ts",
+  "daemon/core/check.ts",
+  "daemon/core/commands.ts",
+  "daemon/core/daemon.ts",
+  "daemon/core/declarations/check.ts",
+  "daemon/core/declarations/declare.ts",
+  "daemon/core/declarations/table.ts",
+  "daemon/core/messages/delivery.ts",
+  "daemon/core/rebuilt.ts",
+  "daemon/core/sessions/agents.ts",
+  "daemon/core/sessions/begin.ts",
+  "daemon/core/sessions/end.ts",
+  "daemon/core/sessions/table.ts",
+  "daemon/core/snapshot-form.ts",
+  "daemon/core/snapshot.ts",
+  "daemon/core/state.ts",
+  "daemon/core/tasks/claim.ts",
+  "daemon/core/tasks/create.ts",
+  "daemon/core/tasks/owner.ts",
+  "daemon/core/tasks/risk.ts",
+  "daemon/core/tasks/update.ts",
+  "daemon/core/timers.ts",
+  "daemon/facts/facts.ts",
+  "daemon/facts/git/commit-diff.ts",
+  "daemon/hooks/hook-services.ts",
+  "daemon/hooks/inbox.ts",
+  "daemon/hooks/run.ts",
+  "daemon/hooks/session-actions.ts",
+  "daemon/hooks/unheard-ends.ts",
+  "daemon/hooks/verdict.ts",
+  "daemon/main.ts",
+  "daemon/requests/daemon.ts",
+  "daemon/requests/handler.ts",
+  "daemon/requests/handlers.ts",
+  "daemon/requests/tasks.ts",
+  "daemon/sessions/presence.ts",
+  "daemon/sessions/unseen-watch.ts",
+  "daemon/trail/from-events.ts",
+  "daemon/views/sessions-and-locks.ts",
+  "hooks/claude-code/answers/gate.ts",
+  "hooks/claude-code/answers/role.ts",
+  "hooks/claude-code/answers/team.ts",
+  "hooks/seam/notices.ts",
+  "hooks/seam/plan.ts",
+  "protocol/declaration.ts",
+  "protocol/events.ts",
+  "protocol/session.ts",
+];
+
+/** Imports of the leading half by files of the base, types included. */
+export function importsThroughWall(sources: readonly Source[]): string[] {
+  const found: string[] = [];
+  for (const { path, text } of sources) {
+    if (isLeading(path) || lists.has(path) || stillToTurn.includes(path)) continue;
+    for (const { from } of importsOf(codeOf(text))) {
+      const target = from?.startsWith(".") ? normalize(`${dirname(path)}/${from}`) : "";
+      if (isLeading(target)) found.push(`${path} imports ${target}`);
+    }
+  }
+  return found;
+}
+
+/** Files that `stillToTurn` has, and that import nothing of the leading half. */
+export function turnedAlready(sources: readonly Source[]): string[] {
+  return stillToTurn.filter(path => {
+    const text = sources.find(source => source.path === path)?.text;
+    if (text === undefined) return true;
+    const targets = importsOf(codeOf(text)).map(({ from }) => normalize(`${dirname(path)}/${from}`));
+    return !targets.some(isLeading);
+  });
+}
+
+function isLeading(path: string): boolean {
+  return /^(?:protocol|daemon|daemon\/core|bin|hooks\/claude-code)\/lead\//.test(path);
+}
