@@ -252,3 +252,22 @@ export function downloadAddresses(lockFile: string): string[] {
     ([match]) => match,
   );
 }
+
+/** Paths in the table "Where a rule is" of the daemon's map that are not among `paths`. */
+export function lostPaths(map: string, paths: readonly string[]): string[] {
+  const [, behind = ""] = map.split("\n## Where a rule is\n");
+  const [table = ""] = behind.split("\n## ");
+  const lost: string[] = [];
+  for (const row of table.split("\n")) {
+    let beside = "daemon";
+    for (const [, name = ""] of row.matchAll(/`([\w./-]+(?:\.(?:ts|pl)|\/))`/g)) {
+      const places = ["daemon", beside].map(folder => normalize(`${folder}/${name}`));
+      const place = places.find(one =>
+        paths.some(path => (one.endsWith("/") ? path.startsWith(one) : path === one)),
+      );
+      if (place === undefined) lost.push(name);
+      else beside = dirname(place.endsWith("/") ? `${place}x` : place);
+    }
+  }
+  return lost;
+}

@@ -11,6 +11,7 @@ import {
   impurities,
   lengthOf,
   linesMax,
+  lostPaths,
   machinePaths,
   packagesIn,
   shortWaits,
@@ -151,6 +152,27 @@ describe("folders", () => {
       importing("e.ts", "./a/a.ts"),
     ];
     expect(importCycles(sources)).toEqual([["a/a.ts", "b/b.ts", "c.ts"]]);
+  });
+});
+
+describe("the daemon's map", () => {
+  it("names only files that are there", () => {
+    expect(lostPaths(readFileSync(join(root, "daemon/README.md"), "utf8"), paths)).toEqual([]);
+  });
+
+  it("is read row by row: a bare name lies beside the path before it", () => {
+    const map = [
+      "",
+      "## Where a rule is",
+      "| a | `core/a.ts` and `b.ts`; `../protocol/c.ts` |",
+      "| d | `core/d/`; `e.ts` |",
+      "## Next",
+      "| f | `gone.ts` |",
+    ].join("\n");
+    const there = ["daemon/core/a.ts", "daemon/core/b.ts", "protocol/c.ts", "daemon/core/d/e.ts"];
+    expect(lostPaths(map, there)).toEqual([]);
+    expect(lostPaths(map, there.slice(1))).toEqual(["core/a.ts", "b.ts"]);
+    expect(lostPaths(map, there.slice(0, 3))).toEqual(["core/d/", "e.ts"]);
   });
 });
 

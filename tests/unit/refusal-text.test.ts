@@ -14,7 +14,7 @@ const types = Object.keys(requests).filter(type => type.includes("_"));
 /** Every text of the daemon that is a sentence. */
 function sentences(): string[] {
   const found: string[] = [];
-  for (const folder of ["core", "requests", "server", "engine"]) {
+  for (const folder of ["core", "requests", "lead", "server", "engine"]) {
     for (const name of readdirSync(join(daemon, folder), { recursive: true, encoding: "utf8" })) {
       if (!name.endsWith(".ts")) continue;
       const code = readFileSync(join(daemon, folder, name), "utf8").replace(
@@ -36,7 +36,7 @@ function unworded(): string[] {
     name =>
       name.endsWith(".ts") &&
       // The wording itself, and a refusal that is worded with what follows it.
-      !["refusal-text.ts", "mcp/tools-debate.ts"].includes(name) &&
+      !["refusal-text.ts", "lead/mcp/debate.ts"].includes(name) &&
       /\b(?:answer|reply|refusal)\.error\b/.test(readFileSync(join(bin, name), "utf8")),
   );
 }
