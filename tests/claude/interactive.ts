@@ -65,6 +65,11 @@ export class InteractiveSession {
     this.#child.stdin?.write("\r");
   }
 
+  /** Presses keys that show nothing by themselves. */
+  press(keys: string): void {
+    this.#child.stdin?.write(keys);
+  }
+
   /** Resolves when the text comes to the screen, from now on; blanks do not count. */
   async shows(text: string): Promise<void> {
     if (onScreen(this.#since).includes(onScreen(text))) return;

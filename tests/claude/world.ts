@@ -3,6 +3,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -20,7 +21,7 @@ import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
 import type { SessionRow } from "../../protocol/session.ts";
 import { InteractiveSession } from "./interactive.ts";
 import { PaneTeam } from "./panes.ts";
-import { allGone, endAll } from "./processes.ts";
+import { allGone, endAll, gone } from "./processes.ts";
 import { ClaudeSession, environment, type SessionOptions } from "./session.ts";
 
 const commandMs = 60_000;
@@ -142,9 +143,24 @@ export class World {
     return JSON.parse(readFileSync(join(this.#folder, name, ".claude.json"), "utf8"));
   }
 
+  /** What the clients that live in the home of this session say that they do: `busy`, `waiting`, `idle`. */
+  clientStatus(name: string): readonly string[] {
+    const folder = join(this.#folder, name, ".claude/sessions");
+    if (!existsSync(folder)) return [];
+    return readdirSync(folder)
+      .filter(file => file.endsWith(".json"))
+      .flatMap(file => /"status":\s*"(\w+)"/.exec(readFileSync(join(folder, file), "utf8"))?.[1] ?? []);
+  }
+
+  /** The events' ends of which no daemon heard, as the hooks left them. */
+  unheard(): string {
+    return existsSync(this.paths.unheardEnds) ? readFileSync(this.paths.unheardEnds, "utf8") : "";
+  }
+
   /** Starts the daemon with these variables and follows what happens. */
   async up(variables: Readonly<Record<string, string>> = {}): Promise<Watcher> {
     await this.#run(["up"], variables);
+    this.#watcher?.close();
     this.#watcher = await Watcher.start(this.paths);
     return this.#watcher;
   }
@@ -198,11 +214,16 @@ export class World {
     return team;
   }
 
+  /** Kills the daemon. Resolves when it is gone. */
+  async kill(): Promise<void> {
+    const pid = this.#daemon();
+    process.kill(pid, "SIGKILL");
+    await gone(pid);
+  }
+
   /** Stops the daemon in its tracks, as a debugger or an overloaded machine does. */
   freeze(): void {
-    const { pid } = z
-      .object({ pid: z.number() })
-      .parse(JSON.parse(readFileSync(this.paths.daemonFile, "utf8")));
+    const pid = this.#daemon();
     process.kill(pid, "SIGSTOP");
     this.#frozen = pid;
   }
@@ -234,6 +255,10 @@ export class World {
     endAll(this.#folder);
     await allGone(this.#folder);
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 30, retryDelay: 100 });
+  }
+
+  #daemon(): number {
+    return z.object({ pid: z.number() }).parse(JSON.parse(readFileSync(this.paths.daemonFile, "utf8"))).pid;
   }
 
   async #run(args: readonly string[], variables: Readonly<Record<string, string>>): Promise<string> {
