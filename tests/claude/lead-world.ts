@@ -73,10 +73,14 @@ export class LeadWorld {
   }
 
   /** Starts the lead. The agents that it starts have their scripts in `agents`, by name. */
-  async start(script: Script, agents: Readonly<Record<string, Script>>): Promise<InteractiveSession> {
+  async start(
+    script: Script,
+    agents: Readonly<Record<string, Script>>,
+    flags: readonly string[] = [],
+  ): Promise<InteractiveSession> {
     this.#lead = await this.world.interactive("lead", script, {
       mates: agents,
-      flags: ["-n", "lead"],
+      flags: ["-n", "lead", ...flags],
       env: this.#variables,
       settings: { permissions },
       limitMs: leadMs,
@@ -103,6 +107,18 @@ export class LeadWorld {
   async kite(...args: string[]): Promise<string> {
     const options = { cwd: this.world.repository, env: this.#environment, timeout: commandMs };
     return (await promisify(execFile)("kite", args, options)).stdout;
+  }
+
+  /** The same of a merge that comes back: what it prints, on one line. */
+  async mergeReturns(...args: string[]): Promise<string> {
+    const printed = await this.kite("merge", ...args).then(
+      stdout => Promise.reject(new Error(`it did not come back: ${stdout}`)),
+      (error: { readonly code?: unknown; readonly stdout?: string }) => {
+        if (error.code !== 1) throw error;
+        return error.stdout ?? "";
+      },
+    );
+    return printed.replaceAll(/\s+/g, " ");
   }
 
   git(...args: string[]): string {
