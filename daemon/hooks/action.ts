@@ -10,6 +10,7 @@ import type { Rules } from "../config/project-rules.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import type { FileRef } from "../core/file-ref.ts";
+import { pathOfWork } from "../core/files/dirty-files.ts";
 import { firstBlocker, type Requester, useOf, waitersOver } from "../core/locks/blockers.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { yieldAt } from "../core/locks/yield.ts";
@@ -131,11 +132,12 @@ export function taskOf({ engine }: HookServices, { session, agent }: Actor): str
   return own === undefined ? null : `works on "${own.description}"`;
 }
 
-/** The actor's task, else the files that its session edited last, as far as the daemon knows them. */
+/** The actor's task, else the files of its session's latest edits, of those that are not committed. */
 function doingOf(services: HookServices, actor: Actor): Pick<LockNote, "doing" | "edited"> {
   const doing = taskOf(services, actor);
-  const files = doing === null ? [...services.presence.of(actor.session).files.values()] : [];
-  return { doing, edited: files.slice(-limits.doingFilesMax) };
+  const { files, byWriter } = services.engine.state.writes;
+  const keys = doing === null ? [...(byWriter.get(actor.session) ?? [])].slice(-limits.doingFilesMax) : [];
+  return { doing, edited: keys.flatMap(key => files.get(key) ?? []).map(pathOfWork) };
 }
 
 /** The rules that the file's project sets for it. */

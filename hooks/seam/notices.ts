@@ -25,7 +25,7 @@ export interface LockNote {
   readonly waiters: number;
   /** The holder's task in a few words, as far as it is known. */
   readonly doing: string | null;
-  /** The files that it edited last, absolute, the latest last; empty if `doing` is known. */
+  /** Files that it edited and has not committed, absolute, the latest last; empty if `doing` is known. */
   readonly edited: readonly string[];
   /** It is a directory that was locked as a whole. */
   readonly isDirectory: boolean;

@@ -179,3 +179,30 @@ test("two that wrote the same file are told so once in their turns, over a resta
   const more = [await write("bob"), await write("alice"), await write("bob"), await write("alice")];
   expect(more.filter(said => String(said).includes("both wrote"))).toEqual([]);
 });
+
+test("a denial says what the holder edited last: not what it only opened, locked or was let edit", async () => {
+  writeFileSync(home.paths.config, JSON.stringify({ lockWaitMs: 400, yieldMs: 200 }));
+  daemon.signal("SIGTERM");
+  await daemon.exited;
+  daemon = await home.start();
+  client = await home.connect();
+  execFileSync("git", ["init", "-q"], { cwd: home.work, env: home.environment });
+  const edit = (name: string, tool_use_id: string) => {
+    writeFileSync(join(home.work, name), `${tool_use_id}\n`);
+    return { tool_name: "Edit", tool_input: { file_path: join(home.work, name) }, tool_use_id };
+  };
+  await hook("alice", "SessionStart", { source: "startup" });
+  await hook("bob", "SessionStart", { source: "startup" });
+  expect(await client.ask({ type: "file_touch", id: "alice", file: "open.ts" })).toMatchObject({ ok: true });
+  expect(await client.ask({ type: "file_lock", id: "alice", file: "locked.ts" })).toMatchObject({ ok: true });
+  expect(await hook("alice", "PreToolUse", edit("begun.ts", "toolu_1"))).toBe("");
+  const denied = await hook("bob", "PreToolUse", edit("locked.ts", "toolu_2"));
+  expect(denied).toContain("is held by");
+  expect(denied).not.toContain("What it does");
+
+  expect(await hook("alice", "PreToolUse", edit("done.ts", "toolu_3"))).toBe("");
+  expect(await hook("alice", "PostToolUse", edit("done.ts", "toolu_3"))).toBe("");
+  expect(await hook("bob", "PreToolUse", edit("locked.ts", "toolu_4"))).toContain(
+    'What it does: \\"last edited done.ts\\"',
+  );
+});
