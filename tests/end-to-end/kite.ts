@@ -1,6 +1,8 @@
 /** Commands of `kite`: in this process, for tests of what they do and say, or as a process, where that is the subject. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import { homedir } from "node:os";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { commands } from "../../bin/command-table.ts";
@@ -22,12 +24,21 @@ export interface Place {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs a command in this process to its end. */
+/** Runs a command in this process to its end. Throws if it would touch the home of whoever runs the tests. */
 export async function kite({ cwd, env }: Place, args: readonly string[]): Promise<Ran> {
+  if (homeIn(env) === homeIn(process.env))
+    throw new Error("a command of a test needs a home of its own: KITE_HOME or HOME");
+  // It reads this process' environment, and ends this process.
+  if (args.includes("--foreground")) throw new Error("start a daemon in the foreground as a process");
   const [out, err] = [new Text(), new Text()];
   const argv = [process.execPath, kiteProgram, ...args];
   const code = await run({ argv, env, cwd: () => cwd, stdout: out, stderr: err }, commands);
   return { code, out: out.text, err: err.text };
+}
+
+/** Returns Kite's home for an environment, as far as it names one well. */
+function homeIn(env: Place["env"]): string {
+  return env["KITE_HOME"] || join(env["HOME"] || homedir(), ".kite");
 }
 
 /** An output that keeps what is written. */
