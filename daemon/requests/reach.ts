@@ -7,6 +7,7 @@ import { dirname } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { pathOf } from "../core/locks/replies.ts";
+import { idOfKey } from "../core/sessions/start-key.ts";
 import { type Session, sessionsOf } from "../core/sessions/table.ts";
 import { fileName } from "../facts/file-refs.ts";
 import type { Repository } from "../facts/repositories.ts";
@@ -59,22 +60,46 @@ async function whyBeyond(
     const error = `${file.file} could not be checked: ${around.unreachable}; try again`;
     return refuse("path_unreachable", error, { file: file.file });
   }
-  const other = file.dir ? await worktreeBelow(services, file, around) : null;
-  if (other !== null) return `holds ${other}, where another project's session works`;
+  const who = file.dir ? await whoWorksBelow(services, session, file, around) : null;
+  if (who !== null) return who;
   const isOwn = session === undefined || (await isWithin(services, session, file, around));
   return isOwn ? null : "is outside of your project's worktrees and your working directory";
 }
 
-/** Returns the worktree of another project's session below the directory, or null. */
-async function worktreeBelow(services: Reaching, file: FileRef, around: Repository): Promise<string | null> {
+/**
+ * Says of which other repository's worktree the directory holds, and who works there; null: no session works in one. It
+ * names another's before the session's own: a client may name its project, which may have several repositories.
+ */
+async function whoWorksBelow(
+  services: Reaching,
+  session: Session | undefined,
+  file: FileRef,
+  around: Repository,
+): Promise<string | null> {
+  const found = new Map<string, string>();
   const start = comparable(`${pathOf(file)}/`);
   for (const worktree of services.engine.state.sessions.worktrees.keys()) {
     if (!comparable(worktree).startsWith(start)) continue;
     if (!isBelow(await keyOf(services, worktree), file.key)) continue;
     const its = await services.facts.repository(worktree);
-    if ("unreachable" in its || its.project !== around.project) return worktree;
+    if ("unreachable" in its || its.project !== around.project)
+      found.set(whoWorksIn(services, session, worktree), worktree);
   }
-  return null;
+  const who = [someone, foreign, colleague, self].find(one => found.has(one));
+  return who === undefined ? null : `holds ${found.get(who)}, where ${who}`;
+}
+
+const someone = "a session works";
+const foreign = "another project's session works";
+const colleague = "another session of your project works";
+const self = "you work";
+
+function whoWorksIn({ engine }: Reaching, session: Session | undefined, worktree: string): string {
+  if (session === undefined) return someone;
+  const { live, worktrees } = engine.state.sessions;
+  const there = [...(worktrees.get(worktree) ?? [])].flatMap(key => live.get(idOfKey(key)) ?? []);
+  if (there.some(({ project }) => project !== session.project)) return foreign;
+  return there.some(({ id }) => id !== session.id) ? colleague : self;
 }
 
 async function isWithin(

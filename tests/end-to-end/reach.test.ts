@@ -61,7 +61,7 @@ const wide = [
   ["/", /^person_only: \/ is the whole machine: only a person /],
   [dirname(own), /holds your user's home: only a person /],
   [own, /holds your user's home: only a person /],
-  [`${home.work}/`, /where another project's session works: only a person /],
+  [`${home.work}/`, /where (?:a|another project's) session works: only a person /],
 ] as const;
 
 describe("an agent's lock of a directory", () => {
@@ -124,6 +124,35 @@ describe("an agent's lock of a directory", () => {
     const fay = await home.session("fay", { cwd: notes, project: "named" });
     expect(await lock("eve", notes)).toBe("held");
     for (const [client, id] of [[fay, "fay"] as const, [wire, "eve"] as const])
+      await client.ask({ type: "deregister", id });
+  });
+
+  it("is denied with the session that works below, another's before one's own", async () => {
+    const above = join(home.work, "above");
+    repository(join(above, "one"));
+    const jon = await home.session("jon", { cwd: join(above, "one"), project: undefined });
+    expect(await lock("jon", above)).toContain(`holds ${join(above, "one")}, where you work: `);
+    repository(join(above, "two"));
+    const kim = await home.session("kim", { cwd: join(above, "two"), project: undefined });
+    const foreign = (name: string) => `holds ${join(above, name)}, where another project's session works: `;
+    expect(await lock("jon", above)).toContain(foreign("two"));
+    expect(await lock("kim", above)).toContain(foreign("one"));
+    for (const [client, id] of [[jon, "jon"] as const, [kim, "kim"] as const])
+      await client.ask({ type: "deregister", id });
+  });
+
+  it("holds no repository within it in which one works, whose session that may be", async () => {
+    const inner = join(shop, "vendor", "sub");
+    repository(inner);
+    const gus = await home.session("gus", { cwd: shop, project: "named" });
+    const hal = await home.session("hal", { cwd: inner, project: "named" });
+    expect(await lock("hal", shop)).toMatch(/^person_only: .* holds .*\/sub, where you work: only a person /);
+    expect(await lock("gus", ".")).toContain(`holds ${inner}, where another session of your project works: `);
+    expect(await lock("ann", shop)).toContain(`holds ${inner}, where another project's session works: `);
+    expect(await lock("plain", shop)).toContain(`holds ${inner}, where a session works: `);
+    const ida = await home.session("ida", { cwd: inner, project: undefined });
+    expect(await lock("hal", shop)).toContain(`holds ${inner}, where another project's session works: `);
+    for (const [client, id] of [[gus, "gus"] as const, [hal, "hal"] as const, [ida, "ida"] as const])
       await client.ask({ type: "deregister", id });
   });
 });
