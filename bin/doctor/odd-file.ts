@@ -1,6 +1,16 @@
 /** Says what is wrong with a file of Kite that cannot be used. */
-import { lstatSync, statSync } from "node:fs";
+import { accessSync, constants, lstatSync, statSync } from "node:fs";
 import { kindOf } from "../../hooks/install/read-file.ts";
+import { shellArgument } from "../../protocol/text.ts";
+import { aside } from "./advice.ts";
+
+export interface OddFile {
+  /** The beginning of a sentence, such as `PATH is a folder, not a regular file`. */
+  readonly what: string;
+  /** What to do about it, and the shell line that does it; null: it takes another user. */
+  readonly say: string;
+  readonly line: string | null;
+}
 
 /** Returns the sentence's start for a record that could not be read: what stands in its place, or that it is damaged. */
 export function damaged(path: string): string {
@@ -14,4 +24,30 @@ export function irregular(path: string): string | null {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   const kind = stat === undefined ? null : kindOf(stat);
   return kind === null ? null : `${path} is ${kind}, not a regular file`;
+}
+
+/** Returns why the file at the path cannot be read; null if it can be, or there is none. */
+export function oddFile(path: string): OddFile | null {
+  const what = irregular(path);
+  return what === null ? unreadable(path, constants.R_OK) : { what, say: "put it aside", line: aside(path) };
+}
+
+/** Returns what keeps this user from using the path in `mode`; null if nothing does, or nothing is there. */
+export function unreadable(path: string, mode: number): OddFile | null {
+  try {
+    accessSync(path, mode);
+    return null;
+  } catch {
+    const what = `you may not read ${path}`;
+    const stat = statSync(path, { throwIfNoEntry: false });
+    // A daemon removed it since its name was read.
+    if (stat === undefined) return null;
+    if (stat.uid !== process.getuid?.())
+      return { what, say: `it belongs to user ${stat.uid}: make it yours`, line: null };
+    return {
+      what,
+      say: "allow it",
+      line: `chmod u+r${stat.isDirectory() ? "wx" : "w"} ${shellArgument(path)}`,
+    };
+  }
 }
