@@ -30,6 +30,7 @@ export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, v
   yield* await guarded("disk", () => store.checkSpace(world, stats));
   if (stats !== null) yield store.checkVoided(stats, world.paths.log);
   yield* await guarded("logs", () => store.checkLogs(world, stats));
+  yield* await guarded("ends", () => store.checkUnheardEnds(world));
   const settings = await import("./settings.ts");
   yield* await guarded("config", () => settings.checkConfig(world));
   const { checkTrusted } = await import("../lead/checks/doctor.ts");

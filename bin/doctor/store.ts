@@ -16,7 +16,7 @@ import type { Check } from "../view/doctor.ts";
 import { bytes, counted } from "../view/text.ts";
 import { advise, aside } from "./advice.ts";
 import { oddJournalFile } from "./journal-files.ts";
-import { irregular } from "./odd-file.ts";
+import { irregular, oddFile } from "./odd-file.ts";
 
 /** Doctor warns below this much free space, in bytes. */
 const freeMin = 64 * 1024 * 1024;
@@ -87,6 +87,19 @@ export function checkLogFile(world: ProcessContext): Check[] {
   if (odd === null) return [];
   const detail = `${odd}, so the daemon cannot start`;
   return [{ check, result: "fail", detail, ...advise(world, "put it aside", aside(log), "kite up") }];
+}
+
+/** Checks the files of ends that no daemon took: where one cannot be read, hooks or daemons fail at it without a word. */
+export function checkUnheardEnds(world: ProcessContext): Check[] {
+  const { unheardEnds: path } = world.paths;
+  return [path, `${path}.old`, `${path}.taken`].flatMap(file => {
+    const odd = oddFile(file);
+    if (odd === null) return [];
+    const { what, say, line } = odd;
+    const detail = `${what}, so no daemon hears of edits and turns that ended while none ran`;
+    const advice = line === null ? { todo: say } : advise(world, say, line);
+    return [{ check: "ends", result: "fail", detail, ...advice }];
+  });
 }
 
 export function checkSpace({ paths }: ProcessContext, stats: StatsReply | null): Check {

@@ -177,6 +177,21 @@ const rows: readonly Row[] = [
     line: ["fail", "logs", /trail is not a folder/],
   },
   {
+    name: "a folder in the place of the ends that a daemon takes",
+    break: "mkdir $K/unheard-ends.taken",
+    line: ["fail", "ends", /unheard-ends\.taken is a folder, not a regular file, so no daemon hears/],
+  },
+  {
+    name: "a folder in the place of the older ends",
+    break: "mkdir $K/unheard-ends.old",
+    line: ["fail", "ends", /unheard-ends\.old is a folder/],
+  },
+  {
+    name: "a pipe where hooks leave ends",
+    break: "mkfifo $K/unheard-ends",
+    line: ["fail", "ends", /unheard-ends is a pipe/],
+  },
+  {
     name: "a log grew over its bound",
     break: "truncate -s 1G $K/daemon.log.9",
     line: ["warn", "logs", /more than their bounds/],
