@@ -9,7 +9,7 @@ export interface KnownOfAgent {
   readonly declaration: DeclarationRow | null;
   /** Its claimed task's description; null: it has claimed none. */
   readonly task: string | null;
-  /** Absolute paths of the files that it edited lately. */
+  /** Absolute paths of the files that it has open, the latest last. */
   readonly files: readonly string[];
   readonly cwd: string;
 }
@@ -23,8 +23,8 @@ export function exampleOf({ declaration, task, files, cwd }: KnownOfAgent): stri
   const known = declaration?.files.map(({ path, dir, sees, will }) => {
     return { file: `${nearPath(path, cwd)}${dir ? "/" : ""}`, sees, will };
   });
-  const edited = files.slice(-filesShownMax).map(file => ({ file: nearPath(file, cwd), sees: "", will: "" }));
-  const view = [known, edited, [{ file: "src/session-store.ts", sees: "", will: "" }]].find(
+  const open = files.slice(-filesShownMax).map(file => ({ file: nearPath(file, cwd), sees: "", will: "" }));
+  const view = [known, open, [{ file: "src/session-store.ts", sees: "", will: "" }]].find(
     list => list !== undefined && list.length > 0,
   );
   const plan = declaration?.plan.length ? declaration.plan : [example.step];

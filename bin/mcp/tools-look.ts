@@ -22,7 +22,7 @@ const status = tool({
   description:
     "Who works in this project, which files are locked or frozen, who waits, ready tasks, unread messages. Call it before " +
     "work on files that others may edit.",
-  input: z.object({ details: z.boolean().optional().describe("Also directories, agents, edited files") }),
+  input: z.object({ details: z.boolean().optional().describe("Also directories, agents, open files") }),
   annotations: looks,
   run: async (call, { details = false }) => {
     const { id, name, project, cwd } = call.acting;
@@ -125,8 +125,8 @@ function full(session: SessionRow, cwd: string) {
     held: locks,
     ...declaredData(declared),
   }));
-  const edited = files.slice(-filesShownMax).map(file => nearPath(file, cwd));
-  const rest = { worktree, agents: names, edited, held };
+  const open = files.slice(-filesShownMax).map(file => nearPath(file, cwd));
+  const rest = { worktree, agents: names, open, held };
   return { ...brief(session, cwd), ...rest, seenSecondsAgo: Math.floor(lastSeenMs / 1000) };
 }
 
@@ -171,9 +171,9 @@ function agentText({ name, waitingForPath, declared }: AgentRow, cwd: string): s
 function detail(session: SessionRow, cwd: string): string {
   const { cwd: its, agents, files, lastSeenMs } = session;
   const team = agents.length === 0 ? "" : `; agents: ${agents.map(a => agentText(a, cwd)).join(", ")}`;
-  const touched = files.slice(-filesShownMax).map(file => quote(nearPath(file, cwd)));
-  const edited = touched.length === 0 ? "" : `; edited ${touched.join(", ")}`;
-  return `${oneLine(session, cwd)}; in ${quote(its)}; seen ${duration(lastSeenMs)} ago${team}${edited}`;
+  const names = files.slice(-filesShownMax).map(file => quote(nearPath(file, cwd)));
+  const open = names.length === 0 ? "" : `; has open ${names.join(", ")}`;
+  return `${oneLine(session, cwd)}; in ${quote(its)}; seen ${duration(lastSeenMs)} ago${team}${open}`;
 }
 
 function lockLine({ path, holder, heldMs, dir, use, waiters }: LockRow, self: string, cwd: string): string {

@@ -87,6 +87,14 @@ it.each(calls)("%s answers with short text alone", async (name, given) => {
   expect(text.replace(`in project "${home.work}"`, "")).not.toContain(home.work);
 });
 
+it("files that another one has open are told as that: it may not have edited them", async () => {
+  const open = { type: "file_touch", id: "alice", file: "src/open.ts" };
+  expect(await (await home.connect()).ask(open)).toMatchObject({ ok: true });
+  const { text } = await mcp.call("kite_status", { details: true });
+  expect(text).toMatch(/^- "alice".*; has open "src\/open\.ts"$/m);
+  expect(text).not.toContain("edited");
+});
+
 it("locks are told by what they are for, a directory's as that", async () => {
   const { text } = await mcp.call("kite_status");
   expect(text.split("\n").filter(line => line.includes(" is held by "))).toEqual([
