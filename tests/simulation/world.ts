@@ -37,7 +37,7 @@ import { flyingBefore, LateWrites } from "./late.ts";
 import { leftRunners, MergeLives } from "./merges.ts";
 import { NameLives } from "./names.ts";
 import { NoteLives, notesBefore } from "./notes.ts";
-import { type Granted, notReturned, overdue, wrongs } from "./oracle.ts";
+import { type Granted, notReturned, overdue, runs, wrongs } from "./oracle.ts";
 import { misplaced } from "./positions.ts";
 import { Random } from "./random.ts";
 import { type ReleaseBefore, ReleaseLives, releaseBefore } from "./releases.ts";
@@ -408,7 +408,7 @@ export class World {
       this.#texts = textsOf(state);
       for (const wrong of untold(texts, this.#texts, entry, step)) throw new Violation(wrong);
     }
-    this.#noteTokens(state, step, entry.command.type === "session_begin");
+    this.#noteTokens(state, entry, step, before.replied);
   }
 
   #before(state: State, entry: Entry): Before {
@@ -941,16 +941,16 @@ export class World {
   }
 
   /** Tokens rise over all grants of all lives. */
-  /** `renamed`: a process goes on under another id, and its tokens with it. */
-  #noteTokens(state: State, step: Step, renamed: boolean): void {
+  #noteTokens(state: State, { command }: Entry, step: Step, replied: Reply | undefined): void {
+    // A process may go on under another id, and its tokens with it.
+    const renamed = command.type === "session_begin";
     const holds = [...state.locks.holds.values()];
-    const held: { token: Token; actor: Actor }[] = [...holds, ...holds.flatMap(lentTokens)];
-    for (const { reply, grant } of step.answers) {
-      // What was passed on within the step is nobody's hold any more, but was granted all the same.
-      const [, epoch, number] = String(reply.ok && reply["token"]).split(".");
-      if (grant !== null)
-        held.push({ token: { epoch: Number(epoch), grant: Number(number) }, actor: grant.actor });
-    }
+    const held: TokenOf[] = [...holds, ...holds.flatMap(lentTokens)];
+    // What was passed on within the step is nobody's hold any more, but was granted all the same.
+    for (const { reply, grant } of step.answers)
+      if (grant !== null) held.push({ token: tokenIn(reply), actor: grant.actor });
+    if (step.reply !== replied && isPassedOn(command, step))
+      held.push({ token: tokenIn(step.reply), actor: command.actor });
     held.sort((a, b) => a.token.epoch - b.token.epoch || a.token.grant - b.token.grant);
     for (const { token, actor } of held) {
       const text = `${state.storeId}.${token.epoch}.${token.grant}`;
@@ -1011,8 +1011,28 @@ export class World {
   }
 }
 
+interface TokenOf {
+  readonly token: Token;
+  readonly actor: Actor;
+}
+
+function tokenIn(reply: Reply | null): Token {
+  const [, epoch, grant] = String(reply?.ok && reply["token"]).split(".");
+  return { epoch: Number(epoch), grant: Number(grant) };
+}
+
+/** Whether the request was granted, and a command of its actor, which waited, took a lock of it over within the step. */
+function isPassedOn(command: Command, { reply, answers }: Step): command is LockCommand {
+  if (command.type !== "lock_request" || !reply?.ok) return false;
+  const keys = new Set(command.files.map(file => file.key));
+  return answers.some(
+    ({ grant }) =>
+      grant !== null && runs(command.actor, grant.actor) && grant.files.some(file => keys.has(file.key)),
+  );
+}
+
 /** The tokens that lenders keep while commands have their locks. */
-function lentTokens({ loan }: Pick<Hold, "loan">): { readonly token: Token; readonly actor: Actor }[] {
+function lentTokens({ loan }: Pick<Hold, "loan">): TokenOf[] {
   if (loan === null) return [];
   const { token, actor } = loan;
   const others = lentTokens(loan);
