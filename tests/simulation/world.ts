@@ -351,7 +351,8 @@ export class World {
     for (const wrong of this.#debates.lost(this.#shadow)) throw new Violation(wrong);
     for (const wrong of this.#spawns.lost(this.#shadow)) throw new Violation(wrong);
     // A power cut may have taken a session's new name away again: its tokens are the old one's.
-    for (const { token, actor } of this.#shadow.locks.holds.values()) {
+    const holds = [...this.#shadow.locks.holds.values()];
+    for (const { token, actor } of [...holds, ...holds.flatMap(lentTokens)]) {
       this.#tokens.set(`${this.#shadow.storeId}.${token.epoch}.${token.grant}`, nameOf(actor));
     }
     this.#epochSeen = Math.max(this.#epochSeen, this.#shadow.epoch);
