@@ -7,6 +7,7 @@ import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
 import type { Hold, State } from "../../daemon/core/state.ts";
+import { isHeir } from "./oracle.ts";
 import type { Random } from "./random.ts";
 
 interface Late {
@@ -19,7 +20,17 @@ interface Late {
 /** A lock with writes in flight, as it was before an entry. */
 type Flying = Pick<
   Hold,
-  "key" | "file" | "actor" | "first" | "flights" | "expiredFlights" | "touched" | "yieldMs"
+  | "key"
+  | "file"
+  | "actor"
+  | "kind"
+  | "bound"
+  | "loan"
+  | "first"
+  | "flights"
+  | "expiredFlights"
+  | "touched"
+  | "yieldMs"
 >;
 
 export class LateWrites {
@@ -82,12 +93,13 @@ export class LateWrites {
 
   /** The locks of these writes that are not there any more ended before them. */
   #remember({ locks }: State, command: Command, before: readonly Flying[]): void {
-    for (const { key, file, actor, first, flights, expiredFlights = [] } of before) {
+    for (const flying of before) {
+      const { key, file, actor, first, flights, expiredFlights = [] } = flying;
       const now = locks.holds.get(key);
       if (now !== undefined && now.first.grant === first.grant && same(now.actor, actor)) continue;
-      // Another lock was cut short, and this one passed on to an agent that works for its holder: that forgets its
-      // expired writes.
-      if (now !== undefined && isWithin(now, actor) && isAboutOther(command, key)) continue;
+      // Another lock was cut short, and this one passed on to one who works for its holder: an agent's lock forgets its
+      // expired writes, a command's takes all along.
+      if (now !== undefined && isHeir(now, actor) && !isCut(command, flying)) continue;
       for (const flight of [...expiredFlights, ...flights]) {
         // A command's lock that goes back to its actor takes the actor's writes along.
         const goesOn = actor.command !== undefined && now !== undefined && same(now.actor, actor);
@@ -106,9 +118,9 @@ export class LateWrites {
 export function flyingBefore({ locks }: State): readonly Flying[] {
   const flying: Flying[] = [];
   for (const hold of locks.holds.values()) {
-    const { key, file, actor, first, flights, expiredFlights, touched, yieldMs } = hold;
+    const { key, file, actor, kind, bound, loan, first, flights, expiredFlights, touched, yieldMs } = hold;
     if (flights.length > 0 || expiredFlights !== undefined)
-      flying.push({ key, file, actor, first, flights, expiredFlights, touched, yieldMs });
+      flying.push({ key, file, actor, kind, bound, loan, first, flights, expiredFlights, touched, yieldMs });
   }
   return flying;
 }
@@ -145,14 +157,22 @@ function rowOf({ session, agent }: Actor): Row {
   return { id: session, agent };
 }
 
-/** Whether the command cuts one lock short, and not that of `key`. */
-function isAboutOther(command: Command, key: string): boolean {
-  return command.type === "elapse" && "key" in command.due && command.due.key !== key;
-}
-
-/** Whether the lock is now of an agent that works for `actor`. */
-function isWithin({ actor: now, ancestors }: Hold, { session, agent, incarnation }: Actor): boolean {
-  return now.session === session && now.incarnation === incarnation && ancestors.includes(agent);
+/** Whether the command, one of those that cut locks short, does so with this one. */
+function isCut(command: Command, { key, actor, kind, bound, loan }: Flying): boolean {
+  switch (command.type) {
+    case "lock_revoke":
+      return command.files.some(file => file.key === key);
+    case "lock_unbind":
+      return bound?.epoch === command.bound.epoch && bound.connection === command.bound.connection;
+    case "agent_release": {
+      const isTurns = kind === "turn" || (loan !== null && actor.command === undefined);
+      return isTurns && actor.session === command.session && actor.agent === command.agent;
+    }
+    case "elapse":
+      return !("key" in command.due) || command.due.key === key;
+    default:
+      return true;
+  }
 }
 
 function nameOf({ session, agent, incarnation }: Actor, flight: string): string {

@@ -44,6 +44,15 @@ export function runs(a: Actor, command: Actor): boolean {
   );
 }
 
+/**
+ * Whether a lock of `owner` may pass to it, at once or by way of others: it is an agent that works for the owner, or a
+ * command that the owner or such an agent runs.
+ */
+export function isHeir({ actor, ancestors }: Pick<Waiter, "actor" | "ancestors">, owner: Actor): boolean {
+  const isFamily = owner.session === actor.session && owner.incarnation === actor.incarnation;
+  return runs(owner, actor) || (isFamily && ancestors.includes(owner.agent));
+}
+
 function overlap(a: Pick<FileRef, "key" | "dir">, b: Pick<FileRef, "key" | "dir">): boolean {
   if (a.key === b.key) return true;
   return (a.dir && b.key.startsWith(`${a.key}/`)) || (b.dir && a.key.startsWith(`${b.key}/`));

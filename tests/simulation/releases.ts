@@ -6,6 +6,7 @@ import type { Reply } from "../../daemon/core/outcome.ts";
 import type { Hold, State } from "../../daemon/core/state.ts";
 import type { Task } from "../../daemon/core/tasks/table.ts";
 import { agents } from "./families.ts";
+import { isHeir } from "./oracle.ts";
 import type { Random } from "./random.ts";
 
 type Release = CommandOf<"agent_release">;
@@ -66,13 +67,16 @@ export class ReleaseLives {
   }
 }
 
-/** Whether a waiter whose set became free took this lock of an agent that it works for; a lent one is to come back. */
+/**
+ * Whether a waiter whose set became free took this lock of one whom it works for. A lent one is to come back; writes in
+ * flight go along to a command alone.
+ */
 function isInherited(was: Hold, now: Hold | undefined): boolean {
-  if (now === undefined || now.actor.session !== was.actor.session) return false;
-  const isLent = now.loan !== null && JSON.stringify(now.loan.actor) === JSON.stringify(was.actor);
-  return (
-    now.ancestors.includes(was.actor.agent) && was.flights.length === 0 && (was.kind === "turn" || isLent)
-  );
+  if (now === undefined || !isHeir(now, was.actor)) return false;
+  const lenders: string[] = [];
+  for (let { loan } = now; loan !== null; loan = loan.loan) lenders.push(JSON.stringify(loan.actor));
+  const isFree = was.flights.length === 0 || now.actor.agent === was.actor.agent;
+  return isFree && (was.kind === "turn" || lenders.includes(JSON.stringify(was.actor)));
 }
 
 export function releaseBefore(state: State, { command }: Entry): ReleaseBefore {

@@ -4,10 +4,11 @@
  * while, unless a person is asked.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
+import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import type { Hold, State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
+import { isHeir } from "./oracle.ts";
 import type { Random } from "./random.ts";
 
 interface Known {
@@ -84,7 +85,7 @@ export class UnseenFlights {
       if (known === undefined) continue;
       if (isOver && endsAlone && known.isSeen) yield `${hold.key} lost a write that this start saw begin`;
       if (isOver && command.type === "elapse" && !isDue(known, hold, state.t) && endsAlone)
-        yield `${hold.key} lost a write too early`;
+        if (!isTakenOver(state, hold, command)) yield `${hold.key} lost a write too early`;
       if (command.type === "flight_unseen") yield* this.#shown(state, command, hold, known, isOver);
       if (isOver) this.#known.delete(hold.key);
     }
@@ -134,6 +135,13 @@ export function repliedBefore({ replies }: State, { command }: Entry): Reply | u
 function isDue({ waits, sinceMs }: Known, { yieldMs }: InFlight, t: number): boolean {
   const ms = yieldMs <= 1 ? limits.yieldMs : Math.max(yieldMs, limits.unseenMinMs);
   return !waits && sinceMs + ms <= t;
+}
+
+/** Whether another lock ended, and a command of the holder took this one over: writes from before the start expire then. */
+function isTakenOver({ locks }: State, { key, actor }: InFlight, { due }: CommandOf<"elapse">): boolean {
+  const now = locks.holds.get(key);
+  const isOther = "key" in due && due.key !== key;
+  return isOther && now !== undefined && same(now.actor, actor) && isHeir(now, actor);
 }
 
 /** Whether the entry tells of no end of a write, and of no other write of its actor. */
