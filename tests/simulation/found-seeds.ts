@@ -174,6 +174,7 @@ export const plantedSeeds = seedsOf([
   ["remote", 1, 54, "a client's name in the place of a person's"],
   ["file", 8, 161, "a person's name that ends with the session"],
   ["file", 36, 87, "a cancel of all that a runner has while the base moves"],
+  ["file", 2, 57, "a write that is forgotten when the command that has its lock is done"],
 ]);
 
 function seedsOf(rows: readonly Row[]): readonly FoundSeed[] {

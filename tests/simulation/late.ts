@@ -17,22 +17,6 @@ interface Late {
   readonly file: string;
 }
 
-/** A lock with writes in flight, as it was before an entry. */
-type Flying = Pick<
-  Hold,
-  | "key"
-  | "file"
-  | "actor"
-  | "kind"
-  | "bound"
-  | "loan"
-  | "first"
-  | "flights"
-  | "expiredFlights"
-  | "touched"
-  | "yieldMs"
->;
-
 export class LateWrites {
   readonly #random: Random;
   /** By writer and tool use, oldest first, as the entries tell. */
@@ -64,7 +48,7 @@ export class LateWrites {
     state: State,
     { command }: Entry,
     step: Step,
-    before: readonly Flying[],
+    before: readonly Hold[],
     touched: ReadonlySet<Slice>,
   ): Generator<string, void> {
     const told = step.events.flatMap(({ event }) =>
@@ -92,14 +76,15 @@ export class LateWrites {
   }
 
   /** The locks of these writes that are not there any more ended before them. */
-  #remember({ locks }: State, command: Command, before: readonly Flying[]): void {
+  #remember({ locks, rules }: State, command: Command, before: readonly Hold[]): void {
     for (const flying of before) {
       const { key, file, actor, first, flights, expiredFlights = [] } = flying;
       const now = locks.holds.get(key);
       if (now !== undefined && now.first.grant === first.grant && same(now.actor, actor)) continue;
       // Another lock was cut short, and this one passed on to one who works for its holder: an agent's lock forgets its
       // expired writes, a command's takes all along.
-      if (now !== undefined && isHeir(now, actor) && !isCut(command, flying)) continue;
+      const passesOn = now !== undefined && isHeir(now, actor);
+      if ((passesOn || givesUp(command)) && !isCut(command, flying, rules)) continue;
       for (const flight of [...expiredFlights, ...flights]) {
         // A command's lock that goes back to its actor takes the actor's writes along.
         const goesOn = actor.command !== undefined && now !== undefined && same(now.actor, actor);
@@ -115,21 +100,23 @@ export class LateWrites {
 }
 
 /** The locks with writes in flight, or that expired, before an entry. */
-export function flyingBefore({ locks }: State): readonly Flying[] {
-  const flying: Flying[] = [];
-  for (const hold of locks.holds.values()) {
-    const { key, file, actor, kind, bound, loan, first, flights, expiredFlights, touched, yieldMs } = hold;
-    if (flights.length > 0 || expiredFlights !== undefined)
-      flying.push({ key, file, actor, kind, bound, loan, first, flights, expiredFlights, touched, yieldMs });
-  }
-  return flying;
+export function flyingBefore({ locks }: State): readonly Hold[] {
+  const flying = [...locks.holds.values()].filter(
+    ({ flights, expiredFlights }) => flights.length > 0 || expiredFlights !== undefined,
+  );
+  return flying.map(hold => ({ ...hold }));
 }
 
 /** Whether it ends locks while their holders may still write. */
 const cutting: ReadonlySet<string> = new Set(["lock_revoke", "lock_unbind", "agent_release"]);
 
+/** Whether it gives up locks: their holders' writes end with that, but not what is written under a command's lock. */
+function givesUp({ type }: Command): boolean {
+  return type === "lock_release" || type === "lock_undelivered";
+}
+
 function cutsShort(command: Command): boolean {
-  if (command.type !== "elapse") return cutting.has(command.type);
+  if (command.type !== "elapse") return givesUp(command) || cutting.has(command.type);
   const { what } = command.due;
   return (
     ["turn_lease_over", "yield_over", "bound_over", "lost_turns_over", "lost_leases_over"].includes(what) ||
@@ -158,8 +145,16 @@ function rowOf({ session, agent }: Actor): Row {
 }
 
 /** Whether the command, one of those that cut locks short, does so with this one. */
-function isCut(command: Command, { key, actor, kind, bound, loan }: Flying): boolean {
+function isCut(command: Command, hold: Hold, rules: number): boolean {
+  const { key, lexical, actor, kind, bound, loan } = hold;
   switch (command.type) {
+    case "lock_release": {
+      const { files } = command;
+      const isNamed = files === "all" || files.some(f => f.key === key || f.lexical === lexical);
+      return rules >= 2 && actor.command !== undefined && isNamed && same(actor, command.actor);
+    }
+    case "lock_undelivered":
+      return rules >= 2 && actor.command !== undefined && command.keys.includes(key);
     case "lock_revoke":
       return command.files.some(file => file.key === key);
     case "lock_unbind":

@@ -428,8 +428,16 @@ export const planted: readonly Planted[] = [
   {
     bug: "a late write that is not remembered",
     file: "daemon/core/locks/release.ts",
-    find: "if (cutShort.has(cause) && !goesOn) expireWrites(state, hold);",
+    find: "if (isCutShort(state, hold, cause) && !goesOn) expireWrites(state, hold);",
     put: "",
+    tells: /late writes are known to|a late write is told as nothing/,
+  },
+  {
+    bug: "a write that is forgotten when the command that has its lock is done",
+    file: "daemon/core/locks/release.ts",
+    find: "actor.command !== undefined && commandOver.has(cause)",
+    put: "actor.session === undefined",
+    commands: true,
     tells: /late writes are known to|a late write is told as nothing/,
   },
   {

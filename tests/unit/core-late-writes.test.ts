@@ -4,10 +4,12 @@ import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { LockRequest } from "../../daemon/core/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { emptyState, firstRulesLevel } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World, waits } from "./core-world.ts";
 
 const turn = { kind: "turn", depth: 16, waitMs: limits.hookWaitMs, placeMs: limits.placeMs } as const;
+const command: Actor = { session: "a", agent: null, incarnation: 0, command: "make" };
 const child: Actor = { session: "a", agent: "child", incarnation: 0 };
 
 function edit(w: World, who: string | Actor, file: string, flight: string, more: Partial<LockRequest> = {}) {
@@ -64,6 +66,30 @@ const cuts: readonly (readonly [string, (w: World) => void])[] = [
       w.lock("a", "x", { bound });
       edit(w, "a", "x", "use1");
       w.do({ type: "lock_unbind", bound });
+    },
+  ],
+  [
+    "with a command of it that took the lock over",
+    w => {
+      edit(w, "a", "x", "use1");
+      w.lock(command, "x");
+      w.unlock(command, "x");
+    },
+  ],
+  [
+    "with a command of it that had the lock before",
+    w => {
+      w.lock(command, "x");
+      edit(w, "a", "x", "use1");
+      w.unlock(command, "x");
+    },
+  ],
+  [
+    "with a command of it that nobody told of the grant",
+    w => {
+      edit(w, "a", "x", "use1");
+      w.lock(command, "x");
+      w.do({ type: "lock_undelivered", actor: command, keys: ["n:/p/x"], waiter: w.origin(w.n) });
     },
   ],
 ];
@@ -152,6 +178,34 @@ describe("a late write", () => {
     expect(w.state.locks.expiredWrites.size).toBe(0);
     edit(w, "b", "x", "use3");
     expect(landed(w, "a", "use1")).toEqual([]);
+  });
+
+  it("is none while the lock of a command goes back to its actor", () => {
+    const w = new World();
+    w.lock("a", "x");
+    w.lock(command, "x");
+    edit(w, "a", "x", "use1");
+    w.unlock(command, "x");
+    expect(w.state.locks.holds.get("n:/p/x")?.flights).toEqual(["use1"]);
+    expect(landed(w, "a", "use1")).toEqual([]);
+  });
+
+  it("is told to the lender to whom a command's lock goes back", () => {
+    const w = new World();
+    w.lock("a", "x");
+    edit(w, child, "x", "use1", { ancestors: [null] });
+    w.lock({ ...child, command: "make" }, "x", { ancestors: [null] });
+    w.unlock({ ...child, command: "make" }, "x");
+    expect(w.holder("x")).toBe("a");
+    expect(landed(w, child, "use1")).toEqual(["a/child wrote x of a: a a"]);
+  });
+
+  it("of a command's lock is none in a journal of the first rules", () => {
+    const w = new World(emptyState(firstRulesLevel));
+    w.lock(command, "x");
+    edit(w, "a", "x", "use1");
+    w.unlock(command, "x");
+    expect(w.state.locks.expiredWrites.size).toBe(0);
   });
 
   it("is told to who has the folder that the file is in", () => {

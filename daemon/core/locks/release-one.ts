@@ -40,7 +40,8 @@ export function ownOne(state: State, { actor, files }: LockRelease, node: string
   const [file] = files;
   const hold = file === undefined ? undefined : heldAsNamed(state, file, node);
   if (hold === undefined || hold.loan !== null || hold.row !== locksOf(locks.actors, actor)) return null;
-  return hold;
+  // The writes of a command's actor may outlast the lock.
+  return hold.actor.command !== undefined && hold.row.flying.has(hold.key) ? null : hold;
 }
 
 /** Returns the lock on the file if its key is the path as named: no link and no folding of case is involved. */

@@ -276,6 +276,8 @@ const cutShort: ReadonlySet<string> = new Set([
   "given back",
   "yielded",
 ]);
+/** Causes that end a command's lock, which says nothing of what its actor writes meanwhile. */
+const commandOver: ReadonlySet<string> = new Set(["unlocked", "undelivered"]);
 /** Causes that also drop the kept reply, so that a retry is not told that it still has the lock. */
 const unheard: ReadonlySet<string> = new Set(["disconnected", "undelivered"]);
 
@@ -299,7 +301,7 @@ export function releaseParts(
       removeHold(state.locks, hold);
       const back = final ? null : returnHold(state, hold);
       const goesOn = back !== null && sameActor(back.actor, hold.actor);
-      if (cutShort.has(cause) && !goesOn) expireWrites(state, hold);
+      if (isCutShort(state, hold, cause) && !goesOn) expireWrites(state, hold);
       if (back !== null)
         announceGrant(state, { actor: back.actor, files: [back] }, tokenText(state, back.token), 0, step);
     }
@@ -311,6 +313,11 @@ export function releaseParts(
       step.events.push({ event, about: [], project, heldMs });
     }
   }
+}
+
+/** Whether the lock ends while its holder may still be writing. */
+function isCutShort({ rules }: State, { actor }: Hold, cause: string): boolean {
+  return cutShort.has(cause) || (rules >= 2 && actor.command !== undefined && commandOver.has(cause));
 }
 
 export function holdsOf(state: State, row: ActorLocks): Hold[] {
