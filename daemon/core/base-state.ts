@@ -1,0 +1,344 @@
+/** The tables of the base, and the state of them before the first entry. Invariants: those that `check` tests. */
+import type { Limits } from "../../protocol/limits.ts";
+import type { Actor } from "./actor.ts";
+import type { LockKind } from "./commands.ts";
+import { type Declarations, noDeclarations } from "./declarations/table.ts";
+import type { FileRef } from "./file-ref.ts";
+import { type ActorLocks, type ActorTable, actorTable } from "./locks/by-actor.ts";
+import { OtherWords } from "./locks/by-words.ts";
+import { WaitGraph } from "./locks/wait-graph.ts";
+import { type Notes, noNotes } from "./messages/notice-table.ts";
+import {
+  type ContextTable,
+  type Freezes,
+  type Messages,
+  noContext,
+  noFreezes,
+  noMessages,
+} from "./messages/state.ts";
+import type { Bound, Origin, Retry } from "./origin.ts";
+import type { EventCursor, Reply } from "./outcome.ts";
+import { PathIndex } from "./path-index.ts";
+import { Preimages } from "./preimages.ts";
+import { Revisions } from "./sessions/revisions.ts";
+import { noSessions, type Sessions } from "./sessions/table.ts";
+import { noStashes, type Stashes } from "./stashes/table.ts";
+import { noTasks, type Tasks } from "./tasks/table.ts";
+
+export type * from "./messages/state.ts";
+export type { Session, Sessions } from "./sessions/table.ts";
+
+/** The level of rules that this program applies; a replay may also use any of `rulesKnown`. */
+export const rulesLevel = 2;
+export const rulesKnown: readonly number[] = [1, 2];
+/** The level of a log's entries before its first `rules` entry. */
+export const firstRulesLevel = 1;
+
+/** The state without the tables that lead agents. A snapshot leaves out `derived` fields: loading rebuilds these indexes. */
+export interface BaseState {
+  /** The level of rules under which `apply` runs entries. */
+  rules: number;
+  /** The bounds of its tables, the same on every machine and in every replay; no snapshot has them. */
+  readonly limits: Limits;
+  /** The `seq` of the last entry applied. */
+  seq: number;
+  /** The core's time in milliseconds; it never decreases. */
+  t: number;
+  storeId: string;
+  epoch: number;
+  /** The latest start of each node's daemon. */
+  readonly nodes: Map<string, NodeStart>;
+  readonly sessions: Sessions;
+  readonly locks: Locks;
+  readonly tasks: Tasks;
+  readonly writes: Writes;
+  /** Merge risks by project, file and the two worktrees, oldest first. */
+  readonly risks: Map<string, MergeRisk>;
+  /** derived: keys of risks by the sessions of their sides. */
+  readonly risksOf: Map<string, Set<string>>;
+  readonly notes: Notes;
+  readonly declarations: Declarations;
+  readonly context: ContextTable;
+  readonly messages: Messages;
+  readonly freezes: Freezes;
+  readonly stashes: Stashes;
+  /** Replies kept for retries, oldest first. */
+  readonly replies: Map<string, KeptReply>;
+  /** derived: the total length of kept replies, as JSON in UTF-16 units. */
+  replyChars: number;
+  /** The cursor of the latest event that was not for one request's connection alone. */
+  lastEventCursor: EventCursor;
+  /** derived: the rows that snapshots under way still have to write as they were; its tables have the same. */
+  readonly preimages: Preimages;
+}
+
+export interface NodeStart {
+  readonly epoch: number;
+  readonly at: number;
+}
+
+export interface Locks {
+  readonly preimages: Preimages;
+  readonly holds: Map<string, Hold>;
+  /** By ticket, the `seq` of the entry that queued the waiter; in queue order. */
+  readonly waiters: Map<number, Waiter>;
+  /** The number of grants so far; the next token's `grant` is one more. */
+  grants: number;
+  /** Writes in flight whose lock ended first, by actor and tool use, oldest first. */
+  readonly expiredWrites: Map<string, ExpiredWrite>;
+  /** derived */
+  readonly heldPaths: PathIndex;
+  /** derived */
+  readonly waitedPaths: PathIndex;
+  /** derived: tickets of waiters by key, each with the file of that key. */
+  readonly waitersAt: Map<string, Map<number, FileRef>>;
+  /** derived: held keys, and tickets of waiters, by requested path if it differs from the key's path. */
+  readonly heldWords: OtherWords<string>;
+  readonly waitedWords: OtherWords<number>;
+  /** derived: the wait-for graph between actors. */
+  readonly graph: WaitGraph;
+  /** derived */
+  readonly actors: ActorTable;
+  /** derived: tickets of attached waiters by the origin that their answer goes to. */
+  readonly byOrigin: Map<string, number>;
+  /** derived: held keys by the connections that the lock and its loans are bound to. */
+  readonly byBound: Map<string, Set<string>>;
+}
+
+/** A fencing token, ordered by (epoch, grant). */
+export interface Token {
+  readonly epoch: number;
+  readonly grant: number;
+}
+
+/** A held lock. */
+export interface Hold {
+  readonly key: string;
+  /** The path as the latest request spelled it, if the key is case-folded. */
+  readonly path?: string | undefined;
+  readonly file: string;
+  readonly lexical: string;
+  readonly dir: boolean;
+  readonly actor: Actor;
+  readonly kind: LockKind;
+  readonly prompt: string | null;
+  readonly bound: Bound | null;
+  readonly token: Token;
+  /** The first token of this unbroken lock: all tokens issued for it from `first` to `token` are valid. */
+  readonly first: Token;
+  /** The number of the latest grant when the lock came to its position in the table: passing it on moves it to the end. */
+  readonly place: number;
+  readonly since: number;
+  readonly touched: number;
+  /** When a permission dialog renewed the lease (core time, ms), at most once; or null. */
+  readonly renewed: number | null;
+  readonly yieldMs: number;
+  /** Tool uses whose writes are in flight. */
+  readonly flights: readonly string[];
+  /** Absent: the present start saw its flights begin, or it has none. */
+  readonly unseen?: UnseenFlights | undefined;
+  /** Tool uses that count as over although nobody saw their end. Absent: none. */
+  readonly expiredFlights?: readonly string[] | undefined;
+  readonly ancestors: readonly (string | null)[];
+  /** The loan by which an explicit lock returns to its lender when the borrower is done; or null. */
+  readonly loan: Loan | null;
+  /**
+   * The origins that got the grant: that of the request, and those of later requests of the actor. An undelivered
+   * answer removes its origin, and the grant is undone with the last one. See `heard.ts`.
+   */
+  readonly origin: Origin;
+  readonly askedAgain: readonly Origin[];
+  /** The retry under which the reply to the latest request for this lock is kept. */
+  readonly retry: Retry | null;
+  /** derived: its actor's row; null until the lock is in the table. */
+  row: ActorLocks | null;
+  /** derived: its place in that row. */
+  placeInRow: number;
+}
+
+/** What is known of writes in flight that began before the present start of their node's daemon. */
+export interface UnseenFlights {
+  /** When that daemon started, or a person was last known to be asked (core time). */
+  readonly sinceMs: number;
+  /** A person is asked about the write: it stays in flight. */
+  readonly waits: boolean;
+}
+
+/** The lender's side of an explicit lock that a descendant uses. */
+export interface Loan {
+  readonly actor: Actor;
+  readonly bound: Bound | null;
+  readonly first: Token;
+  readonly since: number;
+  readonly ancestors: readonly (string | null)[];
+  /** The lender's own answer origins and retry, as in `Hold`. */
+  readonly origin: Origin;
+  readonly askedAgain: readonly Origin[];
+  readonly retry: Retry | null;
+  readonly loan: Loan | null;
+  /** The lender's token, which it gets back: absent unless a command of the lender borrowed the lock. */
+  readonly token?: Token;
+}
+
+export interface ExpiredWrite {
+  readonly actor: Actor;
+  readonly key: string;
+  readonly path?: string | undefined;
+  readonly file: string;
+  readonly at: number;
+}
+
+export interface Waiter {
+  readonly ticket: number;
+  /** Where the answer goes; null: detached, so it blocks no request until its actor asks again. */
+  readonly origin: Origin | null;
+  readonly actor: Actor;
+  readonly files: readonly FileRef[];
+  readonly single: boolean;
+  readonly kind: LockKind;
+  readonly prompt: string | null;
+  readonly flight: string | null;
+  readonly yieldMs: number;
+  readonly ancestors: readonly (string | null)[];
+  readonly bound: Bound | null;
+  readonly placeMs: number;
+  readonly detach: boolean;
+  readonly progress: boolean;
+  readonly since: number;
+  readonly waitMs: number;
+  /** The end of the wait while attached, of the queue position while detached (core time, ms). */
+  readonly deadline: number;
+  /** The end of the wait for `flight` (core time, ms). A reconnect does not extend it: the hook has its own limit. */
+  readonly waitEnd: number;
+  readonly retry: Retry | null;
+  /** derived: its actor's row; null until the waiter is in the table. */
+  row: ActorLocks | null;
+  /** derived: the number of its blockers; null while it is detached. */
+  blockers: number | null;
+}
+
+export interface Writes {
+  /** Dirty files by key, in the order of their latest writes. */
+  readonly files: Map<string, DirtyFile>;
+  /** derived: keys by the sessions of their writers. */
+  readonly byWriter: Map<string, Set<string>>;
+  /** derived: keys by the top of their worktree. */
+  readonly byWorktree: Map<string, Set<string>>;
+  /** derived: keys by project and path in the repository. */
+  readonly byFile: Map<string, Set<string>>;
+  /** Files that git reported clean, by key, the latest last: their uncommitted work may come back. */
+  readonly settled: Map<string, DirtyFile>;
+  /** derived: keys of `settled` by the top of their worktree. */
+  readonly settledIn: Map<string, Set<string>>;
+  /** derived: keys of `settled` by the sessions of their writers. */
+  readonly settledBy: Map<string, Set<string>>;
+  /** `Sessions.revisions` */
+  readonly revisions: Revisions;
+}
+
+/** Uncommitted work in one file of a repository in two of its worktrees. */
+export interface MergeRisk {
+  readonly project: string;
+  readonly file: string;
+  readonly sides: readonly [MergeSide, MergeSide];
+  /** Sessions that received a notice of this risk. */
+  readonly told: readonly string[];
+}
+
+export interface MergeSide {
+  readonly worktree: string;
+  readonly actor: Actor;
+}
+
+/** A file with uncommitted work, as far as the daemon saw its writes. */
+export interface DirtyFile {
+  readonly key: string;
+  readonly file: string;
+  readonly worktree: string;
+  readonly project: string;
+  /** The writers, each actor once, the latest last. */
+  readonly writers: readonly Writer[];
+}
+
+export interface Writer {
+  readonly actor: Actor;
+  /** The actor's name at the time of the write; its session may have ended since. */
+  readonly name: string;
+  readonly ancestors: readonly (string | null)[];
+  readonly by: "edit" | "shell";
+  /** Wall time in milliseconds. */
+  readonly wallMs: number;
+  /** The `seq` of the entry that recorded its latest write. */
+  readonly seq: number;
+}
+
+export interface KeptReply {
+  readonly digest: string;
+  readonly at: number;
+  /** The origin that the reply was last sent to. */
+  readonly to: Origin;
+  readonly reply: Reply;
+  /** The length of the reply as JSON, in UTF-16 units. */
+  readonly chars: number;
+}
+
+/** Returns the base of the state before the first entry. */
+export function emptyBaseState(rules: number, bounds: Limits): BaseState {
+  const touched = new Set<string>();
+  const preimages = new Preimages();
+  const revisions = new Revisions();
+  return {
+    rules,
+    limits: bounds,
+    seq: 0,
+    t: 0,
+    storeId: "",
+    epoch: 0,
+    nodes: new Map(),
+    sessions: noSessions(touched, preimages, revisions),
+    locks: noLocks(touched, preimages),
+    tasks: noTasks(touched, preimages, revisions),
+    writes: {
+      files: new Map(),
+      byWriter: new Map(),
+      byWorktree: new Map(),
+      byFile: new Map(),
+      settled: new Map(),
+      settledIn: new Map(),
+      settledBy: new Map(),
+      revisions,
+    },
+    risks: new Map(),
+    risksOf: new Map(),
+    notes: noNotes(),
+    declarations: noDeclarations(revisions, bounds),
+    context: noContext(),
+    messages: noMessages(touched, preimages, bounds),
+    freezes: noFreezes(touched),
+    stashes: noStashes(bounds),
+    replies: new Map(),
+    replyChars: 0,
+    lastEventCursor: { epoch: 0, seq: 0, n: 0 },
+    preimages,
+  };
+}
+
+export function noLocks(touched: Set<string>, preimages: Preimages): Locks {
+  const holds = new Map<string, Hold>();
+  return {
+    preimages,
+    holds,
+    waiters: new Map(),
+    grants: 0,
+    expiredWrites: new Map(),
+    heldPaths: new PathIndex(holds),
+    waitedPaths: new PathIndex(),
+    waitersAt: new Map(),
+    heldWords: new OtherWords(),
+    waitedWords: new OtherWords(),
+    graph: new WaitGraph(),
+    actors: actorTable(touched),
+    byOrigin: new Map(),
+    byBound: new Map(),
+  };
+}
