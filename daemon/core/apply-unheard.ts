@@ -5,6 +5,8 @@
  * Invariant: it changes the state as `apply` does, or not at all; `tests/unit/apply-unheard.test.ts` compares the two, and
  * so does the simulation, whose replays take it.
  */
+
+import type { BaseState } from "./base-state.ts";
 import type { Entry, LockRelease, LockRequest } from "./commands.ts";
 import { ownOne } from "./locks/release-one.ts";
 import { mayAskAs } from "./locks/request.ts";
@@ -12,10 +14,9 @@ import { removeHold } from "./locks/table.ts";
 import { freeFile, grantFree } from "./locks/take-free.ts";
 import { livesOn } from "./sessions/begin.ts";
 import { settleRoom } from "./sessions/room.ts";
-import type { State } from "./state.ts";
 
 /** Applies the entry and returns true, or changes nothing: then it is for `apply`. */
-export function applyUnheard(state: State, entry: Entry): boolean {
+export function applyUnheard(state: BaseState, entry: Entry): boolean {
   const { command } = entry;
   // What waits or is granted in another entry's step, and an entry out of order, are for the plain way too.
   if (state.locks.waiters.size > 0 || entry.seq !== state.seq + 1) return false;
@@ -23,7 +24,7 @@ export function applyUnheard(state: State, entry: Entry): boolean {
   return command.type === "lock_release" && release(state, command, entry);
 }
 
-function take(state: State, request: LockRequest, entry: Entry): boolean {
+function take(state: BaseState, request: LockRequest, entry: Entry): boolean {
   const { freezes, sessions } = state;
   if (request.retry !== undefined || freezes.all.size > 0) return false;
   const session = sessions.live.get(request.actor.session);
@@ -38,7 +39,7 @@ function take(state: State, request: LockRequest, entry: Entry): boolean {
   return true;
 }
 
-function release(state: State, request: LockRelease, entry: Entry): boolean {
+function release(state: BaseState, request: LockRelease, entry: Entry): boolean {
   if (request.retry !== undefined) return false;
   const hold = ownOne(state, request, entry.origin.node);
   if (hold === null) return false;
@@ -48,13 +49,13 @@ function release(state: State, request: LockRelease, entry: Entry): boolean {
   return true;
 }
 
-function advance(state: State, { seq, at }: Entry): void {
+function advance(state: BaseState, { seq, at }: Entry): void {
   state.seq = seq;
   state.t = Math.max(state.t, at);
 }
 
 /** Ends a step with one event: `lock_granted` or `lock_released`. */
-function settle(state: State): void {
+function settle(state: BaseState): void {
   settleRoom(state);
   state.lastEventCursor = { epoch: state.epoch, seq: state.seq, n: 1 };
 }

@@ -10,7 +10,7 @@ import { daemonStarted, rules, voidEntry } from "./daemon.ts";
 import { declare } from "./declarations/declare.ts";
 import { workReturned, writesNoted, writesSettled } from "./files/dirty-files.ts";
 import { workTaken } from "./files/work-taken.ts";
-import type { Handlers, Meta } from "./handler.ts";
+import type { Handler, Meta } from "./handler.ts";
 import { checkRecord } from "./lead/checks/record.ts";
 import { debateClose } from "./lead/debates/close.ts";
 import { debateEnter } from "./lead/debates/enter.ts";
@@ -56,7 +56,8 @@ import { taskCreate, taskImport, taskRemove } from "./tasks/create.ts";
 import { taskUpdate } from "./tasks/update.ts";
 import { elapse } from "./timers.ts";
 
-const handlers: Handlers = {
+/** One handler per command; a missing one does not compile. */
+const handlers: { readonly [T in CommandType]: Handler<T, State> } = {
   daemon_started: daemonStarted,
   session_begin: sessionBeginAsAgent,
   session_end: sessionEnd,

@@ -1,6 +1,7 @@
 /** The invariants of every slice as one function; the simulation calls it after each step. */
 
 import { actorKey, areBeside, sameActor } from "./actor.ts";
+import type { Hold, Locks } from "./base-state.ts";
 import { checkDeclarations } from "./declarations/check.ts";
 import { fileKey } from "./files/merge-risk.ts";
 import { checkResults } from "./lead/checks/table.ts";
@@ -22,7 +23,7 @@ import { isIdle } from "./sessions/room.ts";
 import { enterPresent, nameKey, noSessions } from "./sessions/table.ts";
 import { addToSet } from "./sets.ts";
 import { checkStashes } from "./stashes/table.ts";
-import type { Hold, Locks, State } from "./state.ts";
+import type { State } from "./state.ts";
 import { checkTaskRisks } from "./tasks/check-risks.ts";
 import { findCycle } from "./tasks/cycle.ts";
 import { claimerOf, isDone } from "./tasks/table.ts";

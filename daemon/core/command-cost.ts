@@ -1,13 +1,13 @@
 /** What commands cost, so that one turn of the event loop stores and applies a bounded part of many. */
 import { limits } from "../../protocol/limits.ts";
+import type { BaseState } from "./base-state.ts";
 import type { Command } from "./commands.ts";
 import { countOfSession } from "./locks/by-actor.ts";
 import { everyone } from "./messages/send.ts";
 import { countPresent } from "./sessions/present.ts";
-import type { State } from "./state.ts";
 
 /** Returns roughly how many rows the command will change, at least 1: locks, tasks, letters. It visits none of them. */
-export function costOf(state: State, command: Command): number {
+export function costOf(state: BaseState, command: Command): number {
   switch (command.type) {
     case "lock_request":
       return Math.max(1, command.files.length);
@@ -31,14 +31,14 @@ export function costOf(state: State, command: Command): number {
   }
 }
 
-function endCost(state: State, session: string): number {
+function endCost(state: BaseState, session: string): number {
   let letters = 0;
   for (const key of state.messages.bySession.get(session) ?? [])
     letters += state.messages.inboxes.get(key)?.all.size ?? 0;
   return limits.sessionEndCost + lockCost(state, session) + letters;
 }
 
-function lockCost({ locks }: State, session: string): number {
+function lockCost({ locks }: BaseState, session: string): number {
   const { held, queued } = countOfSession(locks.actors, session);
   return held + queued;
 }

@@ -2,8 +2,9 @@
  * The indexes of context: keys in order, and what was set last in a project.
  * Invariant: a look visits only the items that it yields, and expired ones whose end the log does not have yet.
  */
+
+import type { ContextItem, ContextTable } from "./base-state.ts";
 import { SortedKeys } from "./sorted-keys.ts";
-import type { ContextItem, ContextTable } from "./state.ts";
 
 /** Returns the item's key in the table. */
 export function itemKey(project: string, key: string): string {

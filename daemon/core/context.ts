@@ -9,12 +9,12 @@
 
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { Actor } from "./actor.ts";
+import type { BaseState, ContextItem, ContextTable } from "./base-state.ts";
 import { indexItem, isThere, itemKey, unindexItem } from "./context-index.ts";
 import type { Handler, Meta } from "./handler.ts";
 import { actorRow } from "./locks/replies.ts";
 import type { ContextSet } from "./messages/commands.ts";
 import type { Step } from "./outcome.ts";
-import type { ContextItem, ContextTable, State } from "./state.ts";
 
 export const contextSet: Handler<"context_set"> = (state, command, meta, step) => {
   const { project, key } = command;
@@ -71,7 +71,7 @@ function reservedRefusal(key: string): Refusal | null {
 }
 
 /** Returns why there is no room for the value, or null. */
-function contextFull(state: State, value: Pick<NewValue, "project" | "key" | "bytes">): Refusal | null {
+function contextFull(state: BaseState, value: Pick<NewValue, "project" | "key" | "bytes">): Refusal | null {
   const { context, limits } = state;
   const known = contextAt(state, value.project, value.key);
   const bytes = context.bytes + sizeOf(value) - (known === undefined ? 0 : sizeOf(known));
@@ -86,7 +86,7 @@ function contextFull(state: State, value: Pick<NewValue, "project" | "key" | "by
 
 /** Sets and announces the value, and returns its version; the caller has checked that there is room. */
 export function setItem(
-  state: State,
+  state: BaseState,
   value: NewValue,
   endsAt: number | null,
   meta: Meta,
@@ -107,7 +107,7 @@ export function setItem(
 
 /** Returns the key's item unless it has expired at `now` (core time, ms). */
 export function contextAt(
-  state: State,
+  state: BaseState,
   project: string,
   key: string,
   now: number = state.t,
@@ -123,13 +123,13 @@ export function contextAbsent(key: string): Refusal {
 }
 
 /** Removes the item and announces its end. */
-export function endItem(state: State, item: ContextItem, step: Step): void {
+export function endItem(state: BaseState, item: ContextItem, step: Step): void {
   forget(state.context, item);
   announce(state, item, null, true, step);
 }
 
 /** Ends the values of this node that are not durable, after its daemon restarted. */
-export function dropVolatile(state: State, node: string, step: Step): void {
+export function dropVolatile(state: BaseState, node: string, step: Step): void {
   for (const item of state.context.items.values()) {
     if (!item.durable && item.node === node) endItem(state, item, step);
   }
@@ -156,7 +156,7 @@ function forget(context: ContextTable, item: ContextItem): void {
 }
 
 function itemOf(
-  state: State,
+  state: BaseState,
   { project, key, value, bytes, durable, wallMs, actor }: NewValue,
   meta: Meta,
   version: number,
@@ -183,7 +183,7 @@ function conflictOf(
 }
 
 function announce(
-  state: State,
+  state: BaseState,
   { project, key, version }: Pick<ContextItem, "project" | "key" | "version">,
   actor: Actor | null,
   deleted: boolean,

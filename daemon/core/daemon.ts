@@ -1,6 +1,8 @@
 /** Commands about the daemon itself: its start, the level of rules, voided entries. Invariant: epochs only rise. */
+
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import { rulesKnown } from "./base-state.ts";
 import { dropVolatile } from "./context.ts";
 import type { Handler } from "./handler.ts";
 import { awaitRunners } from "./lead/merges/run.ts";
@@ -9,14 +11,14 @@ import { loansOf } from "./locks/inherit.ts";
 import { markUnseen } from "./locks/unseen.ts";
 import { forgetOffers } from "./messages/inbox.ts";
 import { forgetRefusals } from "./retries.ts";
-import { rulesKnown } from "./state.ts";
+import type { State } from "./state.ts";
 
 /**
  * Begins a new epoch of a node's daemon, whose earlier connections are gone. Its waiters keep their queue positions
  * for `limits.placeMs`, and its bound locks and merges wait `limits.boundGraceMs` for their clients to return. Writes in
  * flight may have ended meanwhile: see `unseen.ts`.
  */
-export const daemonStarted: Handler<"daemon_started"> = (state, command, meta, step) => {
+export const daemonStarted: Handler<"daemon_started", State> = (state, command, meta, step) => {
   const { node } = meta.origin;
   const before = state.nodes.get(node);
   if (command.epoch <= state.epoch) {

@@ -2,6 +2,8 @@
  * Rebuilds derived fields from lists, to compare with the live ones.
  * Invariant: a rebuilt part equals the live one; the checks of each slice tell what differs.
  */
+
+import { type Freezes, type Locks, noLocks, type Sessions } from "./base-state.ts";
 import { addDebate, type Debates, noDebates } from "./lead/debates/table.ts";
 import { addMerge, type Merges, noMerges } from "./lead/merges/table.ts";
 import { addSpawn, noSpawns, type Spawns } from "./lead/spawns/table.ts";
@@ -11,7 +13,6 @@ import { noFreezes } from "./messages/state.ts";
 import { Preimages } from "./preimages.ts";
 import { Revisions } from "./sessions/revisions.ts";
 import { addSession, noSessions } from "./sessions/table.ts";
-import { type Freezes, type Locks, noLocks, type Sessions } from "./state.ts";
 import { insertTasks, noTasks, type Tasks } from "./tasks/table.ts";
 
 /** Returns the tasks with their derived fields rebuilt; see `rebuiltIndexes`. */

@@ -7,10 +7,10 @@
  */
 
 import { refuse } from "../../protocol/codes.ts";
+import type { BaseState, KeptReply } from "./base-state.ts";
 import type { Handler } from "./handler.ts";
 import { type Origin, originKey, type Retry } from "./origin.ts";
 import type { Reply } from "./outcome.ts";
-import type { KeptReply, State } from "./state.ts";
 
 /** Forgets an undelivered refusal, so that a retry runs. A success stays, because it changed the state. */
 export const replyUnheard: Handler<"reply_unheard"> = (state, { to, kept }, _meta, step) => {
@@ -23,7 +23,7 @@ function keyOf(retry: Retry): string {
 }
 
 /** Returns the reply kept for this request, a refusal if the body differs, or null. Records `to` as its new origin. */
-export function keptReply(state: State, retry: Retry, to: Origin): Reply | null {
+export function keptReply(state: BaseState, retry: Retry, to: Origin): Reply | null {
   const kept = state.replies.get(keyOf(retry));
   if (kept === undefined || kept.at + state.limits.replyKeptMs <= state.t) return null;
   if (kept.digest !== retry.digest) return conflict(retry);
@@ -38,7 +38,7 @@ export function conflict(retry: Retry): Reply {
   );
 }
 
-export function keepReply(state: State, retry: Retry, reply: Reply, to: Origin): void {
+export function keepReply(state: BaseState, retry: Retry, reply: Reply, to: Origin): void {
   const { replies, limits } = state;
   const key = keyOf(retry);
   drop(state, key);
@@ -52,24 +52,24 @@ export function keepReply(state: State, retry: Retry, reply: Reply, to: Origin):
 }
 
 /** Adds a reply as the latest one; loading a snapshot uses it too. */
-export function putReply(state: State, key: string, kept: KeptReply): void {
+export function putReply(state: BaseState, key: string, kept: KeptReply): void {
   state.replies.set(key, kept);
   state.replyChars += kept.chars;
 }
 
-function drop(state: State, key: string): void {
+function drop(state: BaseState, key: string): void {
   state.replyChars -= state.replies.get(key)?.chars ?? 0;
   state.replies.delete(key);
 }
 
 /** Forgets the kept reply; with `to` only if it was last sent there, so that the reply to a later retry stays. */
-export function forgetReply(state: State, retry: Retry, to?: Origin): void {
+export function forgetReply(state: BaseState, retry: Retry, to?: Origin): void {
   const kept = state.replies.get(keyOf(retry));
   if (kept === undefined || (to !== undefined && originKey(kept.to) !== originKey(to))) return;
   drop(state, keyOf(retry));
 }
 
 /** Forgets a node's refusals after its daemon restarted: the daemon cannot know whether their clients read them. */
-export function forgetRefusals(state: State, node: string): void {
+export function forgetRefusals(state: BaseState, node: string): void {
   for (const [key, { to, reply }] of state.replies) if (!reply.ok && to.node === node) drop(state, key);
 }

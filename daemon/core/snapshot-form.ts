@@ -1,16 +1,5 @@
 /** How a snapshot stores the state: its header, its lists, and the rows of those whose fields change. */
 
-import type { Declaration } from "./declarations/table.ts";
-import type { CheckResult } from "./lead/checks/table.ts";
-import type { Debate } from "./lead/debates/table.ts";
-import type { Merge } from "./lead/merges/table.ts";
-import type { Spawn } from "./lead/spawns/table.ts";
-import type { Conflict, PendingNotes } from "./messages/notice-table.ts";
-import type { NewMessage } from "./messages/table.ts";
-import type { EventCursor } from "./outcome.ts";
-import type { KeptName, NameSource } from "./sessions/name-source.ts";
-import type { GivenRole, Member, Teammate } from "./sessions/table.ts";
-import type { StashEntry } from "./stashes/table.ts";
 import type {
   ContextItem,
   DirtyFile,
@@ -23,7 +12,18 @@ import type {
   NodeStart,
   Session,
   Waiter,
-} from "./state.ts";
+} from "./base-state.ts";
+import type { Declaration } from "./declarations/table.ts";
+import type { CheckResult } from "./lead/checks/table.ts";
+import type { Debate } from "./lead/debates/table.ts";
+import type { Merge } from "./lead/merges/table.ts";
+import type { Spawn } from "./lead/spawns/table.ts";
+import type { Conflict, PendingNotes } from "./messages/notice-table.ts";
+import type { NewMessage } from "./messages/table.ts";
+import type { EventCursor } from "./outcome.ts";
+import type { KeptName, NameSource } from "./sessions/name-source.ts";
+import type { GivenRole, Member, Teammate } from "./sessions/table.ts";
+import type { StashEntry } from "./stashes/table.ts";
 import type { Task, Tasks } from "./tasks/table.ts";
 
 /** Single values, and lists that stay short. */

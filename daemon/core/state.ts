@@ -6,8 +6,6 @@ import { type Debates, noDebates } from "./lead/debates/table.ts";
 import { type Merges, noMerges } from "./lead/merges/table.ts";
 import { noSpawns, type Spawns } from "./lead/spawns/table.ts";
 
-export * from "./base-state.ts";
-
 /** The whole state, one slice a feature. */
 export interface State extends BaseState {
   readonly debates: Debates;

@@ -6,6 +6,7 @@
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { assert } from "./assert.ts";
+import type { BaseState, Hold, Session, Waiter } from "./base-state.ts";
 import type { Due } from "./commands.ts";
 import { endItem } from "./context.ts";
 import { itemKey } from "./context-index.ts";
@@ -24,7 +25,7 @@ import { leaseMsOf, yieldAt } from "./locks/yield.ts";
 import { endFreeze } from "./messages/freezes.ts";
 import type { Step, Timer } from "./outcome.ts";
 import { end, leaseAfterLostMs } from "./sessions/end.ts";
-import type { Hold, Session, State, Waiter } from "./state.ts";
+import type { State } from "./state.ts";
 
 /** Returns when `due` is due in this state (core time, ms), or null if it no longer applies. */
 export function dueAt(state: State, due: Due): number | null {
@@ -116,7 +117,7 @@ export function allDue(state: State): Timer[] {
   });
 }
 
-export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
+export const elapse: Handler<"elapse", State> = (state, { due }, _meta, step) => {
   const at = dueAt(state, due);
   if (at === null || at > state.t) {
     step.reply = refuse("invalid_request", `${due.what} is not due`);
@@ -171,7 +172,7 @@ export const elapse: Handler<"elapse"> = (state, { due }, _meta, step) => {
   }
 };
 
-function waitIsOver(state: State, waiter: Waiter, step: Step): void {
+function waitIsOver(state: BaseState, waiter: Waiter, step: Step): void {
   const reply = waitOver(state, waiter, firstBlocker(state.locks, waiter));
   if (waiter.placeMs === 0) {
     dismiss(state, waiter, reply, "timed out", step);
@@ -181,11 +182,11 @@ function waitIsOver(state: State, waiter: Waiter, step: Step): void {
   }
 }
 
-function dropHold(state: State, hold: Hold | null, cause: string, step: Step): void {
+function dropHold(state: BaseState, hold: Hold | null, cause: string, step: Step): void {
   if (hold !== null) releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], cause, step);
 }
 
-function releaseKind(state: State, session: string, kind: Hold["kind"], step: Step): void {
+function releaseKind(state: BaseState, session: string, kind: Hold["kind"], step: Step): void {
   const parts = rowsOfSession(state.locks.actors, session, null).map(row => ({
     actor: row.actor,
     holds: holdsOf(state, row).filter(h => h.kind === kind),
@@ -195,14 +196,14 @@ function releaseKind(state: State, session: string, kind: Hold["kind"], step: St
   releaseParts(state, parts, "lost", step, kind === "explicit");
 }
 
-function meant(state: State, due: { readonly key: string; readonly first: number }): Hold | null {
+function meant(state: BaseState, due: { readonly key: string; readonly first: number }): Hold | null {
   const hold = state.locks.holds.get(due.key);
   return hold !== undefined && hold.first.grant === due.first ? hold : null;
 }
 
 /** Returns the lock that `due` means, or the loan of it. */
 function boundPart(
-  state: State,
+  state: BaseState,
   due: { readonly key: string; readonly first: number },
 ): Pick<Hold, "bound"> | undefined {
   const hold = state.locks.holds.get(due.key);
@@ -210,7 +211,7 @@ function boundPart(
 }
 
 function lostSince(
-  state: State,
+  state: BaseState,
   due: { readonly session: string; readonly begun: number },
   ms: number,
 ): number | null {
@@ -219,13 +220,13 @@ function lostSince(
   return session.lostAt + ms;
 }
 
-function waiterOf(state: State, ticket: number): Waiter {
+function waiterOf(state: BaseState, ticket: number): Waiter {
   const waiter = state.locks.waiters.get(ticket);
   assert(waiter !== undefined, () => `no waiter ${ticket}`);
   return waiter;
 }
 
-function sessionOf(state: State, id: string): Session {
+function sessionOf(state: BaseState, id: string): Session {
   const session = state.sessions.live.get(id);
   assert(session !== undefined, () => `no session ${id}`);
   return session;

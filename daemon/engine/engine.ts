@@ -8,11 +8,12 @@
 
 import { limits } from "../../protocol/limits.ts";
 import { apply, skip } from "../core/apply.ts";
+import { rulesLevel } from "../core/base-state.ts";
 import { costOf } from "../core/command-cost.ts";
 import type { Command, Entry, Proposal } from "../core/commands.ts";
 import type { Retry } from "../core/origin.ts";
 import type { Grant, Reply, Step } from "../core/outcome.ts";
-import { emptyState, rulesLevel, type State } from "../core/state.ts";
+import { emptyState, type State } from "../core/state.ts";
 import type { Soon } from "../journal/format/batches.ts";
 import type { Found, Journal, ProposeFailure } from "../journal/journal.ts";
 import { Answers, type Caller, restarting } from "./answers.ts";

@@ -1,4 +1,6 @@
 /** Who keeps a lock until its work is done. */
+
+import type { Hold } from "../core/base-state.ts";
 import {
   type Ask,
   type HeldAgainst,
@@ -8,7 +10,7 @@ import {
   type Requester,
 } from "../core/locks/blockers.ts";
 import { loansOf } from "../core/locks/inherit.ts";
-import type { Hold, State } from "../core/state.ts";
+import type { State } from "../core/state.ts";
 
 interface Keeper extends Pick<Hold, "actor" | "since" | "first"> {
   readonly stays: "kept";

@@ -5,9 +5,10 @@
 import type { FileNote, MergeNote } from "../../hooks/seam/notices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
+import type { Session } from "../core/base-state.ts";
 import { sideRow } from "../core/files/merge-risk.ts";
 import { noteKey, type Whose } from "../core/messages/notice-table.ts";
-import type { Session, State } from "../core/state.ts";
+import type { State } from "../core/state.ts";
 import type { Delivery } from "./delivery.ts";
 
 /** One kind of notice. */

@@ -6,12 +6,12 @@
 import type { CodeViewNote, FinishedNote, PeerLock } from "../../hooks/seam/notices.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { Hold, Session } from "../core/base-state.ts";
 import { countItems, itemsOf, itemsSince, latestItem } from "../core/context-index.ts";
 import { type DeclaredFile, declarationsOf } from "../core/declarations/table.ts";
 import { useOf, waitersOver } from "../core/locks/blockers.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { countPresent, isPresent } from "../core/sessions/present.ts";
-import type { Hold, Session } from "../core/state.ts";
 import { latestFinished, listOf } from "../core/tasks/table.ts";
 import { least } from "../least.ts";
 import { sessionRow, workedOn } from "../views/sessions-and-locks.ts";

@@ -7,6 +7,7 @@ import type { ClientProcess } from "../../hooks/seam/teams.ts";
 import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
 import type { Actor } from "../core/actor.ts";
+import type { Session } from "../core/base-state.ts";
 import { shortName } from "../core/lead/merges/replies.ts";
 import { firstUnread, hasOpenMerge } from "../core/lead/merges/unread.ts";
 import { spawnAt } from "../core/lead/spawns/table.ts";
@@ -14,7 +15,7 @@ import { isFinal } from "../core/lead/spawns/transitions.ts";
 import { needsTeammate } from "../core/lead/teams/teammates.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { sayable } from "../core/sessions/names.ts";
-import type { Session, State } from "../core/state.ts";
+import type { State } from "../core/state.ts";
 import { leadsAtWork } from "../lead/health/led-at-work.ts";
 import {
   beginningIn,

@@ -4,12 +4,12 @@
  */
 import { createHash } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
+import type { Hold, Session } from "../core/base-state.ts";
 import { declarationsOf } from "../core/declarations/table.ts";
 import { pathOfWork } from "../core/files/dirty-files.ts";
 import { holdAt } from "../core/locks/blockers.ts";
 import { type ActorLocks, rowsOfSession } from "../core/locks/by-actor.ts";
 import { pathOf } from "../core/locks/replies.ts";
-import type { Hold, Session } from "../core/state.ts";
 import { least } from "../least.ts";
 import { type RowSource, workedOn } from "../views/sessions-and-locks.ts";
 import { keptBy } from "./lasting-locks.ts";

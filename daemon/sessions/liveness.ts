@@ -5,8 +5,8 @@
  * connection makes one at once.
  */
 import { limits } from "../../protocol/limits.ts";
+import type { Session } from "../core/base-state.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
-import type { Session } from "../core/state.ts";
 import type { AnchorWatch } from "../facts/processes.ts";
 import type { Services } from "../services.ts";
 

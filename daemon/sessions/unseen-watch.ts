@@ -11,9 +11,9 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
+import type { Hold, Session } from "../core/base-state.ts";
 import type { CommandOf } from "../core/commands.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
-import type { Hold, Session } from "../core/state.ts";
 import type { LifeSigns } from "../facts/life-signs.ts";
 import { spawnTurnOver } from "../lead/spawns/session.ts";
 import type { Services } from "../services.ts";

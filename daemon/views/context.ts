@@ -1,8 +1,9 @@
 /** Context as `query` shows it: key by key, without the values. */
 import type { ContextRow } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { ContextItem } from "../core/base-state.ts";
 import { isThere, itemKey } from "../core/context-index.ts";
-import type { ContextItem, State } from "../core/state.ts";
+import type { State } from "../core/state.ts";
 import type { Steps } from "../server/turns.ts";
 import { pageText, passedCost } from "./paging.ts";
 

@@ -1,11 +1,12 @@
 /** Inboxes and freezes as `query` shows them. */
 import { limits } from "../../protocol/limits.ts";
 import type { HoldRow, PostedRow } from "../../protocol/message.ts";
+import type { Message, Messages } from "../core/base-state.ts";
 import { freezeRow } from "../core/messages/freezes.ts";
 import { messageRow, stateOf } from "../core/messages/inbox.ts";
 import { lettersOf, messageIn, messagesFrom, sortKeyOf } from "../core/messages/table.ts";
 import { SortedKeys } from "../core/sorted-keys.ts";
-import type { Message, Messages, State } from "../core/state.ts";
+import type { State } from "../core/state.ts";
 import type { Steps } from "../server/turns.ts";
 import { passedCost, unwantedCost } from "./paging.ts";
 import type { Keyed, RowsOf } from "./sessions-and-locks.ts";

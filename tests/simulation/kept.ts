@@ -2,8 +2,10 @@
  * What a start must find as it was, in a form of its own that no snapshot writes or reads: locks with what is lent and
  * bound, requests in line, late writes, answers kept, sessions with the order in which they make room.
  */
+
+import type { Hold } from "../../daemon/core/base-state.ts";
 import type { Entry } from "../../daemon/core/commands.ts";
-import type { Hold, State } from "../../daemon/core/state.ts";
+import type { State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 
 /** All of it, a text each by its name. */

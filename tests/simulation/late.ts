@@ -3,10 +3,11 @@
  * when its lock is cut short, and told once, unless its writer has the file again.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
+import type { Hold } from "../../daemon/core/base-state.ts";
 import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
-import type { Hold, State } from "../../daemon/core/state.ts";
+import type { State } from "../../daemon/core/state.ts";
 import { isHeir } from "./oracle.ts";
 import type { Random } from "./random.ts";
 

@@ -4,10 +4,11 @@
  */
 
 import type { Actor } from "../../daemon/core/actor.ts";
+import type { Hold, Waiter } from "../../daemon/core/base-state.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
 import type { Origin } from "../../daemon/core/origin.ts";
-import type { Hold, State, Waiter } from "../../daemon/core/state.ts";
+import type { State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 
 function same(a: Actor, b: Actor): boolean {

@@ -3,9 +3,10 @@
  * is not kept, what was read stays, and what was done is never forgotten for it.
  */
 
+import type { KeptReply } from "../../daemon/core/base-state.ts";
 import type { Entry } from "../../daemon/core/commands.ts";
 import type { Origin } from "../../daemon/core/origin.ts";
-import type { KeptReply, State } from "../../daemon/core/state.ts";
+import type { State } from "../../daemon/core/state.ts";
 
 export class ReadReplies {
   readonly #read = new Set<string>();

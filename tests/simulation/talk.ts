@@ -4,13 +4,14 @@
  */
 
 import type { Actor } from "../../daemon/core/actor.ts";
+import type { Freeze, Hold } from "../../daemon/core/base-state.ts";
 import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { inboxKey } from "../../daemon/core/messages/recipients.ts";
 import { lettersOf } from "../../daemon/core/messages/table.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
-import type { Freeze, Hold, State } from "../../daemon/core/state.ts";
+import type { State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { Random } from "./random.ts";

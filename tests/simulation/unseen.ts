@@ -4,9 +4,10 @@
  * while, unless a person is asked.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
+import type { Hold } from "../../daemon/core/base-state.ts";
 import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
-import type { Hold, State } from "../../daemon/core/state.ts";
+import type { State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import { isHeir } from "./oracle.ts";
 import type { Random } from "./random.ts";

@@ -5,19 +5,13 @@
  */
 
 import { type Actor, withoutCommand } from "../../daemon/core/actor.ts";
+import { firstRulesLevel, type Hold, type KeptReply, type Token } from "../../daemon/core/base-state.ts";
 import { check, type Slice } from "../../daemon/core/check.ts";
 import type { Command, CommandOf, Entry, LockRequest } from "../../daemon/core/commands.ts";
 import type { Bound, Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import {
-  emptyState,
-  firstRulesLevel,
-  type Hold,
-  type KeptReply,
-  type State,
-  type Token,
-} from "../../daemon/core/state.ts";
+import { emptyState, type State } from "../../daemon/core/state.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
 import type { Found, Journal } from "../../daemon/journal/journal.ts";

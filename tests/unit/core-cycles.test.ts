@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { runsInside, sameOwner } from "../../daemon/core/actor.ts";
 import { apply } from "../../daemon/core/apply.ts";
+import type { Locks } from "../../daemon/core/base-state.ts";
 import { check } from "../../daemon/core/check.ts";
 import type { Command, LockRequest } from "../../daemon/core/commands.ts";
 import { type Ask, blockers, firstBlocker, overlapOf } from "../../daemon/core/locks/blockers.ts";
 import { type CycleStep, cycleByGrant, cycleByWaiting } from "../../daemon/core/locks/deadlock.ts";
-import { emptyState, type Locks, type State } from "../../daemon/core/state.ts";
+import { emptyState, type State } from "../../daemon/core/state.ts";
 import { Random } from "../simulation/random.ts";
 import { lockOf } from "./core-world.ts";
 import { attachedOf, closesCycle, closesCycleByTaking, inTheWay } from "./slow-cycles.ts";

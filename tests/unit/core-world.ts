@@ -1,10 +1,11 @@
 import type { Actor } from "../../daemon/core/actor.ts";
 import { apply } from "../../daemon/core/apply.ts";
+import { rulesLevel } from "../../daemon/core/base-state.ts";
 import { check } from "../../daemon/core/check.ts";
 import type { Command, Entry, LockRequest } from "../../daemon/core/commands.ts";
 import type { Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step, Timer } from "../../daemon/core/outcome.ts";
-import { emptyState, rulesLevel, type State } from "../../daemon/core/state.ts";
+import { emptyState, type State } from "../../daemon/core/state.ts";
 import { dueAt } from "../../daemon/core/timers.ts";
 import { type Limits, limits } from "../../protocol/limits.ts";
 import { lockTerms } from "../lock-terms.ts";

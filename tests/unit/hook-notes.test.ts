@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { Session } from "../../daemon/core/base-state.ts";
 import { addRisk } from "../../daemon/core/files/merge-risk.ts";
 import { tellLater } from "../../daemon/core/messages/notices.ts";
-import { emptyState, type Session } from "../../daemon/core/state.ts";
+import { emptyState } from "../../daemon/core/state.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
 import { fileNotes, mergeRisks, Notices, terminalCounts } from "../../daemon/hooks/notices.ts";
 import type { FileNote } from "../../hooks/seam/notices.ts";

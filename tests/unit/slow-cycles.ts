@@ -8,9 +8,9 @@ import {
   sameActor,
   sameOwner,
 } from "../../daemon/core/actor.ts";
+import type { Locks, Waiter } from "../../daemon/core/base-state.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { type Ask, type Blocker, blockers, mustGiveUp, overlapOf } from "../../daemon/core/locks/blockers.ts";
-import type { Locks, Waiter } from "../../daemon/core/state.ts";
 
 /** What is not so yet, but would be if a request were granted. */
 interface Taken {

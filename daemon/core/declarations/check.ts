@@ -1,13 +1,14 @@
 /** The invariants of declarations; part of `check`. */
+
+import type { BaseState } from "../base-state.ts";
 import { mismatchesIn } from "../lead/declarations/mismatches.ts";
 import { noteKey } from "../messages/notice-table.ts";
 import { isSame } from "../same-index.ts";
 import { clientWord } from "../sessions/agent-names.ts";
-import type { State } from "../state.ts";
 import { rebuiltDeclarations } from "./table.ts";
 
 /** Yields one sentence per broken invariant. */
-export function* checkDeclarations(state: State): Generator<string> {
+export function* checkDeclarations(state: BaseState): Generator<string> {
   const { declarations, sessions, limits } = state;
   const { live, ended, endedCount } = declarations;
   if (live.size > limits.declarationsMax) yield "more declarations hold than may";

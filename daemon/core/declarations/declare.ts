@@ -10,6 +10,7 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { UncertaintyRow } from "../../../protocol/declaration.ts";
 import type { Limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../actor.ts";
+import type { BaseState } from "../base-state.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Handler } from "../handler.ts";
 import { compared, declaredEvent } from "../lead/declarations/compare.ts";
@@ -24,7 +25,7 @@ import { overlapsOf, takeBackOverlaps, tellOverlaps } from "./overlaps.ts";
 import { declarationRow } from "./rows.ts";
 import { addDeclaration, type Declaration, type DeclaredFile, endDeclaration } from "./table.ts";
 
-export const declare: Handler<"declare"> = (state, command, _meta, step) => {
+export const declare: Handler<"declare", State> = (state, command, _meta, step) => {
   const { declarations } = state;
   const { actor } = command;
   const session = state.sessions.live.get(actor.session);
@@ -96,7 +97,7 @@ function blank(
 }
 
 function merged(
-  state: State,
+  state: BaseState,
   before: Declaration,
   command: Declare,
   name: string,
@@ -124,7 +125,7 @@ function merged(
 }
 
 function mergedFiles(
-  state: State,
+  state: BaseState,
   actor: Actor,
   before: readonly DeclaredFile[],
   parts: readonly ViewedFile[],
@@ -153,7 +154,7 @@ function mergedFiles(
 }
 
 /** Whether the actor, or an agent that works for it, has uncommitted work in the file, or in one below the folder. */
-function hasWork({ writes }: State, { session, agent }: Actor, { key, dir }: FileRef): boolean {
+function hasWork({ writes }: BaseState, { session, agent }: Actor, { key, dir }: FileRef): boolean {
   const isOwn = (written: string) =>
     writes.files
       .get(written)

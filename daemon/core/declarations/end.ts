@@ -1,7 +1,7 @@
 /** What other steps do to declarations: a write touches declared files, an end moves a declaration to the history. */
 import type { Actor } from "../actor.ts";
+import type { BaseState } from "../base-state.ts";
 import { noteKey } from "../messages/notice-table.ts";
-import type { State } from "../state.ts";
 import { takeBackOverlaps } from "./overlaps.ts";
 import {
   addDeclaration,
@@ -15,7 +15,7 @@ import {
 
 /** Records that the actor wrote these files: they count as touched for it and for the agents that it works for. */
 export function touchDeclared(
-  { declarations }: State,
+  { declarations }: BaseState,
   { session, agent }: Actor,
   ancestors: readonly (string | null)[],
   keys: readonly string[],
@@ -32,13 +32,13 @@ export function touchDeclared(
 }
 
 /** Ends the declarations of a session, or with `agent` those of that agent. */
-export function endDeclarations(state: State, session: string, agent?: string): void {
+export function endDeclarations(state: BaseState, session: string, agent?: string): void {
   for (const declaration of declarationsOf(state.declarations, session)) {
     if (agent === undefined || declaration.agent === agent) end(state, declaration);
   }
 }
 
-function end(state: State, declaration: Declaration): void {
+function end(state: BaseState, declaration: Declaration): void {
   takeBackOverlaps(state, declaration, declaration.files);
   endDeclaration(state.declarations, declaration, state.t);
 }
@@ -47,7 +47,7 @@ function end(state: State, declaration: Declaration): void {
  * Moves the main agent's declaration to the id under which the session's process goes on. Those of its other agents end
  * before that: an overlap within a session is none between two.
  */
-export function moveDeclaration(state: State, from: string, to: string): void {
+export function moveDeclaration(state: BaseState, from: string, to: string): void {
   const { declarations } = state;
   for (const declaration of declarationsOf(declarations, from))
     if (declaration.agent !== null) end(state, declaration);

@@ -10,15 +10,15 @@ import type { FileNote } from "../../../hooks/seam/notices.ts";
 import type { Overlap } from "../../../protocol/declaration.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../actor.ts";
+import type { BaseState } from "../base-state.ts";
 import { actorRow } from "../locks/replies.ts";
 import { takeBack, tellLater } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
-import type { State } from "../state.ts";
 import type { Declaration, DeclaredFile } from "./table.ts";
 
 /** Returns where other agents declared the same files, or folders with or around them. */
 export function overlapsOf(
-  state: State,
+  state: BaseState,
   mine: Declaration,
   files: readonly DeclaredFile[] = mine.files,
 ): Overlap[] {
@@ -33,7 +33,7 @@ export function overlapsOf(
 
 /** Tells the actor and the other agents of the overlaps of these files, which are new in its code view. */
 export function tellOverlaps(
-  state: State,
+  state: BaseState,
   actor: Actor,
   mine: Declaration,
   files: readonly DeclaredFile[],
@@ -61,7 +61,7 @@ export function tellOverlaps(
  * for another project or name. `left` is what it still declares beside them.
  */
 export function takeBackOverlaps(
-  state: State,
+  state: BaseState,
   mine: Declaration,
   struck: readonly DeclaredFile[],
   left: readonly DeclaredFile[] = [],
@@ -86,7 +86,7 @@ function overlaps(a: DeclaredFile, b: DeclaredFile): boolean {
 
 /** Yields each overlapping pair: the other's file, the other's declaration, the own file. */
 function* others(
-  { declarations }: State,
+  { declarations }: BaseState,
   mine: Declaration,
   files: readonly DeclaredFile[],
 ): Generator<readonly [DeclaredFile, Declaration, DeclaredFile], void> {

@@ -1,8 +1,8 @@
 import type { DeclarationRow } from "../../../protocol/declaration.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { DeclaredBrief } from "../../../protocol/session.ts";
+import type { BaseState } from "../base-state.ts";
 import { noteKey, type Whose } from "../messages/notice-table.ts";
-import type { State } from "../state.ts";
 import type { Declaration } from "./table.ts";
 
 /** Returns a declaration as the wire shows it at `now` (core time, ms). */
@@ -17,7 +17,10 @@ export function declarationRow(declaration: Declaration, now: number): Declarati
 }
 
 /** Returns what the agent declared, in short, as a field of its row; no field if it declared nothing. */
-export function declaredField({ declarations }: State, whose: Whose): { readonly declared?: DeclaredBrief } {
+export function declaredField(
+  { declarations }: BaseState,
+  whose: Whose,
+): { readonly declared?: DeclaredBrief } {
   const declaration = declarations.live.get(noteKey(whose));
   if (declaration === undefined) return {};
   const { role, task, mismatches } = declaration;

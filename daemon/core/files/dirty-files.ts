@@ -9,6 +9,7 @@
 
 import { type Actor, sameActor } from "../actor.ts";
 import { assert } from "../assert.ts";
+import type { BaseState, DirtyFile, Writer, Writes } from "../base-state.ts";
 import { touchDeclared } from "../declarations/end.ts";
 import type { Written } from "../file-ref.ts";
 import type { Handler, Meta } from "../handler.ts";
@@ -18,7 +19,6 @@ import { dropOldest } from "../oldest.ts";
 import type { Step } from "../outcome.ts";
 import { isAlive, type Lineage, sameLineage } from "../sessions/kinship.ts";
 import { addToSet, removeFromSet, type Sets } from "../sets.ts";
-import type { DirtyFile, State, Writer, Writes } from "../state.ts";
 import type { WriteNote } from "./commands.ts";
 import { fileKey, noteRisks } from "./merge-risk.ts";
 
@@ -39,7 +39,7 @@ export const writesNoted: Handler<"writes_noted"> = (state, { actor, noted }, me
   noteRisks(state, actor, own, step);
 };
 
-function bypass(state: State, written: Written, actor: Actor, { actor: owner, held }: Owner, step: Step) {
+function bypass(state: BaseState, written: Written, actor: Actor, { actor: owner, held }: Owner, step: Step) {
   const { file, project } = written;
   const path = pathOfWork(written);
   const [writer, holder] = [actorRow(state, actor), actorRow(state, owner)];
@@ -79,7 +79,7 @@ export const workReturned: Handler<"work_returned"> = (state, { actor, noted }, 
 
 /** Records the actor as the latest writer of these files. */
 export function markDirty(
-  state: State,
+  state: BaseState,
   actor: Actor,
   { files, by, ancestors, wallMs }: WriteNote,
   meta: Meta,
@@ -150,7 +150,7 @@ function* indexesOf(
 }
 
 /** Moves a session's work to the id under which its process goes on, what has settled too: git may bring it back. */
-export function renameWriters({ writes }: State, from: string, to: string): void {
+export function renameWriters({ writes }: BaseState, from: string, to: string): void {
   const renamed = (work: DirtyFile): DirtyFile => {
     const writers = work.writers.map(w =>
       w.actor.session === from ? { ...w, actor: { ...w.actor, session: to, incarnation: 0 } } : w,
@@ -191,7 +191,7 @@ interface Owner {
 }
 
 /** Returns another actor that holds the file, or is alive and has work in it; null if `me` or its kin do. */
-function otherOwner(state: State, me: Lineage, key: string): Owner | null {
+function otherOwner(state: BaseState, me: Lineage, key: string): Owner | null {
   const hold = state.locks.holds.get(key);
   if (hold !== undefined) return sameLineage(me, hold) ? null : { actor: hold.actor, held: true };
   const writers = state.writes.files.get(key)?.writers ?? [];

@@ -7,16 +7,16 @@
 
 import type { MergeSideRow } from "../../../protocol/write.ts";
 import { type Actor, sameActor } from "../actor.ts";
+import type { BaseState, MergeRisk, MergeSide } from "../base-state.ts";
 import type { Written } from "../file-ref.ts";
 import { actorRow } from "../locks/replies.ts";
 import { dropOldest } from "../oldest.ts";
 import type { Step } from "../outcome.ts";
 import { isAlive } from "../sessions/kinship.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
-import type { MergeRisk, MergeSide, State } from "../state.ts";
 
 /** Tells the actor that wrote these files, and actors with work in the same files of another worktree, of the risk. */
-export function noteRisks(state: State, actor: Actor, files: readonly Written[], step: Step): void {
+export function noteRisks(state: BaseState, actor: Actor, files: readonly Written[], step: Step): void {
   // The end of a write may arrive after the end of its session.
   if (!isAlive(state, actor)) return;
   for (const { project, worktree, file } of files) {
@@ -33,12 +33,12 @@ export function noteRisks(state: State, actor: Actor, files: readonly Written[],
 }
 
 /** Removes the risks of a session that ended: the other side is alone. */
-export function forgetRisks(state: State, session: string): void {
+export function forgetRisks(state: BaseState, session: string): void {
   for (const id of [...(state.risksOf.get(session) ?? [])]) removeRisk(state, id);
 }
 
 /** Moves a session's risks to the id under which its process goes on. */
-export function renameRisks(state: State, from: string, to: string): void {
+export function renameRisks(state: BaseState, from: string, to: string): void {
   const renamed = (side: MergeSide): MergeSide =>
     side.actor.session === from ? { ...side, actor: { ...side.actor, session: to, incarnation: 0 } } : side;
   for (const id of [...(state.risksOf.get(from) ?? [])]) {
@@ -51,26 +51,26 @@ export function renameRisks(state: State, from: string, to: string): void {
 }
 
 /** Adds a risk, or replaces the one of the same id. */
-export function addRisk(state: Pick<State, "risks" | "risksOf">, id: string, risk: MergeRisk): void {
+export function addRisk(state: Pick<BaseState, "risks" | "risksOf">, id: string, risk: MergeRisk): void {
   for (const { actor } of state.risks.get(id)?.sides ?? []) removeFromSet(state.risksOf, actor.session, id);
   state.risks.set(id, risk);
   for (const { actor } of risk.sides) addToSet(state.risksOf, actor.session, id);
 }
 
-function removeRisk(state: State, id: string): void {
+function removeRisk(state: BaseState, id: string): void {
   for (const { actor } of state.risks.get(id)?.sides ?? []) removeFromSet(state.risksOf, actor.session, id);
   state.risks.delete(id);
 }
 
 /** Whether both sides still have uncommitted work in the file, by git's latest report. */
-export function isOpen(state: State, { project, file, sides }: MergeRisk): boolean {
+export function isOpen(state: BaseState, { project, file, sides }: MergeRisk): boolean {
   const keys = [...(state.writes.byFile.get(fileKey(project, file)) ?? [])];
   const worktrees = keys.map(key => state.writes.files.get(key)?.worktree);
   return sides.every(({ worktree }) => worktrees.includes(worktree));
 }
 
 /** Returns a side for people to read; with its branch if this is the session's own worktree. */
-export function sideRow(state: State, { worktree, actor }: MergeSide): MergeSideRow {
+export function sideRow(state: BaseState, { worktree, actor }: MergeSide): MergeSideRow {
   const session = state.sessions.live.get(actor.session);
   const branch = session?.worktree === worktree ? session.branch : null;
   return { ...actorRow(state, actor), worktree, branch };
@@ -81,7 +81,7 @@ export function fileKey(project: string, file: string): string {
   return `${project}\n${file}`;
 }
 
-function tell(state: State, risk: MergeRisk, step: Step): void {
+function tell(state: BaseState, risk: MergeRisk, step: Step): void {
   const { project, file, sides } = risk;
   const [a, b] = sides;
   const id = [fileKey(project, file), a.worktree, b.worktree].join("\n");

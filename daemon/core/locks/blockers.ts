@@ -9,8 +9,8 @@
 import type { LockUse } from "../../../protocol/lock.ts";
 import { type Actor, areBeside, sameActor } from "../actor.ts";
 import { assert } from "../assert.ts";
+import type { Hold, Loan, Locks, Waiter } from "../base-state.ts";
 import type { FileRef } from "../file-ref.ts";
-import type { Hold, Loan, Locks, Waiter } from "../state.ts";
 
 export interface Ask {
   readonly actor: Actor;

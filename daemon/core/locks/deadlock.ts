@@ -8,9 +8,9 @@
 
 import { type Actor, areBeside, runsInside } from "../actor.ts";
 import { assert } from "../assert.ts";
+import type { Locks, Waiter } from "../base-state.ts";
 import type { LockRequest } from "../commands.ts";
 import type { FileRef } from "../file-ref.ts";
-import type { Locks, Waiter } from "../state.ts";
 import { type Ask, blockers, isCovered, isMine, mustGiveUp, requestsOver, type Wanted } from "./blockers.ts";
 import {
   type ActorLocks,

@@ -10,13 +10,13 @@
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, runsInside, sameActor } from "../actor.ts";
 import { assert } from "../assert.ts";
+import type { BaseState, Hold, Locks, Token, Waiter } from "../base-state.ts";
 import type { Due, LockRequest } from "../commands.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Origin } from "../origin.ts";
 import type { Reply, Step } from "../outcome.ts";
 import { keepReply } from "../retries.ts";
 import { projectOf } from "../sessions/kinship.ts";
-import type { Hold, Locks, State, Token, Waiter } from "../state.ts";
 import type { Edge } from "./by-actor.ts";
 import { cycleByGrant, cycleOf } from "./deadlock.ts";
 import { noOrigins, toldAgain } from "./heard.ts";
@@ -37,7 +37,7 @@ type Request = Pick<
  * Makes the actor the holder of all files and returns their token; the caller has checked that nothing blocks it.
  * If the actor holds all files under one token already, they keep it; else all get a new one.
  */
-export function take(state: State, request: Request, origin: Origin, step: Step): Token {
+export function take(state: BaseState, request: Request, origin: Origin, step: Step): Token {
   const { locks } = state;
   // A lock that is passed on stays in its session.
   state.sessions.revisions.changed(request.actor.session);
@@ -130,7 +130,13 @@ export function newHold(file: FileRef, request: Request, token: Token, t: number
 const noFlights: readonly string[] = [];
 
 /** Answers a waiter and keeps the reply for a retry. A detached waiter gets no answer. */
-export function answerWaiter(state: State, waiter: Waiter, reply: Reply, isGrant: boolean, step: Step): void {
+export function answerWaiter(
+  state: BaseState,
+  waiter: Waiter,
+  reply: Reply,
+  isGrant: boolean,
+  step: Step,
+): void {
   const { origin: to, retry } = waiter;
   if (to === null) return;
   if (retry !== null) keepReply(state, retry, reply, to);
@@ -141,7 +147,7 @@ export function answerWaiter(state: State, waiter: Waiter, reply: Reply, isGrant
  * Grants unblocked waiters in queue order and breaks deadlocks. Every step ends with this call, so no handler needs
  * to know which waiters its change unblocks.
  */
-export function grantWaiters(state: State, step: Step): void {
+export function grantWaiters(state: BaseState, step: Step): void {
   const { graph } = state.locks;
   for (let left: number = limits.grantsPerStepMax; ; ) {
     for (; left > 0 && graph.freeCount > 0; left -= 1) grantNext(state, step);
@@ -153,7 +159,7 @@ export function grantWaiters(state: State, step: Step): void {
 }
 
 /** Grants or refuses the first waiter that nothing blocks. */
-function grantNext(state: State, step: Step): void {
+function grantNext(state: BaseState, step: Step): void {
   const { graph, waiters } = state.locks;
   const waiter = graph.takeFree(waiters);
   assert(waiter !== null && waiter.origin !== null, () => "a request is free, but does not wait");
@@ -166,7 +172,7 @@ function grantNext(state: State, step: Step): void {
  * Refuses a waiter if the new edge closed a deadlock. An edge can arise without a request: an actor released a
  * lock it also waits for, or the lock passed to a descendant. The same request, sent now, would be refused too.
  */
-function endCycle(state: State, edge: Edge, step: Step): void {
+function endCycle(state: BaseState, edge: Edge, step: Step): void {
   const { graph, waiters } = state.locks;
   const cycle = cycleOf(state.locks, edge);
   const waiter = waiters.get(firstOf(edge));
@@ -175,7 +181,7 @@ function endCycle(state: State, edge: Edge, step: Step): void {
 }
 
 /** Makes the waiter the holder of its files and answers it. */
-export function grantWaiter(state: State, waiter: Waiter, origin: Origin, step: Step): void {
+export function grantWaiter(state: BaseState, waiter: Waiter, origin: Origin, step: Step): void {
   removeWaiter(state.locks, waiter);
   const token = take(state, waiter, origin, step);
   const reply = grantReply(state, waiter, token, true);
@@ -184,7 +190,7 @@ export function grantWaiter(state: State, waiter: Waiter, origin: Origin, step: 
 }
 
 export function announceGrant(
-  state: State,
+  state: BaseState,
   { actor, files }: Pick<LockRequest, "actor" | "files">,
   token: string,
   waitedMs: number,
@@ -205,20 +211,20 @@ export function announceGrant(
 }
 
 /** Detaches the waiter: it keeps its queue position for `ms`, gets no answer, and no longer blocks later waiters. */
-export function detachWaiter(state: State, waiter: Waiter, ms: number, step: Step): void {
+export function detachWaiter(state: BaseState, waiter: Waiter, ms: number, step: Step): void {
   attachWaiter(state.locks, waiter, null);
   state.preimages.writable(waiter).deadline = state.t + ms;
   step.timers.push({ at: waiter.deadline, due: { what: "place_over", ticket: waiter.ticket } });
 }
 
 /** Removes the waiter from the queue and answers it with the reason; the end of the step grants other waiters. */
-export function dismiss(state: State, waiter: Waiter, reply: Reply, cause: string, step: Step): void {
+export function dismiss(state: BaseState, waiter: Waiter, reply: Reply, cause: string, step: Step): void {
   dismissAll(state, waiter.actor, [waiter], reply, cause, step);
 }
 
 /** Dismisses any number of one actor's waiters. */
 export function dismissAll(
-  state: State,
+  state: BaseState,
   actor: Actor,
   waiters: readonly Waiter[],
   reply: Reply,

@@ -10,6 +10,7 @@
  */
 
 import { type Actor, actorKey, sameActor, withoutCommand } from "../actor.ts";
+import type { BaseState, Hold } from "../base-state.ts";
 import { touchDeclared } from "../declarations/end.ts";
 import { markDirty } from "../files/dirty-files.ts";
 import { noteRisks } from "../files/merge-risk.ts";
@@ -18,7 +19,6 @@ import { tellLater } from "../messages/notices.ts";
 import { dropOldest } from "../oldest.ts";
 import type { Step } from "../outcome.ts";
 import { projectOf } from "../sessions/kinship.ts";
-import type { Hold, State } from "../state.ts";
 import { rowsOfActor } from "./by-actor.ts";
 import { grantWaiters } from "./grant.ts";
 import { actorRow, pathOf } from "./replies.ts";
@@ -63,7 +63,7 @@ export const leaseRenew: Handler<"lease_renew"> = (state, { actor }, _meta, step
 };
 
 /** Ends one of the actor's writes in flight, or all, and schedules the yield of locks that may yield now. */
-export function endWrites(state: State, actor: Actor, flight: string | null, step: Step): void {
+export function endWrites(state: BaseState, actor: Actor, flight: string | null, step: Step): void {
   for (const hold of flyingOf(state, actor)) {
     const { flights, expiredFlights = [] } = hold;
     if (flight !== null && !flights.includes(flight) && !expiredFlights.includes(flight)) continue;
@@ -75,7 +75,7 @@ export function endWrites(state: State, actor: Actor, flight: string | null, ste
   grantWaiters(state, step);
 }
 
-function touchHeld(state: State, actor: Actor, flight: string): void {
+function touchHeld(state: BaseState, actor: Actor, flight: string): void {
   for (const { key, flights, ancestors } of flyingOf(state, actor))
     if (flights.includes(flight)) touchDeclared(state, actor, ancestors, [key]);
 }
@@ -86,7 +86,7 @@ function useKey(actor: Actor, flight: string): string {
 }
 
 /** Returns the holder of the file or of a folder above it, or null. */
-function holderOf({ locks }: State, key: string): Actor | null {
+function holderOf({ locks }: BaseState, key: string): Actor | null {
   for (const held of locks.heldPaths.overlapping(key, false)) {
     const hold = locks.holds.get(held);
     if (hold !== undefined) return hold.actor;
@@ -95,7 +95,7 @@ function holderOf({ locks }: State, key: string): Actor | null {
 }
 
 /** Remembers the writes in flight of a lock that ends before they do, and those that expired. */
-export function expireWrites(state: State, hold: Hold): void {
+export function expireWrites(state: BaseState, hold: Hold): void {
   const { expiredWrites } = state.locks;
   for (const flight of [...(hold.expiredFlights ?? []), ...hold.flights]) {
     const { key, file, path } = hold;
@@ -108,7 +108,7 @@ export function expireWrites(state: State, hold: Hold): void {
 }
 
 /** Returns the locks with the actor's writes in flight, or that expired, sorted, so that replay visits them in the same order. */
-export function flyingOf(state: State, actor: Actor): Hold[] {
+export function flyingOf(state: BaseState, actor: Actor): Hold[] {
   const flying = rowsOfActor(state.locks.actors, actor).flatMap(row => [...row.flying]);
   return flying.sort().flatMap(key => state.locks.holds.get(key) ?? []);
 }

@@ -7,9 +7,9 @@
  * or the lender had borrowed it and its own turn ended; a passed turn lock stays the borrower's.
  */
 import { type Actor, runsInside, sameActor, sameOwner } from "../actor.ts";
+import type { BaseState, Hold, Loan, Token } from "../base-state.ts";
 import type { LockRequest } from "../commands.ts";
 import type { Origin } from "../origin.ts";
-import type { Hold, Loan, State, Token } from "../state.ts";
 import { type Heard, noOrigins, toldAgain } from "./heard.ts";
 import { addHold, removeHold, setLoan } from "./table.ts";
 
@@ -19,7 +19,7 @@ type Lender = Pick<LockRequest, "actor" | "bound" | "ancestors"> & {
 };
 
 /** Passes an ancestor's lock to the descendant; the caller has checked that it may. */
-export function passHold(state: State, hold: Hold, to: Borrower, token: Token, origin: Origin): Hold {
+export function passHold(state: BaseState, hold: Hold, to: Borrower, token: Token, origin: Origin): Hold {
   removeHold(state.locks, hold);
   const { actor, bound, first, since, ancestors, origin: grantedTo, askedAgain, retry, loan } = hold;
   const own = { actor, bound, first, since, ancestors, origin: grantedTo, askedAgain, retry, loan };
@@ -63,7 +63,7 @@ function writesOf(hold: Hold, stays: boolean): Pick<Hold, "flights" | "unseen" |
  * Returns a borrowed lock to its lender under a new token; the lender's old tokens stay valid. Null if not lent. A lock
  * that did not leave its actor's hands keeps the lender's token.
  */
-export function returnHold(state: State, hold: Hold): Hold | null {
+export function returnHold(state: BaseState, hold: Hold): Hold | null {
   const { loan } = hold;
   if (loan === null) return null;
   const isOfCommand = sameActor(hold.actor, loan.actor);
@@ -97,7 +97,7 @@ export function returnHold(state: State, hold: Hold): Hold | null {
  * Makes the requester a lender of the lock that a command inside it has: the lock comes to it when the command is done.
  * A requester that is one already renews its loan.
  */
-export function holdBehind(state: State, hold: Hold, by: Lender, token: Token, origin: Origin): void {
+export function holdBehind(state: BaseState, hold: Hold, by: Lender, token: Token, origin: Origin): void {
   const { actor, bound, ancestors } = by;
   const put = (loan: Loan | null): Loan => {
     if (loan !== null && runsInside(loan.actor, actor)) return { ...loan, loan: put(loan.loan) };
@@ -125,7 +125,7 @@ export function movedTo<T extends Pick<Loan, "actor" | "loan">>(part: T, to: Act
 }
 
 /** Drops the loans that `isMeant` selects, so that the lock does not return to their lenders. Returns them. */
-export function dropLoans(state: State, hold: Hold, isMeant: (loan: Loan) => boolean): Loan[] {
+export function dropLoans(state: BaseState, hold: Hold, isMeant: (loan: Loan) => boolean): Loan[] {
   const dropped = loansOf(hold).filter(isMeant);
   if (dropped.length === 0) return dropped;
   // Lender and borrower are of one session.
@@ -135,7 +135,7 @@ export function dropLoans(state: State, hold: Hold, isMeant: (loan: Loan) => boo
 }
 
 /** Replaces the lender's answer origins after one answer was not delivered and another was or may be. */
-export function setHeard(state: State, hold: Hold, of: Loan, heard: Heard): void {
+export function setHeard(state: BaseState, hold: Hold, of: Loan, heard: Heard): void {
   const changed = (loan: Loan | null): Loan | null =>
     loan === null ? null : loan === of ? { ...loan, ...heard } : { ...loan, loan: changed(loan.loan) };
   setLoan(state.locks, hold, changed(hold.loan));

@@ -4,18 +4,19 @@
  * Invariant: it does what the plain way does, or nothing. The plain way is the rest of `lockRelease`; while anybody waits
  * it alone is taken, and `tests/unit/core-lean.test.ts` compares the two.
  */
+
+import type { BaseState, Hold } from "../base-state.ts";
 import type { LockRelease } from "../commands.ts";
 import type { FileName } from "../file-ref.ts";
 import type { Meta } from "../handler.ts";
 import type { Step } from "../outcome.ts";
 import { projectOf } from "../sessions/kinship.ts";
-import type { Hold, State } from "../state.ts";
 import { locksOf } from "./by-actor.ts";
 import { actorRow, pathOf } from "./replies.ts";
 import { removeHold } from "./table.ts";
 
 /** Releases the file and returns true if the actor holds it and nobody lent it; else changes nothing. */
-export function releaseOne(state: State, request: LockRelease, meta: Meta, step: Step): boolean {
+export function releaseOne(state: BaseState, request: LockRelease, meta: Meta, step: Step): boolean {
   const { actor, files } = request;
   const hold = ownOne(state, request, meta.origin.node);
   if (hold === null || files === "all") return false;
@@ -34,7 +35,7 @@ export function releaseOne(state: State, request: LockRelease, meta: Meta, step:
 }
 
 /** Returns the lock to release if it is the actor's own, on one file, and nobody waits for any; else null. */
-export function ownOne(state: State, { actor, files }: LockRelease, node: string): Hold | null {
+export function ownOne(state: BaseState, { actor, files }: LockRelease, node: string): Hold | null {
   const { locks } = state;
   if (files === "all" || files.length !== 1 || locks.waiters.size > 0) return null;
   const [file] = files;
@@ -45,7 +46,7 @@ export function ownOne(state: State, { actor, files }: LockRelease, node: string
 }
 
 /** Returns the lock on the file if its key is the path as named: no link and no folding of case is involved. */
-function heldAsNamed({ locks }: State, { key, lexical }: FileName, node: string): Hold | undefined {
+function heldAsNamed({ locks }: BaseState, { key, lexical }: FileName, node: string): Hold | undefined {
   if (key === null || key.length !== node.length + 1 + lexical.length) return undefined;
   if (!key.endsWith(lexical) || !key.startsWith(node) || key[node.length] !== ":") return undefined;
   const hold = locks.holds.get(key);

@@ -7,13 +7,13 @@
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Actor, sameActor, sameOwner } from "../actor.ts";
+import type { BaseState, Hold, Loan, Locks, Waiter } from "../base-state.ts";
 import type { Handler } from "../handler.ts";
 import { forgetConflicts } from "../messages/notices.ts";
 import { boundKey, type Origin, originKey } from "../origin.ts";
 import type { Step } from "../outcome.ts";
 import { forgetReply } from "../retries.ts";
 import { projectOf } from "../sessions/kinship.ts";
-import type { Hold, Loan, Locks, State, Waiter } from "../state.ts";
 import { type ActorLocks, locksOf, rowsOfActor, rowsOfSession } from "./by-actor.ts";
 import { announceGrant, detachWaiter, dismiss, dismissAll } from "./grant.ts";
 import { withoutAnswer } from "./heard.ts";
@@ -72,7 +72,7 @@ function commandsOf(locks: Locks, actor: Actor): Actor[] {
   return all.filter(one => !sameOwner(one, actor));
 }
 
-function releaseEverything(state: State, actor: Actor, step: Step): void {
+function releaseEverything(state: BaseState, actor: Actor, step: Step): void {
   const rows = rowsOfActor(state.locks.actors, actor);
   if (rows.length === 0) {
     step.reply = { ok: true, released: [] };
@@ -93,7 +93,7 @@ function releaseEverything(state: State, actor: Actor, step: Step): void {
 }
 
 /** Ends the loans that `isMeant` selects: the lock no longer returns to their lenders, and may yield from now on. */
-export function endLoans(state: State, hold: Hold, isMeant: (loan: Loan) => boolean, step: Step): Loan[] {
+export function endLoans(state: BaseState, hold: Hold, isMeant: (loan: Loan) => boolean, step: Step): Loan[] {
   const dropped = dropLoans(state, hold, isMeant);
   if (dropped.length > 0) yieldLater(hold, step);
   return dropped;
@@ -101,7 +101,7 @@ export function endLoans(state: State, hold: Hold, isMeant: (loan: Loan) => bool
 
 /** Ends loans whose clients are gone, and forgets their kept replies: a retry must not be told that it has the lock. */
 export function disconnectLoans(
-  state: State,
+  state: BaseState,
   hold: Hold,
   isMeant: (loan: Loan) => boolean,
   step: Step,
@@ -172,7 +172,7 @@ export const lockUndelivered: Handler<"lock_undelivered"> = (state, request, _me
 };
 
 /** Ends the lender's loans of the lock if no answer about them was delivered. */
-function unheardLoans(state: State, hold: Hold, lender: Actor, lost: Origin, step: Step): void {
+function unheardLoans(state: BaseState, hold: Hold, lender: Actor, lost: Origin, step: Step): void {
   for (const loan of loansOf(hold)) {
     const heard = sameActor(loan.actor, lender) ? withoutAnswer(loan, lost) : loan;
     if (heard === null) disconnectLoans(state, hold, one => one === loan, step);
@@ -208,7 +208,7 @@ export const turnEnd: Handler<"turn_end"> = (state, request, _meta, step) => {
  * `untilMs`. Returns the locks.
  */
 export function releaseTurn(
-  state: State,
+  state: BaseState,
   row: ActorLocks,
   keepPrompt: string | null,
   cause: string,
@@ -225,7 +225,7 @@ export function releaseTurn(
 }
 
 /** Ends loans of locks that the actor had borrowed and lent on: after its turn they return to the original lender. */
-function endBorrowing(state: State, actor: Actor, { lent }: ActorLocks, step: Step): void {
+function endBorrowing(state: BaseState, actor: Actor, { lent }: ActorLocks, step: Step): void {
   const isBorrowed = (loan: Loan) => sameOwner(loan.actor, actor) && loan.loan !== null;
   for (const key of [...lent].sort()) {
     const hold = state.locks.holds.get(key);
@@ -242,7 +242,7 @@ interface Part {
 
 /** Releases all locks and waiters of these actors. */
 function releaseAll(
-  state: State,
+  state: BaseState,
   rows: readonly ActorLocks[],
   cause: string,
   step: Step,
@@ -258,7 +258,7 @@ function releaseAll(
 
 /** Releases all locks and waiters of a session, or of one of its incarnations. */
 export function releaseSession(
-  state: State,
+  state: BaseState,
   session: string,
   incarnation: number | null,
   cause: string,
@@ -286,7 +286,7 @@ const unheard: ReadonlySet<string> = new Set(["disconnected", "undelivered"]);
  * returns to its lender, unless `final`.
  */
 export function releaseParts(
-  state: State,
+  state: BaseState,
   parts: readonly Part[],
   cause: string,
   step: Step,
@@ -316,22 +316,22 @@ export function releaseParts(
 }
 
 /** Whether the lock ends while its holder may still be writing. */
-function isCutShort({ rules }: State, { actor }: Hold, cause: string): boolean {
+function isCutShort({ rules }: BaseState, { actor }: Hold, cause: string): boolean {
   return cutShort.has(cause) || (rules >= 2 && actor.command !== undefined && commandOver.has(cause));
 }
 
-export function holdsOf(state: State, row: ActorLocks): Hold[] {
+export function holdsOf(state: BaseState, row: ActorLocks): Hold[] {
   return holdsAt(state, row.holds);
 }
 
-export function placesOf(state: State, row: ActorLocks): Waiter[] {
+export function placesOf(state: BaseState, row: ActorLocks): Waiter[] {
   return placesAt(state, row.waits);
 }
 
-function holdsAt(state: State, keys: Iterable<string>): Hold[] {
+function holdsAt(state: BaseState, keys: Iterable<string>): Hold[] {
   return [...keys].flatMap(key => state.locks.holds.get(key) ?? []);
 }
 
-function placesAt(state: State, tickets: Iterable<number>): Waiter[] {
+function placesAt(state: BaseState, tickets: Iterable<number>): Waiter[] {
   return [...tickets].flatMap(ticket => state.locks.waiters.get(ticket) ?? []);
 }

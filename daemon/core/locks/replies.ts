@@ -4,19 +4,19 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import { type Actor, sameActor } from "../actor.ts";
+import type { BaseState, Token, Waiter } from "../base-state.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Reply } from "../outcome.ts";
 import { agentName } from "../sessions/agent-names.ts";
-import type { State, Token, Waiter } from "../state.ts";
 import { type Blocker, lentBy } from "./blockers.ts";
 import type { CycleStep } from "./deadlock.ts";
 
 /** Returns `"<storeId>.<epoch>.<grant>"`; clients compare tokens by the pair (epoch, grant). */
-export function tokenText(state: State, token: Token): string {
+export function tokenText(state: BaseState, token: Token): string {
   return `${state.storeId}.${token.epoch}.${token.grant}`;
 }
 
-export function actorRow(state: State, actor: Actor): ActorRow {
+export function actorRow(state: BaseState, actor: Actor): ActorRow {
   const session = state.sessions.live.get(actor.session)?.name ?? actor.session.slice(0, 8);
   const again = actor.incarnation === 0 ? "" : `#${actor.incarnation + 1}`;
   const agent = actor.agent === null ? "" : `/${agentName(state, actor.session, actor.agent)}`;
@@ -47,7 +47,7 @@ export function fileLists(files: readonly Pick<FileRef, "file" | "key" | "path">
 }
 
 export function grantReply(
-  state: State,
+  state: BaseState,
   request: { readonly files: readonly FileRef[]; readonly single: boolean },
   token: Token,
   fromQueue: boolean,
@@ -62,7 +62,7 @@ export function grantReply(
 }
 
 /** Returns a refusal's fields about the blocker. `locked_ago` is in seconds; `yours`: a command of the requester's. */
-function lockedBy(state: State, requester: Actor, blocker: Blocker): Record<string, unknown> {
+function lockedBy(state: BaseState, requester: Actor, blocker: Blocker): Record<string, unknown> {
   const row = actorRow(state, blocker.actor);
   const since = blocker.by === "hold" ? blocker.hold.since : blocker.waiter.since;
   return {
@@ -78,7 +78,7 @@ function lockedBy(state: State, requester: Actor, blocker: Blocker): Record<stri
 }
 
 /** Refuses a request of `requester` that does not wait. */
-export function lockHeld(state: State, requester: Actor, blocker: Blocker): Refusal {
+export function lockHeld(state: BaseState, requester: Actor, blocker: Blocker): Refusal {
   if (sameActor(blocker.actor, requester)) {
     const does = blocker.by === "hold" ? "locked" : "waits for";
     const error = `another command of yours ${does} ${blocker.file.file}; ask again with waitMs to wait for its end`;
@@ -100,24 +100,24 @@ export function lockHeld(state: State, requester: Actor, blocker: Blocker): Refu
   );
 }
 
-export function queueFull(state: State, requester: Actor, blocker: Blocker): Refusal {
+export function queueFull(state: BaseState, requester: Actor, blocker: Blocker): Refusal {
   const by = blocker.actor.session.slice(0, 8);
   return refuse("lock_queue_full", `file locked by ${by}, queue full`, lockedBy(state, requester, blocker));
 }
 
-export function waitOver(state: State, waiter: Waiter, blocker: Blocker | null): Refusal {
+export function waitOver(state: BaseState, waiter: Waiter, blocker: Blocker | null): Refusal {
   const by = blocker === null ? { queued: false } : lockedBy(state, waiter.actor, blocker);
   return refuse("lock_timeout", `lock queue timeout (${waiter.waitMs / 1000}s)`, by);
 }
 
 /** Returns how a cycle names the actor; two commands of one actor may be in it. */
-function waiterName(state: State, actor: Actor): string {
+function waiterName(state: BaseState, actor: Actor): string {
   const { name } = actorRow(state, actor);
   return actor.command === undefined ? name : `a command of ${name}`;
 }
 
 /** Refuses a request with the cycle: each actor, the file it waits for, and the actor it waits behind. */
-export function deadlock(state: State, cycle: readonly CycleStep[]): Refusal {
+export function deadlock(state: BaseState, cycle: readonly CycleStep[]): Refusal {
   const steps = cycle.map(({ actor, file, other }) => {
     return { waits: waiterName(state, actor), file, for: waiterName(state, other) };
   });

@@ -2,6 +2,7 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { sameActor } from "../actor.ts";
+import type { BaseState, Session, Waiter } from "../base-state.ts";
 import type { LockRequest } from "../commands.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Handler, Meta } from "../handler.ts";
@@ -12,7 +13,7 @@ import { conflict } from "../retries.ts";
 import { ensureSession } from "../sessions/begin.ts";
 import { projectOf } from "../sessions/kinship.ts";
 import { noRoom } from "../sessions/room.ts";
-import type { Session, State, Waiter } from "../state.ts";
+import type { State } from "../state.ts";
 import { type Ask, type Blocker, firstBlocker, isCovered, waitersOver } from "./blockers.ts";
 import { countOfSession, locksOf } from "./by-actor.ts";
 import { cycleByGrant, cycleByReturning, cycleByWaiting } from "./deadlock.ts";
@@ -24,7 +25,7 @@ import { addWaiter, removeWaiter, renewHold, takeUpPlace } from "./table.ts";
 import { takeFree } from "./take-free.ts";
 import { yieldForWait } from "./yield.ts";
 
-export const lockRequest: Handler<"lock_request"> = (state, request, meta, step) => {
+export const lockRequest: Handler<"lock_request", State> = (state, request, meta, step) => {
   // A new write by the same actor implies that its previous write ended, even if no end event arrived.
   if (request.flight !== null) endWrites(state, request.actor, null, step);
   const refused = mayAsk(state, request);
@@ -69,7 +70,7 @@ export const lockRequest: Handler<"lock_request"> = (state, request, meta, step)
  * The retry gains nothing beyond the grant. Only a request checked for blockers and cycles may widen a file lock to
  * a folder, or make a turn lock explicit.
  */
-export function askedAgain(state: State, request: LockRequest, origin: Origin): void {
+export function askedAgain(state: BaseState, request: LockRequest, origin: Origin): void {
   const { actor, bound, retry } = request;
   state.sessions.revisions.changed(actor.session);
   for (const file of request.files) {
@@ -82,7 +83,7 @@ export function askedAgain(state: State, request: LockRequest, origin: Origin): 
 }
 
 /** Returns why the actor may not ask for so many files now, or null. */
-function mayAsk(state: State, request: LockRequest): Refusal | null {
+function mayAsk(state: BaseState, request: LockRequest): Refusal | null {
   const { session, incarnation } = request.actor;
   const known = state.sessions.live.get(session);
   if (known !== undefined) return mayAskAs(state, known, request);
@@ -95,7 +96,7 @@ function mayAsk(state: State, request: LockRequest): Refusal | null {
 }
 
 /** `mayAsk` for an actor of a live session. */
-export function mayAskAs(state: State, { incarnations }: Session, request: LockRequest): Refusal | null {
+export function mayAskAs(state: BaseState, { incarnations }: Session, request: LockRequest): Refusal | null {
   const { session, incarnation } = request.actor;
   if (!incarnations.some(i => i.ordinal === incarnation)) return partEnded(session);
   return mayHold(state, request);
@@ -105,7 +106,7 @@ function partEnded(session: string): Refusal {
   return refuse("session_ended", `this terminal's part of session ${session} has ended; register again`);
 }
 
-function mayHold(state: State, { actor, files }: LockRequest): Refusal | null {
+function mayHold(state: BaseState, { actor, files }: LockRequest): Refusal | null {
   const { held, queued } = countOfSession(state.locks.actors, actor.session);
   const most = state.limits.locksPerSessionMax;
   // In this direction: a broken command has no such number, and must not be refused but throw.
@@ -118,7 +119,7 @@ function mayHold(state: State, { actor, files }: LockRequest): Refusal | null {
 }
 
 /** Returns the actor's own waiter, not one of its commands, that overlaps the request's files, or null. */
-function placeOf(state: State, request: LockRequest): Waiter | null {
+function placeOf(state: BaseState, request: LockRequest): Waiter | null {
   const { locks } = state;
   const mine = locksOf(locks.actors, request.actor);
   if (mine === undefined || mine.waits.size === 0) return null;
@@ -136,7 +137,7 @@ function sameFiles(a: readonly FileRef[], b: readonly FileRef[]): boolean {
 }
 
 /** Attaches the request to the actor's waiter, which keeps its queue position. */
-function resume(state: State, place: Waiter, request: LockRequest, meta: Meta, step: Step): void {
+function resume(state: BaseState, place: Waiter, request: LockRequest, meta: Meta, step: Step): void {
   if (place.origin !== null) {
     const elsewhere = refuse(
       "lock_given_up",
@@ -214,7 +215,7 @@ function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waite
   announceWait(state, waiter, blocker, meta, step);
 }
 
-function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker): Refusal | null {
+function mayWait(state: BaseState, request: LockRequest, ask: Ask, blocker: Blocker): Refusal | null {
   if (request.waitMs === 0) return lockHeld(state, request.actor, blocker);
   const { queued } = countOfSession(state.locks.actors, request.actor.session);
   const most = state.limits.queuedPerSessionMax;
@@ -238,7 +239,7 @@ function mayWait(state: State, request: LockRequest, ask: Ask, blocker: Blocker)
   return cycle === null ? null : deadlock(state, cycle);
 }
 
-function announceWait(state: State, waiter: Waiter, blocker: Blocker, meta: Meta, step: Step): void {
+function announceWait(state: BaseState, waiter: Waiter, blocker: Blocker, meta: Meta, step: Step): void {
   step.timers.push({ at: waiter.deadline, due: { what: "wait_over", ticket: waiter.ticket } });
   yieldForWait(state, waiter, step);
   let position = 1;

@@ -5,6 +5,8 @@
  * Invariant: it does what the plain way does, or nothing. The plain way is the rest of `lockRequest`; while anybody waits
  * it alone is taken, and `tests/unit/core-lean.test.ts` compares the two.
  */
+
+import type { BaseState, Token } from "../base-state.ts";
 import type { LockRequest } from "../commands.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Meta } from "../handler.ts";
@@ -12,7 +14,7 @@ import type { Origin } from "../origin.ts";
 import type { Step } from "../outcome.ts";
 import { ensureSession } from "../sessions/begin.ts";
 import { projectOf } from "../sessions/kinship.ts";
-import type { State, Token } from "../state.ts";
+import type { State } from "../state.ts";
 import { newHold } from "./grant.ts";
 import { actorRow, pathOf, tokenText } from "./replies.ts";
 import { addHold } from "./table.ts";
@@ -40,7 +42,7 @@ export function takeFree(state: State, request: LockRequest, meta: Meta, step: S
 }
 
 /** Returns the request's one file if it is for one that nobody has, and nobody waits for any; else null. */
-export function freeFile({ locks }: State, request: LockRequest): FileRef | null {
+export function freeFile({ locks }: BaseState, request: LockRequest): FileRef | null {
   const { files, kind, flight, single } = request;
   const [file] = files;
   if (file === undefined || files.length !== 1 || !single || kind !== "explicit" || flight !== null)
@@ -49,7 +51,7 @@ export function freeFile({ locks }: State, request: LockRequest): FileRef | null
 }
 
 /** Makes the actor the holder of the file that `freeFile` found; its session is alive. */
-export function grantFree(state: State, request: LockRequest, file: FileRef, origin: Origin): Token {
+export function grantFree(state: BaseState, request: LockRequest, file: FileRef, origin: Origin): Token {
   const { locks } = state;
   locks.grants += 1;
   const grant = { epoch: state.epoch, grant: locks.grants };

@@ -7,15 +7,15 @@
  */
 
 import { limits } from "../../../protocol/limits.ts";
+import type { BaseState, Hold } from "../base-state.ts";
 import type { Handler } from "../handler.ts";
 import type { Step } from "../outcome.ts";
-import type { Hold, State } from "../state.ts";
 import { flyingOf } from "./in-flight.ts";
 import { setFlights } from "./table.ts";
 import { yieldLater } from "./yield.ts";
 
 /** A daemon of the node starts: it saw none of the writes in flight begin. */
-export function markUnseen(state: State, node: string, step: Step): void {
+export function markUnseen(state: BaseState, node: string, step: Step): void {
   for (const hold of state.locks.holds.values())
     if (hold.flights.length > 0 && hold.origin.node === node) countFromNow(state, hold, step);
 }
@@ -43,12 +43,12 @@ export const flightUnseen: Handler<"flight_unseen"> = (state, { actor, now }, _m
 };
 
 /** The lock's unseen writes count as over. */
-export function expireUnseen(state: State, hold: Hold, step: Step): void {
+export function expireUnseen(state: BaseState, hold: Hold, step: Step): void {
   setFlights(state.locks, hold, [], hold.flights);
   yieldLater(hold, step);
 }
 
-function countFromNow(state: State, hold: Hold, step: Step): void {
+function countFromNow(state: BaseState, hold: Hold, step: Step): void {
   state.preimages.writable(hold).unseen = { sinceMs: state.t, waits: false };
   const at = unseenOverAt(hold);
   if (at !== null)

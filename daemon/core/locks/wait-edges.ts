@@ -4,7 +4,7 @@
  * Invariants: a waiter waits behind a lock once per file that overlaps the lock, and behind an earlier waiter once per
  * overlapping pair of files. It never waits for a file that it already has (see `isCovered`).
  */
-import type { Hold, Locks, Waiter } from "../state.ts";
+import type { Hold, Locks, Waiter } from "../base-state.ts";
 import {
   covers,
   isCovered,

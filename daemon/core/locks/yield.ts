@@ -6,8 +6,8 @@
  */
 
 import { limits } from "../../../protocol/limits.ts";
+import type { BaseState, Hold, Waiter } from "../base-state.ts";
 import type { Step } from "../outcome.ts";
-import type { Hold, State, Waiter } from "../state.ts";
 import { isWaiting, rowOf, rowsAround } from "./by-actor.ts";
 
 /**
@@ -34,7 +34,7 @@ export function yieldLater(hold: Hold, step: Step): void {
 }
 
 /** Schedules the yield of locks over the waiter's files, and of the actor's own locks if it did not wait before. */
-export function yieldForWait(state: State, waiter: Waiter, step: Step): void {
+export function yieldForWait(state: BaseState, waiter: Waiter, step: Step): void {
   const { holds, heldPaths } = state.locks;
   for (const file of waiter.files) {
     for (const key of heldPaths.overlapping(file.key, file.dir)) {

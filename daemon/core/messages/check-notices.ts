@@ -1,12 +1,12 @@
 /** The invariants of notices; part of `check`. */
 
+import type { BaseState } from "../base-state.ts";
 import { isSame } from "../same-index.ts";
 import { addToSet } from "../sets.ts";
-import type { State } from "../state.ts";
 import { noteKey } from "./notice-table.ts";
 
 /** Yields one sentence per broken invariant. */
-export function* checkNotes({ notes, sessions, limits }: State): Generator<string> {
+export function* checkNotes({ notes, sessions, limits }: BaseState): Generator<string> {
   if (notes.pending.size > limits.notedActorsMax) yield "more agents have notes than may";
   if (notes.conflicts.size > limits.conflictsToldMax) yield "more conflicts are remembered than may be";
   const bySession = new Map<string, Set<string>>();

@@ -1,20 +1,21 @@
 /** The invariants of context, messages and freezes; part of `check`. */
+
+import type { BaseState, Freezes } from "../base-state.ts";
 import { indexItem, itemKey } from "../context-index.ts";
 import { rebuiltFreezes } from "../rebuilt.ts";
 import { isSame } from "../same-index.ts";
-import type { Freezes, State } from "../state.ts";
 import { inboxKey } from "./recipients.ts";
 import { noContext } from "./state.ts";
 import { lettersOf, sortKeyOf } from "./table.ts";
 
 /** Yields one sentence per broken invariant. */
-export function* checkTalk(state: State): Generator<string> {
+export function* checkTalk(state: BaseState): Generator<string> {
   yield* checkContext(state);
   yield* checkMessages(state);
   yield* checkFreezes(state);
 }
 
-function* checkContext({ context, nodes, limits }: State): Generator<string> {
+function* checkContext({ context, nodes, limits }: BaseState): Generator<string> {
   let bytes = 0;
   let verdicts = 0;
   for (const [place, item] of context.items) {
@@ -34,7 +35,7 @@ function* checkContext({ context, nodes, limits }: State): Generator<string> {
     yield "context is over full";
 }
 
-function* checkMessages(state: State): Generator<string> {
+function* checkMessages(state: BaseState): Generator<string> {
   const { messages, sessions, t, limits } = state;
   let bytes = 0;
   let last = 0;
@@ -61,7 +62,7 @@ function* checkMessages(state: State): Generator<string> {
 }
 
 /** Checks the indexes derived from messages: every indexed letter exists, and the counts agree. */
-function* checkInboxes({ messages, limits }: State): Generator<string> {
+function* checkInboxes({ messages, limits }: BaseState): Generator<string> {
   let letters = 0;
   let read = 0;
   let sent = 0;
@@ -101,7 +102,7 @@ function* checkInboxes({ messages, limits }: State): Generator<string> {
   if (owned !== 0) yield "inboxes are indexed under a session that is not theirs";
 }
 
-function* checkFreezes({ freezes, sessions, limits }: State): Generator<string> {
+function* checkFreezes({ freezes, sessions, limits }: BaseState): Generator<string> {
   const counts = new Map<string, number>();
   if (!isSame(indexesOfFreezes(freezes), indexesOfFreezes(rebuiltFreezes(freezes))))
     yield "an index of freezes is wrong";

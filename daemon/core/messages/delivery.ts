@@ -7,13 +7,14 @@
 
 import { refuse } from "../../../protocol/codes.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
+import type { Letter, Message } from "../base-state.ts";
 import { endDeclarations } from "../declarations/end.ts";
 import type { Handler } from "../handler.ts";
 import { teammateStopped } from "../lead/teams/teammates.ts";
 import { actorRow } from "../locks/replies.ts";
 import { noSession } from "../sessions/end.ts";
 import { removeAgent } from "../sessions/table.ts";
-import type { Letter, Message } from "../state.ts";
+import type { State } from "../state.ts";
 import { endFreezesOf } from "./freezes.ts";
 import { closeInboxes, messageRow, unreadIn } from "./inbox.ts";
 import { inboxOf } from "./recipients.ts";
@@ -88,7 +89,7 @@ export const messageAck: Handler<"message_ack"> = (state, { actor, messages, rea
   step.reply = { ok: true, acknowledged: messages };
 };
 
-export const agentEnd: Handler<"agent_end"> = (state, { actor, stopped }, _meta, step) => {
+export const agentEnd: Handler<"agent_end", State> = (state, { actor, stopped }, _meta, step) => {
   step.reply = { ok: true };
   const { session, agent } = actor;
   if (agent === null) return;

@@ -4,10 +4,10 @@
  */
 
 import type { Actor } from "../actor.ts";
+import type { Freeze, Freezes } from "../base-state.ts";
 import type { FileRef } from "../file-ref.ts";
 import { overlaps } from "../locks/blockers.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
-import type { Freeze, Freezes } from "../state.ts";
 
 export function addFreeze(freezes: Freezes, freeze: Freeze): void {
   freezes.all.set(freeze.id, freeze);

@@ -9,6 +9,7 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { HoldRow } from "../../../protocol/message.ts";
 import { type Actor, sameActor } from "../actor.ts";
+import type { BaseState, Freeze, Waiter } from "../base-state.ts";
 import type { LockRequest } from "../commands.ts";
 import type { Handler } from "../handler.ts";
 import { overlapOf, waitersOver } from "../locks/blockers.ts";
@@ -17,7 +18,6 @@ import { answerWaiter, detachWaiter, dismiss } from "../locks/grant.ts";
 import { actorRow, fileLists, pathOf } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import { projectOf } from "../sessions/kinship.ts";
-import type { Freeze, State, Waiter } from "../state.ts";
 import { addFreeze, freezesIn, freezesOver, ownerOf, removeFreeze } from "./freeze-table.ts";
 
 type Requester = Pick<LockRequest, "actor" | "files" | "ancestors">;
@@ -38,7 +38,7 @@ export const resume: Handler<"resume"> = (state, { actor, project, hold }, _meta
 };
 
 /** Returns why the actor (null: a person) may not begin one more freeze, or null. */
-export function mayFreeze(state: State, actor: Actor | null, project: string): Refusal | null {
+export function mayFreeze(state: BaseState, actor: Actor | null, project: string): Refusal | null {
   const { limits } = state;
   const { all } = state.freezes;
   if (all.size >= limits.freezesMax)
@@ -52,7 +52,7 @@ export function mayFreeze(state: State, actor: Actor | null, project: string): R
 
 /** Begins a freeze, and refuses the waiters for its files. */
 export function beginFreeze(
-  state: State,
+  state: BaseState,
   asked: Pick<Freeze, "actor" | "project" | "files" | "text"> & { readonly ttlMs: number },
   step: Step,
 ): Freeze {
@@ -72,7 +72,7 @@ export function beginFreeze(
 }
 
 /** Refuses the waiters of a session that moved to another project if that project froze their files. */
-export function enterProject(state: State, session: string, step: Step): void {
+export function enterProject(state: BaseState, session: string, step: Step): void {
   const { actors, waiters } = state.locks;
   const rows = rowsOfSession(actors, session, null);
   const waiting = rows.flatMap(row => [...row.waits].flatMap(ticket => waiters.get(ticket) ?? []));
@@ -80,11 +80,11 @@ export function enterProject(state: State, session: string, step: Step): void {
 }
 
 /** Returns the freeze that stops the request, or null. */
-export function freezeOn(state: State, request: LockRequest): Freeze | null {
+export function freezeOn(state: BaseState, request: LockRequest): Freeze | null {
   return freezeAgainst(state, request, projectOf(state, request.actor) ?? request.project);
 }
 
-function freezeAgainst(state: State, requester: Requester, project: string | undefined): Freeze | null {
+function freezeAgainst(state: BaseState, requester: Requester, project: string | undefined): Freeze | null {
   if (state.freezes.all.size === 0) return null;
   return (
     freezesOver(state.freezes, requester.files).find(freeze => stops(state, freeze, requester, project)) ??
@@ -92,7 +92,7 @@ function freezeAgainst(state: State, requester: Requester, project: string | und
   );
 }
 
-export function refuseFrozen(state: State, freeze: Freeze, { files }: Pick<Requester, "files">): Refusal {
+export function refuseFrozen(state: BaseState, freeze: Freeze, { files }: Pick<Requester, "files">): Refusal {
   const who = freeze.by?.name ?? "a person at a terminal";
   const file = overlapOf(files, freeze.files)?.file ?? "";
   const leftMs = Math.max(0, freeze.until - state.t);
@@ -108,7 +108,7 @@ export function refuseFrozen(state: State, freeze: Freeze, { files }: Pick<Reque
 }
 
 /** Removes the freeze and announces its end. */
-export function endFreeze(state: State, freeze: Freeze, cause: string, step: Step): void {
+export function endFreeze(state: BaseState, freeze: Freeze, cause: string, step: Step): void {
   removeFreeze(state.freezes, freeze);
   const { id, project, files } = freeze;
   const event = { event: "hold_ended" as const, hold: id, ...fileLists(files), cause, project };
@@ -117,7 +117,7 @@ export function endFreeze(state: State, freeze: Freeze, cause: string, step: Ste
 
 /** Ends the freezes of a session, of one of its incarnations or of one agent. */
 export function endFreezesOf(
-  state: State,
+  state: BaseState,
   of: { readonly session: string; readonly incarnation?: number; readonly agent?: string },
   cause: string,
   step: Step,
@@ -146,7 +146,7 @@ export function freezeRow(freeze: Freeze, now: number): HoldRow {
 
 /** Whether the freeze stops a requester for its files. It does not stop its own actor and that actor's descendants. */
 function stops(
-  state: State,
+  state: BaseState,
   freeze: Freeze,
   { actor, ancestors }: Requester,
   project: string | undefined,
@@ -161,7 +161,7 @@ function stops(
 }
 
 /** Refuses the waiters that a freeze stops, in queue order. */
-function sendWaitersAway(state: State, waiters: Iterable<Waiter>, step: Step): void {
+function sendWaitersAway(state: BaseState, waiters: Iterable<Waiter>, step: Step): void {
   for (const waiter of [...waiters].sort((a, b) => a.ticket - b.ticket)) {
     const freeze =
       waiter.origin === null ? null : freezeAgainst(state, waiter, projectOf(state, waiter.actor));
@@ -170,7 +170,7 @@ function sendWaitersAway(state: State, waiters: Iterable<Waiter>, step: Step): v
 }
 
 /** Refuses a waiter. A hook's waiter keeps its queue position for `placeMs`, as after a time-out. */
-function sendAway(state: State, waiter: Waiter, reply: Refusal, step: Step): void {
+function sendAway(state: BaseState, waiter: Waiter, reply: Refusal, step: Step): void {
   if (waiter.placeMs === 0) {
     dismiss(state, waiter, reply, "edits held", step);
     return;

@@ -6,8 +6,8 @@
  */
 
 import type { MessageRow } from "../../../protocol/message.ts";
+import type { BaseState, Letter, Message, Messages } from "../base-state.ts";
 import type { Step } from "../outcome.ts";
-import type { Letter, Message, Messages, State } from "../state.ts";
 import { inboxKey } from "./recipients.ts";
 import { changeSender, dropLetter, letterAt, lettersOf, putLetter } from "./table.ts";
 
@@ -29,7 +29,7 @@ export function makeRoom(messages: Messages, key: string): void {
  * Closes the inboxes of a session that ends, or with `agent` that of one agent. Unread messages return to senders
  * that are alive, and an event announces each.
  */
-export function closeInboxes(state: State, session: string, agent: string | undefined, step: Step): void {
+export function closeInboxes(state: BaseState, session: string, agent: string | undefined, step: Step): void {
   const { messages } = state;
   const own =
     agent === undefined ? [...(messages.bySession.get(session) ?? [])] : [inboxKey({ id: session, agent })];
@@ -43,7 +43,7 @@ export function closeInboxes(state: State, session: string, agent: string | unde
 }
 
 /** Moves a session's own inbox, and its name as a sender, to the id under which its process goes on. */
-export function moveInbox(state: State, before: string, after: string): void {
+export function moveInbox(state: BaseState, before: string, after: string): void {
   const { messages } = state;
   const sent = messages.sent.get(before);
   messages.sent.delete(before);
@@ -62,7 +62,7 @@ export function moveInbox(state: State, before: string, after: string): void {
 }
 
 /** Makes offered messages unread after the node's daemon restarted: the answers that carried them count as lost. */
-export function forgetOffers(state: State, node: string): void {
+export function forgetOffers(state: BaseState, node: string): void {
   for (const message of state.messages.all.values()) {
     for (const letter of message.letters.values()) {
       const isOurs = state.sessions.live.get(letter.to.id)?.node === node;
@@ -101,7 +101,7 @@ export function messageRow(message: Message, letter: Letter): MessageRow {
 }
 
 /** Returns a message to its sender, at most once, and never a broadcast. `ends`: the recipient's whole session ends. */
-function comeBack(state: State, message: Message, letter: Letter, ends: boolean, step: Step): void {
+function comeBack(state: BaseState, message: Message, letter: Letter, ends: boolean, step: Step): void {
   const { messages } = state;
   const { from, id, project } = message;
   const { to } = letter;

@@ -9,9 +9,9 @@
 
 import type { FileNote } from "../../../hooks/seam/notices.ts";
 import { type Actor, actorKey } from "../actor.ts";
+import type { BaseState } from "../base-state.ts";
 import type { Handler } from "../handler.ts";
 import { dropOldest } from "../oldest.ts";
-import type { State } from "../state.ts";
 import type { ConflictSide } from "./notice-commands.ts";
 import {
   addConflict,
@@ -67,7 +67,7 @@ export const notesTold: Handler<"notes_told"> = (state, command, _meta, step) =>
 };
 
 /** Keeps a notice for the agent's next waiting event. A session that is not alive gets none. */
-export function tellLater(state: State, { session, agent }: Whose, note: FileNote): void {
+export function tellLater(state: BaseState, { session, agent }: Whose, note: FileNote): void {
   if (!state.sessions.live.has(session)) return;
   const { notes } = state;
   const key = noteKey({ session, agent });
@@ -83,7 +83,7 @@ export function tellLater(state: State, { session, agent }: Whose, note: FileNot
 }
 
 /** Takes back the agent's notices that are over before they reached it. */
-export function takeBack({ notes }: State, whose: Whose, isOver: (note: FileNote) => boolean): void {
+export function takeBack({ notes }: BaseState, whose: Whose, isOver: (note: FileNote) => boolean): void {
   const pending = notes.pending.get(noteKey(whose));
   const left = pending?.notes.filter(({ note }) => !isOver(note));
   if (pending === undefined || left === undefined || left.length === pending.notes.length) return;
@@ -93,7 +93,7 @@ export function takeBack({ notes }: State, whose: Whose, isOver: (note: FileNote
 }
 
 /** Forgets the actor's reported conflicts when its turn ends, except those of the prompt `keepPrompt`. */
-export function forgetConflicts(state: State, actor: Actor, keepPrompt: string | null): void {
+export function forgetConflicts(state: BaseState, actor: Actor, keepPrompt: string | null): void {
   const { notes } = state;
   const mine = actorKey(actor);
   const isOver = (conflict: Conflict) =>
@@ -107,7 +107,7 @@ export function forgetConflicts(state: State, actor: Actor, keepPrompt: string |
 }
 
 /** Removes the notices and reported conflicts of a session that ended. */
-export function forgetNotes({ notes }: State, session: string): void {
+export function forgetNotes({ notes }: BaseState, session: string): void {
   for (const key of [...(notes.bySession.get(session) ?? [])]) {
     const pending = notes.pending.get(key);
     if (pending !== undefined) removePending(notes, pending);
@@ -116,7 +116,7 @@ export function forgetNotes({ notes }: State, session: string): void {
 }
 
 /** Moves the main agent's pending notices to the id under which the session's process goes on. */
-export function moveNotes({ notes }: State, from: string, to: string): void {
+export function moveNotes({ notes }: BaseState, from: string, to: string): void {
   const pending = notes.pending.get(noteKey({ session: from, agent: null }));
   if (pending === undefined) return;
   removePending(notes, pending);

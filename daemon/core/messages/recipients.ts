@@ -4,6 +4,7 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
+import type { BaseState, Session } from "../base-state.ts";
 import {
   nameKey,
   sessionsAlike,
@@ -11,14 +12,13 @@ import {
   sessionsOf,
   sessionsWithAgent,
 } from "../sessions/table.ts";
-import type { Session, State } from "../state.ts";
 
 /**
  * Returns the recipient that `to` names: by its id; else by its name (a session's, an agent's `alice/Explore` or
  * `Explore`); else by the beginning of a session's name or id. Refuses an ambiguous name with the list. `undone` says what did not happen.
  */
 export function recipientOf(
-  state: State,
+  state: BaseState,
   project: string,
   to: string,
   undone = "message not sent",
@@ -36,7 +36,7 @@ export function recipientOf(
 }
 
 /** Yields the sessions whose name or id begins with `to`, each once. */
-function* sessionsBegunBy({ sessions }: State, project: string, to: string): Generator<Session, void> {
+function* sessionsBegunBy({ sessions }: BaseState, project: string, to: string): Generator<Session, void> {
   const seen = new Set<Session>();
   for (const alike of [sessionsNamedLike, sessionsAlike])
     for (const session of alike(sessions, project, to)) {
@@ -46,14 +46,18 @@ function* sessionsBegunBy({ sessions }: State, project: string, to: string): Gen
 }
 
 /** Returns the sender of an answered message: by its id, never by its name, which another session may have now. */
-export function senderOf(state: State, project: string, { id, agent, name }: ActorRow): ActorRow | Refusal {
+export function senderOf(
+  state: BaseState,
+  project: string,
+  { id, agent, name }: ActorRow,
+): ActorRow | Refusal {
   const session = state.sessions.live.get(id);
   if (session === undefined || session.project !== project) return gone(state, project, name);
   return agent === null ? rowOf(session) : { id, agent, name };
 }
 
 /** Returns the main agents of all other sessions of the project. */
-export function everyoneElse(state: State, project: string, actor: Actor | null): ActorRow[] {
+export function everyoneElse(state: BaseState, project: string, actor: Actor | null): ActorRow[] {
   const rows: ActorRow[] = [];
   for (const session of sessionsOf(state.sessions, project))
     if (session.id !== actor?.session) rows.push(rowOf(session));
@@ -61,7 +65,7 @@ export function everyoneElse(state: State, project: string, actor: Actor | null)
 }
 
 /** Returns the live actors of the project, at most `max`: main agents first, then the agents in their sessions. */
-export function everyoneIn({ sessions }: State, project: string, max: number): ActorRow[] {
+export function everyoneIn({ sessions }: BaseState, project: string, max: number): ActorRow[] {
   const main: ActorRow[] = [];
   const agents: ActorRow[] = [];
   for (const session of sessionsOf(sessions, project)) {
@@ -100,7 +104,7 @@ function rowOf({ id, name }: Session): ActorRow {
 }
 
 /** Yields the agents that `to` names, in the order their sessions began; those named `session/agent` come last. */
-function* agentsCalled({ sessions }: State, project: string, to: string): Generator<ActorRow, void> {
+function* agentsCalled({ sessions }: BaseState, project: string, to: string): Generator<ActorRow, void> {
   const seen = new Set<Session>();
   for (const session of sessionsWithAgent(sessions, project, to)) {
     seen.add(session);
@@ -130,7 +134,7 @@ function ambiguous(to: string, found: readonly ActorRow[]): Refusal {
   return refuse("recipient_ambiguous", error, { to, matches });
 }
 
-function gone(state: State, project: string, to: string, undone = "message not sent"): Refusal {
+function gone(state: BaseState, project: string, to: string, undone = "message not sent"): Refusal {
   const here = some(sessionsOf(state.sessions, project));
   const names = here.slice(0, limits.recipientsNamedMax).map(s => s.name);
   const others = names.length === 0 ? "no session is active" : `active: ${names.join(", ")}`;

@@ -9,11 +9,11 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
+import type { BaseState, Message, Messages } from "../base-state.ts";
 import type { Handler } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import { noSession } from "../sessions/end.ts";
-import type { Message, Messages, State } from "../state.ts";
 import type { MessageSend, Posted } from "./commands.ts";
 import { beginFreeze, freezeRow, mayFreeze } from "./freezes.ts";
 import { hasRoom, makeRoom } from "./inbox.ts";
@@ -89,7 +89,7 @@ type Sent = {
  * may not write now. Returns its id and whom it reached, or null.
  */
 export function postNotice(
-  state: State,
+  state: BaseState,
   posted: Posted,
   to: readonly ActorRow[],
   step: Step,
@@ -100,7 +100,7 @@ export function postNotice(
   return post(state, posted, { ...posting, to: reached }, step).message;
 }
 
-function post(state: State, posted: Posted, posting: Posting, step: Step): Sent {
+function post(state: BaseState, posted: Posted, posting: Posting, step: Step): Sent {
   const { messages } = state;
   const { project, replyTo, urgent, broadcast } = posting;
   const { text, bytes, wallMs: at, actor } = posted;
@@ -129,7 +129,7 @@ function post(state: State, posted: Posted, posting: Posting, step: Step): Sent 
 }
 
 function recipientsOf(
-  state: State,
+  state: BaseState,
   project: string,
   { actor, to, replyTo }: MessageSend,
   parent: Message | undefined,
@@ -156,7 +156,7 @@ function recipientsOf(
   return "ok" in found ? found : [found];
 }
 
-function mayPost(state: State, { actor, bytes }: Posted, project: string): Refusal | null {
+function mayPost(state: BaseState, { actor, bytes }: Posted, project: string): Refusal | null {
   const { messages, t, limits } = state;
   const lately = (messages.sent.get(actor?.session ?? project) ?? []).filter(at => isLately(state, at));
   const [first] = lately;
@@ -172,7 +172,7 @@ function mayPost(state: State, { actor, bytes }: Posted, project: string): Refus
   );
 }
 
-function allFull(state: State, to: readonly ActorRow[]): Refusal | null {
+function allFull(state: BaseState, to: readonly ActorRow[]): Refusal | null {
   if (to.some(row => hasRoom(state.messages, inboxKey(row)))) return null;
   const names = to.map(row => row.name).slice(0, state.limits.recipientsNamedMax);
   const error = `${names.join(", ")} has ${state.limits.inboxMax} unread messages already; message not sent`;
@@ -190,7 +190,7 @@ function dropRead(messages: Messages, bytes: number): void {
 }
 
 /** Records when the sender wrote, and forgets senders whose last message is too old to count. */
-function noteSent(state: State, by: string): void {
+function noteSent(state: BaseState, by: string): void {
   const { sent } = state.messages;
   const lately = [...(sent.get(by) ?? []).filter(at => isLately(state, at)), state.t];
   sent.delete(by);
@@ -201,13 +201,13 @@ function noteSent(state: State, by: string): void {
   }
 }
 
-function isLately({ t, limits }: State, at: number): boolean {
+function isLately({ t, limits }: BaseState, at: number): boolean {
   return at + limits.messageRateMs > t;
 }
 
 /** Returns the project that the message goes to, or undefined if the sender's incarnation is not alive. */
 function projectWrittenTo(
-  state: State,
+  state: BaseState,
   { actor, project }: { actor: Actor | null; project: string },
 ): string | undefined {
   if (actor === null) return project;

@@ -7,9 +7,9 @@
 
 import type { ActorRow } from "../../../protocol/lock.ts";
 import { assert } from "../assert.ts";
+import type { Inbox, Letter, Message, Messages } from "../base-state.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { SortedKeys } from "../sorted-keys.ts";
-import type { Inbox, Letter, Message, Messages } from "../state.ts";
 import { inboxKey } from "./recipients.ts";
 
 /** A message before it is added. */

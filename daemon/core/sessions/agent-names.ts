@@ -1,6 +1,7 @@
 /** What the agents within a session are called, and what their client says of them. */
+
+import type { BaseState } from "../base-state.ts";
 import type { Whose } from "../messages/notice-table.ts";
-import type { State } from "../state.ts";
 
 /** Returns an unnamed agent's name: the first 8 characters of its id. */
 export function shortId(id: string): string {
@@ -13,7 +14,7 @@ export function isShortId(name: string, agent: string): boolean {
 }
 
 /** Returns the agent's name, without its session's. */
-export function agentName(state: State, session: string, agent: string): string {
+export function agentName(state: BaseState, session: string, agent: string): string {
   return state.sessions.live.get(session)?.agents.get(agent) ?? shortId(agent);
 }
 
@@ -25,7 +26,7 @@ export interface ClientWord {
 }
 
 /** Returns what the client says of an agent. */
-export function clientWord(state: State, { session: id, agent }: Whose): ClientWord {
+export function clientWord(state: BaseState, { session: id, agent }: Whose): ClientWord {
   const session = state.sessions.live.get(id);
   const teammate = session?.teammates.get(agent);
   if (teammate !== undefined) return teammate;

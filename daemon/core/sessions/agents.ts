@@ -4,10 +4,12 @@
  * Invariants: an agent has at most one name, unique in its session; a name lasts until its agent or its session ends;
  * a session keeps at most `limits.agentsPerSessionMax` agents.
  */
+
 import { limits } from "../../../protocol/limits.ts";
+import type { Session } from "../base-state.ts";
 import type { Handler } from "../handler.ts";
 import { compareAgain } from "../lead/declarations/compare.ts";
-import type { Session } from "../state.ts";
+import type { State } from "../state.ts";
 import { isShortId, shortId } from "./agent-names.ts";
 import { nameAgent } from "./table.ts";
 
@@ -19,7 +21,12 @@ export function needsName({ agents }: Session, agent: string, name: string | nul
 }
 
 /** Records an agent that began or whose name became known (a teammate's own, a subagent's type). Keeps an old name. */
-export const agentBegin: Handler<"agent_begin"> = (state, { session: id, agent, name }, _meta, step) => {
+export const agentBegin: Handler<"agent_begin", State> = (
+  state,
+  { session: id, agent, name },
+  _meta,
+  step,
+) => {
   step.reply = { ok: true };
   const session = state.sessions.live.get(id);
   if (session === undefined || !needsName(session, agent, name)) return;

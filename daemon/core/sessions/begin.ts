@@ -8,6 +8,7 @@ import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Anchor } from "../actor.ts";
 import { assert } from "../assert.ts";
+import type { BaseState, Session } from "../base-state.ts";
 import type { LockRequest, SessionBegin } from "../commands.ts";
 import { moveDeclaration } from "../declarations/end.ts";
 import { renameWriters } from "../files/dirty-files.ts";
@@ -25,7 +26,7 @@ import { moveInbox } from "../messages/inbox.ts";
 import { moveNotes } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
 import { renameStashes } from "../stashes/table.ts";
-import type { Session, State } from "../state.ts";
+import type { State } from "../state.ts";
 import { passClaims } from "../tasks/leave.ts";
 import { end } from "./end.ts";
 import type { Named } from "./name-source.ts";
@@ -41,7 +42,7 @@ import {
 } from "./table.ts";
 import { enterWorktree, leaveWorktree } from "./worktrees.ts";
 
-export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
+export const sessionBegin: Handler<"session_begin", State> = (state, command, meta, step) => {
   const { live, ended } = state.sessions;
   const known = live.get(command.session);
   if (known === undefined) {
@@ -175,7 +176,7 @@ function begin(
   step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
 }
 
-function update(state: State, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
+function update(state: BaseState, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
   livesOn(state, session);
   const { preimages, worktrees } = state.sessions;
   leaveWorktree(worktrees, session);
@@ -218,7 +219,7 @@ function sameAnchor(a: Anchor | null, b: Anchor): boolean {
 }
 
 /** Records a sign of life: the session is neither lost nor suspended, and becomes the last to make room. */
-export function livesOn({ sessions }: State, session: Session): void {
+export function livesOn({ sessions }: BaseState, session: Session): void {
   if (session.lostAt !== null) {
     sessions.preimages.writable(session).lostAt = null;
     enterPresent(sessions, session);

@@ -7,6 +7,7 @@
 
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
+import type { BaseState } from "../base-state.ts";
 import { endDeclarations } from "../declarations/end.ts";
 import { forgetRisks } from "../files/merge-risk.ts";
 import type { Handler } from "../handler.ts";
@@ -24,7 +25,7 @@ import { keepName } from "./names.ts";
 import { settlePresence } from "./present.ts";
 import { type Incarnation, removeSession, type Session, setIncarnations, setSuspended } from "./table.ts";
 
-export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) => {
+export const sessionEnd: Handler<"session_end", State> = (state, command, _meta, step) => {
   const session = state.sessions.live.get(command.session);
   if (session === undefined) {
     step.reply = unknownSession(command.session);
@@ -130,7 +131,7 @@ export function end(state: State, session: Session, cause: string, step: Step, r
 }
 
 /** Refuses a request of a session, or of an incarnation, that is not alive. */
-export function noSession(state: State, id: string): ReturnType<typeof refuse> {
+export function noSession(state: BaseState, id: string): ReturnType<typeof refuse> {
   return state.sessions.ended.has(id) || state.sessions.live.has(id)
     ? refuse("session_ended", `session ${id} has ended; register it again before it acts`)
     : unknownSession(id);

@@ -1,6 +1,6 @@
 /** Tells whether an actor is alive, its project, and which actors work for each other. */
 import { type Actor, sameActor } from "../actor.ts";
-import type { State } from "../state.ts";
+import type { BaseState } from "../base-state.ts";
 
 /** An actor with the agents that it works for. */
 export interface Lineage {
@@ -9,12 +9,12 @@ export interface Lineage {
 }
 
 /** Whether the actor's incarnation is alive. */
-export function isAlive(state: State, { session, incarnation }: Actor): boolean {
+export function isAlive(state: BaseState, { session, incarnation }: Actor): boolean {
   return state.sessions.live.get(session)?.incarnations.some(i => i.ordinal === incarnation) ?? false;
 }
 
 /** Returns the project of the actor's session, or undefined if the session has ended. */
-export function projectOf(state: State, { session }: Actor): string | undefined {
+export function projectOf(state: BaseState, { session }: Actor): string | undefined {
   return state.sessions.live.get(session)?.project;
 }
 

@@ -1,12 +1,12 @@
 /** The worktrees of which something is known. */
-import type { State } from "../state.ts";
+import type { BaseState } from "../base-state.ts";
 import { idOfKey } from "./start-key.ts";
 
 /**
  * Returns the worktrees in which a session works, in the order in which the oldest sessions of each began, then those
  * with uncommitted work; each with its project.
  */
-export function knownWorktrees({ sessions, writes }: State): ReadonlyMap<string, string> {
+export function knownWorktrees({ sessions, writes }: BaseState): ReadonlyMap<string, string> {
   const oldestFirst = [...sessions.worktrees].sort(([, a], [, b]) =>
     (a.first ?? "") < (b.first ?? "") ? -1 : 1,
   );

@@ -3,16 +3,16 @@
  *
  * Invariant: between entries `present` lists exactly these, by project, in the order they began.
  */
-import type { Session, Sessions, State } from "../state.ts";
+import type { BaseState, Session, Sessions } from "../base-state.ts";
 import { idOfKey } from "./start-key.ts";
 import { enterPresent, leavePresent } from "./table.ts";
 
-export function isPresent({ locks }: State, { id, lostAt }: Session): boolean {
+export function isPresent({ locks }: BaseState, { id, lostAt }: Session): boolean {
   return lostAt === null || locks.actors.bySession.has(id);
 }
 
 /** Lists the session if it is there, and takes it off the list if not. */
-export function settlePresence(state: State, session: Session): void {
+export function settlePresence(state: BaseState, session: Session): void {
   if (isPresent(state, session)) enterPresent(state.sessions, session);
   else leavePresent(state.sessions, session);
 }

@@ -9,13 +9,13 @@
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { Anchor } from "../actor.ts";
+import type { BaseState, Session } from "../base-state.ts";
 import { countUngot } from "../messages/inbox.ts";
-import type { Session, State } from "../state.ts";
 import { settlePresence } from "./present.ts";
 import { countAt, sessionsAt } from "./table.ts";
 
 /** Returns why one more session (of this process, if not null) cannot begin, or null. */
-export function noRoom(state: State, anchor: Anchor | null): Refusal | null {
+export function noRoom(state: BaseState, anchor: Anchor | null): Refusal | null {
   const { limits } = state;
   const { live, idle } = state.sessions;
   if (anchor !== null && isCrowded(state, anchor)) {
@@ -35,7 +35,7 @@ export function noRoom(state: State, anchor: Anchor | null): Refusal | null {
 }
 
 /** Returns the session that must end before one more begins: the longest idle one, or one of a crowded process. */
-export function whoMakesRoom(state: State, anchor: Anchor | null): Session | undefined {
+export function whoMakesRoom(state: BaseState, anchor: Anchor | null): Session | undefined {
   if (anchor !== null && isCrowded(state, anchor)) return oldestWithNothing(state, anchor);
   const { live, idle } = state.sessions;
   const [first] = idle;
@@ -43,7 +43,7 @@ export function whoMakesRoom(state: State, anchor: Anchor | null): Session | und
 }
 
 /** Updates `idle` and `present` for the sessions that the entry touched; `apply` calls it after each entry. */
-export function settleRoom(state: State): void {
+export function settleRoom(state: BaseState): void {
   const { touched, idle, live } = state.sessions;
   if (touched.size === 0) return;
   for (const id of touched) {
@@ -57,20 +57,20 @@ export function settleRoom(state: State): void {
   touched.clear();
 }
 
-function isCrowded({ sessions, limits }: State, anchor: Anchor): boolean {
+function isCrowded({ sessions, limits }: BaseState, anchor: Anchor): boolean {
   return countAt(sessions, anchor) >= limits.sessionsPerProcessMax;
 }
 
-function oldestWithNothing(state: State, anchor: Anchor): Session | undefined {
+function oldestWithNothing(state: BaseState, anchor: Anchor): Session | undefined {
   return sessionsAt(state.sessions, anchor).find(session => hasNothing(state, session));
 }
 
 /** Whether the session has no process and nothing to lose, so that it may make room. */
-export function isIdle(state: State, session: Session): boolean {
+export function isIdle(state: BaseState, session: Session): boolean {
   return session.incarnations.every(({ anchor }) => anchor === null) && hasNothing(state, session);
 }
 
-function hasNothing({ locks, tasks, messages, freezes }: State, { id }: Session): boolean {
+function hasNothing({ locks, tasks, messages, freezes }: BaseState, { id }: Session): boolean {
   if (locks.actors.bySession.has(id) || tasks.claims.has(id) || freezes.byOwner.has(id)) return false;
   for (const key of messages.bySession.get(id) ?? []) if (countUngot(messages, key) > 0) return false;
   return true;

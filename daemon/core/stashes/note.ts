@@ -3,11 +3,11 @@
  * Invariant: a session hears only of its own entries, and never of one that it took itself.
  */
 import type { Actor } from "../actor.ts";
+import type { BaseState } from "../base-state.ts";
 import type { Handler } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
 import { tellLater } from "../messages/notices.ts";
 import { isAlive } from "../sessions/kinship.ts";
-import type { State } from "../state.ts";
 import { addStash, type StashEntry, stashKey } from "./table.ts";
 
 export const stashesNoted: Handler<"stashes_noted"> = (state, command, meta, step) => {
@@ -38,7 +38,11 @@ export const stashesNoted: Handler<"stashes_noted"> = (state, command, meta, ste
 };
 
 /** Whether the entry is the actor's session's own. Of two terminals that have the session open, each has its own. */
-export function isOwnStash(state: State, actor: Actor, { actor: maker }: Pick<StashEntry, "actor">): boolean {
+export function isOwnStash(
+  state: BaseState,
+  actor: Actor,
+  { actor: maker }: Pick<StashEntry, "actor">,
+): boolean {
   if (actor.session !== maker.session) return false;
   return actor.incarnation === maker.incarnation || !isAlive(state, maker);
 }

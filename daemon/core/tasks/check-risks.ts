@@ -1,10 +1,10 @@
 /** The invariants of risks; part of `check`. */
 import { isGrave } from "../../../protocol/risk.ts";
-import type { State } from "../state.ts";
+import type { BaseState } from "../base-state.ts";
 import { riskOf } from "./risk.ts";
 
 /** Yields one sentence per broken invariant. */
-export function* checkTaskRisks({ tasks }: State): Generator<string> {
+export function* checkTaskRisks({ tasks }: BaseState): Generator<string> {
   const running = new Map<string, string>();
   for (const task of tasks.all.values()) {
     const { id, project, approved, state } = task;

@@ -9,6 +9,7 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { isGrave } from "../../../protocol/risk.ts";
 import type { DependencyRow } from "../../../protocol/task.ts";
 import { type Actor, sameActor } from "../actor.ts";
+import type { BaseState } from "../base-state.ts";
 import type { TaskClaim } from "../commands.ts";
 import type { Handler, Meta } from "../handler.ts";
 import { roleOf } from "../lead/roles/standing.ts";
@@ -32,7 +33,7 @@ import {
 import { claimable, leftReady, mayRun, riskOf, tellLeads } from "./risk.ts";
 import { claimerOf, listOf, setState, type Task, taskAt } from "./table.ts";
 
-export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => {
+export const taskClaim: Handler<"task_claim", State> = (state, command, meta, step) => {
   const { actor } = command;
   const found =
     command.task === null ? bestOf(state, command) : findTask(state.tasks, command.task, command.project);
@@ -52,7 +53,7 @@ export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => 
   step.reply = { ok: true, task: taskRow(state, found) };
 };
 
-export const taskRelease: Handler<"task_release"> = (state, command, _meta, step) => {
+export const taskRelease: Handler<"task_release", State> = (state, command, _meta, step) => {
   const { by, wallMs } = command;
   const task = findTask(state.tasks, command.task, command.project ?? null);
   if (!isTask(task)) {
@@ -144,7 +145,7 @@ function bestOf(
 }
 
 /** Returns why the actor may not have one more claim, or null: it must be alive or new, and below its limit. */
-export function mayClaim(state: State, { session, incarnation }: Actor): Refusal | null {
+export function mayClaim(state: BaseState, { session, incarnation }: Actor): Refusal | null {
   const { limits } = state;
   const { live, ended } = state.sessions;
   const known = live.get(session);

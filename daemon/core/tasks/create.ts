@@ -3,11 +3,13 @@
  *
  * Invariants: a request adds or removes all of its tasks or none; every dependency exists and closes no cycle.
  */
+
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { TaskCreate, TaskImport } from "../commands.ts";
 import type { Handler } from "../handler.ts";
 import { debateKept, debateNamed } from "../lead/debates/tasks.ts";
+import type { State } from "../state.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
 import { countTo, newIds } from "./numbers.ts";
 import { findAll, findTask, isTask, taskRow, tell, tellReady, tooManyDependents, whoOf } from "./replies.ts";
@@ -23,7 +25,7 @@ import {
   type Tasks,
 } from "./table.ts";
 
-export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) => {
+export const taskCreate: Handler<"task_create", State> = (state, command, _meta, step) => {
   const { tasks } = state;
   const { project, wallMs } = command;
   const refused = noRoom(
@@ -105,7 +107,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
       : { ok: true, task: taskRow(state, first) };
 };
 
-export const taskImport: Handler<"task_import"> = (state, command, _meta, step) => {
+export const taskImport: Handler<"task_import", State> = (state, command, _meta, step) => {
   const { tasks } = state;
   const skipped = command.tasks.filter(({ id }) => tasks.all.has(id)).map(({ id }) => id);
   const fresh = new Map(command.tasks.filter(({ id }) => !tasks.all.has(id)).map(t => [t.id, t]));

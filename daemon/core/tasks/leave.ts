@@ -7,14 +7,14 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../actor.ts";
+import type { BaseState } from "../base-state.ts";
 import type { Step } from "../outcome.ts";
-import type { State } from "../state.ts";
 import { assigneeOf, tell, tellReady, whoOf } from "./replies.ts";
 import { claimerOf, revise, setState, type Task, type TaskState, taskOf } from "./table.ts";
 
 /** Ends the claims of a session, or of one of its incarnations. */
 export function endClaims(
-  state: State,
+  state: BaseState,
   session: string,
   incarnation: number | null,
   cause: string,
@@ -36,7 +36,7 @@ export function endClaims(
 }
 
 /** Moves a session's claims to the actor under which its process goes on. */
-export function passClaims(state: State, from: string, to: Actor): void {
+export function passClaims(state: BaseState, from: string, to: Actor): void {
   for (const task of claimsOf(state, from)) {
     revise(state.tasks, task, writable => {
       writable.state = { status: "active", claimer: to };
@@ -45,7 +45,7 @@ export function passClaims(state: State, from: string, to: Actor): void {
 }
 
 /** Returns the session's claimed tasks, oldest first. */
-export function claimsOf(state: State, session: string): Task[] {
+export function claimsOf(state: BaseState, session: string): Task[] {
   const ids = [...(state.tasks.claims.get(session) ?? [])];
   return ids.map(id => taskOf(state.tasks, id)).sort((a, b) => a.n - b.n);
 }
@@ -58,7 +58,7 @@ export interface Leaving {
 }
 
 /** Returns the task to pending. */
-export function giveBack(state: State, task: Task, cause: string, left: Leaving, step: Step): void {
+export function giveBack(state: BaseState, task: Task, cause: string, left: Leaving, step: Step): void {
   const before = assigneeOf(state, task);
   const ready = setState(state.tasks, task, { status: "pending" }, left.wallMs);
   state.preimages.writable(task).attempts = left.attempts;
@@ -68,7 +68,7 @@ export function giveBack(state: State, task: Task, cause: string, left: Leaving,
 
 /** Finishes the task as done or failed, and returns the tasks that this made ready. */
 export function finish(
-  state: State,
+  state: BaseState,
   task: Task,
   ended: TaskState & { readonly status: "done" | "failed" },
   left: Pick<Leaving, "wallMs" | "attempts">,

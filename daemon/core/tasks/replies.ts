@@ -6,6 +6,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { DependencyRow, TaskRow } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
+import type { BaseState } from "../base-state.ts";
 import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../ids.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
@@ -109,7 +110,7 @@ export function taskRow(state: State, task: Task): TaskRow {
 }
 
 /** Returns the actor that claims the task, or claimed it when it ended. */
-export function assigneeOf(state: State, { state: now }: Task): ActorRow | null {
+export function assigneeOf(state: BaseState, { state: now }: Task): ActorRow | null {
   if (now.status === "pending") return null;
   if (now.status === "active") return now.claimer === null ? null : actorRow(state, now.claimer);
   return now.by;
@@ -129,7 +130,7 @@ export function blockedRefusal(open: readonly DependencyRow[]): Refusal {
 }
 
 /** Refuses a request for a task that another actor has claimed. */
-export function claimedRefusal(state: State, task: Task, hint: string): Refusal {
+export function claimedRefusal(state: BaseState, task: Task, hint: string): Refusal {
   const assignee = assigneeOf(state, task);
   const error = `${assignee?.name ?? "another session"} works on ${task.id}; ${hint}`;
   return refuse("task_claimed", error, {
@@ -140,14 +141,14 @@ export function claimedRefusal(state: State, task: Task, hint: string): Refusal 
 }
 
 /** Refuses a change that the task's status does not allow. */
-export function stateRefusal(state: State, task: Task, hint: string): Refusal {
+export function stateRefusal(state: BaseState, task: Task, hint: string): Refusal {
   const { status } = task.state;
   const by = status === "pending" ? null : assigneeOf(state, task);
   const error = `${task.id} is ${status}${by === null ? "" : ` by ${by.name}`}; ${hint}`;
   return refuse("task_state", error, { task: task.id, status });
 }
 
-export function whoOf(state: State, by: Actor | null): ActorRow | null {
+export function whoOf(state: BaseState, by: Actor | null): ActorRow | null {
   return by === null ? null : actorRow(state, by);
 }
 

@@ -10,6 +10,7 @@ import { type Role, rights, rolesFor } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { isGrave, type Risk, risks } from "../../../protocol/risk.ts";
 import type { Actor } from "../actor.ts";
+import type { BaseState } from "../base-state.ts";
 import { actorsWith, hasLead, leadsOf, roleOf } from "../lead/roles/standing.ts";
 import { actorRow } from "../locks/replies.ts";
 import { tellLater } from "../messages/notices.ts";
@@ -37,7 +38,7 @@ export function heldBy(state: State, task: Rated, by: Actor | null = null): stri
 }
 
 /** Returns the red or critical task of the project that runs, other than this one; or null. */
-function graveRunning(state: State, { id, project }: Pick<Task, "id" | "project">): Task | null {
+function graveRunning(state: BaseState, { id, project }: Pick<Task, "id" | "project">): Task | null {
   for (const place of listOf(state.tasks, "grave", project)) {
     const task = taskAt(state.tasks, place);
     if (task.id !== id) return task;

@@ -11,6 +11,7 @@ import { limits } from "../../../protocol/limits.ts";
 import { isGrave, risks } from "../../../protocol/risk.ts";
 import type { TaskStatus } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
+import type { BaseState } from "../base-state.ts";
 import type { TaskUpdate } from "../commands.ts";
 import type { Handler, Meta } from "../handler.ts";
 import { debateNamed, mayReplace } from "../lead/debates/tasks.ts";
@@ -38,7 +39,7 @@ import {
 import { mayRaise, mayRate, mayRun, riskOf, tellLeads } from "./risk.ts";
 import { claimerOf, isDone, resultOf, revise, setDependencies, type Task, taskOf } from "./table.ts";
 
-export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) => {
+export const taskUpdate: Handler<"task_update", State> = (state, command, meta, step) => {
   const { tasks } = state;
   const task = findTask(tasks, command.task, command.project);
   if (!isTask(task)) {
@@ -175,7 +176,7 @@ function mayRepeat(state: State, task: Task, by: Actor | null): Refusal | null {
   return claimedRefusal(state, task, "claim another one, or ask them");
 }
 
-function mayMove(state: State, task: Task, status: TaskStatus): Refusal | null {
+function mayMove(state: BaseState, task: Task, status: TaskStatus): Refusal | null {
   const now = task.state.status;
   if (now === "failed" && status === "done")
     return stateRefusal(state, task, "retry it first: status pending");
@@ -191,7 +192,7 @@ function mayMove(state: State, task: Task, status: TaskStatus): Refusal | null {
 }
 
 /** Whether the update gives its actor a task that is active and has no claimer. */
-function claims(state: State, task: Task, { status, by }: TaskUpdate): boolean {
+function claims(state: BaseState, task: Task, { status, by }: TaskUpdate): boolean {
   return status === "active" && by !== null && assigneeOf(state, task) === null;
 }
 

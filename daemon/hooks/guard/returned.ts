@@ -4,7 +4,7 @@
  * The guard checks only files with work seen before; it never walks a directory.
  */
 import type { Actor } from "../../core/actor.ts";
-import type { DirtyFile } from "../../core/state.ts";
+import type { DirtyFile } from "../../core/base-state.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { FileState } from "../../facts/git/status.ts";
 import { bringing } from "../../worktree/line-effects.ts";

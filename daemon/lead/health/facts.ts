@@ -1,5 +1,6 @@
 /** What the daemon knows of an agent's health without looking at anything outside. */
 import type { HealthRow } from "../../../protocol/lead/health.ts";
+import type { Session } from "../../core/base-state.ts";
 import {
   type Health,
   type HealthFacts,
@@ -9,7 +10,7 @@ import {
 } from "../../core/lead/health/judge.ts";
 import { rowsOfSession } from "../../core/locks/by-actor.ts";
 import { pathOf } from "../../core/locks/replies.ts";
-import type { Session, State } from "../../core/state.ts";
+import type { State } from "../../core/state.ts";
 import type { Presence, PresenceTable, Pulse } from "../../sessions/presence.ts";
 
 export interface HealthSource {

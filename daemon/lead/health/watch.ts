@@ -6,6 +6,7 @@
  * a restart no turn is known, so no agent is watched before its next event.
  */
 import { limits } from "../../../protocol/limits.ts";
+import type { Session } from "../../core/base-state.ts";
 import {
   type Health,
   type HealthFacts,
@@ -16,7 +17,6 @@ import {
   type Tool,
 } from "../../core/lead/health/judge.ts";
 import type { Whose } from "../../core/messages/notice-table.ts";
-import type { Session } from "../../core/state.ts";
 import { claimsOf } from "../../core/tasks/leave.ts";
 import { claimerOf } from "../../core/tasks/table.ts";
 import type { LifeSigns } from "../../facts/life-signs.ts";

@@ -4,8 +4,10 @@
  * Invariant: a change counts as the work of others only if the state knows another writer of the file since the run, and
  * no writer of the agent's own lineage.
  */
+
+import type { DirtyFile } from "../../base-state.ts";
 import { type Lineage, sameLineage } from "../../sessions/kinship.ts";
-import type { DirtyFile, State } from "../../state.ts";
+import type { State } from "../../state.ts";
 
 /** The state of a worktree, as far as two of them can be compared. */
 export interface StateFiles {

@@ -1,9 +1,11 @@
 /** Records the result of a check. Invariant: a result replaces the one before, green or red. */
+
 import type { Handler } from "../../handler.ts";
 import { actorRow } from "../../locks/replies.ts";
+import type { State } from "../../state.ts";
 import { addResult } from "./table.ts";
 
-export const checkRecord: Handler<"check_record"> = (state, command, { seq }, step) => {
+export const checkRecord: Handler<"check_record", State> = (state, command, { seq }, step) => {
   const { project, worktree, name, exit, ranMs, commit, dirty, files, actor, wallMs } = command;
   const by = actor === null ? null : actorRow(state, actor);
   const { command: text } = command;

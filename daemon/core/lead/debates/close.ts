@@ -4,6 +4,7 @@
  * Invariants: a debate closes once, with a hypothesis that is not conceded; nothing is missing, or a person forces it,
  * or its agent is alone in the project and needs no other one; the verdict says which. The same step makes the verdict durable context of the project, or refuses to close.
  */
+
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import type { MissingRow } from "../../../../protocol/lead/debate.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
@@ -11,6 +12,7 @@ import { quote } from "../../../../protocol/text.ts";
 import { setItem, verdictKey } from "../../context.ts";
 import type { Handler } from "../../handler.ts";
 import { actorRow } from "../../locks/replies.ts";
+import type { State } from "../../state.ts";
 import { othersThere, waysOn } from "./alone.ts";
 import type { DebateClose } from "./commands.ts";
 import { announce, isDebate, openFor, quoted, unknownHypothesis } from "./replies.ts";
@@ -18,7 +20,7 @@ import { missingFor, standingsOf } from "./standing.ts";
 import { type Debate, putDebate, type Verdict } from "./table.ts";
 import { brief, bytesOf, tellOthers } from "./tell.ts";
 
-export const debateClose: Handler<"debate_close"> = (state, command, meta, step) => {
+export const debateClose: Handler<"debate_close", State> = (state, command, meta, step) => {
   const { by, because, wallMs } = command;
   const debate = openFor(state, command);
   if (!isDebate(debate)) {

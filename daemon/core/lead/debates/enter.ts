@@ -6,6 +6,7 @@
  * concedes a hypothesis that it introduced or supports, and that nobody else supports; a person concedes any. What it
  * cannot concede it can challenge. To support a hypothesis is to bring evidence for it, or to answer a challenge to it.
  */
+
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import { limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
@@ -13,6 +14,7 @@ import { quote } from "../../../../protocol/text.ts";
 import type { Actor } from "../../actor.ts";
 import type { Handler } from "../../handler.ts";
 import { actorRow } from "../../locks/replies.ts";
+import type { State } from "../../state.ts";
 import { othersThere, waysOn } from "./alone.ts";
 import type { NewEntry } from "./commands.ts";
 import { announce, isDebate, openFor, quoted, unknownHypothesis } from "./replies.ts";
@@ -20,7 +22,7 @@ import { isOther, leavesRoom, standingsOf } from "./standing.ts";
 import { type Debate, type DebateEntry, putDebate } from "./table.ts";
 import { brief, type Notice, tellOthers } from "./tell.ts";
 
-export const debateEnter: Handler<"debate_enter"> = (state, command, _meta, step) => {
+export const debateEnter: Handler<"debate_enter", State> = (state, command, _meta, step) => {
   const { by, entry, wallMs } = command;
   const debate = openFor(state, command);
   if (!isDebate(debate)) {

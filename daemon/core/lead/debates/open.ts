@@ -20,7 +20,7 @@ import { announce } from "./replies.ts";
 import { addDebate, type Debate } from "./table.ts";
 import { brief, tellOthers } from "./tell.ts";
 
-export const debateOpen: Handler<"debate_open"> = (state, command, _meta, step) => {
+export const debateOpen: Handler<"debate_open", State> = (state, command, _meta, step) => {
   const { debates } = state;
   const { by, question, wallMs } = command;
   if (by !== null && !isAlive(state, by)) {

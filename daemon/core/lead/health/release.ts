@@ -4,17 +4,19 @@
  * Invariants: only a lead, a person or a setting may; the agent lives on, keeps its explicit locks, and may claim and lock
  * again. Attempts of a task do not rise: nothing is known to have failed.
  */
+
 import { refuse } from "../../../../protocol/codes.ts";
 import { limits } from "../../../../protocol/limits.ts";
 import type { Handler } from "../../handler.ts";
 import { rowsOfSession } from "../../locks/by-actor.ts";
 import { releaseTurn } from "../../locks/release.ts";
 import { actorRow, pathOf } from "../../locks/replies.ts";
+import type { State } from "../../state.ts";
 import { claimsOf, giveBack } from "../../tasks/leave.ts";
 import { claimerOf } from "../../tasks/table.ts";
 import { leads } from "./leads.ts";
 
-export const agentRelease: Handler<"agent_release"> = (state, command, _meta, step) => {
+export const agentRelease: Handler<"agent_release", State> = (state, command, _meta, step) => {
   const { session, agent, begun, by, cause, wallMs } = command;
   const known = state.sessions.live.get(session);
   if (known === undefined || known.begun !== begun) {

@@ -18,7 +18,7 @@ import { giveBack } from "./run.ts";
 import { inOrder, isOpen, type Merge, mergeOf, putMerge } from "./table.ts";
 import { returnTasks, tellAuthor } from "./tell.ts";
 
-export const mergeReport: Handler<"merge_report"> = (state, command, _meta, step) => {
+export const mergeReport: Handler<"merge_report", State> = (state, command, _meta, step) => {
   const { merges } = state;
   const { by, outcome, runner, wallMs } = command;
   const merge = findMerge(merges, command.merge, null);
@@ -47,7 +47,7 @@ export const mergeReport: Handler<"merge_report"> = (state, command, _meta, step
   step.reply = { ok: true, merge: mergeRow(mergeOf(merges, merge.id)) };
 };
 
-export const mergeCancel: Handler<"merge_cancel"> = (state, command, _meta, step) => {
+export const mergeCancel: Handler<"merge_cancel", State> = (state, command, _meta, step) => {
   const { merges } = state;
   const found = command.merge === null ? null : findMerge(merges, command.merge, command.project ?? null);
   if (found !== null && !isMerge(found)) {

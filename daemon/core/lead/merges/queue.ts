@@ -16,7 +16,7 @@ import type { MergeQueue, NewMerge } from "./commands.ts";
 import { announce, mergeRow, shortName } from "./replies.ts";
 import { addMerge, type Merge, mergeOf, putMerge, queueOf } from "./table.ts";
 
-export const mergeQueue: Handler<"merge_queue"> = (state, command, _meta, step) => {
+export const mergeQueue: Handler<"merge_queue", State> = (state, command, _meta, step) => {
   const { merges } = state;
   const { by } = command;
   const queue = new Map(queueOf(merges, command).map(one => [one.branch, one]));

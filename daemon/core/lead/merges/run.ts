@@ -15,7 +15,7 @@ import type { State } from "../../state.ts";
 import { announce, mergeRow } from "./replies.ts";
 import { inOrder, type Merge, mergeOf, putMerge, queueOf } from "./table.ts";
 
-export const mergeTake: Handler<"merge_take"> = (state, command, _meta, step) => {
+export const mergeTake: Handler<"merge_take", State> = (state, command, _meta, step) => {
   const { merges } = state;
   const { runner, drain, wallMs } = command;
   const left = () => merges.byRunner.get(runner.name)?.size ?? 0;
@@ -33,14 +33,14 @@ export const mergeTake: Handler<"merge_take"> = (state, command, _meta, step) =>
   step.reply = { ok: true, merge: mergeRow(begun), ahead: null, left: left() };
 };
 
-export const mergeAttach: Handler<"merge_attach"> = (state, { runner }, _meta, step) => {
+export const mergeAttach: Handler<"merge_attach", State> = (state, { runner }, _meta, step) => {
   const { merges } = state;
   const mine = inOrder(merges, merges.byRunner.get(runner.name));
   for (const merge of mine) putMerge(merges, { ...merge, runner });
   step.reply = { ok: true, left: mine.length };
 };
 
-export const mergeUnbind: Handler<"merge_unbind"> = (state, { bound, wallMs }, _meta, step) => {
+export const mergeUnbind: Handler<"merge_unbind", State> = (state, { bound, wallMs }, _meta, step) => {
   const { merges } = state;
   for (const merge of inOrder(merges, merges.byBound.get(boundKey(bound))))
     giveBack(state, merge, wallMs, null, step);

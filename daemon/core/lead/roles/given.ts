@@ -14,7 +14,7 @@ import type { GivenRole } from "../../sessions/table.ts";
 import type { State } from "../../state.ts";
 import { roleOf } from "./standing.ts";
 
-export const roleSet: Handler<"role_set"> = (state, { by, name, role, project }, _meta, step) => {
+export const roleSet: Handler<"role_set", State> = (state, { by, name, role, project }, _meta, step) => {
   if (by !== null) {
     const error =
       "only a person gives roles; declare your own in identity.role, or ask your user: kite role NAME ROLE";

@@ -22,7 +22,7 @@ import { notItsLead } from "./replace.ts";
 import { announceSpawn, findSpawn, isSpawn, spawnRow } from "./replies.ts";
 import { addSpawn, putSpawn, type Spawn, spawnAt, spawnNameKey, spawnOf } from "./table.ts";
 
-export const spawnCreate: Handler<"spawn_create"> = (state, command, _meta, step) => {
+export const spawnCreate: Handler<"spawn_create", State> = (state, command, _meta, step) => {
   const { by, role, backend, client, base, wallMs } = command;
   const { spawns } = state;
   if (by !== null && !isAlive(state, by)) {

@@ -10,11 +10,12 @@
  * stopped, so it claims nothing.
  */
 import type { Refusal } from "../../../../protocol/codes.ts";
+import type { Session } from "../../base-state.ts";
 import type { SessionBegin } from "../../commands.ts";
 import type { Handler, Meta } from "../../handler.ts";
 import type { Step } from "../../outcome.ts";
 import { sessionBegin } from "../../sessions/begin.ts";
-import type { Session, State } from "../../state.ts";
+import type { State } from "../../state.ts";
 import { activate, mayBegin } from "../../tasks/claim.ts";
 import { blockedBy } from "../../tasks/replies.ts";
 import { claimerOf } from "../../tasks/table.ts";
@@ -25,7 +26,7 @@ import { putSpawn, type Spawn, spawnAt, spawnNameKey } from "./table.ts";
 import { isFinal } from "./transitions.ts";
 
 /** Begins a session, and registers the spawned agent that it is, under the agent's name. */
-export const sessionBeginAsAgent: Handler<"session_begin"> = (state, command, meta, step) => {
+export const sessionBeginAsAgent: Handler<"session_begin", State> = (state, command, meta, step) => {
   const spawn = registering(state, command);
   if (spawn === undefined) {
     sessionBegin(state, command, meta, step);

@@ -18,7 +18,7 @@ import { findSpawn, isSpawn, spawnRow } from "./replies.ts";
 import { putSpawn, type Spawn } from "./table.ts";
 import { isFinal } from "./transitions.ts";
 
-export const spawnReplace: Handler<"spawn_replace"> = (state, command, _meta, step) => {
+export const spawnReplace: Handler<"spawn_replace", State> = (state, command, _meta, step) => {
   const spawn = findSpawn(state, command.spawn);
   const refused = isSpawn(spawn)
     ? (notItsLead(state, command.by, spawn, "replaces") ?? refusal(state, spawn, command))

@@ -15,7 +15,7 @@ import { announceSpawn, findSpawn, isSpawn, spawnRow } from "./replies.ts";
 import { putSpawn, removeSpawn, type Spawn, spawnOf } from "./table.ts";
 import { isFinal, mayMove } from "./transitions.ts";
 
-export const spawnUpdate: Handler<"spawn_update"> = (state, command, _meta, step) => {
+export const spawnUpdate: Handler<"spawn_update", State> = (state, command, _meta, step) => {
   const spawn = findSpawn(state, command.spawn);
   const refused = isSpawn(spawn)
     ? (strangerRefusal(state, spawn, command) ?? stateRefusal(state, spawn, command))
@@ -56,7 +56,7 @@ export const spawnUpdate: Handler<"spawn_update"> = (state, command, _meta, step
 };
 
 /** Records what the agent's session does. Refused, and harmless, if the agent has ended meanwhile. */
-export const spawnMoved: Handler<"spawn_moved"> = (state, command, _meta, step) => {
+export const spawnMoved: Handler<"spawn_moved", State> = (state, command, _meta, step) => {
   const { spawn: id, state: to, prompted, wallMs } = command;
   const spawn = findSpawn(state, id);
   if (!isSpawn(spawn)) {
@@ -79,7 +79,7 @@ export const spawnMoved: Handler<"spawn_moved"> = (state, command, _meta, step) 
   step.reply = { ok: true };
 };
 
-export const spawnRemove: Handler<"spawn_remove"> = (state, { spawns: ids }, _meta, step) => {
+export const spawnRemove: Handler<"spawn_remove", State> = (state, { spawns: ids }, _meta, step) => {
   for (const id of ids) {
     const spawn = findSpawn(state, id);
     const refused = isSpawn(spawn) ? liveRefusal(spawn) : spawn;

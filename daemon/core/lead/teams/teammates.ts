@@ -6,10 +6,11 @@
  * is a live session that says the same of itself; a session keeps at most `limits.teamMembersMax` members.
  */
 import { limits } from "../../../../protocol/limits.ts";
+import type { Session } from "../../base-state.ts";
 import type { Handler } from "../../handler.ts";
 import { tellLater } from "../../messages/notices.ts";
 import type { Member, Teammate } from "../../sessions/table.ts";
-import type { Session, State } from "../../state.ts";
+import type { State } from "../../state.ts";
 import { compareAgain } from "../declarations/compare.ts";
 
 /** Whether a `teammate_named` with this would change anything. */
@@ -29,7 +30,7 @@ export function needsTeammate(
 }
 
 /** Records a teammate's own name, its team, and its lead if that is another session. */
-export const teammateNamed: Handler<"teammate_named"> = (state, command, _meta, step) => {
+export const teammateNamed: Handler<"teammate_named", State> = (state, command, _meta, step) => {
   step.reply = { ok: true };
   const { session: id, agent, name, team } = command;
   const session = state.sessions.live.get(id);
