@@ -43,7 +43,6 @@ const stillToTurn: readonly string[] = [
   "daemon/core/declarations/declare.ts",
   "daemon/core/declarations/table.ts",
   "daemon/core/messages/delivery.ts",
-  "daemon/core/rebuilt.ts",
   "daemon/core/sessions/agents.ts",
   "daemon/core/sessions/begin.ts",
   "daemon/core/sessions/end.ts",

@@ -4,6 +4,7 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
+import { sorted } from "./records.ts";
 import type { SortedKeys } from "./sorted-keys.ts";
 
 export interface IdIndex {
@@ -11,6 +12,17 @@ export interface IdIndex {
   /** For each id `endOf` it. */
   readonly ends: SortedKeys;
 }
+
+interface Identified {
+  readonly project: string;
+  readonly id: string;
+}
+
+/** The index as one of a table's; every key begins with its project, see `scopeOf`. */
+export const idIndexes = {
+  ids: sorted(({ project, id }: Identified) => scopeOf(project) + id),
+  ends: sorted(({ project, id }: Identified) => scopeOf(project) + endOf(id)),
+};
 
 /** Returns the part of an index's keys that keeps the ids of one project together; an index of all has none. */
 export function scopeOf(project: string): string {

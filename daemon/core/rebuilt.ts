@@ -4,9 +4,6 @@
  */
 
 import { type Freezes, type Locks, noLocks, type Sessions } from "./base-state.ts";
-import { addDebate, type Debates, noDebates } from "./lead/debates/table.ts";
-import { addMerge, type Merges, noMerges } from "./lead/merges/table.ts";
-import { addSpawn, noSpawns, type Spawns } from "./lead/spawns/table.ts";
 import { addHold, addWaiter } from "./locks/table.ts";
 import { addFreeze } from "./messages/freeze-table.ts";
 import { noFreezes } from "./messages/state.ts";
@@ -28,27 +25,6 @@ export function rebuiltIndexes(locks: Locks): Locks {
   const fresh = noLocks(new Set(), new Preimages());
   for (const hold of locks.holds.values()) addHold(fresh, { ...hold });
   for (const waiter of locks.waiters.values()) addWaiter(fresh, { ...waiter });
-  return fresh;
-}
-
-/** Returns the debates with their derived fields rebuilt; see `rebuiltIndexes`. */
-export function rebuiltDebates(debates: Debates): Debates {
-  const fresh = noDebates(debates.limits);
-  for (const debate of debates.all.values()) addDebate(fresh, debate);
-  return fresh;
-}
-
-/** Returns the spawned agents with their derived fields rebuilt; see `rebuiltIndexes`. */
-export function rebuiltSpawns(spawns: Spawns): Spawns {
-  const fresh = noSpawns(spawns.limits);
-  for (const spawn of spawns.all.values()) addSpawn(fresh, spawn);
-  return fresh;
-}
-
-/** Returns the merges with their derived fields rebuilt; see `rebuiltIndexes`. */
-export function rebuiltMerges(merges: Merges): Merges {
-  const fresh = noMerges(merges.limits);
-  for (const merge of merges.all.values()) addMerge(fresh, merge);
   return fresh;
 }
 

@@ -3,11 +3,9 @@ import type { Limits } from "../../../../protocol/limits.ts";
 import { verdictKey } from "../../context.ts";
 import { itemKey } from "../../context-index.ts";
 import { inboxKey } from "../../messages/recipients.ts";
-import { rebuiltDebates } from "../../rebuilt.ts";
-import { isSame } from "../../same-index.ts";
 import type { State } from "../../state.ts";
 import { leavesRoom, missingFor, standingsOf } from "./standing.ts";
-import type { Debate } from "./table.ts";
+import { type Debate, debateRecords } from "./table.ts";
 
 /** Yields one sentence per broken invariant. */
 export function* checkDebates({ debates, context, limits }: State): Generator<string> {
@@ -20,7 +18,6 @@ export function* checkDebates({ debates, context, limits }: State): Generator<st
     yield* checkEntries(debate);
     yield* checkVerdict(debate);
   }
-  if (debates.all.size > limits.debatesMax) yield "there are more debates than may be";
   for (const [project, places] of debates.byProject)
     if (places.size > limits.debatesPerProjectMax) yield `${project} has ${places.size} debates`;
   const closed = [...debates.all.values()].filter(({ verdict }) => verdict !== null);
@@ -31,10 +28,7 @@ export function* checkDebates({ debates, context, limits }: State): Generator<st
     yield `${context.verdicts} verdicts are in the context, not ${keys.length}`;
   for (const [project, ids] of debates.open)
     if (ids.size > limits.debatesOpenMax) yield `${project} has ${ids.size} open debates`;
-  const fresh = rebuiltDebates(debates);
-  for (const name of ["ids", "ends", "byProject", "closed", "open", "bySession"] as const) {
-    if (!isSame(debates[name], fresh[name])) yield `the debates' index ${name} is wrong`;
-  }
+  yield* debateRecords.check(debates, "debates", limits.debatesMax);
 }
 
 function* checkBounds(debate: Debate, limits: Limits): Generator<string> {

@@ -8,26 +8,8 @@ import type { DebateEntryKind } from "../../../../protocol/lead/debate.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
 import { assert } from "../../assert.ts";
-import { endOf, scopeOf } from "../../ids.ts";
-import { addToSet, removeFromSet } from "../../sets.ts";
-import { SortedKeys } from "../../sorted-keys.ts";
-
-export interface Debates {
-  readonly limits: Limits;
-  /** Debates by id, in the order of their numbers. */
-  readonly all: Map<string, Debate>;
-  /** The number of the last debate opened. */
-  count: number;
-  /** derived: see `IdIndex`; every key begins with its project, see `scopeOf`. */
-  readonly ids: SortedKeys;
-  readonly ends: SortedKeys;
-  /** derived: sort keys by project, and those of all closed debates. */
-  readonly byProject: Map<string, SortedKeys>;
-  readonly closed: SortedKeys;
-  /** derived: ids of open debates by project, and by the sessions of their participants and of all that spoke. */
-  readonly open: Map<string, Set<string>>;
-  readonly bySession: Map<string, Set<string>>;
-}
+import { idIndexes } from "../../ids.ts";
+import { idAt, placeOf, Records, sets, sorted, sortedBy } from "../../records.ts";
 
 export interface Debate {
   readonly id: string;
@@ -78,28 +60,34 @@ export interface Verdict {
   readonly at: number;
 }
 
+export const debateRecords = new Records("all", (debate: Debate) => debate.id, {
+  ...idIndexes,
+  /** Sort keys by project, and those of all closed debates. */
+  byProject: sortedBy((debate: Debate) => debate.project, placeOf),
+  closed: sorted(debate => (debate.verdict === null ? null : placeOf(debate))),
+  /** Ids of open debates by project, and by the sessions of their participants and of all that spoke. */
+  open: sets(({ project, verdict }) => (verdict === null ? project : null)),
+  bySession: sets(debate => (debate.verdict === null ? speakersOf(debate) : null)),
+});
+
+/** Debates by id, in the order of their numbers. */
+export interface Debates extends ReturnType<typeof debateRecords.empty> {
+  readonly limits: Limits;
+  /** The number of the last debate opened. */
+  count: number;
+}
+
 export function noDebates(limits: Limits): Debates {
-  const [byProject, open, bySession] = [new Map(), new Map(), new Map()];
-  const [ids, ends, closed] = [new SortedKeys(), new SortedKeys(), new SortedKeys()];
-  return { limits, all: new Map(), count: 0, ids, ends, byProject, closed, open, bySession };
+  return { ...debateRecords.empty(), limits, count: 0 };
 }
 
 /** Adds a debate whose number is the highest. Returns the oldest closed ones, which were too many and are dropped. */
 export function addDebate(debates: Debates, debate: Debate): Debate[] {
-  debates.all.set(debate.id, debate);
-  const scope = scopeOf(debate.project);
-  debates.ids.add(scope + debate.id);
-  debates.ends.add(scope + endOf(debate.id));
-  const list = debates.byProject.get(debate.project);
-  if (list === undefined) debates.byProject.set(debate.project, new SortedKeys(sortKeyOf(debate)));
-  else list.add(sortKeyOf(debate));
-  addStatus(debates, debate);
-  const dropped: Debate[] = [];
+  debateRecords.put(debates, debate);
   const own = oldestTooMany(debates, debate.project);
-  if (own !== undefined) dropped.push(removeDebate(debates, own));
-  while (debates.all.size > debates.limits.debatesMax && debates.closed.first !== undefined)
-    dropped.push(removeDebate(debates, debateAt(debates, debates.closed.first)));
-  return dropped;
+  if (own !== undefined) debateRecords.drop(debates, own);
+  const dropped = debateRecords.makeRoom(debates, debates.limits.debatesMax, debates.closed);
+  return own === undefined ? dropped : [own, ...dropped];
 }
 
 /** Returns the project's oldest closed debate if the project has too many. It has few, so this may visit each. */
@@ -115,9 +103,7 @@ function oldestTooMany(debates: Debates, project: string): Debate | undefined {
 
 /** Replaces a debate by what became of it. */
 export function putDebate(debates: Debates, next: Debate): void {
-  removeStatus(debates, debateOf(debates, next.id));
-  debates.all.set(next.id, next);
-  addStatus(debates, next);
+  debateRecords.put(debates, next);
 }
 
 /** Gives a session's main agent, in all open debates, the id under which its process goes on: it stays one actor. */
@@ -147,43 +133,11 @@ export function debateOf(debates: Debates, id: string): Debate {
 
 /** Returns the debate of a sort key. */
 export function debateAt(debates: Debates, place: string): Debate {
-  return debateOf(debates, place.slice(place.indexOf(" ") + 1));
-}
-
-/** Returns the debate's sort key, by age. */
-function sortKeyOf({ n, id }: Debate): string {
-  return `${n.toString(36).padStart(8, "0")} ${id}`;
-}
-
-function removeDebate(debates: Debates, debate: Debate): Debate {
-  removeStatus(debates, debate);
-  debates.all.delete(debate.id);
-  const scope = scopeOf(debate.project);
-  debates.ids.delete(scope + debate.id);
-  debates.ends.delete(scope + endOf(debate.id));
-  const list = debates.byProject.get(debate.project);
-  list?.delete(sortKeyOf(debate));
-  if (list?.size === 0) debates.byProject.delete(debate.project);
-  return debate;
-}
-
-function addStatus(debates: Debates, debate: Debate): void {
-  if (debate.verdict !== null) {
-    debates.closed.add(sortKeyOf(debate));
-    return;
-  }
-  addToSet(debates.open, debate.project, debate.id);
-  for (const session of speakersOf(debate)) addToSet(debates.bySession, session, debate.id);
-}
-
-function removeStatus(debates: Debates, debate: Debate): void {
-  debates.closed.delete(sortKeyOf(debate));
-  removeFromSet(debates.open, debate.project, debate.id);
-  for (const session of speakersOf(debate)) removeFromSet(debates.bySession, session, debate.id);
+  return debateOf(debates, idAt(place));
 }
 
 /** Returns the sessions of the participants, of who opened the debate and of all that spoke in it. */
-function speakersOf({ openedBy, participants, entries }: Debate): Set<string> {
+function speakersOf({ openedBy, participants, entries }: Debate): string[] {
   const rows = [openedBy, ...participants.map(({ row }) => row), ...entries.map(({ by }) => by)];
-  return new Set(rows.flatMap(row => (row === null ? [] : [row.id])));
+  return [...new Set(rows.flatMap(row => (row === null ? [] : [row.id])))];
 }

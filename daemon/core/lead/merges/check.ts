@@ -1,11 +1,8 @@
 /** Finds broken invariants of the merges. */
-import { rebuiltMerges } from "../../rebuilt.ts";
-import { isSame } from "../../same-index.ts";
 import type { State } from "../../state.ts";
-import { baseKey, isOpen } from "./table.ts";
+import { baseKey, isOpen, mergeRecords } from "./table.ts";
 
 export function* checkMerges({ merges, limits }: State): Generator<string> {
-  if (merges.all.size > limits.mergesMax) yield "there are more merges than may be";
   let n = 0;
   const running = new Set<string>();
   for (const merge of merges.all.values()) {
@@ -41,17 +38,5 @@ export function* checkMerges({ merges, limits }: State): Generator<string> {
     const runs = merges.running.get(key);
     if (runs !== undefined && runs !== first) yield `${runs} runs before ${first}`;
   }
-  const fresh = rebuiltMerges(merges);
-  for (const name of [
-    "ids",
-    "ends",
-    "open",
-    "running",
-    "byRunner",
-    "byBound",
-    "waitFor",
-    "byNotice",
-    "ended",
-  ] as const)
-    if (!isSame(merges[name], fresh[name])) yield `the merges' index ${name} is wrong`;
+  yield* mergeRecords.check(merges, "merges", limits.mergesMax);
 }

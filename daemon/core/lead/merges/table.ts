@@ -10,35 +10,10 @@ import type { MergeRow, MergeState } from "../../../../protocol/lead/merge.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
 import { assert } from "../../assert.ts";
-import { endOf, scopeOf } from "../../ids.ts";
+import { idIndexes } from "../../ids.ts";
 import { boundKey } from "../../origin.ts";
-import { addToSet, removeFromSet } from "../../sets.ts";
-import { SortedKeys } from "../../sorted-keys.ts";
+import { placeOf, Records, sets, sorted, unique } from "../../records.ts";
 import type { Runner } from "./commands.ts";
-
-export interface Merges {
-  readonly limits: Limits;
-  /** Merges by id, in the order of their numbers. */
-  readonly all: Map<string, Merge>;
-  /** The number of the last merge queued. */
-  count: number;
-  /** derived: see `IdIndex`; every key begins with its project, see `scopeOf`. */
-  readonly ids: SortedKeys;
-  readonly ends: SortedKeys;
-  /** derived: ids of open merges by `baseKey`, in the order of their numbers: the queue. */
-  readonly open: Map<string, Set<string>>;
-  /** derived: the running merge by `baseKey`. */
-  readonly running: Map<string, string>;
-  /** derived: ids of open merges by the name of their runner, and by its connection. */
-  readonly byRunner: Map<string, Set<string>>;
-  readonly byBound: Map<string, Set<string>>;
-  /** derived: ids of open merges that wait for a merge. */
-  readonly waitFor: Map<string, Set<string>>;
-  /** derived: ids of merges that came back, by the messages that say so. */
-  readonly byNotice: Map<string, string>;
-  /** derived: sort keys of merges that ended. */
-  readonly ended: SortedKeys;
-}
 
 /** A merge, with the fields of its row. The number of a run is its fencing token: reports of earlier runs are refused. */
 export interface Merge extends Omit<MergeRow, "attended" | "unread"> {
@@ -63,24 +38,32 @@ export const moves: { readonly [S in MergeState]: readonly MergeState[] } = {
   cancelled: [],
 };
 
+export const mergeRecords = new Records("all", (merge: Merge) => merge.id, {
+  ...idIndexes,
+  /** Ids of open merges by `baseKey`, in the order of their numbers: the queue. */
+  open: sets(merge => (isOpen(merge) ? baseKey(merge) : null)),
+  /** The running merge by `baseKey`. */
+  running: unique(merge => (merge.state === "running" ? baseKey(merge) : null)),
+  /** Ids of open merges by the name of their runner, and by its connection. */
+  byRunner: sets(({ runner }) => runner?.name),
+  byBound: sets(({ runner }) => runner && boundKey(runner.bound)),
+  /** Ids of open merges that wait for a merge. */
+  waitFor: sets(merge => (isOpen(merge) ? merge.after : null)),
+  /** Ids of merges that came back, by the messages that say so. */
+  byNotice: unique(({ notice }) => notice?.message),
+  /** Sort keys of merges that ended. */
+  ended: sorted(merge => (isOpen(merge) ? null : placeOf(merge))),
+});
+
+/** Merges by id, in the order of their numbers. */
+export interface Merges extends ReturnType<typeof mergeRecords.empty> {
+  readonly limits: Limits;
+  /** The number of the last merge queued. */
+  count: number;
+}
+
 export function noMerges(limits: Limits): Merges {
-  const [open, running, byRunner, byBound, waitFor] = [new Map(), new Map(), new Map(), new Map(), new Map()];
-  const byNotice = new Map();
-  const [ids, ends, ended] = [new SortedKeys(), new SortedKeys(), new SortedKeys()];
-  return {
-    limits,
-    all: new Map(),
-    count: 0,
-    ids,
-    ends,
-    open,
-    running,
-    byRunner,
-    byBound,
-    waitFor,
-    byNotice,
-    ended,
-  };
+  return { ...mergeRecords.empty(), limits, count: 0 };
 }
 
 export function baseKey({ project, base }: Pick<Merge, "project" | "base">): string {
@@ -109,17 +92,8 @@ export function inOrder(merges: Merges, ids: Iterable<string> = []): Merge[] {
 
 /** Adds a merge whose number is the highest. Drops the oldest ended ones that are too many. */
 export function addMerge(merges: Merges, merge: Merge): void {
-  merges.all.set(merge.id, merge);
-  const scope = scopeOf(merge.project);
-  merges.ids.add(scope + merge.id);
-  merges.ends.add(scope + endOf(merge.id));
-  if (isOpen(merge)) {
-    addToSet(merges.open, baseKey(merge), merge.id);
-    for (const id of merge.after) addToSet(merges.waitFor, id, merge.id);
-  } else merges.ended.add(sortKeyOf(merge));
-  addRunner(merges, merge);
-  addNotice(merges, merge);
-  makeRoom(merges);
+  mergeRecords.put(merges, merge);
+  mergeRecords.makeRoom(merges, merges.limits.mergesMax, merges.ended);
 }
 
 /** Replaces a merge by what became of it. */
@@ -129,49 +103,5 @@ export function putMerge(merges: Merges, next: Merge): void {
     next.state === before.state || moves[before.state].includes(next.state),
     () => `${next.id} goes from ${before.state} to ${next.state}`,
   );
-  dropRunner(merges, before);
-  merges.all.set(next.id, next);
-  addRunner(merges, next);
-  addNotice(merges, next);
-  if (!isOpen(before) || isOpen(next)) return;
-  removeFromSet(merges.open, baseKey(next), next.id);
-  for (const id of next.after) removeFromSet(merges.waitFor, id, next.id);
-  merges.ended.add(sortKeyOf(next));
-  makeRoom(merges);
-}
-
-function addRunner(merges: Merges, merge: Merge): void {
-  const { id, state, runner } = merge;
-  if (state === "running") merges.running.set(baseKey(merge), id);
-  if (runner === null) return;
-  addToSet(merges.byRunner, runner.name, id);
-  addToSet(merges.byBound, boundKey(runner.bound), id);
-}
-
-function addNotice(merges: Merges, { id, notice }: Merge): void {
-  if (notice) merges.byNotice.set(notice.message, id);
-}
-
-function dropRunner(merges: Merges, merge: Merge): void {
-  const { id, state, runner } = merge;
-  if (state === "running") merges.running.delete(baseKey(merge));
-  if (runner === null) return;
-  removeFromSet(merges.byRunner, runner.name, id);
-  removeFromSet(merges.byBound, boundKey(runner.bound), id);
-}
-
-function makeRoom(merges: Merges): void {
-  while (merges.all.size > merges.limits.mergesMax && merges.ended.first !== undefined) {
-    const key = merges.ended.first;
-    const { id, project, notice } = mergeOf(merges, key.slice(key.indexOf(" ") + 1));
-    if (notice) merges.byNotice.delete(notice.message);
-    merges.ended.delete(key);
-    merges.all.delete(id);
-    merges.ids.delete(scopeOf(project) + id);
-    merges.ends.delete(scopeOf(project) + endOf(id));
-  }
-}
-
-function sortKeyOf({ n, id }: Merge): string {
-  return `${n.toString(36).padStart(8, "0")} ${id}`;
+  addMerge(merges, next);
 }

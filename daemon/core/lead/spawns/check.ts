@@ -1,9 +1,7 @@
 /** The invariants of spawned agents; part of `check`. */
 import type { Limits } from "../../../../protocol/limits.ts";
-import { rebuiltSpawns } from "../../rebuilt.ts";
-import { isSame } from "../../same-index.ts";
 import type { State } from "../../state.ts";
-import { type Spawn, spawnNameKey } from "./table.ts";
+import { type Spawn, spawnNameKey, spawnRecords } from "./table.ts";
 import { isFinal } from "./transitions.ts";
 
 /** Yields one sentence per broken invariant. */
@@ -24,11 +22,7 @@ export function* checkSpawns({ spawns, sessions, limits }: State): Generator<str
     if (task !== null && tasks.has(task)) yield `${task} is for two spawned agents`;
     if (task !== null) tasks.add(task);
   }
-  if (spawns.all.size > limits.spawnsMax) yield "there are more spawned agents than may be";
-  const fresh = rebuiltSpawns(spawns);
-  for (const name of ["ended", "bySession", "live", "names", "byTask"] as const) {
-    if (!isSame(spawns[name], fresh[name])) yield `the spawned agents' index ${name} is wrong`;
-  }
+  yield* spawnRecords.check(spawns, "spawned agents", limits.spawnsMax);
 }
 
 function* checkState(spawn: Spawn, hasLiveSession: boolean, limits: Limits): Generator<string> {

@@ -9,25 +9,8 @@
 import type { SpawnRow } from "../../../../protocol/lead/spawn.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
 import { assert } from "../../assert.ts";
-import { addToSet, removeFromSet } from "../../sets.ts";
-import { SortedKeys } from "../../sorted-keys.ts";
+import { placeOf, Records, sets, sorted, unique } from "../../records.ts";
 import { isFinal } from "./transitions.ts";
-
-export interface Spawns {
-  readonly limits: Limits;
-  /** Records by id, in the order of their numbers. */
-  readonly all: Map<string, Spawn>;
-  /** The number of the last record. */
-  count: number;
-  /** derived: sort keys of ended records. */
-  readonly ended: SortedKeys;
-  /** derived: ids by session. */
-  readonly bySession: Map<string, string>;
-  /** derived, of records that have not ended: ids by project, and by `spawnNameKey`, and by task. */
-  readonly live: Map<string, Set<string>>;
-  readonly names: Map<string, string>;
-  readonly byTask: Map<string, string>;
-}
 
 /** A record: its row without what follows from its session and its task, and what only the core knows. */
 export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stopping" | "health" | "cameBack"> {
@@ -57,29 +40,41 @@ export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stoppin
   readonly watchedUntil?: number;
 }
 
+export const spawnRecords = new Records("all", (spawn: Spawn) => spawn.id, {
+  /** Sort keys of ended records. */
+  ended: sorted(spawn => (isFinal(spawn.state) ? placeOf(spawn) : null)),
+  /** Ids by session. */
+  bySession: unique(({ session }) => session),
+  /** Of records that have not ended: ids by project, and by `spawnNameKey`, and by task. */
+  live: sets(({ state, project }) => (isFinal(state) ? null : project)),
+  names: unique(({ state, project, name }) => (isFinal(state) ? null : spawnNameKey(project, name))),
+  byTask: unique(({ state, task }) => (isFinal(state) ? null : task)),
+});
+
+/** Records by id, in the order of their numbers. */
+export interface Spawns extends ReturnType<typeof spawnRecords.empty> {
+  readonly limits: Limits;
+  /** The number of the last record. */
+  count: number;
+}
+
 export function noSpawns(limits: Limits): Spawns {
-  const [bySession, live, names, byTask] = [new Map(), new Map(), new Map(), new Map()];
-  return { limits, all: new Map(), count: 0, ended: new SortedKeys(), bySession, live, names, byTask };
+  return { ...spawnRecords.empty(), limits, count: 0 };
 }
 
 /** Adds a record whose number is the highest. Drops the oldest ended ones that are too many. */
 export function addSpawn(spawns: Spawns, spawn: Spawn): void {
-  spawns.all.set(spawn.id, spawn);
-  list(spawns, spawn);
-  while (spawns.all.size > spawns.limits.spawnsMax && spawns.ended.first !== undefined)
-    removeSpawn(spawns, spawnOf(spawns, spawns.ended.first.slice(numberDigits + 1)));
+  spawnRecords.put(spawns, spawn);
+  spawnRecords.makeRoom(spawns, spawns.limits.spawnsMax, spawns.ended);
 }
 
 /** Replaces a record by what became of it. */
 export function putSpawn(spawns: Spawns, next: Spawn): void {
-  unlist(spawns, spawnOf(spawns, next.id));
-  spawns.all.set(next.id, next);
-  list(spawns, next);
+  spawnRecords.put(spawns, next);
 }
 
 export function removeSpawn(spawns: Spawns, spawn: Spawn): void {
-  unlist(spawns, spawn);
-  spawns.all.delete(spawn.id);
+  spawnRecords.drop(spawns, spawn);
 }
 
 /** Makes an agent's session the id under which its process goes on. */
@@ -106,34 +101,4 @@ export function spawnAt(spawns: Spawns, session: string): Spawn | undefined {
 
 export function spawnNameKey(project: string, name: string): string {
   return `${project}\n${name}`;
-}
-
-function list(spawns: Spawns, spawn: Spawn): void {
-  const { id, project, name, task, session, state } = spawn;
-  if (session !== null) spawns.bySession.set(session, id);
-  if (isFinal(state)) {
-    spawns.ended.add(sortKeyOf(spawn));
-    return;
-  }
-  addToSet(spawns.live, project, id);
-  spawns.names.set(spawnNameKey(project, name), id);
-  if (task !== null) spawns.byTask.set(task, id);
-}
-
-function unlist(spawns: Spawns, spawn: Spawn): void {
-  const { id, project, name, task, session, state } = spawn;
-  if (session !== null) spawns.bySession.delete(session);
-  if (isFinal(state)) {
-    spawns.ended.delete(sortKeyOf(spawn));
-    return;
-  }
-  removeFromSet(spawns.live, project, id);
-  spawns.names.delete(spawnNameKey(project, name));
-  if (task !== null) spawns.byTask.delete(task);
-}
-
-const numberDigits = 8;
-
-function sortKeyOf({ n, id }: Spawn): string {
-  return `${n.toString(36).padStart(numberDigits, "0")} ${id}`;
 }
