@@ -41,7 +41,6 @@ const stillToTurn: readonly string[] = [
   "daemon/core/daemon.ts",
   "daemon/core/declarations/check.ts",
   "daemon/core/declarations/declare.ts",
-  "daemon/core/declarations/table.ts",
   "daemon/core/messages/delivery.ts",
   "daemon/core/sessions/agents.ts",
   "daemon/core/sessions/begin.ts",

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it, test, vi } from "vitest";
 import type { CommandOf } from "../../daemon/core/commands.ts";
+import { isLeadRole } from "../../daemon/core/declarations/role-words.ts";
 import type { Declaration } from "../../daemon/core/declarations/table.ts";
-import { isLeadRole } from "../../daemon/core/lead/declarations/mismatches.ts";
 import type { CheckFact, CompletionFacts, WriteFacts } from "../../daemon/core/lead/gates/facts.ts";
 import { isDocument } from "../../daemon/core/lead/gates/files.ts";
 import { beforeCompletion, beforeStop, beforeWrite } from "../../daemon/core/lead/gates/table.ts";

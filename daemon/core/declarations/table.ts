@@ -7,12 +7,12 @@
  */
 import type { DeclaredFileRow, UncertaintyRow } from "../../../protocol/declaration.ts";
 import type { Limits } from "../../../protocol/limits.ts";
-import { isLeadRole } from "../lead/declarations/mismatches.ts";
 import { noteKey, type Whose } from "../messages/notice-table.ts";
 import { dropOldest } from "../oldest.ts";
 import { PathIndex } from "../path-index.ts";
 import { Revisions } from "../sessions/revisions.ts";
 import { addToSet, removeFromSet, type Sets } from "../sets.ts";
+import { isLeadRole } from "./role-words.ts";
 
 /** The state's table of declarations. */
 export interface Declarations {

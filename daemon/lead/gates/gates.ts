@@ -7,7 +7,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../../core/actor.ts";
 import type { Declaration } from "../../core/declarations/table.ts";
 import type { FileRef } from "../../core/file-ref.ts";
-import { isLeadRole } from "../../core/lead/declarations/mismatches.ts";
+import { isLeadRole } from "../../core/declarations/role-words.ts";
 import type { Lead } from "../../core/lead/gates/facts.ts";
 import { isDocument, isTest } from "../../core/lead/gates/files.ts";
 import { rolesBeyond } from "../../core/lead/gates/role.ts";

@@ -4,9 +4,9 @@
  * Invariant: who is told may act, and the other way round, but for the bound on those told.
  */
 import { limits } from "../../../../protocol/limits.ts";
+import { isLeadRole } from "../../declarations/role-words.ts";
 import { noteKey, type Whose } from "../../messages/notice-table.ts";
 import type { State } from "../../state.ts";
-import { isLeadRole } from "../declarations/mismatches.ts";
 import { leadsOf as declaredLeads } from "../roles/standing.ts";
 import { spawnAt } from "../spawns/table.ts";
 

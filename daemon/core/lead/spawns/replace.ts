@@ -9,10 +9,10 @@
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import { limits } from "../../../../protocol/limits.ts";
 import type { Actor } from "../../actor.ts";
+import { isLeadRole } from "../../declarations/role-words.ts";
 import type { Handler } from "../../handler.ts";
 import { noteKey } from "../../messages/notice-table.ts";
 import type { State } from "../../state.ts";
-import { isLeadRole } from "../declarations/mismatches.ts";
 import type { SpawnReplace } from "./commands.ts";
 import { findSpawn, isSpawn, spawnRow } from "./replies.ts";
 import { putSpawn, type Spawn } from "./table.ts";
