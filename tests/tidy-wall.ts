@@ -39,7 +39,6 @@ const stillToTurn: readonly string[] = [
   "daemon/core/check.ts",
   "daemon/core/commands.ts",
   "daemon/core/daemon.ts",
-  "daemon/core/declarations/check.ts",
   "daemon/core/declarations/declare.ts",
   "daemon/core/messages/delivery.ts",
   "daemon/core/sessions/agents.ts",

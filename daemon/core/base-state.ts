@@ -2,20 +2,15 @@
 import type { Limits } from "../../protocol/limits.ts";
 import type { Actor } from "./actor.ts";
 import type { LockKind } from "./commands.ts";
+import { type ContextTable, noContext } from "./context-index.ts";
 import { type Declarations, noDeclarations } from "./declarations/table.ts";
 import type { FileRef } from "./file-ref.ts";
+import { noWrites, type Risks, riskRecords, type Writes } from "./files/table.ts";
 import { type ActorLocks, type ActorTable, actorTable } from "./locks/by-actor.ts";
 import { OtherWords } from "./locks/by-words.ts";
 import { WaitGraph } from "./locks/wait-graph.ts";
 import { type Notes, noNotes } from "./messages/notice-table.ts";
-import {
-  type ContextTable,
-  type Freezes,
-  type Messages,
-  noContext,
-  noFreezes,
-  noMessages,
-} from "./messages/state.ts";
+import { type Freezes, type Messages, noFreezes, noMessages } from "./messages/state.ts";
 import type { Bound, Origin, Retry } from "./origin.ts";
 import type { EventCursor, Reply } from "./outcome.ts";
 import { PathIndex } from "./path-index.ts";
@@ -25,6 +20,8 @@ import { noSessions, type Sessions } from "./sessions/table.ts";
 import { noStashes, type Stashes } from "./stashes/table.ts";
 import { noTasks, type Tasks } from "./tasks/table.ts";
 
+export type * from "./context-index.ts";
+export type * from "./files/table.ts";
 export type * from "./messages/state.ts";
 export type { Session, Sessions } from "./sessions/table.ts";
 
@@ -35,7 +32,7 @@ export const rulesKnown: readonly number[] = [1, 2];
 export const firstRulesLevel = 1;
 
 /** The state without the tables that lead agents. A snapshot leaves out `derived` fields: loading rebuilds these indexes. */
-export interface BaseState {
+export interface BaseState extends Risks {
   /** The level of rules under which `apply` runs entries. */
   rules: number;
   /** The bounds of its tables, the same on every machine and in every replay; no snapshot has them. */
@@ -52,10 +49,6 @@ export interface BaseState {
   readonly locks: Locks;
   readonly tasks: Tasks;
   readonly writes: Writes;
-  /** Merge risks by project, file and the two worktrees, oldest first. */
-  readonly risks: Map<string, MergeRisk>;
-  /** derived: keys of risks by the sessions of their sides. */
-  readonly risksOf: Map<string, Set<string>>;
   readonly notes: Notes;
   readonly declarations: Declarations;
   readonly context: ContextTable;
@@ -217,61 +210,6 @@ export interface Waiter {
   blockers: number | null;
 }
 
-export interface Writes {
-  /** Dirty files by key, in the order of their latest writes. */
-  readonly files: Map<string, DirtyFile>;
-  /** derived: keys by the sessions of their writers. */
-  readonly byWriter: Map<string, Set<string>>;
-  /** derived: keys by the top of their worktree. */
-  readonly byWorktree: Map<string, Set<string>>;
-  /** derived: keys by project and path in the repository. */
-  readonly byFile: Map<string, Set<string>>;
-  /** Files that git reported clean, by key, the latest last: their uncommitted work may come back. */
-  readonly settled: Map<string, DirtyFile>;
-  /** derived: keys of `settled` by the top of their worktree. */
-  readonly settledIn: Map<string, Set<string>>;
-  /** derived: keys of `settled` by the sessions of their writers. */
-  readonly settledBy: Map<string, Set<string>>;
-  /** `Sessions.revisions` */
-  readonly revisions: Revisions;
-}
-
-/** Uncommitted work in one file of a repository in two of its worktrees. */
-export interface MergeRisk {
-  readonly project: string;
-  readonly file: string;
-  readonly sides: readonly [MergeSide, MergeSide];
-  /** Sessions that received a notice of this risk. */
-  readonly told: readonly string[];
-}
-
-export interface MergeSide {
-  readonly worktree: string;
-  readonly actor: Actor;
-}
-
-/** A file with uncommitted work, as far as the daemon saw its writes. */
-export interface DirtyFile {
-  readonly key: string;
-  readonly file: string;
-  readonly worktree: string;
-  readonly project: string;
-  /** The writers, each actor once, the latest last. */
-  readonly writers: readonly Writer[];
-}
-
-export interface Writer {
-  readonly actor: Actor;
-  /** The actor's name at the time of the write; its session may have ended since. */
-  readonly name: string;
-  readonly ancestors: readonly (string | null)[];
-  readonly by: "edit" | "shell";
-  /** Wall time in milliseconds. */
-  readonly wallMs: number;
-  /** The `seq` of the entry that recorded its latest write. */
-  readonly seq: number;
-}
-
 export interface KeptReply {
   readonly digest: string;
   readonly at: number;
@@ -298,18 +236,8 @@ export function emptyBaseState(rules: number, bounds: Limits): BaseState {
     sessions: noSessions(touched, preimages, revisions),
     locks: noLocks(touched, preimages),
     tasks: noTasks(touched, preimages, revisions),
-    writes: {
-      files: new Map(),
-      byWriter: new Map(),
-      byWorktree: new Map(),
-      byFile: new Map(),
-      settled: new Map(),
-      settledIn: new Map(),
-      settledBy: new Map(),
-      revisions,
-    },
-    risks: new Map(),
-    risksOf: new Map(),
+    writes: noWrites(revisions),
+    ...riskRecords.empty(),
     notes: noNotes(),
     declarations: noDeclarations(revisions, bounds),
     context: noContext(),

@@ -3,9 +3,10 @@
 import { actorKey, areBeside, sameActor } from "./actor.ts";
 import type { Hold, Locks } from "./base-state.ts";
 import { checkDeclarations } from "./declarations/check.ts";
-import { fileKey } from "./files/merge-risk.ts";
+import { dirtyRecords, riskRecords, settledRecords } from "./files/table.ts";
 import { checkResults } from "./lead/checks/table.ts";
 import { checkDebates } from "./lead/debates/check.ts";
+import { checkMismatches } from "./lead/declarations/check.ts";
 import { checkMerges } from "./lead/merges/check.ts";
 import { checkSpawns } from "./lead/spawns/check.ts";
 import { firstBlocker } from "./locks/blockers.ts";
@@ -21,7 +22,6 @@ import { isPresent } from "./sessions/present.ts";
 import { Revisions } from "./sessions/revisions.ts";
 import { isIdle } from "./sessions/room.ts";
 import { enterPresent, nameKey, noSessions } from "./sessions/table.ts";
-import { addToSet } from "./sets.ts";
 import { checkStashes } from "./stashes/table.ts";
 import type { State } from "./state.ts";
 import { checkTaskRisks } from "./tasks/check-risks.ts";
@@ -42,7 +42,10 @@ const slices = {
     yield* checkRisks(state);
   },
   notes: checkNotes,
-  declarations: checkDeclarations,
+  declarations: function* (state: State): Generator<string> {
+    yield* checkDeclarations(state);
+    yield* checkMismatches(state);
+  },
   talk: checkTalk,
   debates: checkDebates,
   checks: ({ checks, seq }: State) => checkResults(checks, seq),
@@ -215,12 +218,10 @@ function* checkIndexes(locks: Locks): Generator<string> {
 }
 
 function* checkWrites({ writes, seq, limits }: State): Generator<string> {
-  if (writes.files.size > limits.writesMax) yield "more writes are remembered than may be";
-  const indexed = new Map<string, Set<string>>();
-  const byFile = new Map<string, Set<string>>();
-  const byWriter = new Map<string, Set<string>>();
+  yield* dirtyRecords.check(writes, "dirty files", limits.writesMax);
+  yield* settledRecords.check(writes, "settled files", limits.settledWorkMax);
   let last = 0;
-  for (const [key, { writers, worktree, project, file }] of writes.files) {
+  for (const [key, { writers }] of writes.files) {
     if (writers.length === 0 || writers.length > limits.writersPerFileMax)
       yield `${key} has ${writers.length} writers`;
     if (new Set(writers.map(w => actorKey(w.actor))).size !== writers.length)
@@ -230,34 +231,16 @@ function* checkWrites({ writes, seq, limits }: State): Generator<string> {
     const latest = writers.at(-1)?.seq ?? 0;
     if (latest < last || latest > seq) yield `${key} stands in the wrong place among the writes`;
     last = latest;
-    addToSet(indexed, worktree, key);
-    const at = fileKey(project, file);
-    addToSet(byFile, at, key);
-    for (const { actor } of writers) addToSet(byWriter, actor.session, key);
   }
-  if (writes.settled.size > limits.settledWorkMax) yield "more settled work is remembered than may be";
-  const settledIn = new Map<string, Set<string>>();
-  const settledBy = new Map<string, Set<string>>();
-  for (const [key, { worktree, writers }] of writes.settled) {
-    addToSet(settledIn, worktree, key);
-    for (const { actor } of writers) addToSet(settledBy, actor.session, key);
+  for (const [key, { writers }] of writes.settled) {
     if (writes.files.has(key)) yield `${key} has settled and is uncommitted`;
     if (writers.length === 0) yield `${key} has settled and nobody wrote it`;
   }
-  if (!isSame(settledIn, writes.settledIn)) yield "the index settledIn is wrong";
-  if (!isSame(settledBy, writes.settledBy)) yield "the index settledBy is wrong";
-  if (!isSame(indexed, writes.byWorktree)) yield "the index byWorktree is wrong";
-  if (!isSame(byFile, writes.byFile)) yield "the index byFile is wrong";
-  if (!isSame(byWriter, writes.byWriter)) yield "the index byWriter is wrong";
 }
 
-function* checkRisks({ risks, risksOf, sessions, limits }: State): Generator<string> {
-  const indexed = new Map<string, Set<string>>();
-  for (const [id, { sides }] of risks) {
-    for (const { actor } of sides) addToSet(indexed, actor.session, id);
-  }
-  if (!isSame(indexed, risksOf)) yield "the index risksOf is wrong";
-  if (risks.size > limits.mergeRisksMax) yield "more merge risks are remembered than may be";
+function* checkRisks(state: State): Generator<string> {
+  const { risks, sessions, limits } = state;
+  yield* riskRecords.check(state, "merge risks", limits.mergeRisksMax);
   for (const { file, sides, told } of risks.values()) {
     const [a, b] = sides;
     if (a.worktree >= b.worktree) yield `the sides of ${file} are out of order`;

@@ -1,28 +1,69 @@
 /**
- * The indexes of context: keys in order, and what was set last in a project.
+ * The table of context: its items, their keys in order, and what was set last in a project.
  * Invariant: a look visits only the items that it yields, and expired ones whose end the log does not have yet.
  */
 
-import type { ContextItem, ContextTable } from "./base-state.ts";
-import { SortedKeys } from "./sorted-keys.ts";
+import type { JsonValue } from "../../protocol/context.ts";
+import type { ActorRow } from "../../protocol/lock.ts";
+import { Records, sorted, sortedBy, total } from "./records.ts";
+
+export interface ContextItem {
+  readonly project: string;
+  readonly key: string;
+  readonly value: JsonValue;
+  /** The size of the value as JSON. */
+  readonly bytes: number;
+  /** The actor that set it; null: a person. */
+  readonly from: ActorRow | null;
+  readonly node: string;
+  /** Wall time in milliseconds. */
+  readonly at: number;
+  readonly version: number;
+  readonly durable: boolean;
+  /** When it expires (core time, ms), or null. */
+  readonly endsAt: number | null;
+}
+
+/** What the keys of debates' verdicts begin with. */
+export const verdicts = "debate/";
+
+/** Whether the key is reserved for a verdict. */
+export function isVerdictKey(key: string): boolean {
+  return key.startsWith(verdicts);
+}
+
+/** Returns the item's size in bytes for `limits.contextBytes`: each character of project and key counts as two. */
+export function sizeOf({ project, key, bytes }: Pick<ContextItem, "project" | "key" | "bytes">): number {
+  return bytes + 2 * (project.length + key.length);
+}
 
 /** Returns the item's key in the table. */
 export function itemKey(project: string, key: string): string {
   return `${project}\n${key}`;
 }
 
-export function indexItem({ places, lately }: ContextTable, item: ContextItem): void {
-  places.add(itemKey(item.project, item.key));
-  const known = lately.get(item.project);
-  if (known === undefined) lately.set(item.project, new SortedKeys(timeKey(item)));
-  else known.add(timeKey(item));
+const timeDigits = 11;
+
+export const contextRecords = new Records("items", ({ project, key }: ContextItem) => itemKey(project, key), {
+  places: sorted(({ project, key }) => itemKey(project, key)),
+  /** By project, sort keys of its items by the time of setting. */
+  lately: sortedBy(
+    (item: ContextItem) => item.project,
+    ({ at, key }) => `${timeText(at)} ${key}`,
+  ),
+  /** The size of all items but verdicts of debates, and the number of those. */
+  bytes: total(item => (isVerdictKey(item.key) ? 0 : sizeOf(item))),
+  verdicts: total(({ key }) => Number(isVerdictKey(key))),
+});
+
+/** Items by `itemKey`, in the order of setting. */
+export interface ContextTable extends ReturnType<typeof contextRecords.empty> {
+  /** The highest version of any deleted key. */
+  versions: number;
 }
 
-export function unindexItem({ places, lately }: ContextTable, item: ContextItem): void {
-  places.delete(itemKey(item.project, item.key));
-  const known = lately.get(item.project);
-  known?.delete(timeKey(item));
-  if (known?.size === 0) lately.delete(item.project);
+export function noContext(): ContextTable {
+  return { ...contextRecords.empty(), versions: 0 };
 }
 
 /** Yields the items of a project in the order of their keys, without those that have expired at `now` (core time, ms). */
@@ -66,12 +107,6 @@ export function countItems({ lately }: ContextTable, project: string): number {
 /** Whether the item has not expired at `now` (core time, ms). */
 export function isThere({ endsAt }: ContextItem, now: number): boolean {
   return endsAt === null || endsAt > now;
-}
-
-const timeDigits = 11;
-
-function timeKey({ at, key }: ContextItem): string {
-  return `${timeText(at)} ${key}`;
 }
 
 function timeText(at: number): string {

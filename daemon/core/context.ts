@@ -10,7 +10,7 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { Actor } from "./actor.ts";
 import type { BaseState, ContextItem, ContextTable } from "./base-state.ts";
-import { indexItem, isThere, itemKey, unindexItem } from "./context-index.ts";
+import { contextRecords, isThere, isVerdictKey, itemKey, sizeOf, verdicts } from "./context-index.ts";
 import type { Handler, Meta } from "./handler.ts";
 import { actorRow } from "./locks/replies.ts";
 import type { ContextSet } from "./messages/commands.ts";
@@ -52,16 +52,9 @@ export const contextDelete: Handler<"context_delete"> = (state, command, _meta, 
 /** A value to set, by a client or by the core. */
 type NewValue = Pick<ContextSet, "actor" | "project" | "key" | "value" | "bytes" | "durable" | "wallMs">;
 
-const verdicts = "debate/";
-
 /** Returns the key of the debate's verdict. */
 export function verdictKey(debate: string): string {
   return `${verdicts}${debate}`;
-}
-
-/** Whether the key is reserved for a verdict. */
-function isVerdictKey(key: string): boolean {
-  return key.startsWith(verdicts);
 }
 
 function reservedRefusal(key: string): Refusal | null {
@@ -99,8 +92,7 @@ export function setItem(
   const over = context.items.get(itemKey(project, key));
   if (over !== undefined && known === undefined) forget(context, over);
   const version = (known?.version ?? context.versions) + 1;
-  if (known !== undefined) removeItem(context, known);
-  addItem(context, itemOf(state, value, meta, version, endsAt));
+  contextRecords.putLast(context, itemOf(state, value, meta, version, endsAt));
   announce(state, { project, key, version }, value.actor, false, step);
   return version;
 }
@@ -135,23 +127,9 @@ export function dropVolatile(state: BaseState, node: string, step: Step): void {
   }
 }
 
-export function addItem(context: ContextTable, item: ContextItem): void {
-  context.items.set(itemKey(item.project, item.key), item);
-  indexItem(context, item);
-  if (isVerdictKey(item.key)) context.verdicts += 1;
-  else context.bytes += sizeOf(item);
-}
-
-function removeItem(context: ContextTable, item: ContextItem): void {
-  context.items.delete(itemKey(item.project, item.key));
-  unindexItem(context, item);
-  if (isVerdictKey(item.key)) context.verdicts -= 1;
-  else context.bytes -= sizeOf(item);
-}
-
 /** Removes a key; the next value of the key begins above its version. */
 function forget(context: ContextTable, item: ContextItem): void {
-  removeItem(context, item);
+  contextRecords.drop(context, item);
   context.versions = Math.max(context.versions, item.version);
 }
 
@@ -164,11 +142,6 @@ function itemOf(
 ): ContextItem {
   const from = actor === null ? null : actorRow(state, actor);
   return { project, key, value, bytes, from, node: meta.origin.node, at: wallMs, version, durable, endsAt };
-}
-
-/** Returns the item's size in bytes for `limits.contextBytes`: each character of project and key counts as two. */
-function sizeOf({ project, key, bytes }: Pick<ContextItem, "project" | "key" | "bytes">): number {
-  return bytes + 2 * (project.length + key.length);
 }
 
 function conflictOf(

@@ -3,10 +3,8 @@
  * Invariant: a rebuilt part equals the live one; the checks of each slice tell what differs.
  */
 
-import { type Freezes, type Locks, noLocks, type Sessions } from "./base-state.ts";
+import { type Locks, noLocks, type Sessions } from "./base-state.ts";
 import { addHold, addWaiter } from "./locks/table.ts";
-import { addFreeze } from "./messages/freeze-table.ts";
-import { noFreezes } from "./messages/state.ts";
 import { Preimages } from "./preimages.ts";
 import { Revisions } from "./sessions/revisions.ts";
 import { addSession, noSessions } from "./sessions/table.ts";
@@ -25,13 +23,6 @@ export function rebuiltIndexes(locks: Locks): Locks {
   const fresh = noLocks(new Set(), new Preimages());
   for (const hold of locks.holds.values()) addHold(fresh, { ...hold });
   for (const waiter of locks.waiters.values()) addWaiter(fresh, { ...waiter });
-  return fresh;
-}
-
-/** Returns the freezes with their derived fields rebuilt; see `rebuiltIndexes`. */
-export function rebuiltFreezes(holds: Freezes): Freezes {
-  const fresh = noFreezes(new Set());
-  for (const hold of holds.all.values()) addFreeze(fresh, hold);
   return fresh;
 }
 

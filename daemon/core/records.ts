@@ -64,6 +64,14 @@ export class Records<Name extends string, Row, I extends Indexes<Row>> {
     this.#move(table, key, before, null);
   }
 
+  /** Removes the rows that have these keys. */
+  dropAll(table: Table<Name, Row, I>, keys: Iterable<string> = []): void {
+    for (const key of [...keys]) {
+      const row = this.#rowsOf(table).get(key);
+      if (row !== undefined) this.drop(table, row);
+    }
+  }
+
   /** Makes the row the last one of the table and of its indexes. */
   putLast(table: Table<Name, Row, I>, row: Row): void {
     this.drop(table, row);

@@ -86,7 +86,7 @@ export interface Lists {
   settled: DirtyFile;
   risks: readonly [string, MergeRisk];
   notes: PendingNotes;
-  conflicts: readonly [string, Conflict];
+  conflicts: readonly [string, Omit<Conflict, "id">];
   declarations: Declaration;
   endedDeclarations: readonly [number, Declaration];
   context: ContextItem;

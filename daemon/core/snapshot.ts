@@ -4,17 +4,16 @@
  * Invariant: lists keep the state's order, so a state replayed from a snapshot has the same bytes as the live one.
  */
 
-import { addItem } from "./context.ts";
+import { contextRecords } from "./context-index.ts";
 import { addDeclaration } from "./declarations/table.ts";
-import { addSettled, addWork } from "./files/dirty-files.ts";
-import { addRisk } from "./files/merge-risk.ts";
+import { addWork, riskRecords, settledRecords } from "./files/table.ts";
 import { addResult } from "./lead/checks/table.ts";
 import { addDebate } from "./lead/debates/table.ts";
 import { addMerge } from "./lead/merges/table.ts";
 import { addSpawn } from "./lead/spawns/table.ts";
 import { addHold, addWaiter, settlePlaces } from "./locks/table.ts";
 import { addFreeze } from "./messages/freeze-table.ts";
-import { addConflict, addPending } from "./messages/notice-table.ts";
+import { conflictRecords, pendingRecords } from "./messages/notice-table.ts";
 import { addMessage } from "./messages/table.ts";
 import { Images } from "./preimages.ts";
 import { putReply } from "./retries.ts";
@@ -87,7 +86,7 @@ export function copyOf(state: State, images = new Images()): Copy {
     settled: [...writes.settled.values()],
     risks: pairs(state.risks),
     notes: [...notes.pending.values()],
-    conflicts: pairs(notes.conflicts),
+    conflicts: [...notes.conflicts.values()].map(({ id, sides }) => [id, { sides }] as const),
     declarations: [...declarations.live.values()],
     endedDeclarations: pairs(declarations.ended),
     context: [...context.items.values()],
@@ -256,13 +255,13 @@ function readLists(state: State, part: Part): void {
   for (const hold of part.holds ?? []) addHold(state.locks, holdOf(hold));
   for (const waiter of part.waiters ?? []) addWaiter(state.locks, { ...waiter, row: null, blockers: null });
   for (const work of part.writes ?? []) addWork(state.writes, work);
-  for (const work of part.settled ?? []) addSettled(state.writes, work);
-  for (const [id, risk] of part.risks ?? []) addRisk(state, id, risk);
-  for (const pending of part.notes ?? []) addPending(state.notes, pending);
-  for (const [id, conflict] of part.conflicts ?? []) addConflict(state.notes, id, conflict);
+  for (const work of part.settled ?? []) settledRecords.put(state.writes, work);
+  for (const [, risk] of part.risks ?? []) riskRecords.put(state, risk);
+  for (const pending of part.notes ?? []) pendingRecords.put(state.notes, pending);
+  for (const [id, { sides }] of part.conflicts ?? []) conflictRecords.put(state.notes, { id, sides });
   for (const one of part.declarations ?? []) addDeclaration(state.declarations, one);
   for (const [n, one] of part.endedDeclarations ?? []) state.declarations.ended.set(n, one);
-  for (const item of part.context ?? []) addItem(state.context, item);
+  for (const item of part.context ?? []) contextRecords.put(state.context, item);
   for (const debate of part.debates ?? []) addDebate(state.debates, debate);
   for (const message of part.messages ?? []) addMessage(state.messages, message);
   for (const hold of part.editHolds ?? []) addFreeze(state.freezes, hold);

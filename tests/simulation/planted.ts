@@ -295,8 +295,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "an earlier result of a check that stays",
     file: "daemon/core/lead/checks/table.ts",
-    find: "  results.delete(key);\n  results.set(key, result);",
-    put: "  if (!results.has(key)) results.set(key, result);",
+    find: "checkRecords.putLast(checks, result);",
+    put: "if (!checks.results.has(resultKey(result))) checkRecords.put(checks, result);",
     tells: /the latest results are|of another run/,
   },
   {

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Declaration } from "../../daemon/core/declarations/table.ts";
-import { addWork } from "../../daemon/core/files/dirty-files.ts";
+import { addWork } from "../../daemon/core/files/table.ts";
 import { differingFiles } from "../../daemon/core/lead/checks/changes.ts";
 import { addResult } from "../../daemon/core/lead/checks/table.ts";
 import { noteKey } from "../../daemon/core/messages/notice-table.ts";

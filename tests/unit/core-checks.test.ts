@@ -91,7 +91,7 @@ describe("a result", () => {
     if (result === undefined) throw new Error("nothing was recorded");
     w.state.checks.results.set("/p\n/p\nlint", result);
     expect(check(w.state, ["checks"])).toEqual([
-      "the result of test has the key of another one",
+      "/p /p lint is among the results of checks, and its row has another key",
       "the result of test stands in the wrong place",
     ]);
     w.state.checks.results.delete("/p\n/p\nlint");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Session } from "../../daemon/core/base-state.ts";
-import { addRisk } from "../../daemon/core/files/merge-risk.ts";
+import { riskRecords } from "../../daemon/core/files/table.ts";
 import { tellLater } from "../../daemon/core/messages/notices.ts";
 import { emptyState } from "../../daemon/core/state.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
@@ -66,7 +66,7 @@ describe("merge risks in answers", () => {
   const world = (...files: string[]) => {
     const state = emptyState();
     for (const id of ["alice", "bob"]) state.sessions.live.set(id, session(id, 1));
-    for (const file of files) addRisk(state, file, risk(file));
+    for (const file of files) riskRecords.put(state, risk(file));
     return state;
   };
 
@@ -79,7 +79,7 @@ describe("merge risks in answers", () => {
     notes.restore("alice", first.ids);
     expect(notes.take(state, "alice")).toEqual(first);
     // The next daemon knows from the state who was told.
-    addRisk(state, "a.ts", { ...risk("a.ts"), told: ["alice"] });
+    riskRecords.put(state, { ...risk("a.ts"), told: ["alice"] });
     expect(new Notices(mergeRisks).take(state, "alice").notes).toEqual([]);
     expect(new Notices(mergeRisks).take(state, "bob").notes).toHaveLength(1);
   });

@@ -89,6 +89,15 @@ describe("records", () => {
     expect([...table.rows.keys()]).toEqual(["r4"]);
   });
 
+  it("drop all rows of an index, as it was", () => {
+    const table = records.empty();
+    for (const id of ["r1", "r2", "r3"]) records.put(table, row(id, id === "r2" ? {} : { owner: "ann" }));
+    records.dropAll(table, table.byOwner.get("ann"));
+    records.dropAll(table, table.byOwner.get("nobody"));
+    expect([...table.rows.keys()]).toEqual(["r2"]);
+    expect(table.byOwner.size).toBe(0);
+  });
+
   it("tell which index is wrong, and which row has a wrong key", () => {
     const table = records.empty();
     records.put(table, row("r1", { owner: "ann" }));

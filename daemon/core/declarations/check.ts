@@ -1,28 +1,21 @@
 /** The invariants of declarations; part of `check`. */
 
 import type { BaseState } from "../base-state.ts";
-import { mismatchesIn } from "../lead/declarations/mismatches.ts";
-import { noteKey } from "../messages/notice-table.ts";
-import { isSame } from "../same-index.ts";
-import { clientWord } from "../sessions/agent-names.ts";
-import { rebuiltDeclarations } from "./table.ts";
+import { declarationRecords } from "./table.ts";
 
 /** Yields one sentence per broken invariant. */
 export function* checkDeclarations(state: BaseState): Generator<string> {
   const { declarations, sessions, limits } = state;
   const { live, ended, endedCount } = declarations;
-  if (live.size > limits.declarationsMax) yield "more declarations hold than may";
+  yield* declarationRecords.check(declarations, "declarations", limits.declarationsMax);
   if (ended.size > limits.declarationsEndedMax) yield "more declarations are in the history than may be";
   for (const [key, one] of live) {
-    if (key !== noteKey(one)) yield `the declaration of ${key} is that of another agent`;
     if (!sessions.live.has(one.session)) yield `${one.session} has ended and its declaration holds`;
     if (one.endedAt !== null) yield `the declaration of ${key} holds and has ended`;
     if (new Set(one.files.map(file => file.key)).size < one.files.length)
       yield `${key} declared a file twice`;
     if (new Set(one.uncertainties.map(({ question }) => question)).size < one.uncertainties.length)
       yield `${key} has a question twice`;
-    if (!isSame(one.mismatches, mismatchesIn(one, clientWord(state, one))))
-      yield `the mismatches of ${key} are not those that there are`;
     if (one.uncertainties.some(({ resolved, evidence }) => resolved && evidence.trim() === ""))
       yield `${key} resolved a question without evidence`;
   }
@@ -32,9 +25,4 @@ export function* checkDeclarations(state: BaseState): Generator<string> {
     if (endedAt === null) yield `ended declaration ${n} holds`;
     last = n;
   }
-  const fresh = rebuiltDeclarations(declarations);
-  for (const name of ["bySession", "byFile", "leads"] as const)
-    if (!isSame(declarations[name], fresh[name])) yield `the index ${name} of the declarations is wrong`;
-  if (!isSame(declarations.paths.describe(), fresh.paths.describe()))
-    yield "the index paths of the declarations is wrong";
 }

@@ -9,18 +9,17 @@
 
 import { type Actor, sameActor } from "../actor.ts";
 import { assert } from "../assert.ts";
-import type { BaseState, DirtyFile, Writer, Writes } from "../base-state.ts";
+import type { BaseState, DirtyFile, Writer } from "../base-state.ts";
 import { touchDeclared } from "../declarations/end.ts";
 import type { Written } from "../file-ref.ts";
 import type { Handler, Meta } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
 import { tellLater } from "../messages/notices.ts";
-import { dropOldest } from "../oldest.ts";
 import type { Step } from "../outcome.ts";
 import { isAlive, type Lineage, sameLineage } from "../sessions/kinship.ts";
-import { addToSet, removeFromSet, type Sets } from "../sets.ts";
 import type { WriteNote } from "./commands.ts";
-import { fileKey, noteRisks } from "./merge-risk.ts";
+import { noteRisks } from "./merge-risk.ts";
+import { addWork, makeRoom, removeWork, settledRecords } from "./table.ts";
 
 /**
  * Records the files that a shell command changed. If another actor holds a file or has work in it, the write bypassed
@@ -58,10 +57,9 @@ export const writesSettled: Handler<"writes_settled"> = (state, { settled }, _me
     const work = state.writes.files.get(key);
     if (work === undefined || latestOf(work).seq !== seq) continue;
     removeWork(state.writes, work);
-    addSettled(state.writes, work);
+    settledRecords.put(state.writes, work);
   }
-  const { writes, limits } = state;
-  dropOldest(writes.settled, limits.settledWorkMax, (_key, oldest) => removeSettled(writes, oldest));
+  settledRecords.makeRoom(state.writes, state.limits.settledWorkMax);
 };
 
 /** Makes settled files dirty again, with their old writers first and the actor that brought them back last. */
@@ -99,79 +97,7 @@ export function markDirty(
     const writers = [...others.slice(1 - state.limits.writersPerFileMax), writer];
     addWork(state.writes, { key, file, worktree, project, writers });
   }
-  dropOldest(state.writes.files, state.limits.writesMax, (_key, oldest) => removeWork(state.writes, oldest));
-}
-
-/** Adds a dirty file, or replaces the one of the same key. */
-export function addWork(writes: Writes, work: DirtyFile): void {
-  const before = writes.files.get(work.key);
-  if (before !== undefined) unlist(writes, before);
-  const settled = writes.settled.get(work.key);
-  if (settled !== undefined) removeSettled(writes, settled);
-  writes.files.set(work.key, work);
-  for (const [index, at] of indexesOf(writes, work)) addToSet(index, at, work.key);
-  for (const { actor } of work.writers) writes.revisions.changed(actor.session);
-}
-
-function removeWork(writes: Writes, work: DirtyFile): void {
-  writes.files.delete(work.key);
-  unlist(writes, work);
-}
-
-function unlist(writes: Writes, work: DirtyFile): void {
-  for (const [index, at] of indexesOf(writes, work)) removeFromSet(index, at, work.key);
-  for (const { actor } of work.writers) writes.revisions.changed(actor.session);
-}
-
-/** Adds a file whose work git reported committed or gone. */
-export function addSettled(writes: Writes, work: DirtyFile): void {
-  writes.settled.set(work.key, work);
-  addToSet(writes.settledIn, work.worktree, work.key);
-  for (const { actor } of work.writers) addToSet(writes.settledBy, actor.session, work.key);
-}
-
-function removeSettled(writes: Writes, work: DirtyFile): void {
-  writes.settled.delete(work.key);
-  unlistSettled(writes, work);
-}
-
-function unlistSettled(writes: Writes, { key, worktree, writers }: DirtyFile): void {
-  removeFromSet(writes.settledIn, worktree, key);
-  for (const { actor } of writers) removeFromSet(writes.settledBy, actor.session, key);
-}
-
-function* indexesOf(
-  { byWorktree, byFile, byWriter }: Writes,
-  { worktree, project, file, writers }: DirtyFile,
-): Generator<readonly [Sets<string, string>, string], void> {
-  yield [byWorktree, worktree];
-  yield [byFile, fileKey(project, file)];
-  for (const { actor } of writers) yield [byWriter, actor.session];
-}
-
-/** Moves a session's work to the id under which its process goes on, what has settled too: git may bring it back. */
-export function renameWriters({ writes }: BaseState, from: string, to: string): void {
-  const renamed = (work: DirtyFile): DirtyFile => {
-    const writers = work.writers.map(w =>
-      w.actor.session === from ? { ...w, actor: { ...w.actor, session: to, incarnation: 0 } } : w,
-    );
-    return { ...work, writers: onceEach(writers) };
-  };
-  for (const key of [...(writes.byWriter.get(from) ?? [])]) {
-    const work = writes.files.get(key);
-    if (work !== undefined) addWork(writes, renamed(work));
-  }
-  for (const key of [...(writes.settledBy.get(from) ?? [])]) {
-    const work = writes.settled.get(key);
-    if (work === undefined) continue;
-    unlistSettled(writes, work);
-    addSettled(writes, renamed(work));
-  }
-}
-
-/** Keeps the latest write of each actor, since a rename may have merged two incarnations into one actor. */
-function onceEach(writers: readonly Writer[]): Writer[] {
-  return writers.filter((w, i) => !writers.slice(i + 1).some(later => sameActor(later.actor, w.actor)));
+  makeRoom(state.writes, state.limits.writesMax);
 }
 
 /** Returns the file's absolute path, unfolded. */

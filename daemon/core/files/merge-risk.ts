@@ -10,10 +10,9 @@ import { type Actor, sameActor } from "../actor.ts";
 import type { BaseState, MergeRisk, MergeSide } from "../base-state.ts";
 import type { Written } from "../file-ref.ts";
 import { actorRow } from "../locks/replies.ts";
-import { dropOldest } from "../oldest.ts";
 import type { Step } from "../outcome.ts";
 import { isAlive } from "../sessions/kinship.ts";
-import { addToSet, removeFromSet } from "../sets.ts";
+import { fileKey, riskKey, riskRecords } from "./table.ts";
 
 /** Tells the actor that wrote these files, and actors with work in the same files of another worktree, of the risk. */
 export function noteRisks(state: BaseState, actor: Actor, files: readonly Written[], step: Step): void {
@@ -34,7 +33,7 @@ export function noteRisks(state: BaseState, actor: Actor, files: readonly Writte
 
 /** Removes the risks of a session that ended: the other side is alone. */
 export function forgetRisks(state: BaseState, session: string): void {
-  for (const id of [...(state.risksOf.get(session) ?? [])]) removeRisk(state, id);
+  riskRecords.dropAll(state, state.risksOf.get(session));
 }
 
 /** Moves a session's risks to the id under which its process goes on. */
@@ -46,20 +45,8 @@ export function renameRisks(state: BaseState, from: string, to: string): void {
     if (risk === undefined) continue;
     const [a, b] = risk.sides;
     const told = risk.told.map(session => (session === from ? to : session));
-    addRisk(state, id, { ...risk, sides: [renamed(a), renamed(b)], told });
+    riskRecords.put(state, { ...risk, sides: [renamed(a), renamed(b)], told });
   }
-}
-
-/** Adds a risk, or replaces the one of the same id. */
-export function addRisk(state: Pick<BaseState, "risks" | "risksOf">, id: string, risk: MergeRisk): void {
-  for (const { actor } of state.risks.get(id)?.sides ?? []) removeFromSet(state.risksOf, actor.session, id);
-  state.risks.set(id, risk);
-  for (const { actor } of risk.sides) addToSet(state.risksOf, actor.session, id);
-}
-
-function removeRisk(state: BaseState, id: string): void {
-  for (const { actor } of state.risks.get(id)?.sides ?? []) removeFromSet(state.risksOf, actor.session, id);
-  state.risks.delete(id);
 }
 
 /** Whether both sides still have uncommitted work in the file, by git's latest report. */
@@ -76,18 +63,12 @@ export function sideRow(state: BaseState, { worktree, actor }: MergeSide): Merge
   return { ...actorRow(state, actor), worktree, branch };
 }
 
-/** Returns the index key of one path in a repository. */
-export function fileKey(project: string, file: string): string {
-  return `${project}\n${file}`;
-}
-
 function tell(state: BaseState, risk: MergeRisk, step: Step): void {
   const { project, file, sides } = risk;
   const [a, b] = sides;
-  const id = [fileKey(project, file), a.worktree, b.worktree].join("\n");
-  if (state.risks.has(id)) return;
-  addRisk(state, id, risk);
-  dropOldest(state.risks, state.limits.mergeRisksMax, oldest => removeRisk(state, oldest));
+  if (state.risks.has(riskKey(risk))) return;
+  riskRecords.put(state, risk);
+  riskRecords.makeRoom(state, state.limits.mergeRisksMax);
   const rows = [sideRow(state, a), sideRow(state, b)] as const;
   const about = [...new Set(rows.map(row => row.id))];
   step.events.push({ event: { event: "merge_risk", project, file, sides: rows }, about, project });

@@ -1,11 +1,10 @@
 /** The invariants of context, messages and freezes; part of `check`. */
 
-import type { BaseState, Freezes } from "../base-state.ts";
-import { indexItem, itemKey } from "../context-index.ts";
-import { rebuiltFreezes } from "../rebuilt.ts";
+import type { BaseState } from "../base-state.ts";
+import { contextRecords } from "../context-index.ts";
 import { isSame } from "../same-index.ts";
 import { inboxKey } from "./recipients.ts";
-import { noContext } from "./state.ts";
+import { freezeRecords } from "./state.ts";
 import { lettersOf, sortKeyOf } from "./table.ts";
 
 /** Yields one sentence per broken invariant. */
@@ -16,22 +15,12 @@ export function* checkTalk(state: BaseState): Generator<string> {
 }
 
 function* checkContext({ context, nodes, limits }: BaseState): Generator<string> {
-  let bytes = 0;
-  let verdicts = 0;
-  for (const [place, item] of context.items) {
-    if (item.key.startsWith("debate/")) verdicts += 1;
-    else bytes += item.bytes + 2 * (item.project.length + item.key.length);
-    if (place !== itemKey(item.project, item.key)) yield `${place} holds the value of ${item.key}`;
+  yield* contextRecords.check(context, "items of context");
+  for (const item of context.items.values()) {
     if (item.version <= 0) yield `${item.key} has version ${item.version}`;
     if (!nodes.has(item.node)) yield `${item.key} was set on ${item.node}, where no daemon started`;
   }
-  if (bytes !== context.bytes) yield `context counts ${context.bytes} bytes, not ${bytes}`;
-  if (verdicts !== context.verdicts) yield `context counts ${context.verdicts} verdicts, not ${verdicts}`;
-  const fresh = noContext();
-  for (const item of context.items.values()) indexItem(fresh, item);
-  for (const name of ["places", "lately"] as const)
-    if (!isSame(context[name], fresh[name])) yield `the index ${name} of context is wrong`;
-  if (bytes > limits.contextBytes || context.items.size - verdicts > limits.contextKeysMax)
+  if (context.bytes > limits.contextBytes || context.items.size - context.verdicts > limits.contextKeysMax)
     yield "context is over full";
 }
 
@@ -104,9 +93,7 @@ function* checkInboxes({ messages, limits }: BaseState): Generator<string> {
 
 function* checkFreezes({ freezes, sessions, limits }: BaseState): Generator<string> {
   const counts = new Map<string, number>();
-  if (!isSame(indexesOfFreezes(freezes), indexesOfFreezes(rebuiltFreezes(freezes))))
-    yield "an index of freezes is wrong";
-  if (freezes.all.size > limits.freezesMax) yield "more freezes are in force than may be";
+  yield* freezeRecords.check(freezes, "freezes", limits.freezesMax);
   for (const { id, actor, project } of freezes.all.values()) {
     const by = actor === null ? project : [actor.session, actor.incarnation, actor.agent].join("\n");
     const count = (counts.get(by) ?? 0) + 1;
@@ -117,8 +104,4 @@ function* checkFreezes({ freezes, sessions, limits }: BaseState): Generator<stri
     const isAlive = session?.incarnations.some(i => i.ordinal === actor.incarnation) ?? false;
     if (!isAlive) yield `${id} holds edits for ${actor.session}, which is not alive`;
   }
-}
-
-function indexesOfFreezes({ paths, at, byOwner, byProject }: Freezes): readonly unknown[] {
-  return [paths.describe(), at, byOwner, byProject];
 }

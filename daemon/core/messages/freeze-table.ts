@@ -3,43 +3,19 @@
  * Invariant: every freeze is in every index it belongs to, so a request visits only the freezes of its own files.
  */
 
-import type { Actor } from "../actor.ts";
 import type { Freeze, Freezes } from "../base-state.ts";
 import type { FileRef } from "../file-ref.ts";
 import { overlaps } from "../locks/blockers.ts";
-import { addToSet, removeFromSet } from "../sets.ts";
+import { freezeRecords, ownerOf } from "./state.ts";
 
 export function addFreeze(freezes: Freezes, freeze: Freeze): void {
-  freezes.all.set(freeze.id, freeze);
+  freezeRecords.put(freezes, freeze);
   freezes.touched.add(ownerOf(freeze));
-  for (const file of freeze.files) {
-    freezes.paths.add(file.key, file.dir);
-    addToSet(freezes.at, file.key, freeze.id);
-  }
-  addToSet(freezes.byOwner, ownerOf(freeze), freeze.id);
-  addToSet(freezes.byProject, freeze.project, freeze.id);
 }
 
 export function removeFreeze(freezes: Freezes, freeze: Freeze): void {
-  freezes.all.delete(freeze.id);
+  freezeRecords.drop(freezes, freeze);
   freezes.touched.add(ownerOf(freeze));
-  for (const file of freeze.files) {
-    freezes.paths.remove(file.key, file.dir);
-    removeFromSet(freezes.at, file.key, freeze.id);
-  }
-  removeFromSet(freezes.byOwner, ownerOf(freeze), freeze.id);
-  removeFromSet(freezes.byProject, freeze.project, freeze.id);
-}
-
-/** Returns the key of a freeze's owner: its session, or the project if a person froze the files. */
-export function ownerOf({
-  actor,
-  project,
-}: {
-  readonly actor: Actor | null;
-  readonly project: string;
-}): string {
-  return actor === null ? `\n${project}` : actor.session;
 }
 
 /** Returns the freezes with these ids, the oldest first. */

@@ -18,7 +18,8 @@ import { answerWaiter, detachWaiter, dismiss } from "../locks/grant.ts";
 import { actorRow, fileLists, pathOf } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import { projectOf } from "../sessions/kinship.ts";
-import { addFreeze, freezesIn, freezesOver, ownerOf, removeFreeze } from "./freeze-table.ts";
+import { addFreeze, freezesIn, freezesOver, removeFreeze } from "./freeze-table.ts";
+import { ownerOf } from "./state.ts";
 
 type Requester = Pick<LockRequest, "actor" | "files" | "ancestors">;
 

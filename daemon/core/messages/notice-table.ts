@@ -1,21 +1,7 @@
-/** Pending notices and reported conflicts. Invariant: only this file's functions change the two maps' indexes. */
+/** Pending notices and reported conflicts. */
 import type { FileNote } from "../../../hooks/seam/notices.ts";
-import { addToSet, removeFromSet, type Sets } from "../sets.ts";
+import { Records, sets } from "../records.ts";
 import type { ConflictSide } from "./notice-commands.ts";
-
-/** The state's table of notices. */
-export interface Notes {
-  /** Pending notices by `noteKey`; the agent with the latest notice is last. */
-  readonly pending: Map<string, PendingNotes>;
-  /** The number of notices so far; the next notice's number is one more. */
-  count: number;
-  /** Conflicts that both sides have a notice of, by both actors and the file, oldest first. */
-  readonly conflicts: Map<string, Conflict>;
-  /** derived: keys of `pending` by session. */
-  readonly bySession: Sets<string, string>;
-  /** derived: keys of `conflicts` by the sessions of their sides. */
-  readonly conflictsOf: Sets<string, string>;
-}
 
 export interface PendingNotes {
   readonly session: string;
@@ -25,47 +11,38 @@ export interface PendingNotes {
   readonly dropped: number;
 }
 
+/** A conflict that both sides have a notice of. */
 export interface Conflict {
+  /** Both actors and the file. */
+  readonly id: string;
   readonly sides: readonly [ConflictSide, ConflictSide];
 }
 
 /** An agent within a session, in all its terminals. */
 export type Whose = Pick<PendingNotes, "session" | "agent">;
 
-export function noNotes(): Notes {
-  return {
-    pending: new Map(),
-    count: 0,
-    conflicts: new Map(),
-    bySession: new Map(),
-    conflictsOf: new Map(),
-  };
-}
-
 /** Returns the key of an agent's pending notices. */
 export function noteKey({ session, agent }: Whose): string {
   return agent === null ? session : `${session}\n${agent}`;
 }
 
-export function addPending(notes: Notes, pending: PendingNotes): void {
-  const key = noteKey(pending);
-  notes.pending.set(key, pending);
-  addToSet(notes.bySession, pending.session, key);
+export const pendingRecords = new Records("pending", (pending: PendingNotes) => noteKey(pending), {
+  bySession: sets(({ session }) => session),
+});
+export const conflictRecords = new Records("conflicts", (conflict: Conflict) => conflict.id, {
+  /** By the sessions of their sides. */
+  conflictsOf: sets(({ sides }) => sides.map(({ actor }) => actor.session)),
+});
+
+type Pending = ReturnType<typeof pendingRecords.empty>;
+type Conflicts = ReturnType<typeof conflictRecords.empty>;
+
+/** Pending notices by `noteKey`: the agent with the latest one is last. Reported conflicts, the oldest first. */
+export interface Notes extends Pending, Conflicts {
+  /** The number of notices so far; the next notice's number is one more. */
+  count: number;
 }
 
-export function removePending(notes: Notes, pending: PendingNotes): void {
-  const key = noteKey(pending);
-  notes.pending.delete(key);
-  removeFromSet(notes.bySession, pending.session, key);
-}
-
-export function addConflict(notes: Notes, id: string, conflict: Conflict): void {
-  notes.conflicts.set(id, conflict);
-  for (const { actor } of conflict.sides) addToSet(notes.conflictsOf, actor.session, id);
-}
-
-export function removeConflict(notes: Notes, id: string): void {
-  const conflict = notes.conflicts.get(id);
-  notes.conflicts.delete(id);
-  for (const { actor } of conflict?.sides ?? []) removeFromSet(notes.conflictsOf, actor.session, id);
+export function noNotes(): Notes {
+  return { ...pendingRecords.empty(), ...conflictRecords.empty(), count: 0 };
 }

@@ -11,17 +11,8 @@ import type { FileNote } from "../../../hooks/seam/notices.ts";
 import { type Actor, actorKey } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import type { Handler } from "../handler.ts";
-import { dropOldest } from "../oldest.ts";
 import type { ConflictSide } from "./notice-commands.ts";
-import {
-  addConflict,
-  addPending,
-  type Conflict,
-  noteKey,
-  removeConflict,
-  removePending,
-  type Whose,
-} from "./notice-table.ts";
+import { type Conflict, conflictRecords, noteKey, pendingRecords, type Whose } from "./notice-table.ts";
 
 export const conflictNoted: Handler<"conflict_noted"> = (state, { key, path, sides }, _meta, step) => {
   const [first, second] = sides;
@@ -32,10 +23,8 @@ export const conflictNoted: Handler<"conflict_noted"> = (state, { key, path, sid
   step.reply = { ok: true, told: isNew };
   if (!isNew) return;
   const [a, b] = [sideOf(first), sideOf(second)];
-  addConflict(state.notes, id, { sides: [a, b] });
-  dropOldest(state.notes.conflicts, state.limits.conflictsToldMax, oldest =>
-    removeConflict(state.notes, oldest),
-  );
+  conflictRecords.put(state.notes, { id, sides: [a, b] });
+  conflictRecords.makeRoom(state.notes, state.limits.conflictsToldMax);
   const sessions = [first.actor.session, second.actor.session] as const;
   const event = { event: "file_conflict" as const, file: path, path, sessions };
   step.events.push({ event, about: sessions, project: session.project });
@@ -54,9 +43,8 @@ export const notesTold: Handler<"notes_told"> = (state, command, _meta, step) =>
   const told = new Set(command.notes);
   if (pending !== undefined && told.size > 0) {
     const left = pending.notes.filter(({ n }) => !told.has(n));
-    if (left.length === 0) removePending(state.notes, pending);
-    // Setting an existing key keeps its order in the map.
-    else state.notes.pending.set(noteKey(command), { ...pending, notes: left, dropped: 0 });
+    if (left.length === 0) pendingRecords.drop(state.notes, pending);
+    else pendingRecords.put(state.notes, { ...pending, notes: left, dropped: 0 });
   }
   for (const id of command.risks) {
     const risk = state.risks.get(id);
@@ -77,9 +65,8 @@ export function tellLater(state: BaseState, { session, agent }: Whose, note: Fil
   const all = [...(before?.notes ?? []), { n: notes.count, note }];
   const kept = all.slice(-state.limits.fileNotesMax);
   const dropped = (before?.dropped ?? 0) + all.length - kept.length;
-  if (before !== undefined) removePending(notes, before);
-  addPending(notes, { session, agent, notes: kept, dropped });
-  dropOldest(notes.pending, state.limits.notedActorsMax, (_key, oldest) => removePending(notes, oldest));
+  pendingRecords.putLast(notes, { session, agent, notes: kept, dropped });
+  pendingRecords.makeRoom(notes, state.limits.notedActorsMax);
 }
 
 /** Takes back the agent's notices that are over before they reached it. */
@@ -87,9 +74,8 @@ export function takeBack({ notes }: BaseState, whose: Whose, isOver: (note: File
   const pending = notes.pending.get(noteKey(whose));
   const left = pending?.notes.filter(({ note }) => !isOver(note));
   if (pending === undefined || left === undefined || left.length === pending.notes.length) return;
-  if (left.length === 0) removePending(notes, pending);
-  // Setting an existing key keeps its order in the map.
-  else notes.pending.set(noteKey(whose), { ...pending, notes: left });
+  if (left.length === 0) pendingRecords.drop(notes, pending);
+  else pendingRecords.put(notes, { ...pending, notes: left });
 }
 
 /** Forgets the actor's reported conflicts when its turn ends, except those of the prompt `keepPrompt`. */
@@ -102,25 +88,22 @@ export function forgetConflicts(state: BaseState, actor: Actor, keepPrompt: stri
     );
   for (const id of [...(notes.conflictsOf.get(actor.session) ?? [])]) {
     const conflict = notes.conflicts.get(id);
-    if (conflict !== undefined && isOver(conflict)) removeConflict(notes, id);
+    if (conflict !== undefined && isOver(conflict)) conflictRecords.drop(notes, conflict);
   }
 }
 
 /** Removes the notices and reported conflicts of a session that ended. */
 export function forgetNotes({ notes }: BaseState, session: string): void {
-  for (const key of [...(notes.bySession.get(session) ?? [])]) {
-    const pending = notes.pending.get(key);
-    if (pending !== undefined) removePending(notes, pending);
-  }
-  for (const id of [...(notes.conflictsOf.get(session) ?? [])]) removeConflict(notes, id);
+  pendingRecords.dropAll(notes, notes.bySession.get(session));
+  conflictRecords.dropAll(notes, notes.conflictsOf.get(session));
 }
 
 /** Moves the main agent's pending notices to the id under which the session's process goes on. */
 export function moveNotes({ notes }: BaseState, from: string, to: string): void {
   const pending = notes.pending.get(noteKey({ session: from, agent: null }));
   if (pending === undefined) return;
-  removePending(notes, pending);
-  addPending(notes, { ...pending, session: to });
+  pendingRecords.drop(notes, pending);
+  pendingRecords.put(notes, { ...pending, session: to });
 }
 
 function isSame(a: FileNote, b: FileNote): boolean {

@@ -1,44 +1,12 @@
-/** The state's types for context, messages and freezes. */
+/** The state's tables of messages and freezes. */
 
-import type { JsonValue } from "../../../protocol/context.ts";
 import type { Limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
-import { PathIndex } from "../path-index.ts";
 import type { Preimages } from "../preimages.ts";
+import { paths, Records, sets } from "../records.ts";
 import { SortedKeys } from "../sorted-keys.ts";
-
-export interface ContextTable {
-  /** Items by `project\nkey`, in the order of setting. */
-  readonly items: Map<string, ContextItem>;
-  /** The highest version of any deleted key. */
-  versions: number;
-  /** derived: the size of all items but verdicts of debates, and the number of those. */
-  bytes: number;
-  verdicts: number;
-  /** derived: the keys of `items`, in order. */
-  readonly places: SortedKeys;
-  /** derived: by project, sort keys of its items by the time of setting; see `context-index.ts`. */
-  readonly lately: Map<string, SortedKeys>;
-}
-
-export interface ContextItem {
-  readonly project: string;
-  readonly key: string;
-  readonly value: JsonValue;
-  /** The size of the value as JSON. */
-  readonly bytes: number;
-  /** The actor that set it; null: a person. */
-  readonly from: ActorRow | null;
-  readonly node: string;
-  /** Wall time in milliseconds. */
-  readonly at: number;
-  readonly version: number;
-  readonly durable: boolean;
-  /** When it expires (core time, ms), or null. */
-  readonly endsAt: number | null;
-}
 
 export interface Messages {
   readonly limits: Limits;
@@ -108,20 +76,6 @@ export interface Letter {
 }
 
 /** Files that a broadcast froze for other actors. */
-export interface Freezes {
-  readonly all: Map<string, Freeze>;
-  /** `Sessions.touched`: the owners whose freezes changed. */
-  readonly touched: Set<string>;
-  /** The number of freezes so far; the next id's number is one more. */
-  count: number;
-  /** derived: the frozen paths, and the ids of the freezes on each. */
-  readonly paths: PathIndex;
-  readonly at: Map<string, Set<string>>;
-  /** derived: ids by owner (`ownerOf`), and by project. */
-  readonly byOwner: Map<string, Set<string>>;
-  readonly byProject: Map<string, Set<string>>;
-}
-
 export interface Freeze {
   readonly id: string;
   /** Null: a person. */
@@ -134,14 +88,29 @@ export interface Freeze {
   readonly until: number;
 }
 
-export function noContext(): ContextTable {
-  const [places, lately] = [new SortedKeys(), new Map()];
-  return { items: new Map(), versions: 0, bytes: 0, verdicts: 0, places, lately };
+export const freezeRecords = new Records("all", (freeze: Freeze) => freeze.id, {
+  /** The frozen paths, and the ids of the freezes on each. */
+  paths: paths(({ files }) => files),
+  at: sets(({ files }) => files.map(({ key }) => key)),
+  /** Ids by owner (`ownerOf`), and by project. */
+  byOwner: sets(freeze => ownerOf(freeze)),
+  byProject: sets(({ project }) => project),
+});
+
+export interface Freezes extends ReturnType<typeof freezeRecords.empty> {
+  /** `Sessions.touched`: the owners whose freezes changed. */
+  readonly touched: Set<string>;
+  /** The number of freezes so far; the next id's number is one more. */
+  count: number;
+}
+
+/** Returns the key of a freeze's owner: its session, or the project if a person froze the files. */
+export function ownerOf({ actor, project }: Pick<Freeze, "actor" | "project">): string {
+  return actor === null ? `\n${project}` : actor.session;
 }
 
 export function noFreezes(touched: Set<string>): Freezes {
-  const [at, byOwner, byProject] = [new Map(), new Map(), new Map()];
-  return { all: new Map(), count: 0, touched, paths: new PathIndex(), at, byOwner, byProject };
+  return { ...freezeRecords.empty(), touched, count: 0 };
 }
 
 export function noMessages(touched: Set<string>, preimages: Preimages, limits: Limits): Messages {

@@ -11,8 +11,8 @@ import { assert } from "../assert.ts";
 import type { BaseState, Session } from "../base-state.ts";
 import type { LockRequest, SessionBegin } from "../commands.ts";
 import { moveDeclaration } from "../declarations/end.ts";
-import { renameWriters } from "../files/dirty-files.ts";
 import { renameRisks } from "../files/merge-risk.ts";
+import { renameWriters } from "../files/table.ts";
 import type { Handler, Meta } from "../handler.ts";
 import { moveSpeaker } from "../lead/debates/table.ts";
 import { moveSpawn } from "../lead/spawns/table.ts";
@@ -105,7 +105,7 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
     if (role !== undefined) roles.set(null, role);
   }
   moveTeam(state, before, command.session);
-  renameWriters(state, before.id, command.session);
+  renameWriters(state.writes, before.id, command.session);
   renameStashes(state.stashes, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...movedTo(hold, actor), place: state.locks.grants });
 }

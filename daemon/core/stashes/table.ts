@@ -6,7 +6,7 @@
  */
 import type { Limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../actor.ts";
-import { dropOldest } from "../oldest.ts";
+import { Records } from "../records.ts";
 
 /** An entry of a stash list, with its maker. */
 export interface StashEntry {
@@ -35,25 +35,25 @@ export interface StashesNoted {
   readonly wallMs: number;
 }
 
-/** The state's table of makers. */
-export interface Stashes {
-  readonly limits: Limits;
-  /** By `stashKey`, the latest noted last. */
-  readonly entries: Map<string, StashEntry>;
-}
-
-export function noStashes(limits: Limits): Stashes {
-  return { limits, entries: new Map() };
-}
-
 export function stashKey({ project, commit }: Pick<StashEntry, "project" | "commit">): string {
   return `${project}\n${commit}`;
 }
 
+export const stashRecords = new Records("entries", (entry: StashEntry) => stashKey(entry), {});
+
+/** Entries by `stashKey`, the latest noted last. */
+export interface Stashes extends ReturnType<typeof stashRecords.empty> {
+  readonly limits: Limits;
+}
+
+export function noStashes(limits: Limits): Stashes {
+  return { ...stashRecords.empty(), limits };
+}
+
 /** Adds the latest entry, and drops the oldest one if there are too many. */
-export function addStash({ entries, limits }: Stashes, entry: StashEntry): void {
-  entries.set(stashKey(entry), entry);
-  dropOldest(entries, limits.stashEntriesMax, key => entries.delete(key));
+export function addStash(stashes: Stashes, entry: StashEntry): void {
+  stashRecords.put(stashes, entry);
+  stashRecords.makeRoom(stashes, stashes.limits.stashEntriesMax);
 }
 
 /** Returns the known entries of a project's list, the latest noted first. */
@@ -62,20 +62,18 @@ export function stashesOf({ entries }: Stashes, project: string): StashEntry[] {
 }
 
 /** Moves a session's entries to the id under which its process goes on. */
-export function renameStashes({ entries }: Stashes, from: string, to: string): void {
-  for (const [key, entry] of entries) {
+export function renameStashes(stashes: Stashes, from: string, to: string): void {
+  for (const entry of stashes.entries.values()) {
     if (entry.actor.session !== from) continue;
-    // Setting an existing key keeps its order in the map.
-    entries.set(key, { ...entry, actor: { ...entry.actor, session: to, incarnation: 0 } });
+    stashRecords.put(stashes, { ...entry, actor: { ...entry.actor, session: to, incarnation: 0 } });
   }
 }
 
 /** Yields a sentence for each broken invariant. */
-export function* checkStashes({ entries, limits }: Stashes, seq: number): Generator<string> {
-  if (entries.size > limits.stashEntriesMax) yield "more stash entries are remembered than may be";
+export function* checkStashes(stashes: Stashes, seq: number): Generator<string> {
+  yield* stashRecords.check(stashes, "stash entries", stashes.limits.stashEntriesMax);
   let last = 0;
-  for (const [key, entry] of entries) {
-    if (key !== stashKey(entry)) yield `the stash entry ${entry.commit} has the key of another one`;
+  for (const entry of stashes.entries.values()) {
     if (entry.seq < last || entry.seq > seq)
       yield `the stash entry ${entry.commit} stands in the wrong place`;
     last = entry.seq;

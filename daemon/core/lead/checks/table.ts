@@ -8,6 +8,7 @@ import type { Limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
 import type { Actor } from "../../actor.ts";
 import type { Retry } from "../../origin.ts";
+import { Records } from "../../records.ts";
 
 /** The state of a worktree: its commit, and a hash of what differs from it. */
 export interface Revision {
@@ -47,17 +48,6 @@ export interface CheckRecord extends Omit<CheckResult, "by" | "at" | "seq"> {
   readonly retry?: Retry;
 }
 
-/** The state's table of results. */
-export interface CheckTable {
-  readonly limits: Limits;
-  /** By `resultKey`, the latest recorded last. */
-  readonly results: Map<string, CheckResult>;
-}
-
-export function noChecks(limits: Limits): CheckTable {
-  return { limits, results: new Map() };
-}
-
 export function resultKey({
   project,
   worktree,
@@ -66,24 +56,28 @@ export function resultKey({
   return `${project}\n${worktree}\n${name}`;
 }
 
+export const checkRecords = new Records("results", (result: CheckResult) => resultKey(result), {});
+
+/** Results by `resultKey`, the latest recorded last. */
+export interface CheckTable extends ReturnType<typeof checkRecords.empty> {
+  readonly limits: Limits;
+}
+
+export function noChecks(limits: Limits): CheckTable {
+  return { ...checkRecords.empty(), limits };
+}
+
 /** Adds the latest result of its check, and drops the oldest result if there are too many. */
-export function addResult({ results, limits }: CheckTable, result: CheckResult): void {
-  const key = resultKey(result);
-  results.delete(key);
-  results.set(key, result);
-  if (results.size <= limits.checkResultsMax) return;
-  for (const oldest of results.keys()) {
-    results.delete(oldest);
-    return;
-  }
+export function addResult(checks: CheckTable, result: CheckResult): void {
+  checkRecords.putLast(checks, result);
+  checkRecords.makeRoom(checks, checks.limits.checkResultsMax);
 }
 
 /** Yields a sentence for each broken invariant. */
-export function* checkResults({ results, limits }: CheckTable, seq: number): Generator<string> {
-  if (results.size > limits.checkResultsMax) yield "more results of checks are kept than may be";
+export function* checkResults(checks: CheckTable, seq: number): Generator<string> {
+  yield* checkRecords.check(checks, "results of checks", checks.limits.checkResultsMax);
   let last = 0;
-  for (const [key, result] of results) {
-    if (key !== resultKey(result)) yield `the result of ${result.name} has the key of another one`;
+  for (const result of checks.results.values()) {
     if (result.seq <= last || result.seq > seq)
       yield `the result of ${result.name} stands in the wrong place`;
     last = result.seq;
