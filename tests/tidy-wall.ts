@@ -7,6 +7,7 @@ import { codeOf, importsOf, type Source } from "./tidy-source.ts";
 
 /** The files that list the slices of a floor, of both halves. */
 const lists: ReadonlySet<string> = new Set([
+  "daemon/core/commands.ts",
   "daemon/core/state.ts",
   "protocol/limits.ts",
   "protocol/requests.ts",
@@ -37,7 +38,6 @@ const stillToTurn: readonly string[] = [
   "daemon/config/project-rules.ts",
   "daemon/core/apply.ts",
   "daemon/core/check.ts",
-  "daemon/core/commands.ts",
   "daemon/core/daemon.ts",
   "daemon/core/declarations/declare.ts",
   "daemon/core/messages/delivery.ts",

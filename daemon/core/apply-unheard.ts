@@ -7,7 +7,8 @@
  */
 
 import type { BaseState } from "./base-state.ts";
-import type { Entry, LockRelease, LockRequest } from "./commands.ts";
+import type { Entry } from "./commands.ts";
+import type { LockRelease, LockRequest } from "./locks/commands.ts";
 import { ownOne } from "./locks/release-one.ts";
 import { mayAskAs } from "./locks/request.ts";
 import { removeHold } from "./locks/table.ts";

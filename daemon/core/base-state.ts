@@ -1,13 +1,13 @@
 /** The tables of the base, and the state of them before the first entry. Invariants: those that `check` tests. */
 import type { Limits } from "../../protocol/limits.ts";
 import type { Actor } from "./actor.ts";
-import type { LockKind } from "./commands.ts";
 import { type ContextTable, noContext } from "./context-index.ts";
 import { type Declarations, noDeclarations } from "./declarations/table.ts";
 import type { FileRef } from "./file-ref.ts";
 import { noWrites, type Risks, riskRecords, type Writes } from "./files/table.ts";
 import { type ActorLocks, type ActorTable, actorTable } from "./locks/by-actor.ts";
 import { OtherWords } from "./locks/by-words.ts";
+import type { LockKind } from "./locks/commands.ts";
 import { WaitGraph } from "./locks/wait-graph.ts";
 import { type Notes, noNotes } from "./messages/notice-table.ts";
 import { type Freezes, type Messages, noFreezes, noMessages } from "./messages/state.ts";

@@ -1,7 +1,8 @@
 /** The effects of an entry: replies, events, timers. Invariant: a step never changes the state. */
 import type { Refusal } from "../../protocol/codes.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
-import type { Due, LockRequest } from "./commands.ts";
+import type { Due } from "./commands.ts";
+import type { LockRequest } from "./locks/commands.ts";
 import type { Origin } from "./origin.ts";
 
 /** An event's position: the epoch and `seq` of its entry, and its number within the entry. */

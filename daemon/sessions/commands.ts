@@ -3,9 +3,10 @@
 import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
 import type { Actor } from "../core/actor.ts";
-import type { LockRequest, SessionBegin } from "../core/commands.ts";
+import type { LockRequest } from "../core/locks/commands.ts";
 import type { Reply } from "../core/outcome.ts";
 import { needsName } from "../core/sessions/agents.ts";
+import type { SessionBegin } from "../core/sessions/commands.ts";
 import type { Repository } from "../facts/repositories.ts";
 import type { Services } from "../services.ts";
 

@@ -25,8 +25,9 @@
  * written without the name of the store.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, LockRequest } from "../../daemon/core/commands.ts";
+import type { Command } from "../../daemon/core/commands.ts";
 import type { WriteNote } from "../../daemon/core/files/commands.ts";
+import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import { actorRow } from "../../daemon/core/locks/replies.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";

@@ -1,8 +1,9 @@
 /** Tasks in a transcript: they are known by their words, and written so in what comes of them. */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, TaskUpdate } from "../../daemon/core/commands.ts";
+import type { Command } from "../../daemon/core/commands.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { TaskUpdate } from "../../daemon/core/tasks/commands.ts";
 import { assigneeOf, blockedBy } from "../../daemon/core/tasks/replies.ts";
 import { classOf } from "../../daemon/core/tasks/table.ts";
 import { roles } from "../../protocol/lead/roles.ts";

@@ -7,7 +7,8 @@
 import { type Actor, withoutCommand } from "../../daemon/core/actor.ts";
 import { firstRulesLevel, type Hold, type KeptReply, type Token } from "../../daemon/core/base-state.ts";
 import { check, type Slice } from "../../daemon/core/check.ts";
-import type { Command, CommandOf, Entry, LockRequest } from "../../daemon/core/commands.ts";
+import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
+import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import type { Bound, Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";

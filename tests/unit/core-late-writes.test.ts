@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { LockRequest } from "../../daemon/core/commands.ts";
+import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { emptyState, firstRulesLevel } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import { check } from "../../daemon/core/check.ts";
-import type { LockRequest } from "../../daemon/core/commands.ts";
+import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import type { Bound } from "../../daemon/core/origin.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";

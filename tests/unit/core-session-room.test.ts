@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { LockRequest } from "../../daemon/core/commands.ts";
+import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World, waits } from "./core-world.ts";

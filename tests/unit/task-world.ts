@@ -1,5 +1,6 @@
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, NewTask, TaskUpdate } from "../../daemon/core/commands.ts";
+import type { Command } from "../../daemon/core/commands.ts";
+import type { NewTask, TaskUpdate } from "../../daemon/core/tasks/commands.ts";
 import { classOf, type Task } from "../../daemon/core/tasks/table.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
 import { actor, World } from "./core-world.ts";

@@ -9,7 +9,6 @@
 import { type Actor, areBeside, runsInside } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { Locks, Waiter } from "../base-state.ts";
-import type { LockRequest } from "../commands.ts";
 import type { FileRef } from "../file-ref.ts";
 import { type Ask, blockers, isCovered, isMine, mustGiveUp, requestsOver, type Wanted } from "./blockers.ts";
 import {
@@ -21,6 +20,7 @@ import {
   rowsAround,
   waitingInside,
 } from "./by-actor.ts";
+import type { LockRequest } from "./commands.ts";
 import { firstOf, leads, pathOf } from "./wait-graph.ts";
 
 /** One step of a cycle: `actor` waits for `file` behind `other`, which waits for the next step's actor or is it. */

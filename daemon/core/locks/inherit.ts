@@ -8,8 +8,8 @@
  */
 import { type Actor, runsInside, sameActor, sameOwner } from "../actor.ts";
 import type { BaseState, Hold, Loan, Token } from "../base-state.ts";
-import type { LockRequest } from "../commands.ts";
 import type { Origin } from "../origin.ts";
+import type { LockRequest } from "./commands.ts";
 import { type Heard, noOrigins, toldAgain } from "./heard.ts";
 import { addHold, removeHold, setLoan } from "./table.ts";
 

@@ -6,12 +6,12 @@
  */
 
 import type { BaseState, Hold } from "../base-state.ts";
-import type { LockRelease } from "../commands.ts";
 import type { FileName } from "../file-ref.ts";
 import type { Meta } from "../handler.ts";
 import type { Step } from "../outcome.ts";
 import { projectOf } from "../sessions/kinship.ts";
 import { locksOf } from "./by-actor.ts";
+import type { LockRelease } from "./commands.ts";
 import { actorRow, pathOf } from "./replies.ts";
 import { removeHold } from "./table.ts";
 

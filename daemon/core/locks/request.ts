@@ -3,7 +3,6 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { sameActor } from "../actor.ts";
 import type { BaseState, Session, Waiter } from "../base-state.ts";
-import type { LockRequest } from "../commands.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Handler, Meta } from "../handler.ts";
 import { freezeOn, refuseFrozen } from "../messages/freezes.ts";
@@ -16,6 +15,7 @@ import { noRoom } from "../sessions/room.ts";
 import type { State } from "../state.ts";
 import { type Ask, type Blocker, firstBlocker, isCovered, waitersOver } from "./blockers.ts";
 import { countOfSession, locksOf } from "./by-actor.ts";
+import type { LockRequest } from "./commands.ts";
 import { cycleByGrant, cycleByReturning, cycleByWaiting } from "./deadlock.ts";
 import { announceGrant, grantWaiter, take } from "./grant.ts";
 import { toldAgain } from "./heard.ts";

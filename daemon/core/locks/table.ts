@@ -9,12 +9,12 @@
 import type { Actor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { Hold, Loan, Locks, Waiter } from "../base-state.ts";
-import type { LockKind, LockRequest } from "../commands.ts";
 import type { FileName, FileRef } from "../file-ref.ts";
 import { type Bound, boundKey, type Origin, originKey } from "../origin.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
 import { dropIfIdle, enlist, locksOf, rowOf } from "./by-actor.ts";
 import { plainKey } from "./by-words.ts";
+import type { LockKind, LockRequest } from "./commands.ts";
 import { holdEnters, holdLeaves, waiterEnters, waiterLeaves } from "./wait-edges.ts";
 
 /** Adds a lock after all others; no one has a later place. */

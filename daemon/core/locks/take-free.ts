@@ -7,7 +7,6 @@
  */
 
 import type { BaseState, Token } from "../base-state.ts";
-import type { LockRequest } from "../commands.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Meta } from "../handler.ts";
 import type { Origin } from "../origin.ts";
@@ -15,6 +14,7 @@ import type { Step } from "../outcome.ts";
 import { ensureSession } from "../sessions/begin.ts";
 import { projectOf } from "../sessions/kinship.ts";
 import type { State } from "../state.ts";
+import type { LockRequest } from "./commands.ts";
 import { newHold } from "./grant.ts";
 import { actorRow, pathOf, tokenText } from "./replies.ts";
 import { addHold } from "./table.ts";

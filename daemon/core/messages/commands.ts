@@ -1,4 +1,4 @@
-/** The log's commands for context, messages, freezes and agents. */
+/** The log's commands for context, messages, freezes, and the ends of agents. */
 
 import type { JsonValue } from "../../../protocol/context.ts";
 import type { Actor } from "../actor.ts";
@@ -78,23 +78,6 @@ export interface InboxTold {
   readonly heard: boolean;
 }
 
-/** An agent within a session begins; `name` is its client's name for it, or null if not known yet. */
-export interface AgentBegin {
-  readonly session: string;
-  readonly agent: string;
-  readonly name: string | null;
-}
-
-/** The client named an agent as a teammate; with `agent: null` the session itself is one. */
-export interface TeammateNamed {
-  readonly session: string;
-  readonly agent: string | null;
-  readonly name: string;
-  readonly team: string;
-  /** The session that leads it, if it is a session of its own and its client said so. */
-  readonly lead?: string;
-}
-
 /** An agent within a session ended: its inbox and its freezes end too. */
 export interface AgentEnd {
   readonly actor: Actor;
@@ -120,7 +103,11 @@ export interface TalkCommands {
   inbox_told: InboxTold;
   broadcast: Broadcast;
   resume: Resume;
-  agent_begin: AgentBegin;
-  teammate_named: TeammateNamed;
   agent_end: AgentEnd;
+}
+
+/** The timers of context and freezes. */
+export interface TalkDues {
+  context_over: { readonly project: string; readonly key: string; readonly version: number };
+  edit_hold_over: { readonly hold: string };
 }

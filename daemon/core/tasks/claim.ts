@@ -10,13 +10,13 @@ import { isGrave } from "../../../protocol/risk.ts";
 import type { DependencyRow } from "../../../protocol/task.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
-import type { TaskClaim } from "../commands.ts";
 import type { Handler, Meta } from "../handler.ts";
 import { roleOf } from "../lead/roles/standing.ts";
 import type { Step } from "../outcome.ts";
 import { ensureSession } from "../sessions/begin.ts";
 import { noRoom } from "../sessions/room.ts";
 import type { State } from "../state.ts";
+import type { TaskClaim } from "./commands.ts";
 import { giveBack } from "./leave.ts";
 import { mayEnd } from "./owner.ts";
 import {

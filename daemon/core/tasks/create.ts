@@ -6,10 +6,10 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { TaskCreate, TaskImport } from "../commands.ts";
 import type { Handler } from "../handler.ts";
 import { debateKept, debateNamed } from "../lead/debates/tasks.ts";
 import type { State } from "../state.ts";
+import type { TaskCreate, TaskImport } from "./commands.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
 import { countTo, newIds } from "./numbers.ts";
 import { findAll, findTask, isTask, taskRow, tell, tellReady, tooManyDependents, whoOf } from "./replies.ts";

@@ -10,8 +10,9 @@
  * command that needs another form gets another number.
  */
 import type { Actor } from "../../core/actor.ts";
-import type { Command, CommandOf, LockRequest } from "../../core/commands.ts";
+import type { Command, CommandOf } from "../../core/commands.ts";
 import type { FileName, FileRef } from "../../core/file-ref.ts";
+import type { LockRequest } from "../../core/locks/commands.ts";
 import type { KnownNames } from "./known-names.ts";
 
 export const requestCode = 1;

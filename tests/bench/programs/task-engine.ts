@@ -4,7 +4,8 @@
  */
 
 import type { Actor } from "../../../daemon/core/actor.ts";
-import type { Command, NewTask } from "../../../daemon/core/commands.ts";
+import type { Command } from "../../../daemon/core/commands.ts";
+import type { NewTask } from "../../../daemon/core/tasks/commands.ts";
 import { findTask, isTask } from "../../../daemon/core/tasks/replies.ts";
 import { taskOf } from "../../../daemon/core/tasks/table.ts";
 import { systemClock } from "../../../daemon/engine/clock.ts";

@@ -89,3 +89,8 @@ export interface MergeCommands {
   merge_cancel: MergeCancel;
   merge_unbind: MergeUnbind;
 }
+
+/** The timers of merges. */
+export interface MergeDues {
+  merge_runner_over: { readonly merge: string };
+}

@@ -83,3 +83,8 @@ export interface SpawnCommands {
   spawn_moved: SpawnMoved;
   spawn_remove: SpawnRemove;
 }
+
+/** The timers of spawned agents. */
+export interface SpawnDues {
+  spawn_over: { readonly spawn: string };
+}

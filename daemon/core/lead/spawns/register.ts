@@ -11,10 +11,10 @@
  */
 import type { Refusal } from "../../../../protocol/codes.ts";
 import type { Session } from "../../base-state.ts";
-import type { SessionBegin } from "../../commands.ts";
 import type { Handler, Meta } from "../../handler.ts";
 import type { Step } from "../../outcome.ts";
 import { sessionBegin } from "../../sessions/begin.ts";
+import type { SessionBegin } from "../../sessions/commands.ts";
 import type { State } from "../../state.ts";
 import { activate, mayBegin } from "../../tasks/claim.ts";
 import { blockedBy } from "../../tasks/replies.ts";
