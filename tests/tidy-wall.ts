@@ -8,6 +8,7 @@ import { codeOf, importsOf, type Source } from "./tidy-source.ts";
 /** The files that list the slices of a floor, of both halves. */
 const lists: ReadonlySet<string> = new Set([
   "daemon/core/commands.ts",
+  "daemon/core/slices.ts",
   "daemon/core/state.ts",
   "protocol/limits.ts",
   "protocol/requests.ts",
@@ -36,7 +37,6 @@ const stillToTurn: readonly string[] = [
   "daemon/config/concerning.ts",
   "daemon/config/config.ts",
   "daemon/config/project-rules.ts",
-  "daemon/core/apply.ts",
   "daemon/core/check.ts",
   "daemon/core/daemon.ts",
   "daemon/core/declarations/declare.ts",
@@ -52,7 +52,6 @@ const stillToTurn: readonly string[] = [
   "daemon/core/tasks/owner.ts",
   "daemon/core/tasks/risk.ts",
   "daemon/core/tasks/update.ts",
-  "daemon/core/timers.ts",
   "daemon/facts/facts.ts",
   "daemon/facts/git/commit-diff.ts",
   "daemon/hooks/hook-services.ts",

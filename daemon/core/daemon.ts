@@ -3,14 +3,16 @@
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { rulesKnown } from "./base-state.ts";
+import type { Commands } from "./commands.ts";
 import { dropVolatile } from "./context.ts";
-import type { Handler } from "./handler.ts";
+import { freeing, lasting, lastingAndFreeing } from "./durability.ts";
+import type { Handler, Rules } from "./handler.ts";
 import { awaitRunners } from "./lead/merges/run.ts";
 import { detachWaiter } from "./locks/grant.ts";
 import { loansOf } from "./locks/inherit.ts";
 import { markUnseen } from "./locks/unseen.ts";
 import { forgetOffers } from "./messages/inbox.ts";
-import { forgetRefusals } from "./retries.ts";
+import { forgetRefusals, replyUnheard } from "./retries.ts";
 import type { State } from "./state.ts";
 
 /**
@@ -18,7 +20,7 @@ import type { State } from "./state.ts";
  * for `limits.placeMs`, and its bound locks and merges wait `limits.boundGraceMs` for their clients to return. Writes in
  * flight may have ended meanwhile: see `unseen.ts`.
  */
-export const daemonStarted: Handler<"daemon_started", State> = (state, command, meta, step) => {
+const daemonStarted: Handler<"daemon_started", State> = (state, command, meta, step) => {
   const { node } = meta.origin;
   const before = state.nodes.get(node);
   if (command.epoch <= state.epoch) {
@@ -48,7 +50,7 @@ export const daemonStarted: Handler<"daemon_started", State> = (state, command, 
   if (state.rules >= 2) markUnseen(state, node, step);
 };
 
-export const rules: Handler<"rules"> = (state, command, meta, step) => {
+const rules: Handler<"rules"> = (state, command, meta, step) => {
   if (!rulesKnown.includes(command.level)) throw new Error(`rules level ${command.level} is unknown here`);
   // The start that raises the level has served nobody yet: it saw no write begin.
   if (state.rules < 2 && command.level >= 2) markUnseen(state, meta.origin.node, step);
@@ -57,6 +59,18 @@ export const rules: Handler<"rules"> = (state, command, meta, step) => {
 };
 
 /** Changes nothing: a replay of the log skips the entry that the command names. */
-export const voidEntry: Handler<"void"> = (_state, _command, _meta, step) => {
+const voidEntry: Handler<"void"> = (_state, _command, _meta, step) => {
   step.reply = { ok: true };
+};
+
+export const daemonRules: Rules<
+  Pick<Commands, "daemon_started" | "reply_unheard" | "rules" | "void">,
+  State
+> = {
+  commands: {
+    daemon_started: lastingAndFreeing(daemonStarted),
+    reply_unheard: freeing(replyUnheard),
+    rules: lasting(rules),
+    void: freeing(voidEntry),
+  },
 };

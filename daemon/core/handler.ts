@@ -1,7 +1,7 @@
-/** The type of a command's handler. Invariant: a handler checks first and changes after. */
-
+/** What a slice brings above the state: its rules. Invariant: a handler checks first and changes after. */
 import type { BaseState } from "./base-state.ts";
-import type { CommandOf, CommandType } from "./commands.ts";
+import type { CommandOf, CommandType, Due, DueName, DueOf } from "./commands.ts";
+import type { Durability } from "./durability.ts";
 import type { Origin } from "./origin.ts";
 import type { Step } from "./outcome.ts";
 
@@ -18,3 +18,39 @@ export type Handler<T extends CommandType, S extends BaseState = BaseState> = (
   meta: Meta,
   step: Step,
 ) => void;
+
+/** One handler per command, with its durability; a missing one does not compile. */
+export type CommandRules<T extends CommandType, S extends BaseState = BaseState> = {
+  readonly [K in T]: Durability & { readonly apply: Handler<K, S> };
+};
+
+/** One row per timer; a missing one does not compile. */
+export type TimerRules<W extends DueName, S extends BaseState = BaseState> = {
+  readonly [K in W]: {
+    /** Returns when it is due in this state (core time, ms), or null if it no longer applies. */
+    at(state: S, due: DueOf<K>): number | null;
+    /** Does what is due. */
+    over(state: S, due: DueOf<K>, step: Step): void;
+  };
+};
+
+/** The rules of a slice with these commands. */
+export interface Rules<C, S extends BaseState = BaseState> {
+  readonly commands: CommandRules<keyof C & CommandType, S>;
+}
+
+/** The rules of a slice that also has timers. */
+export interface TimedRules<C, D, S extends BaseState = BaseState> extends Rules<C, S> {
+  readonly timers: TimerRules<keyof D & DueName, S>;
+  /** Yields all timers that its part of the state has, for a start from a snapshot. */
+  dues(state: S): Iterable<Due>;
+}
+
+type Joined<T> = (T extends unknown ? (one: T) => void : never) extends (all: infer All) => void
+  ? All
+  : never;
+
+/** Returns all rows of these tables in one; of two rows of a name the later counts. */
+export function joined<T extends object>(tables: readonly T[]): Joined<T> {
+  return Object.assign({}, ...tables);
+}

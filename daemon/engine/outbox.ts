@@ -6,7 +6,7 @@
  * After an entry that threw, no output leaves until the log has voided it: a replay before that could apply it.
  */
 import { limits } from "../../protocol/limits.ts";
-import { commandTraits } from "../core/command-traits.ts";
+import { commandRules } from "../core/apply.ts";
 import type { Command } from "../core/commands.ts";
 import type { Soon } from "../journal/format/batches.ts";
 
@@ -42,7 +42,7 @@ export class Outbox {
 
   /** Notes an entry before it is applied; true if the journal has to sync it. */
   entered(seq: number, { type, durable = false }: Classed): boolean {
-    const needs = commandTraits[type].durable;
+    const needs = commandRules[type].durable;
     if (needs === "asked" ? !durable : !needs) return false;
     this.#diskSeq = seq;
     return true;

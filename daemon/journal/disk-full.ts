@@ -1,7 +1,7 @@
 /** Handles a full disk: a reserve of space, and refusals until there is space again. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { commandTraits } from "../core/command-traits.ts";
+import { commandRules } from "../core/apply.ts";
 import { type Disk, type DiskFile, diskCode, isNoSpace } from "./disk.ts";
 import { reserveName } from "./file-names.ts";
 import { failAll, type Waiting } from "./format/batches.ts";
@@ -144,5 +144,5 @@ export class Space {
 }
 
 function frees({ proposal }: Waiting): boolean {
-  return commandTraits[proposal.command.type].frees;
+  return commandRules[proposal.command.type].frees;
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { commandTraits } from "../../daemon/core/command-traits.ts";
+import { commandRules } from "../../daemon/core/apply.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import { Random } from "../simulation/random.ts";
 import { type Client, frees, wants } from "./commands.ts";
@@ -106,7 +106,7 @@ describe("a full disk", () => {
       { type: "flight_unseen", actor: { session: "s1", agent: null, incarnation: 1 }, now: "over" },
     ];
     expect(new Set(all.map(command => command.type))).toEqual(
-      new Set(Object.entries(commandTraits).flatMap(([type, { frees }]) => (frees ? [type] : []))),
+      new Set(Object.entries(commandRules).flatMap(([type, { frees }]) => (frees ? [type] : []))),
     );
     const { world, client } = await nearlyFull(0, { reserveBytes: 8192 });
     client.propose(...all, { type: "rules", level: 1 }, { type: "session_found", session: "s1" });

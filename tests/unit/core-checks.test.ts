@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { commandRules } from "../../daemon/core/apply.ts";
 import { check } from "../../daemon/core/check.ts";
-import { commandTraits } from "../../daemon/core/command-traits.ts";
 import { checkStatuses } from "../../daemon/core/lead/checks/status.ts";
 import type { CheckRecord } from "../../daemon/core/lead/checks/table.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
@@ -64,7 +64,7 @@ describe("a result", () => {
   });
 
   it("is on disk before its answer, and is in a snapshot in its order", () => {
-    expect(commandTraits.check_record).toEqual({ durable: true, frees: false });
+    expect(commandRules.check_record).toMatchObject({ durable: true, frees: false });
     const w = new World();
     for (const name of ["b", "a", "c", "b"]) record(w, name);
     const read = readState(writeState(w.state));

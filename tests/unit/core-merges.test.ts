@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commandTraits } from "../../daemon/core/command-traits.ts";
+import { commandRules } from "../../daemon/core/apply.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import { moves } from "../../daemon/core/lead/merges/table.ts";
 import { countUnheard, firstUnread, unreadBy } from "../../daemon/core/lead/merges/unread.ts";
@@ -596,11 +596,11 @@ describe("merges", () => {
   });
 
   it("are on disk before their clients hear of it, but for the right to run, which ends with its process", () => {
-    expect(commandTraits.merge_queue.durable).toBe(true);
-    expect(commandTraits.merge_report.durable).toBe(true);
-    expect(commandTraits.merge_cancel.durable).toBe(true);
-    expect(commandTraits.merge_take.durable).toBe(false);
-    expect(commandTraits.merge_unbind).toEqual({ durable: false, frees: true });
+    expect(commandRules.merge_queue.durable).toBe(true);
+    expect(commandRules.merge_report.durable).toBe(true);
+    expect(commandRules.merge_cancel.durable).toBe(true);
+    expect(commandRules.merge_take.durable).toBe(false);
+    expect(commandRules.merge_unbind).toMatchObject({ durable: false, frees: true });
   });
 
   it("end in one of four states", () => {

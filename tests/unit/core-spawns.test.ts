@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commandTraits } from "../../daemon/core/command-traits.ts";
+import { commandRules } from "../../daemon/core/apply.ts";
 import { roleOf } from "../../daemon/core/lead/roles/standing.ts";
 import type { SpawnCreate, SpawnReplace, SpawnUpdate } from "../../daemon/core/lead/spawns/commands.ts";
 import type { Spawn } from "../../daemon/core/lead/spawns/table.ts";
@@ -94,7 +94,7 @@ describe("a new agent", () => {
       },
     });
     expect(w.events).toEqual(["spawn_changed"]);
-    expect(commandTraits.spawn_create.durable).toBe(true);
+    expect(commandRules.spawn_create.durable).toBe(true);
   });
 
   it("has a name that nobody of the project has", () => {

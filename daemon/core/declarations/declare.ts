@@ -11,8 +11,9 @@ import type { UncertaintyRow } from "../../../protocol/declaration.ts";
 import type { Limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
+import { passing } from "../durability.ts";
 import type { FileRef } from "../file-ref.ts";
-import type { Handler } from "../handler.ts";
+import type { Handler, Rules } from "../handler.ts";
 import { compared, declaredEvent } from "../lead/declarations/compare.ts";
 import { missingIn } from "../lead/declarations/missing.ts";
 import { roleKept, roleOf } from "../lead/roles/standing.ts";
@@ -20,7 +21,7 @@ import { actorRow, pathOf } from "../locks/replies.ts";
 import { noteKey } from "../messages/notice-table.ts";
 import { noSession } from "../sessions/end.ts";
 import type { State } from "../state.ts";
-import type { Declare, UncertaintyPart, ViewedFile } from "./commands.ts";
+import type { DeclarationCommands, Declare, UncertaintyPart, ViewedFile } from "./commands.ts";
 import { overlapsOf, takeBackOverlaps, tellOverlaps } from "./overlaps.ts";
 import { declarationRow } from "./rows.ts";
 import { addDeclaration, type Declaration, type DeclaredFile, endDeclaration } from "./table.ts";
@@ -185,3 +186,7 @@ function mergedUncertainties(
   const error = `a declaration has at most ${limits.uncertaintiesMax} uncertainties; resolve some and begin anew, which drops what is resolved, or declare fewer`;
   return refuse("declaration_full", error, { uncertainties: all.size });
 }
+
+export const declarationRules: Rules<DeclarationCommands, State> = {
+  commands: { declare: passing(declare) },
+};

@@ -113,7 +113,7 @@ export interface LockCommands {
   flight_unseen: FlightUnseen;
 }
 
-interface OfLock {
+export interface OfLock {
   readonly key: string;
   /** The `grant` of the lock's first token. */
   readonly first: number;

@@ -30,26 +30,8 @@ export interface NotesTold {
   readonly risks: readonly string[];
 }
 
-/**
- * The actor's git command committed other actors' uncommitted work, or removed it from the working tree. A file's
- * `seq` is the latest write that the daemon knew when the command began; it took no later write.
- */
-export interface WorkTaken {
-  readonly actor: Actor;
-  /** The actor's name for people. */
-  readonly name: string;
-  readonly ancestors: readonly (string | null)[];
-  readonly how: "committed" | "discarded";
-  /** The command in short form: `git commit -a`. */
-  readonly command: string;
-  /** The abbreviated id of the commit; null if there is none, or the daemon could not find it. */
-  readonly commit: string | null;
-  readonly files: readonly { readonly key: string; readonly seq: number }[];
-}
-
 /** These commands by name. */
 export interface NoteCommands {
   conflict_noted: ConflictNoted;
   notes_told: NotesTold;
-  work_taken: WorkTaken;
 }

@@ -78,7 +78,7 @@ export interface SessionCommands {
   agent_begin: AgentBegin;
 }
 
-interface OfSession {
+export interface OfSession {
   readonly session: string;
   readonly begun: number;
 }

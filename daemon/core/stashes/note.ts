@@ -4,7 +4,9 @@
  */
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
-import type { Handler } from "../handler.ts";
+import type { Commands } from "../commands.ts";
+import { passing } from "../durability.ts";
+import type { Handler, Rules } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
 import { tellLater } from "../messages/notices.ts";
 import { isAlive } from "../sessions/kinship.ts";
@@ -46,3 +48,7 @@ export function isOwnStash(
   if (actor.session !== maker.session) return false;
   return actor.incarnation === maker.incarnation || !isAlive(state, maker);
 }
+
+export const stashRules: Rules<Pick<Commands, "stashes_noted">> = {
+  commands: { stashes_noted: passing(stashesNoted) },
+};

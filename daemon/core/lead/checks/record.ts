@@ -1,6 +1,7 @@
 /** Records the result of a check. Invariant: a result replaces the one before, green or red. */
-
-import type { Handler } from "../../handler.ts";
+import type { Commands } from "../../commands.ts";
+import { lasting } from "../../durability.ts";
+import type { Handler, Rules } from "../../handler.ts";
 import { actorRow } from "../../locks/replies.ts";
 import type { State } from "../../state.ts";
 import { addResult } from "./table.ts";
@@ -26,4 +27,8 @@ export const checkRecord: Handler<"check_record", State> = (state, command, { se
   step.reply = { ok: true, green: exit === 0 };
   const event = { event: "check_recorded", project, worktree, check: name, exit, commit, by } as const;
   step.events.push({ event, about: actor === null ? [] : [actor.session], project });
+};
+
+export const checkRules: Rules<Pick<Commands, "check_record">, State> = {
+  commands: { check_record: lasting(checkRecord) },
 };

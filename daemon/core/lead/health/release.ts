@@ -7,13 +7,15 @@
 
 import { refuse } from "../../../../protocol/codes.ts";
 import { limits } from "../../../../protocol/limits.ts";
-import type { Handler } from "../../handler.ts";
+import { lastingAndFreeing } from "../../durability.ts";
+import type { Handler, Rules } from "../../handler.ts";
 import { rowsOfSession } from "../../locks/by-actor.ts";
 import { releaseTurn } from "../../locks/release.ts";
 import { actorRow, pathOf } from "../../locks/replies.ts";
 import type { State } from "../../state.ts";
 import { claimsOf, giveBack } from "../../tasks/leave.ts";
 import { claimerOf } from "../../tasks/table.ts";
+import type { HealthCommands } from "./commands.ts";
 import { leads } from "./leads.ts";
 
 export const agentRelease: Handler<"agent_release", State> = (state, command, _meta, step) => {
@@ -45,4 +47,8 @@ export const agentRelease: Handler<"agent_release", State> = (state, command, _m
     paths: released.slice(0, limits.releasedNamedMax).map(pathOf),
     lockCount: released.length,
   };
+};
+
+export const healthRules: Rules<HealthCommands, State> = {
+  commands: { agent_release: lastingAndFreeing(agentRelease) },
 };

@@ -6,12 +6,14 @@
  */
 import { refuse } from "../../../../protocol/codes.ts";
 import type { Role } from "../../../../protocol/lead/roles.ts";
-import type { Handler } from "../../handler.ts";
+import { lasting } from "../../durability.ts";
+import type { Handler, Rules } from "../../handler.ts";
 import type { Whose } from "../../messages/notice-table.ts";
 import { tellLater } from "../../messages/notices.ts";
 import { recipientOf } from "../../messages/recipients.ts";
 import type { GivenRole } from "../../sessions/table.ts";
 import type { State } from "../../state.ts";
+import type { RoleCommands } from "./commands.ts";
 import { roleOf } from "./standing.ts";
 
 export const roleSet: Handler<"role_set", State> = (state, { by, name, role, project }, _meta, step) => {
@@ -60,3 +62,5 @@ function takeRole({ sessions }: State, { session, agent }: Whose): void {
   const known = sessions.live.get(session);
   if (known !== undefined) sessions.preimages.writable(known).roles.delete(agent);
 }
+
+export const roleRules: Rules<RoleCommands, State> = { commands: { role_set: lasting(roleSet) } };

@@ -7,11 +7,13 @@
  */
 import { limits } from "../../../../protocol/limits.ts";
 import type { Session } from "../../base-state.ts";
-import type { Handler } from "../../handler.ts";
+import { passing } from "../../durability.ts";
+import type { Handler, Rules } from "../../handler.ts";
 import { tellLater } from "../../messages/notices.ts";
 import type { Member, Teammate } from "../../sessions/table.ts";
 import type { State } from "../../state.ts";
 import { compareAgain } from "../declarations/compare.ts";
+import type { TeamCommands } from "./commands.ts";
 
 /** Whether a `teammate_named` with this would change anything. */
 export function needsTeammate(
@@ -129,3 +131,5 @@ function setMember(state: State, leader: Session, name: string, member: Member |
   if (member !== null) members.set(name, member);
   state.preimages.writable(leader).members = members;
 }
+
+export const teamRules: Rules<TeamCommands, State> = { commands: { teammate_named: passing(teammateNamed) } };

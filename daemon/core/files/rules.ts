@@ -1,0 +1,15 @@
+/** The rules of uncommitted work: see `core/slices.ts`. */
+import { passing } from "../durability.ts";
+import type { Rules } from "../handler.ts";
+import type { WriteCommands } from "./commands.ts";
+import { workReturned, writesNoted, writesSettled } from "./dirty-files.ts";
+import { workTaken } from "./work-taken.ts";
+
+export const writeRules: Rules<WriteCommands> = {
+  commands: {
+    writes_noted: passing(writesNoted),
+    writes_settled: passing(writesSettled),
+    work_returned: passing(workReturned),
+    work_taken: passing(workTaken),
+  },
+};

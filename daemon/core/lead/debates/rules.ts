@@ -1,0 +1,16 @@
+/** The rules of debates: see `core/slices.ts`. */
+import { lasting } from "../../durability.ts";
+import type { Rules } from "../../handler.ts";
+import type { State } from "../../state.ts";
+import { debateClose } from "./close.ts";
+import type { DebateCommands } from "./commands.ts";
+import { debateEnter } from "./enter.ts";
+import { debateOpen } from "./open.ts";
+
+export const debateRules: Rules<DebateCommands, State> = {
+  commands: {
+    debate_open: lasting(debateOpen),
+    debate_enter: lasting(debateEnter),
+    debate_close: lasting(debateClose),
+  },
+};

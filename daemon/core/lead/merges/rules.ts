@@ -1,0 +1,29 @@
+/** The rules of merges: see `core/slices.ts`. */
+import { freeing, lasting, lastingAndFreeing, passing } from "../../durability.ts";
+import type { TimedRules } from "../../handler.ts";
+import type { State } from "../../state.ts";
+import type { MergeCommands, MergeDues } from "./commands.ts";
+import { mergeCancel, mergeReport } from "./end.ts";
+import { mergeQueue } from "./queue.ts";
+import { mergeAttach, mergeTake, mergeUnbind, runnerOver, runnerOverAt } from "./run.ts";
+
+export const mergeRules: TimedRules<MergeCommands, MergeDues, State> = {
+  commands: {
+    merge_queue: lasting(mergeQueue),
+    merge_take: passing(mergeTake),
+    merge_attach: passing(mergeAttach),
+    merge_report: lasting(mergeReport),
+    merge_cancel: lastingAndFreeing(mergeCancel),
+    merge_unbind: freeing(mergeUnbind),
+  },
+  timers: {
+    merge_runner_over: {
+      at: (state, due) => runnerOverAt(state, due.merge),
+      over: (state, due, step) => runnerOver(state, due.merge, step),
+    },
+  },
+  *dues({ merges }) {
+    for (const ids of merges.byRunner.values())
+      for (const merge of ids) yield { what: "merge_runner_over", merge };
+  },
+};

@@ -1,0 +1,39 @@
+/** The rules of spawned agents: see `core/slices.ts`. */
+import { lasting, lastingAndFreeing, passing } from "../../durability.ts";
+import type { TimedRules } from "../../handler.ts";
+import type { SessionCommands } from "../../sessions/commands.ts";
+import type { State } from "../../state.ts";
+import type { SpawnCommands, SpawnDues } from "./commands.ts";
+import { spawnCreate } from "./create.ts";
+import { sessionBeginAsAgent } from "./register.ts";
+import { spawnReplace } from "./replace.ts";
+import { spawnMoved, spawnOver, spawnRemove, spawnUpdate } from "./update.ts";
+
+export const spawnRules: TimedRules<
+  SpawnCommands & Pick<SessionCommands, "session_begin">,
+  SpawnDues,
+  State
+> = {
+  commands: {
+    // In place of the base's handler, which it calls.
+    session_begin: passing(sessionBeginAsAgent),
+    spawn_create: lasting(spawnCreate),
+    spawn_replace: lasting(spawnReplace),
+    spawn_update: lasting(spawnUpdate),
+    spawn_moved: passing(spawnMoved),
+    spawn_remove: lastingAndFreeing(spawnRemove),
+  },
+  timers: {
+    spawn_over: {
+      at: ({ spawns }, due) => spawns.all.get(due.spawn)?.registerUntil ?? null,
+      over(state, due, step) {
+        const spawn = state.spawns.all.get(due.spawn);
+        if (spawn !== undefined) spawnOver(state, spawn, step);
+      },
+    },
+  },
+  *dues({ spawns }) {
+    for (const { id: spawn, registerUntil } of spawns.all.values())
+      if (registerUntil !== null) yield { what: "spawn_over", spawn };
+  },
+};

@@ -1,0 +1,52 @@
+/** The rules of context, messages, notices and freezes: see `core/slices.ts`. */
+import { contextDelete, contextSet, endItem } from "../context.ts";
+import { itemKey } from "../context-index.ts";
+import { freeing, lasting, lastingAndFreeing, passing } from "../durability.ts";
+import type { TimedRules } from "../handler.ts";
+import type { State } from "../state.ts";
+import type { TalkCommands, TalkDues } from "./commands.ts";
+import { agentEnd, inboxTake, inboxTold, messageAck } from "./delivery.ts";
+import { endFreeze, resume } from "./freezes.ts";
+import type { NoteCommands } from "./notice-commands.ts";
+import { conflictNoted, notesTold } from "./notices.ts";
+import { broadcast, messageSend } from "./send.ts";
+
+export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues, State> = {
+  commands: {
+    context_set: { apply: contextSet, durable: "asked", frees: false },
+    context_delete: lastingAndFreeing(contextDelete),
+    message_send: lasting(messageSend),
+    message_ack: lasting(messageAck),
+    broadcast: lasting(broadcast),
+    resume: freeing(resume),
+    inbox_take: passing(inboxTake),
+    inbox_told: passing(inboxTold),
+    agent_end: freeing(agentEnd),
+    conflict_noted: passing(conflictNoted),
+    notes_told: passing(notesTold),
+  },
+  timers: {
+    context_over: {
+      at({ context }, due) {
+        const item = context.items.get(itemKey(due.project, due.key));
+        return item === undefined || item.version !== due.version ? null : item.endsAt;
+      },
+      over(state, due, step) {
+        const item = state.context.items.get(itemKey(due.project, due.key));
+        if (item !== undefined) endItem(state, item, step);
+      },
+    },
+    edit_hold_over: {
+      at: ({ freezes }, due) => freezes.all.get(due.hold)?.until ?? null,
+      over(state, due, step) {
+        const hold = state.freezes.all.get(due.hold);
+        if (hold !== undefined) endFreeze(state, hold, "over", step);
+      },
+    },
+  },
+  *dues({ context, freezes }) {
+    for (const { project, key, version, endsAt } of context.items.values())
+      if (endsAt !== null) yield { what: "context_over", project, key, version };
+    for (const hold of freezes.all.keys()) yield { what: "edit_hold_over", hold };
+  },
+};
