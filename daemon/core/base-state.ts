@@ -14,6 +14,7 @@ import { type Freezes, type Messages, noFreezes, noMessages } from "./messages/s
 import type { Bound, Origin, Retry } from "./origin.ts";
 import type { EventCursor, Reply } from "./outcome.ts";
 import { PathIndex } from "./path-index.ts";
+import type { Points } from "./points.ts";
 import { Preimages } from "./preimages.ts";
 import { Revisions } from "./sessions/revisions.ts";
 import { noSessions, type Sessions } from "./sessions/table.ts";
@@ -37,6 +38,8 @@ export interface BaseState extends Risks {
   rules: number;
   /** The bounds of its tables, the same on every machine and in every replay; no snapshot has them. */
   readonly limits: Limits;
+  /** What other slices do at the points of the base, in the order of the list of slices; no snapshot has it. */
+  readonly points: readonly Points<BaseState>[];
   /** The `seq` of the last entry applied. */
   seq: number;
   /** The core's time in milliseconds; it never decreases. */
@@ -221,13 +224,18 @@ export interface KeptReply {
 }
 
 /** Returns the base of the state before the first entry. */
-export function emptyBaseState(rules: number, bounds: Limits): BaseState {
+export function emptyBaseState(
+  points: readonly Points<BaseState>[],
+  rules: number,
+  bounds: Limits,
+): BaseState {
   const touched = new Set<string>();
   const preimages = new Preimages();
   const revisions = new Revisions();
   return {
     rules,
     limits: bounds,
+    points,
     seq: 0,
     t: 0,
     storeId: "",

@@ -7,20 +7,18 @@ import type { Commands } from "./commands.ts";
 import { dropVolatile } from "./context.ts";
 import { freeing, lasting, lastingAndFreeing } from "./durability.ts";
 import type { Handler, Rules } from "./handler.ts";
-import { awaitRunners } from "./lead/merges/run.ts";
 import { detachWaiter } from "./locks/grant.ts";
 import { loansOf } from "./locks/inherit.ts";
 import { markUnseen } from "./locks/unseen.ts";
 import { forgetOffers } from "./messages/inbox.ts";
 import { forgetRefusals, replyUnheard } from "./retries.ts";
-import type { State } from "./state.ts";
 
 /**
  * Begins a new epoch of a node's daemon, whose earlier connections are gone. Its waiters keep their queue positions
  * for `limits.placeMs`, and its bound locks and merges wait `limits.boundGraceMs` for their clients to return. Writes in
  * flight may have ended meanwhile: see `unseen.ts`.
  */
-const daemonStarted: Handler<"daemon_started", State> = (state, command, meta, step) => {
+const daemonStarted: Handler<"daemon_started"> = (state, command, meta, step) => {
   const { node } = meta.origin;
   const before = state.nodes.get(node);
   if (command.epoch <= state.epoch) {
@@ -46,7 +44,7 @@ const daemonStarted: Handler<"daemon_started", State> = (state, command, meta, s
       step.timers.push({ at, due: { what: "bound_over", key: hold.key, first: first.grant } });
     }
   }
-  awaitRunners(state, node, step);
+  for (const { daemonStarts } of state.points) daemonStarts?.(state, node, step);
   if (state.rules >= 2) markUnseen(state, node, step);
 };
 
@@ -63,10 +61,7 @@ const voidEntry: Handler<"void"> = (_state, _command, _meta, step) => {
   step.reply = { ok: true };
 };
 
-export const daemonRules: Rules<
-  Pick<Commands, "daemon_started" | "reply_unheard" | "rules" | "void">,
-  State
-> = {
+export const daemonRules: Rules<Pick<Commands, "daemon_started" | "reply_unheard" | "rules" | "void">> = {
   commands: {
     daemon_started: lastingAndFreeing(daemonStarted),
     reply_unheard: freeing(replyUnheard),

@@ -4,6 +4,7 @@ import type { CommandOf, CommandType, Due, DueName, DueOf } from "./commands.ts"
 import type { Durability } from "./durability.ts";
 import type { Origin } from "./origin.ts";
 import type { Step } from "./outcome.ts";
+import type { Points } from "./points.ts";
 
 /** An entry's place in the log, and the origin that its answer goes to. */
 export interface Meta {
@@ -37,6 +38,7 @@ export type TimerRules<W extends DueName, S extends BaseState = BaseState> = {
 /** The rules of a slice with these commands. */
 export interface Rules<C, S extends BaseState = BaseState> {
   readonly commands: CommandRules<keyof C & CommandType, S>;
+  readonly points?: Points<S>;
 }
 
 /** The rules of a slice that also has timers. */

@@ -7,6 +7,7 @@ import { declarationRules } from "./declarations/declare.ts";
 import { writeRules } from "./files/rules.ts";
 import { checkRules } from "./lead/checks/record.ts";
 import { debateRules } from "./lead/debates/rules.ts";
+import { comparisonRules } from "./lead/declarations/rules.ts";
 import { healthRules } from "./lead/health/release.ts";
 import { mergeRules } from "./lead/merges/rules.ts";
 import { roleRules } from "./lead/roles/given.ts";
@@ -27,6 +28,7 @@ export const slices = [
   taskRules,
   declarationRules,
   talkRules,
+  comparisonRules,
   checkRules,
   debateRules,
   roleRules,

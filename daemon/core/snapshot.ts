@@ -6,6 +6,7 @@
 
 import { contextRecords } from "./context-index.ts";
 import { addDeclaration } from "./declarations/table.ts";
+import { emptyState } from "./empty-state.ts";
 import { addWork, riskRecords, settledRecords } from "./files/table.ts";
 import { addResult } from "./lead/checks/table.ts";
 import { addDebate } from "./lead/debates/table.ts";
@@ -31,7 +32,7 @@ import {
   plainWaiter,
 } from "./snapshot-form.ts";
 import { addStash } from "./stashes/table.ts";
-import { emptyState, type State } from "./state.ts";
+import type { State } from "./state.ts";
 import { insertTasks, type Task } from "./tasks/table.ts";
 
 const format = 1;

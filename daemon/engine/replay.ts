@@ -5,9 +5,10 @@ import { apply, skip } from "../core/apply.ts";
 import { applyUnheard } from "../core/apply-unheard.ts";
 import { firstRulesLevel, rulesKnown } from "../core/base-state.ts";
 import type { Entry } from "../core/commands.ts";
+import { emptyState } from "../core/empty-state.ts";
 import type { Step } from "../core/outcome.ts";
 import { copyOf, linesOf as linesOfState, readState } from "../core/snapshot.ts";
-import { emptyState, type State } from "../core/state.ts";
+import type { State } from "../core/state.ts";
 import type { Snapshot } from "../journal/journal.ts";
 import { Latest } from "./latest.ts";
 

@@ -6,12 +6,13 @@
 import type { Actor } from "../../daemon/core/actor.ts";
 import { apply } from "../../daemon/core/apply.ts";
 import type { Command, Due } from "../../daemon/core/commands.ts";
+import { emptyState } from "../../daemon/core/empty-state.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
 import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import { lettersOf } from "../../daemon/core/messages/table.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
 import { copyOf, linesOf } from "../../daemon/core/snapshot.ts";
-import { emptyState, type State } from "../../daemon/core/state.ts";
+import type { State } from "../../daemon/core/state.ts";
 import type { NewTask } from "../../daemon/core/tasks/commands.ts";
 import { limits } from "../../protocol/limits.ts";
 

@@ -702,8 +702,8 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "a merge that stays with a runner of an earlier start",
-    file: "daemon/core/daemon.ts",
-    find: "  awaitRunners(state, node, step);\n",
+    file: "daemon/core/lead/merges/rules.ts",
+    find: "  points: { daemonStarts: awaitRunners },\n",
     put: "",
     tells: /waits for connection/,
   },
@@ -846,8 +846,8 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "a spawned agent that outlives its session",
-    file: "daemon/core/sessions/end.ts",
-    find: "  endSpawn(state, session.id, cause, step);",
+    file: "daemon/core/lead/spawns/rules.ts",
+    find: "    sessionEnds: (state, session, cause, step) => endSpawn(state, session.id, cause, step),",
     put: "",
     tells: /without a session|its session has ended/,
   },

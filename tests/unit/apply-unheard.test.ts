@@ -5,8 +5,9 @@ import { apply } from "../../daemon/core/apply.ts";
 import { applyUnheard } from "../../daemon/core/apply-unheard.ts";
 import { check } from "../../daemon/core/check.ts";
 import type { Command } from "../../daemon/core/commands.ts";
+import { emptyState } from "../../daemon/core/empty-state.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
-import { emptyState, type State } from "../../daemon/core/state.ts";
+import type { State } from "../../daemon/core/state.ts";
 import { World } from "./core-world.ts";
 import { begin, commands, files, lockOf, main } from "./lock-commands.ts";
 

@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
+import { emptyState } from "../../daemon/core/empty-state.ts";
 import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { emptyState } from "../../daemon/core/state.ts";
 import { allDue } from "../../daemon/core/timers.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World, waits } from "./core-world.ts";

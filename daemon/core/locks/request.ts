@@ -12,7 +12,6 @@ import { conflict } from "../retries.ts";
 import { ensureSession } from "../sessions/begin.ts";
 import { projectOf } from "../sessions/kinship.ts";
 import { noRoom } from "../sessions/room.ts";
-import type { State } from "../state.ts";
 import { type Ask, type Blocker, firstBlocker, isCovered, waitersOver } from "./blockers.ts";
 import { countOfSession, locksOf } from "./by-actor.ts";
 import type { LockRequest } from "./commands.ts";
@@ -25,7 +24,7 @@ import { addWaiter, removeWaiter, renewHold, takeUpPlace } from "./table.ts";
 import { takeFree } from "./take-free.ts";
 import { yieldForWait } from "./yield.ts";
 
-export const lockRequest: Handler<"lock_request", State> = (state, request, meta, step) => {
+export const lockRequest: Handler<"lock_request"> = (state, request, meta, step) => {
   // A new write by the same actor implies that its previous write ended, even if no end event arrived.
   if (request.flight !== null) endWrites(state, request.actor, null, step);
   const refused = mayAsk(state, request);
@@ -160,7 +159,13 @@ function resume(state: BaseState, place: Waiter, request: LockRequest, meta: Met
   announceWait(state, place, blocker, meta, step);
 }
 
-function joinOrTake(state: State, request: LockRequest, meta: Meta, place: Waiter | null, step: Step): void {
+function joinOrTake(
+  state: BaseState,
+  request: LockRequest,
+  meta: Meta,
+  place: Waiter | null,
+  step: Step,
+): void {
   const { locks } = state;
   const { actor, files, ancestors } = request;
   const ask: Ask = { actor, files, ancestors, ticket: meta.seq };

@@ -1,7 +1,6 @@
 /** The rules of locks: see `core/slices.ts`. */
 import { freeing, passing } from "../durability.ts";
 import type { TimedRules } from "../handler.ts";
-import type { State } from "../state.ts";
 import type { LockCommands, LockDues } from "./commands.ts";
 import { flightEnd, leaseRenew } from "./in-flight.ts";
 import { lockDetach, lockRelease, lockRevoke, lockUnbind, lockUndelivered, turnEnd } from "./release.ts";
@@ -9,7 +8,7 @@ import { lockRequest } from "./request.ts";
 import { lockDues, lockTimers } from "./timers.ts";
 import { flightUnseen } from "./unseen.ts";
 
-export const lockRules: TimedRules<LockCommands, LockDues, State> = {
+export const lockRules: TimedRules<LockCommands, LockDues> = {
   commands: {
     lock_request: passing(lockRequest),
     lock_detach: freeing(lockDetach),

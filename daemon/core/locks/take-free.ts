@@ -13,7 +13,6 @@ import type { Origin } from "../origin.ts";
 import type { Step } from "../outcome.ts";
 import { ensureSession } from "../sessions/begin.ts";
 import { projectOf } from "../sessions/kinship.ts";
-import type { State } from "../state.ts";
 import type { LockRequest } from "./commands.ts";
 import { newHold } from "./grant.ts";
 import { actorRow, pathOf, tokenText } from "./replies.ts";
@@ -23,7 +22,7 @@ import { addHold } from "./table.ts";
  * Grants the request and returns true if it is for one file that nobody has; else changes nothing. The caller has checked
  * that the actor may ask.
  */
-export function takeFree(state: State, request: LockRequest, meta: Meta, step: Step): boolean {
+export function takeFree(state: BaseState, request: LockRequest, meta: Meta, step: Step): boolean {
   const { actor } = request;
   const file = freeFile(state, request);
   if (file === null) return false;

@@ -10,11 +10,9 @@ import type { MessageRow } from "../../../protocol/message.ts";
 import type { Letter, Message } from "../base-state.ts";
 import { endDeclarations } from "../declarations/end.ts";
 import type { Handler } from "../handler.ts";
-import { teammateStopped } from "../lead/teams/teammates.ts";
 import { actorRow } from "../locks/replies.ts";
 import { noSession } from "../sessions/end.ts";
 import { removeAgent } from "../sessions/table.ts";
-import type { State } from "../state.ts";
 import { endFreezesOf } from "./freezes.ts";
 import { closeInboxes, messageRow, unreadIn } from "./inbox.ts";
 import { inboxOf } from "./recipients.ts";
@@ -89,7 +87,7 @@ export const messageAck: Handler<"message_ack"> = (state, { actor, messages, rea
   step.reply = { ok: true, acknowledged: messages };
 };
 
-export const agentEnd: Handler<"agent_end", State> = (state, { actor, stopped }, _meta, step) => {
+export const agentEnd: Handler<"agent_end"> = (state, { actor, stopped }, _meta, step) => {
   step.reply = { ok: true };
   const { session, agent } = actor;
   if (agent === null) return;
@@ -97,7 +95,8 @@ export const agentEnd: Handler<"agent_end", State> = (state, { actor, stopped },
   endFreezesOf(state, { session, agent }, "ended", step);
   endDeclarations(state, session, agent);
   // Told after notices were taken back: a full list keeps one more.
-  if (stopped === true) teammateStopped(state, session, agent);
+  if (stopped === true)
+    for (const { agentIsStopped } of state.points) agentIsStopped?.(state, session, agent);
   // Removed last, because returned messages carry the agent's name.
   const live = state.sessions.live.get(session);
   if (live !== undefined) removeAgent(state.sessions, live, agent);

@@ -3,7 +3,6 @@ import { contextDelete, contextSet, endItem } from "../context.ts";
 import { itemKey } from "../context-index.ts";
 import { freeing, lasting, lastingAndFreeing, passing } from "../durability.ts";
 import type { TimedRules } from "../handler.ts";
-import type { State } from "../state.ts";
 import type { TalkCommands, TalkDues } from "./commands.ts";
 import { agentEnd, inboxTake, inboxTold, messageAck } from "./delivery.ts";
 import { endFreeze, resume } from "./freezes.ts";
@@ -11,7 +10,7 @@ import type { NoteCommands } from "./notice-commands.ts";
 import { conflictNoted, notesTold } from "./notices.ts";
 import { broadcast, messageSend } from "./send.ts";
 
-export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues, State> = {
+export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
   commands: {
     context_set: { apply: contextSet, durable: "asked", frees: false },
     context_delete: lastingAndFreeing(contextDelete),

@@ -8,8 +8,6 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { Session } from "../base-state.ts";
 import type { Handler } from "../handler.ts";
-import { compareAgain } from "../lead/declarations/compare.ts";
-import type { State } from "../state.ts";
 import { isShortId, shortId } from "./agent-names.ts";
 import { nameAgent } from "./table.ts";
 
@@ -21,17 +19,12 @@ export function needsName({ agents }: Session, agent: string, name: string | nul
 }
 
 /** Records an agent that began or whose name became known (a teammate's own, a subagent's type). Keeps an old name. */
-export const agentBegin: Handler<"agent_begin", State> = (
-  state,
-  { session: id, agent, name },
-  _meta,
-  step,
-) => {
+export const agentBegin: Handler<"agent_begin"> = (state, { session: id, agent, name }, _meta, step) => {
   step.reply = { ok: true };
   const session = state.sessions.live.get(id);
   if (session === undefined || !needsName(session, agent, name)) return;
   nameAgent(state.sessions, session, agent, freeName(session, name ?? shortId(agent)));
-  compareAgain(state, { session: id, agent }, step);
+  for (const { agentIsNamed } of state.points) agentIsNamed?.(state, { session: id, agent }, step);
 };
 
 /** Returns `name`, or `name-2`, `name-3`... if other agents of the session have it. */

@@ -13,9 +13,6 @@ import { moveDeclaration } from "../declarations/end.ts";
 import { renameRisks } from "../files/merge-risk.ts";
 import { renameWriters } from "../files/table.ts";
 import type { Handler, Meta } from "../handler.ts";
-import { moveSpeaker } from "../lead/debates/table.ts";
-import { moveSpawn } from "../lead/spawns/table.ts";
-import { moveTeam } from "../lead/teams/teammates.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
 import type { LockRequest } from "../locks/commands.ts";
 import { movedTo } from "../locks/inherit.ts";
@@ -26,7 +23,6 @@ import { moveInbox } from "../messages/inbox.ts";
 import { moveNotes } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
 import { renameStashes } from "../stashes/table.ts";
-import type { State } from "../state.ts";
 import { passClaims } from "../tasks/leave.ts";
 import type { SessionBegin } from "./commands.ts";
 import { end } from "./end.ts";
@@ -43,7 +39,7 @@ import {
 } from "./table.ts";
 import { enterWorktree, leaveWorktree } from "./worktrees.ts";
 
-export const sessionBegin: Handler<"session_begin", State> = (state, command, meta, step) => {
+export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
   const { live, ended } = state.sessions;
   const known = live.get(command.session);
   if (known === undefined) {
@@ -72,14 +68,19 @@ export const sessionBegin: Handler<"session_begin", State> = (state, command, me
     }
     update(state, known, command, meta, step);
   }
-  const session = live.get(command.session);
-  assert(session !== undefined, () => `session ${command.session} did not begin`);
+  const session = sessionOf(state, command.session);
   const anchored = session.incarnations.some(i => i.anchor !== null);
   step.reply = { ok: true, id: session.id, name: session.name, project: session.project, anchored };
 };
 
+function sessionOf({ sessions }: BaseState, id: string): Session {
+  const session = sessions.live.get(id);
+  assert(session !== undefined, () => `session ${id} did not begin`);
+  return session;
+}
+
 /** Continues a suspended session under another id, with its name, inbox, tasks and explicit locks. */
-function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, step: Step): void {
+function goOn(state: BaseState, before: Session, command: SessionBegin, meta: Meta, step: Step): void {
   const kept = rowsOfSession(state.locks.actors, before.id, null)
     .filter(row => row.actor.agent === null)
     .flatMap(row => holdsOf(state, row));
@@ -87,25 +88,17 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
   const actor = { session: command.session, agent: null, incarnation: 0 };
   passClaims(state, before.id, actor);
   moveInbox(state, before.id, command.session);
-  moveSpeaker(state.debates, before.id, command.session);
   renameRisks(state, before.id, command.session);
   moveDeclaration(state, before.id, command.session);
   // After the declaration, whose move may take notices back.
   moveNotes(state, before.id, command.session);
-  moveSpawn(state.spawns, before.id, command.session);
+  for (const { sessionMoves } of state.points) sessionMoves?.(state, before.id, command.session);
   end(state, before, "continued", step);
   const own = { name: before.name, by: before.namedBy };
   const said = saidBy(command);
   begin(state, command, before.namedBy === "person" || said === null ? own : said, meta, step);
-  const teammate = before.teammates.get(null);
-  const role = before.roles.get(null);
-  const after = state.sessions.live.get(command.session);
-  if (after !== undefined) {
-    const { teammates, roles } = state.preimages.writable(after);
-    if (teammate !== undefined) teammates.set(null, teammate);
-    if (role !== undefined) roles.set(null, role);
-  }
-  moveTeam(state, before, command.session);
+  const after = sessionOf(state, command.session);
+  for (const { sessionMoved } of state.points) sessionMoved?.(state, before, after);
   renameWriters(state.writes, before.id, command.session);
   renameStashes(state.stashes, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...movedTo(hold, actor), place: state.locks.grants });
@@ -113,7 +106,7 @@ function goOn(state: State, before: Session, command: SessionBegin, meta: Meta, 
 
 /** Begins a session without anchor for a lock or a claim whose session id is not registered. */
 export function ensureSession(
-  state: State,
+  state: BaseState,
   request: Pick<LockRequest, "actor" | "project" | "cwd" | "wallMs">,
   meta: Meta,
   step: Step,
@@ -142,7 +135,7 @@ function saidBy({ name, named }: SessionBegin): Named | null {
 }
 
 function begin(
-  state: State,
+  state: BaseState,
   command: Omit<SessionBegin, "retry" | "name" | "named">,
   said: Named | null,
   meta: Meta,

@@ -11,21 +11,18 @@ import type { BaseState } from "../base-state.ts";
 import { endDeclarations } from "../declarations/end.ts";
 import { forgetRisks } from "../files/merge-risk.ts";
 import type { Handler } from "../handler.ts";
-import { endSpawn } from "../lead/spawns/end.ts";
-import { memberGone } from "../lead/teams/teammates.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
 import { endLoans, holdsOf, placesOf, releaseParts, releaseSession } from "../locks/release.ts";
 import { endFreezesOf } from "../messages/freezes.ts";
 import { closeInboxes } from "../messages/inbox.ts";
 import { forgetNotes } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
-import type { State } from "../state.ts";
 import { endClaims } from "../tasks/leave.ts";
 import { keepName } from "./names.ts";
 import { settlePresence } from "./present.ts";
 import { type Incarnation, removeSession, type Session, setIncarnations, setSuspended } from "./table.ts";
 
-export const sessionEnd: Handler<"session_end", State> = (state, command, _meta, step) => {
+export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) => {
   const session = state.sessions.live.get(command.session);
   if (session === undefined) {
     step.reply = unknownSession(command.session);
@@ -107,7 +104,7 @@ export const sessionSuspend: Handler<"session_suspend"> = (state, command, _meta
 export const leaseAfterLostMs = limits.explicitLeaseMs - limits.silenceMs;
 
 /** Ends the session and releases all that it has. With `returns` its id may begin again at once. */
-export function end(state: State, session: Session, cause: string, step: Step, returns = false): void {
+export function end(state: BaseState, session: Session, cause: string, step: Step, returns = false): void {
   const { ended } = state.sessions;
   releaseSession(state, session.id, null, cause, step);
   endClaims(state, session.id, null, cause, step);
@@ -116,8 +113,7 @@ export function end(state: State, session: Session, cause: string, step: Step, r
   forgetRisks(state, session.id);
   forgetNotes(state, session.id);
   endDeclarations(state, session.id);
-  endSpawn(state, session.id, cause, step);
-  memberGone(state, session, cause);
+  for (const { sessionEnds } of state.points) sessionEnds?.(state, session, cause, step);
   keepName(state.sessions, session);
   removeSession(state.sessions, session);
   ended.delete(session.id);

@@ -1,7 +1,6 @@
 /** The rules of sessions: see `core/slices.ts`. */
 import { freeing, lasting, passing } from "../durability.ts";
 import type { TimedRules } from "../handler.ts";
-import type { State } from "../state.ts";
 import { agentBegin } from "./agents.ts";
 import { sessionBegin } from "./begin.ts";
 import type { SessionCommands, SessionDues } from "./commands.ts";
@@ -9,7 +8,7 @@ import { sessionEnd, sessionFound, sessionLost, sessionSuspend } from "./end.ts"
 import { sessionRename } from "./rename.ts";
 import { sessionDues, sessionTimers } from "./timers.ts";
 
-export const sessionRules: TimedRules<SessionCommands, SessionDues, State> = {
+export const sessionRules: TimedRules<SessionCommands, SessionDues> = {
   commands: {
     session_begin: passing(sessionBegin),
     session_rename: lasting(sessionRename),

@@ -7,11 +7,10 @@ import type { TimerRules } from "../handler.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
 import { holdsOf, releaseParts } from "../locks/release.ts";
 import type { Step } from "../outcome.ts";
-import type { State } from "../state.ts";
 import type { OfSession, SessionDues } from "./commands.ts";
 import { end, leaseAfterLostMs } from "./end.ts";
 
-export const sessionTimers: TimerRules<keyof SessionDues, State> = {
+export const sessionTimers: TimerRules<keyof SessionDues> = {
   suspend_over: {
     at(state, due) {
       const session = state.sessions.live.get(due.session);

@@ -6,6 +6,7 @@ import { debateClose } from "./close.ts";
 import type { DebateCommands } from "./commands.ts";
 import { debateEnter } from "./enter.ts";
 import { debateOpen } from "./open.ts";
+import { moveSpeaker } from "./table.ts";
 
 export const debateRules: Rules<DebateCommands, State> = {
   commands: {
@@ -13,4 +14,5 @@ export const debateRules: Rules<DebateCommands, State> = {
     debate_enter: lasting(debateEnter),
     debate_close: lasting(debateClose),
   },
+  points: { sessionMoves: ({ debates }, from, to) => moveSpeaker(debates, from, to) },
 };

@@ -5,7 +5,7 @@ import type { State } from "../../state.ts";
 import type { MergeCommands, MergeDues } from "./commands.ts";
 import { mergeCancel, mergeReport } from "./end.ts";
 import { mergeQueue } from "./queue.ts";
-import { mergeAttach, mergeTake, mergeUnbind, runnerOver, runnerOverAt } from "./run.ts";
+import { awaitRunners, mergeAttach, mergeTake, mergeUnbind, runnerOver, runnerOverAt } from "./run.ts";
 
 export const mergeRules: TimedRules<MergeCommands, MergeDues, State> = {
   commands: {
@@ -16,6 +16,7 @@ export const mergeRules: TimedRules<MergeCommands, MergeDues, State> = {
     merge_cancel: lastingAndFreeing(mergeCancel),
     merge_unbind: freeing(mergeUnbind),
   },
+  points: { daemonStarts: awaitRunners },
   timers: {
     merge_runner_over: {
       at: (state, due) => runnerOverAt(state, due.merge),

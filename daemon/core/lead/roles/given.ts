@@ -11,7 +11,7 @@ import type { Handler, Rules } from "../../handler.ts";
 import type { Whose } from "../../messages/notice-table.ts";
 import { tellLater } from "../../messages/notices.ts";
 import { recipientOf } from "../../messages/recipients.ts";
-import type { GivenRole } from "../../sessions/table.ts";
+import type { GivenRole, Session } from "../../sessions/table.ts";
 import type { State } from "../../state.ts";
 import type { RoleCommands } from "./commands.ts";
 import { roleOf } from "./standing.ts";
@@ -63,4 +63,12 @@ function takeRole({ sessions }: State, { session, agent }: Whose): void {
   if (known !== undefined) sessions.preimages.writable(known).roles.delete(agent);
 }
 
-export const roleRules: Rules<RoleCommands, State> = { commands: { role_set: lasting(roleSet) } };
+function moveRole({ preimages }: State, before: Session, after: Session): void {
+  const role = before.roles.get(null);
+  if (role !== undefined) preimages.writable(after).roles.set(null, role);
+}
+
+export const roleRules: Rules<RoleCommands, State> = {
+  commands: { role_set: lasting(roleSet) },
+  points: { sessionMoved: moveRole },
+};

@@ -5,8 +5,10 @@ import type { SessionCommands } from "../../sessions/commands.ts";
 import type { State } from "../../state.ts";
 import type { SpawnCommands, SpawnDues } from "./commands.ts";
 import { spawnCreate } from "./create.ts";
+import { endSpawn } from "./end.ts";
 import { sessionBeginAsAgent } from "./register.ts";
 import { spawnReplace } from "./replace.ts";
+import { moveSpawn } from "./table.ts";
 import { spawnMoved, spawnOver, spawnRemove, spawnUpdate } from "./update.ts";
 
 export const spawnRules: TimedRules<
@@ -22,6 +24,10 @@ export const spawnRules: TimedRules<
     spawn_update: lasting(spawnUpdate),
     spawn_moved: passing(spawnMoved),
     spawn_remove: lastingAndFreeing(spawnRemove),
+  },
+  points: {
+    sessionMoves: ({ spawns }, from, to) => moveSpawn(spawns, from, to),
+    sessionEnds: (state, session, cause, step) => endSpawn(state, session.id, cause, step),
   },
   timers: {
     spawn_over: {

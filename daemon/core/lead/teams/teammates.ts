@@ -49,7 +49,7 @@ export const teammateNamed: Handler<"teammate_named", State> = (state, command, 
 };
 
 /** Its lead learns of a member whose session ends, unless it goes on under another id. */
-export function memberGone(state: State, session: Session, cause: string): void {
+function memberGone(state: State, session: Session, cause: string): void {
   const teammate = session.teammates.get(null);
   const lead = teammate?.lead === undefined ? undefined : state.sessions.live.get(teammate.lead);
   if (teammate === undefined || lead === undefined || !isMember(lead, teammate.name, session.id)) return;
@@ -63,24 +63,24 @@ export function memberGone(state: State, session: Session, cause: string): void 
 }
 
 /** The main agent learns of its teammate that was stopped. */
-export function teammateStopped(state: State, session: string, agent: string): void {
+function teammateStopped(state: State, session: string, agent: string): void {
   const teammate = state.sessions.live.get(session)?.teammates.get(agent);
   if (teammate !== undefined) tellGone(state, session, teammate, "stopped");
 }
 
-/** Moves what a session leads, and its place in its own team, to the id under which its process goes on. */
-export function moveTeam(state: State, before: Session, to: string): void {
-  const session = state.sessions.live.get(to);
-  if (session === undefined) return;
-  state.preimages.writable(session).members = new Map(before.members);
+/** Moves what a session leads, and its place in its own team, to the session as which its process goes on. */
+function moveTeam(state: State, before: Session, after: Session): void {
+  const own = before.teammates.get(null);
+  const writable = state.preimages.writable(after);
+  if (own !== undefined) writable.teammates.set(null, own);
+  writable.members = new Map(before.members);
   for (const { session: id, gone } of before.members.values()) {
     const member = state.sessions.live.get(id);
     const known = member?.teammates.get(null);
     if (gone === undefined && member !== undefined && known !== undefined)
-      state.preimages.writable(member).teammates.set(null, { ...known, lead: to });
+      state.preimages.writable(member).teammates.set(null, { ...known, lead: after.id });
   }
-  const own = session.teammates.get(null);
-  if (own?.lead !== undefined) join(state, session, own.name, own.lead);
+  if (own?.lead !== undefined) join(state, after, own.name, own.lead);
 }
 
 function tellGone(
@@ -132,4 +132,7 @@ function setMember(state: State, leader: Session, name: string, member: Member |
   state.preimages.writable(leader).members = members;
 }
 
-export const teamRules: Rules<TeamCommands, State> = { commands: { teammate_named: passing(teammateNamed) } };
+export const teamRules: Rules<TeamCommands, State> = {
+  commands: { teammate_named: passing(teammateNamed) },
+  points: { sessionMoved: moveTeam, sessionEnds: memberGone, agentIsStopped: teammateStopped },
+};

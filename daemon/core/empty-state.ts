@@ -1,0 +1,13 @@
+/** Makes the state before the first entry, with what the slices do at the base's points. */
+import { type Limits, limits } from "../../protocol/limits.ts";
+import { rulesLevel } from "./base-state.ts";
+import type { Points } from "./points.ts";
+import { slices } from "./slices.ts";
+import { newState, type State } from "./state.ts";
+
+const points: readonly Points<State>[] = slices.flatMap(slice => ("points" in slice ? [slice.points] : []));
+
+/** Returns the state before the first entry; of a log, that has `firstRulesLevel`. Tests may give it other bounds. */
+export function emptyState(rules = rulesLevel, bounds: Limits = limits): State {
+  return newState(points, rules, bounds);
+}
