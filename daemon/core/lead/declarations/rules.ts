@@ -1,6 +1,7 @@
 /** What is said of declarations when they are made: see `core/slices.ts`. */
+
+import { compareAgain } from "../../declarations/compare.ts";
 import type { Rules } from "../../handler.ts";
-import { compareAgain } from "./compare.ts";
 
 export const comparisonRules: Rules<object> = {
   commands: {},

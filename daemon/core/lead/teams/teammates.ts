@@ -7,12 +7,12 @@
  */
 import { limits } from "../../../../protocol/limits.ts";
 import type { Session } from "../../base-state.ts";
+import { compareAgain } from "../../declarations/compare.ts";
 import { passing } from "../../durability.ts";
 import type { Handler, Rules } from "../../handler.ts";
 import { tellLater } from "../../messages/notices.ts";
 import type { Member, Teammate } from "../../sessions/table.ts";
 import type { State } from "../../state.ts";
-import { compareAgain } from "../declarations/compare.ts";
 import type { TeamCommands } from "./commands.ts";
 
 /** Whether a `teammate_named` with this would change anything. */

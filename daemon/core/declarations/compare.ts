@@ -1,12 +1,12 @@
 /** Compares declarations with what the client says of their agents, when either changes. */
-import type { KiteEvent } from "../../../../protocol/events.ts";
-import { type Declaration, setMismatches } from "../../declarations/table.ts";
-import { actorRow } from "../../locks/replies.ts";
-import { noteKey, type Whose } from "../../messages/notice-table.ts";
-import type { Step } from "../../outcome.ts";
-import { clientWord } from "../../sessions/agent-names.ts";
-import type { State } from "../../state.ts";
-import { mismatchesIn } from "./mismatches.ts";
+import type { KiteEvent } from "../../../protocol/events.ts";
+import { mismatchesIn } from "../lead/declarations/mismatches.ts";
+import { actorRow } from "../locks/replies.ts";
+import { noteKey, type Whose } from "../messages/notice-table.ts";
+import type { Step } from "../outcome.ts";
+import { clientWord } from "../sessions/agent-names.ts";
+import type { State } from "../state.ts";
+import { type Declaration, setMismatches } from "./table.ts";
 
 /** Returns the declaration with its present mismatches. */
 export function compared(state: State, declaration: Declaration): Declaration {
