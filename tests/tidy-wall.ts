@@ -38,8 +38,6 @@ const stillToTurn: readonly string[] = [
   "daemon/config/config.ts",
   "daemon/config/project-rules.ts",
   "daemon/core/check.ts",
-  "daemon/core/declarations/compare.ts",
-  "daemon/core/declarations/declare.ts",
   "daemon/core/sessions/table.ts",
   "daemon/core/snapshot-form.ts",
   "daemon/core/snapshot.ts",

@@ -1,20 +1,19 @@
 /** Compares declarations with what the client says of their agents, when either changes. */
 import type { KiteEvent } from "../../../protocol/events.ts";
-import { mismatchesIn } from "../lead/declarations/mismatches.ts";
+import type { BaseState } from "../base-state.ts";
 import { actorRow } from "../locks/replies.ts";
 import { noteKey, type Whose } from "../messages/notice-table.ts";
 import type { Step } from "../outcome.ts";
-import { clientWord } from "../sessions/agent-names.ts";
-import type { State } from "../state.ts";
 import { type Declaration, setMismatches } from "./table.ts";
 
 /** Returns the declaration with its present mismatches. */
-export function compared(state: State, declaration: Declaration): Declaration {
-  return { ...declaration, mismatches: mismatchesIn(declaration, clientWord(state, declaration)) };
+export function compared(state: BaseState, declaration: Declaration): Declaration {
+  const mismatches = state.points.flatMap(({ mismatchesIn }) => mismatchesIn?.(state, declaration) ?? []);
+  return { ...declaration, mismatches };
 }
 
 /** The client said something new of an agent: compares its declaration again, if there is one. */
-export function compareAgain(state: State, whose: Whose, step: Step): void {
+export function compareAgain(state: BaseState, whose: Whose, step: Step): void {
   const { declarations } = state;
   const before = declarations.live.get(noteKey(whose));
   if (before === undefined) return;
@@ -24,7 +23,7 @@ export function compareAgain(state: State, whose: Whose, step: Step): void {
 }
 
 /** Returns the event of a declaration, with the mismatches that it did not have before. */
-export function declaredEvent(state: State, before: Declaration, after: Declaration) {
+export function declaredEvent(state: BaseState, before: Declaration, after: Declaration) {
   const { session, agent, role, task: text, files, project } = after;
   const by = actorRow(state, { session, agent, incarnation: 0 });
   const mismatches = newIn(before, after);

@@ -14,19 +14,16 @@ import type { BaseState } from "../base-state.ts";
 import { passing } from "../durability.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Handler, Rules } from "../handler.ts";
-import { missingIn } from "../lead/declarations/missing.ts";
-import { roleKept, roleOf } from "../lead/roles/standing.ts";
 import { actorRow, pathOf } from "../locks/replies.ts";
 import { noteKey } from "../messages/notice-table.ts";
 import { noSession } from "../sessions/end.ts";
-import type { State } from "../state.ts";
 import type { DeclarationCommands, Declare, UncertaintyPart, ViewedFile } from "./commands.ts";
 import { compared, declaredEvent } from "./compare.ts";
 import { overlapsOf, takeBackOverlaps, tellOverlaps } from "./overlaps.ts";
 import { declarationRow } from "./rows.ts";
 import { addDeclaration, type Declaration, type DeclaredFile, endDeclaration } from "./table.ts";
 
-export const declare: Handler<"declare", State> = (state, command, _meta, step) => {
+export const declare: Handler<"declare"> = (state, command, _meta, step) => {
   const { declarations } = state;
   const { actor } = command;
   const session = state.sessions.live.get(actor.session);
@@ -66,10 +63,8 @@ export const declare: Handler<"declare", State> = (state, command, _meta, step) 
   step.events.push(declaredEvent(state, before, after));
   const declaration = declarationRow(after, state.t);
   const { mismatches } = after;
-  const { role } = roleOf(state, after);
-  const warnings = roleKept(state, after);
-  const told = warnings.length === 0 ? {} : { warnings };
-  step.reply = { ok: true, declaration, overlaps, mismatches, missing: missingIn(after), role, ...told };
+  const besides = state.points.map(({ declaredFields }) => declaredFields?.(state, after));
+  step.reply = Object.assign({ ok: true as const, declaration, overlaps, mismatches }, ...besides);
 };
 
 /** Whether the agent declares in another project now, or has another name: then others have to be told anew. */
@@ -187,6 +182,6 @@ function mergedUncertainties(
   return refuse("declaration_full", error, { uncertainties: all.size });
 }
 
-export const declarationRules: Rules<DeclarationCommands, State> = {
+export const declarationRules: Rules<DeclarationCommands> = {
   commands: { declare: passing(declare) },
 };

@@ -7,6 +7,7 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import type { Session } from "../base-state.ts";
+import { compareAgain } from "../declarations/compare.ts";
 import type { Handler } from "../handler.ts";
 import { isShortId, shortId } from "./agent-names.ts";
 import { nameAgent } from "./table.ts";
@@ -24,7 +25,7 @@ export const agentBegin: Handler<"agent_begin"> = (state, { session: id, agent, 
   const session = state.sessions.live.get(id);
   if (session === undefined || !needsName(session, agent, name)) return;
   nameAgent(state.sessions, session, agent, freeName(session, name ?? shortId(agent)));
-  for (const { agentIsNamed } of state.points) agentIsNamed?.(state, { session: id, agent }, step);
+  compareAgain(state, { session: id, agent }, step);
 };
 
 /** Returns `name`, or `name-2`, `name-3`... if other agents of the session have it. */

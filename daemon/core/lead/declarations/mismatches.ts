@@ -18,7 +18,9 @@ interface Declared {
   readonly team: string;
 }
 
-interface Said {
+/** What an agent client says of an agent; null where it says nothing. */
+export interface Said {
+  /** A teammate's own name, or a subagent's type, with a number if others of its session have it. */
   readonly name: string | null;
   readonly team: string | null;
 }
