@@ -2,9 +2,22 @@
  * The points of the base at which other slices act: a slice says in its rules what it does there. All of them run in the
  * order of the list of slices, within the same entry. `S`: the tables that the slice needs.
  */
+import type { Refusal } from "../../protocol/codes.ts";
+import type { Risk } from "../../protocol/risk.ts";
+import type { Actor } from "./actor.ts";
 import type { Declaration } from "./declarations/table.ts";
 import type { Step } from "./outcome.ts";
 import type { Session } from "./sessions/table.ts";
+import type { Task } from "./tasks/table.ts";
+
+/** A task with what its risk depends on. */
+export type RiskyTask = Pick<Task, "id" | "project" | "risk">;
+
+/** Which tasks an actor takes by their risk, and as what: `the role tester`. */
+export interface Taking {
+  readonly risks: readonly Risk[];
+  readonly as: string;
+}
 
 export interface Points<S> {
   /** A daemon of this node has started anew: its earlier connections are gone. */
@@ -21,4 +34,36 @@ export interface Points<S> {
   mismatchesIn?(state: S, declaration: Declaration): readonly string[];
   /** Returns what the answer to a declaration says besides what it is. */
   declaredFields?(state: S, declaration: Declaration): object;
+  /** An actor begins to work on a task, or the risk of the one that it works on rose. A person: null. */
+  taskBegins?(state: S, task: Task, by: Actor | null): void;
+  /** Whether `by` answers for another actor, and so may end its work on a task. */
+  answersFor?(state: S, by: Actor, other: Actor): boolean;
+
+  // Of the slices that have a rule at one of these points the first one answers.
+
+  /** Returns the risks of the tasks that the actor takes; without an answer it takes all. */
+  takes?(state: S, by: Actor): Taking;
+  /** Returns why the actor may not take the task by its risk, or null. */
+  mayTake?(state: S, task: RiskyTask, by: Actor): Refusal | null;
+  /** Returns why the claimer of a running task may not go on with it at this risk, or null. */
+  mayKeep?(state: S, task: RiskyTask, claimer: Actor): Refusal | null;
+  /** Returns why an agent may not lower the risk of a task that is not critical, or null. */
+  mayLower?(state: S, task: Task, next: Risk, by: Actor): Refusal | null;
+  /** Returns what is missing that would stand in for a person's yes to a red task, or null. */
+  missingForRed?(state: S, project: string, by: Actor | null): string | null;
+  /** Returns the id of the debate that a request names for a task of the project, or a refusal; undefined: none. */
+  debateNamed?(state: S, project: string, name: string | null | undefined): string | undefined | Refusal;
+  /** Returns the debate that an imported task keeps; undefined: none. */
+  debateKept?(state: S, task: Pick<Task, "project" | "debate">): string | undefined;
+  /** Returns why `by` may not give the task another debate, or none, or null. */
+  mayReplaceDebate?(state: S, task: Task, next: string | undefined, by: Actor | null): Refusal | null;
+}
+
+/** Returns the rule of the first slice that has one at this point. */
+export function ruleAt<S, N extends keyof Points<S>>(
+  points: readonly Points<S>[],
+  name: N,
+): Points<S>[N] | undefined {
+  for (const rules of points) if (rules[name] !== undefined) return rules[name];
+  return undefined;
 }

@@ -10,7 +10,7 @@ import { debateRules } from "./lead/debates/rules.ts";
 import { comparisonRules } from "./lead/declarations/rules.ts";
 import { healthRules } from "./lead/health/release.ts";
 import { mergeRules } from "./lead/merges/rules.ts";
-import { roleRules } from "./lead/roles/given.ts";
+import { roleRules } from "./lead/roles/rules.ts";
 import { spawnRules } from "./lead/spawns/rules.ts";
 import { teamRules } from "./lead/teams/teammates.ts";
 import { lockRules } from "./locks/rules.ts";

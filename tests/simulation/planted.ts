@@ -784,15 +784,15 @@ export const planted: readonly Planted[] = [
   {
     bug: "a critical task that runs as a red one does",
     file: "daemon/core/tasks/risk.ts",
-    find: 'if (risk === "critical") return `it waits',
-    put: 'if (risk === "green") return `it waits',
+    find: 'const missing = risk === "red" ?',
+    put: 'const missing = risk !== "green" ?',
     tells: /nobody said yes|runs without a yes/,
   },
   {
     bug: "a claim beyond the role of the claimer",
-    file: "daemon/core/tasks/risk.ts",
-    find: "if (!rights[role].takes.includes(risk)) return beyondRole(state, task, by);",
-    put: "if (role === undefined) return beyondRole(state, task, by);",
+    file: "daemon/core/lead/roles/claims.ts",
+    find: "  if (rights[role].takes.includes(risk)) return null;\n  const { id, project } = task;",
+    put: "  if (role !== undefined) return null;\n  const { id, project } = task;",
     tells: /and claimed/,
   },
   {
@@ -819,7 +819,7 @@ export const planted: readonly Planted[] = [
   {
     bug: "a lead that is not told of a red task",
     file: "daemon/core/tasks/claim.ts",
-    find: "  tellLeads(state, task, by);",
+    find: "  for (const { taskBegins } of state.points) taskBegins?.(state, task, by);",
     put: "",
     tells: /is to be told/,
   },

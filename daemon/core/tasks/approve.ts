@@ -3,12 +3,11 @@
 import { refuse } from "../../../protocol/codes.ts";
 import { isGrave } from "../../../protocol/risk.ts";
 import type { Handler } from "../handler.ts";
-import type { State } from "../state.ts";
 import { findTask, isTask, stateRefusal, taskRow, tell } from "./replies.ts";
 import { riskOf } from "./risk.ts";
 import { revise } from "./table.ts";
 
-export const taskApprove: Handler<"task_approve", State> = (state, command, _meta, step) => {
+export const taskApprove: Handler<"task_approve"> = (state, command, _meta, step) => {
   const { by, wallMs } = command;
   const task = findTask(state.tasks, command.task, command.project ?? null);
   if (!isTask(task)) {

@@ -11,11 +11,9 @@ import type { DependencyRow } from "../../../protocol/task.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import type { Handler, Meta } from "../handler.ts";
-import { roleOf } from "../lead/roles/standing.ts";
 import type { Step } from "../outcome.ts";
 import { ensureSession } from "../sessions/begin.ts";
 import { noRoom } from "../sessions/room.ts";
-import type { State } from "../state.ts";
 import type { TaskClaim } from "./commands.ts";
 import { giveBack } from "./leave.ts";
 import { mayEnd } from "./owner.ts";
@@ -30,10 +28,10 @@ import {
   tell,
   whoOf,
 } from "./replies.ts";
-import { claimable, leftReady, mayRun, riskOf, tellLeads } from "./risk.ts";
+import { claimable, leftReady, mayRun, riskOf } from "./risk.ts";
 import { claimerOf, listOf, setState, type Task, taskAt } from "./table.ts";
 
-export const taskClaim: Handler<"task_claim", State> = (state, command, meta, step) => {
+export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => {
   const { actor } = command;
   const found =
     command.task === null ? bestOf(state, command) : findTask(state.tasks, command.task, command.project);
@@ -53,7 +51,7 @@ export const taskClaim: Handler<"task_claim", State> = (state, command, meta, st
   step.reply = { ok: true, task: taskRow(state, found) };
 };
 
-export const taskRelease: Handler<"task_release", State> = (state, command, _meta, step) => {
+export const taskRelease: Handler<"task_release"> = (state, command, _meta, step) => {
   const { by, wallMs } = command;
   const task = findTask(state.tasks, command.task, command.project ?? null);
   if (!isTask(task)) {
@@ -75,7 +73,7 @@ export const taskRelease: Handler<"task_release", State> = (state, command, _met
 
 /** Returns why the task cannot become active, or null. `open`: its dependencies that are not done. */
 export function mayBegin(
-  state: State,
+  state: BaseState,
   task: Task,
   by: Actor | null,
   open: readonly DependencyRow[],
@@ -98,7 +96,7 @@ type Activation = Pick<TaskClaim, "project" | "cwd" | "wallMs"> & {
 
 /** Makes the task active and assigns it to the actor; the caller has checked that it may. */
 export function activate(
-  state: State,
+  state: BaseState,
   task: Task,
   { by, cause, ...rest }: Activation,
   meta: Meta,
@@ -108,7 +106,7 @@ export function activate(
   setState(state.tasks, task, { status: "active", claimer: by }, rest.wallMs);
   // A person who begins it says yes to it.
   if (by === null && isGrave(riskOf(task))) state.preimages.writable(task).approved = true;
-  tellLeads(state, task, by);
+  for (const { taskBegins } of state.points) taskBegins?.(state, task, by);
   const event = "task_claimed";
   tell(step, task, cause === undefined ? event : { event, cause }, whoOf(state, by));
 }
@@ -118,7 +116,7 @@ export function activate(
  * risk, only the tasks with the rarest label.
  */
 function bestOf(
-  state: State,
+  state: BaseState,
   { actor, project, labels }: Pick<TaskClaim, "actor" | "project" | "labels">,
 ): Task | Refusal {
   const { tasks } = state;
@@ -134,10 +132,8 @@ function bestOf(
   if (best !== undefined) return taskAt(tasks, best);
   const [blocked, active] = [listOf(tasks, "blocked", project).size, listOf(tasks, "active", project).size];
   const kind = labels.length === 0 ? "" : ` with ${labels.join(", ")}`;
-  const { beyond, held } = leftReady(state, project, actor);
-  const { role } = roleOf(state, actor);
-  const more =
-    beyond === 0 ? "" : `; ${beyond} more are ready, beyond the role ${role} (kite task ready lists them)`;
+  const { beyond, as, held } = leftReady(state, project, actor);
+  const more = beyond === 0 ? "" : `; ${beyond} more are ready, beyond ${as} (kite task ready lists them)`;
   const waits = held === null ? "" : `; ${held}`;
   const error = `no task${kind} of ${project} is ready; ${blocked} blocked and ${active} active in all${more}${waits}`;
   const counts = beyond === 0 ? {} : { beyond };

@@ -7,8 +7,7 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Handler } from "../handler.ts";
-import { debateKept, debateNamed } from "../lead/debates/tasks.ts";
-import type { State } from "../state.ts";
+import { ruleAt } from "../points.ts";
 import type { TaskCreate, TaskImport } from "./commands.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
 import { countTo, newIds } from "./numbers.ts";
@@ -25,7 +24,7 @@ import {
   type Tasks,
 } from "./table.ts";
 
-export const taskCreate: Handler<"task_create", State> = (state, command, _meta, step) => {
+export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) => {
   const { tasks } = state;
   const { project, wallMs } = command;
   const refused = noRoom(
@@ -56,7 +55,7 @@ export const taskCreate: Handler<"task_create", State> = (state, command, _meta,
       return;
     }
     resolved.set(id, found);
-    const debate = debateNamed(state, project, task.debate);
+    const debate = ruleAt(state.points, "debateNamed")?.(state, project, task.debate);
     if (typeof debate === "object") {
       step.reply = debate;
       return;
@@ -107,7 +106,7 @@ export const taskCreate: Handler<"task_create", State> = (state, command, _meta,
       : { ok: true, task: taskRow(state, first) };
 };
 
-export const taskImport: Handler<"task_import", State> = (state, command, _meta, step) => {
+export const taskImport: Handler<"task_import"> = (state, command, _meta, step) => {
   const { tasks } = state;
   const skipped = command.tasks.filter(({ id }) => tasks.all.has(id)).map(({ id }) => id);
   const fresh = new Map(command.tasks.filter(({ id }) => !tasks.all.has(id)).map(t => [t.id, t]));
@@ -127,7 +126,7 @@ export const taskImport: Handler<"task_import", State> = (state, command, _meta,
   const createdBy = whoOf(state, command.by);
   const dropped: string[] = [];
   const added = [...fresh.values()].map((task, i) => {
-    const debate = debateKept(state, task);
+    const debate = ruleAt(state.points, "debateKept")?.(state, task);
     if (task.debate !== undefined && debate === undefined) dropped.push(task.id);
     return { ...task, n: tasks.created + i + 1, createdBy, debate };
   });

@@ -10,7 +10,6 @@ import type { BaseState } from "../base-state.ts";
 import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../ids.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
-import type { State } from "../state.ts";
 import { heldBy, riskOf } from "./risk.ts";
 import { classOf, isDone, resultOf, type Task, type Tasks, taskOf } from "./table.ts";
 
@@ -81,7 +80,7 @@ export function isTask(found: Task | Refusal): found is Task {
   return "state" in found;
 }
 
-export function taskRow(state: State, task: Task): TaskRow {
+export function taskRow(state: BaseState, task: Task): TaskRow {
   const { id, description, project, priority, labels, dependsOn, createdAt, updatedAt, attempts } = task;
   const assignee = assigneeOf(state, task);
   return {

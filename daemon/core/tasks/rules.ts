@@ -1,14 +1,13 @@
 /** The rules of tasks: see `core/slices.ts`. */
 import { lasting, lastingAndFreeing } from "../durability.ts";
 import type { Rules } from "../handler.ts";
-import type { State } from "../state.ts";
 import { taskApprove } from "./approve.ts";
 import { taskClaim, taskRelease } from "./claim.ts";
 import type { TaskCommands } from "./commands.ts";
 import { taskCreate, taskImport, taskRemove } from "./create.ts";
 import { taskUpdate } from "./update.ts";
 
-export const taskRules: Rules<TaskCommands, State> = {
+export const taskRules: Rules<TaskCommands> = {
   commands: {
     task_create: lasting(taskCreate),
     task_import: lasting(taskImport),

@@ -13,10 +13,9 @@ import type { TaskStatus } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import type { Handler, Meta } from "../handler.ts";
-import { debateNamed, mayReplace } from "../lead/debates/tasks.ts";
 import type { Step } from "../outcome.ts";
+import { ruleAt } from "../points.ts";
 import { leadsTo } from "../reach.ts";
-import type { State } from "../state.ts";
 import { activate, mayBegin, mayClaim } from "./claim.ts";
 import type { TaskUpdate } from "./commands.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
@@ -36,10 +35,10 @@ import {
   tooManyDependents,
   whoOf,
 } from "./replies.ts";
-import { mayRaise, mayRate, mayRun, riskOf, tellLeads } from "./risk.ts";
+import { mayRaise, mayRate, mayRun, riskOf } from "./risk.ts";
 import { claimerOf, isDone, resultOf, revise, setDependencies, type Task, taskOf } from "./table.ts";
 
-export const taskUpdate: Handler<"task_update", State> = (state, command, meta, step) => {
+export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) => {
   const { tasks } = state;
   const task = findTask(tasks, command.task, command.project);
   if (!isTask(task)) {
@@ -53,11 +52,14 @@ export const taskUpdate: Handler<"task_update", State> = (state, command, meta, 
     return;
   }
   const debate =
-    command.debate === undefined ? task.debate : debateNamed(state, task.project, command.debate);
+    command.debate === undefined
+      ? task.debate
+      : ruleAt(state.points, "debateNamed")?.(state, task.project, command.debate);
   const refused =
     typeof debate === "object"
       ? debate
-      : (mayReplace(state, task, debate, command.by) ?? mayChange(state, task, command, dependsOn));
+      : (ruleAt(state.points, "mayReplaceDebate")?.(state, task, debate, command.by) ??
+        mayChange(state, task, command, dependsOn));
   if (refused !== null || typeof debate === "object") {
     step.reply = refused;
     return;
@@ -79,7 +81,7 @@ export const taskUpdate: Handler<"task_update", State> = (state, command, meta, 
   // Whoever claims it in the same step tells them of it, once.
   const isClaim = state.rules >= 2 && claims(state, task, command);
   if (stays && isRaised && task.state.status === "active" && !isClaim)
-    tellLeads(state, task, claimerOf(task));
+    for (const { taskBegins } of state.points) taskBegins?.(state, task, claimerOf(task));
   if (stays) revised(state, task, command, meta, step);
   else move(state, task, command, meta, step);
   const isFree = wasBlocked && !tasks.open.has(task.id) && task.state.status === "pending";
@@ -101,7 +103,7 @@ function rated(task: Task, { risk, description, status, by }: TaskUpdate): Pick<
 
 /** Returns why the update is refused, or null; the handler calls it before it changes anything. */
 function mayChange(
-  state: State,
+  state: BaseState,
   task: Task,
   command: TaskUpdate,
   dependsOn: readonly string[],
@@ -158,7 +160,7 @@ function mayChange(
 }
 
 /** Returns why an agent may not finish the task, or null: what it could not claim now, it does not finish unclaimed. */
-function mayFinish(state: State, task: Task, by: Actor | null): Refusal | null {
+function mayFinish(state: BaseState, task: Task, by: Actor | null): Refusal | null {
   return by === null || task.state.status !== "pending" ? null : mayRun(state, task, by);
 }
 
@@ -167,7 +169,7 @@ function lengthOver(next: string | null, before: string): number {
 }
 
 /** Returns why an unchanged status is refused, or null: only the assignee and a person may repeat it. */
-function mayRepeat(state: State, task: Task, by: Actor | null): Refusal | null {
+function mayRepeat(state: BaseState, task: Task, by: Actor | null): Refusal | null {
   const assignee = assigneeOf(state, task);
   if (by === null || task.state.status === "pending") return null;
   if (assignee?.id === by.session && assignee.agent === by.agent) return null;
@@ -197,7 +199,7 @@ function claims(state: BaseState, task: Task, { status, by }: TaskUpdate): boole
 }
 
 /** Applies an update that keeps the status. */
-function revised(state: State, task: Task, command: TaskUpdate, meta: Meta, step: Step): void {
+function revised(state: BaseState, task: Task, command: TaskUpdate, meta: Meta, step: Step): void {
   const { by, result } = command;
   const before = assigneeOf(state, task);
   if (claims(state, task, command)) {
@@ -215,7 +217,7 @@ function revised(state: State, task: Task, command: TaskUpdate, meta: Meta, step
 }
 
 /** Moves the task to another status. */
-function move(state: State, task: Task, command: TaskUpdate, meta: Meta, step: Step): void {
+function move(state: BaseState, task: Task, command: TaskUpdate, meta: Meta, step: Step): void {
   const { status, by, wallMs, result } = command;
   const before = assigneeOf(state, task);
   const doer = whoOf(state, by) ?? before;

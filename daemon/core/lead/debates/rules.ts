@@ -7,6 +7,7 @@ import type { DebateCommands } from "./commands.ts";
 import { debateEnter } from "./enter.ts";
 import { debateOpen } from "./open.ts";
 import { moveSpeaker } from "./table.ts";
+import { debateKept, debateNamed, mayReplace } from "./tasks.ts";
 
 export const debateRules: Rules<DebateCommands, State> = {
   commands: {
@@ -14,5 +15,10 @@ export const debateRules: Rules<DebateCommands, State> = {
     debate_enter: lasting(debateEnter),
     debate_close: lasting(debateClose),
   },
-  points: { sessionMoves: ({ debates }, from, to) => moveSpeaker(debates, from, to) },
+  points: {
+    sessionMoves: ({ debates }, from, to) => moveSpeaker(debates, from, to),
+    debateNamed,
+    debateKept,
+    mayReplaceDebate: mayReplace,
+  },
 };

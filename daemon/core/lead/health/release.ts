@@ -51,4 +51,5 @@ export const agentRelease: Handler<"agent_release", State> = (state, command, _m
 
 export const healthRules: Rules<HealthCommands, State> = {
   commands: { agent_release: lastingAndFreeing(agentRelease) },
+  points: { answersFor: leads },
 };

@@ -6,16 +6,13 @@
  */
 import { refuse } from "../../../../protocol/codes.ts";
 import type { Role } from "../../../../protocol/lead/roles.ts";
-import type { Declaration } from "../../declarations/table.ts";
-import { lasting } from "../../durability.ts";
-import type { Handler, Rules } from "../../handler.ts";
+import type { Handler } from "../../handler.ts";
 import type { Whose } from "../../messages/notice-table.ts";
 import { tellLater } from "../../messages/notices.ts";
 import { recipientOf } from "../../messages/recipients.ts";
-import type { GivenRole, Session } from "../../sessions/table.ts";
+import type { GivenRole } from "../../sessions/table.ts";
 import type { State } from "../../state.ts";
-import type { RoleCommands } from "./commands.ts";
-import { roleKept, roleOf } from "./standing.ts";
+import { roleOf } from "./standing.ts";
 
 export const roleSet: Handler<"role_set", State> = (state, { by, name, role, project }, _meta, step) => {
   if (by !== null) {
@@ -63,19 +60,3 @@ function takeRole({ sessions }: State, { session, agent }: Whose): void {
   const known = sessions.live.get(session);
   if (known !== undefined) sessions.preimages.writable(known).roles.delete(agent);
 }
-
-function moveRole({ preimages }: State, before: Session, after: Session): void {
-  const role = before.roles.get(null);
-  if (role !== undefined) preimages.writable(after).roles.set(null, role);
-}
-
-function declaredFields(state: State, declaration: Declaration) {
-  const { role } = roleOf(state, declaration);
-  const warnings = roleKept(state, declaration);
-  return { role, ...(warnings.length === 0 ? {} : { warnings }) };
-}
-
-export const roleRules: Rules<RoleCommands, State> = {
-  commands: { role_set: lasting(roleSet) },
-  points: { sessionMoved: moveRole, declaredFields },
-};

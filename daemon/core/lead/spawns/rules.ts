@@ -8,7 +8,7 @@ import { spawnCreate } from "./create.ts";
 import { endSpawn } from "./end.ts";
 import { sessionBeginAsAgent } from "./register.ts";
 import { spawnReplace } from "./replace.ts";
-import { moveSpawn } from "./table.ts";
+import { moveSpawn, spawnAt } from "./table.ts";
 import { spawnMoved, spawnOver, spawnRemove, spawnUpdate } from "./update.ts";
 
 export const spawnRules: TimedRules<
@@ -27,6 +27,7 @@ export const spawnRules: TimedRules<
   },
   points: {
     sessionMoves: ({ spawns }, from, to) => moveSpawn(spawns, from, to),
+    answersFor: ({ spawns }, by, other) => spawnAt(spawns, other.session)?.parent?.id === by.session,
     sessionEnds: (state, session, cause, step) => endSpawn(state, session.id, cause, step),
   },
   timers: {
