@@ -56,6 +56,7 @@ import {
   mergeReportSchema,
   mergeTakeSchema,
 } from "./lead/merge.ts";
+import { type AgentReleaseReply, agentReleaseSchema } from "./lead/release.ts";
 import { type RoleSetReply, roleSetSchema } from "./lead/role-set.ts";
 import {
   type SpawnCreateReply,
@@ -88,7 +89,6 @@ import {
   type ResumeReply,
   resumeSchema,
 } from "./message.ts";
-import { type AgentReleaseReply, agentReleaseSchema } from "./release.ts";
 import { type SessionRenameReply, sessionRenameSchema } from "./rename.ts";
 import {
   deregisterSchema,

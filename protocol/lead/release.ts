@@ -1,8 +1,8 @@
 /** The wire of what an agent has and others give back. */
 import * as z from "zod";
-import { limits } from "./limits.ts";
-import type { ActorRow } from "./lock.ts";
-import { baseShape, idSchema, type WorkedOn } from "./session.ts";
+import { limits } from "../limits.ts";
+import type { ActorRow } from "../lock.ts";
+import { baseShape, idSchema, type WorkedOn } from "../session.ts";
 
 /** Gives back the tasks and the turn locks of an agent. `id` and `agent` are the caller; without them a person asks. */
 export const agentReleaseSchema = z.object({
