@@ -5,7 +5,7 @@ import { type Refusal, refuse } from "../protocol/codes.ts";
 import type { EventLine } from "../protocol/events.ts";
 import { limits } from "../protocol/limits.ts";
 import type { KitePaths } from "../protocol/paths.ts";
-import { requestTraits } from "../protocol/request-traits.ts";
+import { isRepeatable } from "../protocol/repeatable.ts";
 import type { Answer, ParamsOf, protocolVersion, ReplyOf, RequestType } from "../protocol/requests.ts";
 import { encodeLine } from "../protocol/wire.ts";
 import { ConnectionClosed, HelloRefused, LocalError, NotRunning, TimedOut } from "./errors.ts";
@@ -203,7 +203,7 @@ export class KiteClient {
     how: { again: boolean; waitMs: number; signal?: AbortSignal | undefined },
   ): Promise<Message> {
     const rid = `${++this.#count}`;
-    const requestId = how.again && !requestTraits[type].repeatable ? { requestId: `${this.#id}.${rid}` } : {};
+    const requestId = how.again && !isRepeatable(type) ? { requestId: `${this.#id}.${rid}` } : {};
     const line = encodeLine({ type, ...requestId, ...params, rid });
     const bound = type === "hook" ? limits.hookLineBytes : limits.lineBytes;
     if (Buffer.byteLength(line) > bound + 1) {

@@ -1,6 +1,7 @@
 /** The wire of context: requests, replies and rows. */
 import * as z from "zod";
 import { limits } from "./limits.ts";
+import { once, type RequestTable, reply } from "./request-table.ts";
 import { baseShape, idSchema } from "./session.ts";
 
 /** A JSON value, passed on unchanged. */
@@ -96,3 +97,10 @@ export interface ContextDeleteReply {
   /** The version that was deleted. */
   readonly version: number;
 }
+
+export const contextRequests = {
+  context_set: { params: contextSetSchema, reply: reply<ContextSetReply>(), traits: once },
+  context_get: { params: contextGetSchema, reply: reply<ContextGetReply>(), traits: once },
+  context_list: { params: contextListSchema, reply: reply<ContextListReply>(), traits: once },
+  context_delete: { params: contextDeleteSchema, reply: reply<ContextDeleteReply>(), traits: once },
+} as const satisfies RequestTable;

@@ -1,7 +1,8 @@
 /** The wire of the daemon itself: hello, query, subscribe, stats, shutdown. */
 import * as z from "zod";
 import { limits } from "./limits.ts";
-import { baseShape, idSchema, pathSchema } from "./session.ts";
+import { always, type RequestTable, repeatable, reply } from "./request-table.ts";
+import { baseShape, idSchema, type OkReply, pathSchema } from "./session.ts";
 import { taskFilterShape } from "./task.ts";
 
 export const queryTargets = [
@@ -130,3 +131,11 @@ export interface RefusalRow {
   /** The name of who has the file, or is before it in the queue; absent if the refusal names nobody. */
   readonly holder?: string;
 }
+
+export const daemonRequests = {
+  subscribe: { params: subscribeSchema, reply: reply<SubscribeReply>(), traits: repeatable },
+  query: { params: querySchema, reply: reply<QueryReply>(), traits: repeatable },
+  stats: { params: plainSchema, reply: reply<StatsReply>(), traits: always },
+  ping: { params: plainSchema, reply: reply<PingReply>(), traits: always },
+  shutdown: { params: shutdownSchema, reply: reply<OkReply>(), traits: always },
+} as const satisfies RequestTable;

@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { Role } from "./lead/roles.ts";
 import { limits } from "./limits.ts";
 import type { ActorRow } from "./lock.ts";
+import { once, type RequestTable, reply } from "./request-table.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 const wordSchema = idSchema.max(limits.nameBytes);
@@ -147,3 +148,7 @@ export interface DeclareReply {
   /** What was declared and does not count, one sentence each: a role beside the one that the agent was given. */
   readonly warnings?: readonly string[];
 }
+
+export const declarationRequests = {
+  declare: { params: declareSchema, reply: reply<DeclareReply>(), traits: once },
+} as const satisfies RequestTable;

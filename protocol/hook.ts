@@ -1,6 +1,7 @@
 /** The wire of hooks: the request and its reply. */
 import * as z from "zod";
 import { limits } from "./limits.ts";
+import { type RequestTable, reply } from "./request-table.ts";
 import { baseShape } from "./session.ts";
 import { isObject } from "./wire.ts";
 
@@ -35,3 +36,7 @@ export interface HookReply {
   /** Lines for the client's environment file. */
   readonly env?: readonly string[];
 }
+
+export const hookRequests = {
+  hook: { params: hookSchema, reply: reply<HookReply>(), traits: { repeatable: false, always: true } },
+} as const satisfies RequestTable;

@@ -1,7 +1,8 @@
 /** The wire of locks: requests, replies and rows. */
 import * as z from "zod";
 import { limits } from "./limits.ts";
-import { baseShape, idSchema, pathSchema } from "./session.ts";
+import { once, type RequestTable, repeatable, reply } from "./request-table.ts";
+import { baseShape, idSchema, type OkReply, pathSchema } from "./session.ts";
 
 const actorShape = { ...baseShape, id: idSchema, agent: idSchema.optional() };
 /**
@@ -121,3 +122,10 @@ export interface FileCheckReply {
   readonly path: string;
   readonly token: string;
 }
+
+export const lockRequests = {
+  file_lock: { params: fileLockSchema, reply: reply<FileLockReply>(), traits: once },
+  file_unlock: { params: fileUnlockSchema, reply: reply<FileUnlockReply>(), traits: once },
+  file_check: { params: fileCheckSchema, reply: reply<FileCheckReply>(), traits: repeatable },
+  file_touch: { params: fileTouchSchema, reply: reply<OkReply>(), traits: repeatable },
+} as const satisfies RequestTable;

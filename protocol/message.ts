@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { limits } from "./limits.ts";
 import type { ActorRow } from "./lock.ts";
+import { once, type RequestTable, reply } from "./request-table.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 /** The actor; without `id` a person at a terminal, who must name the project. */
@@ -156,3 +157,11 @@ export interface ResumeReply {
   /** The ids of the freezes that ended. */
   readonly resumed: readonly string[];
 }
+
+export const messageRequests = {
+  message_send: { params: messageSendSchema, reply: reply<MessageSendReply>(), traits: once },
+  message_list: { params: messageListSchema, reply: reply<MessageListReply>(), traits: once },
+  message_ack: { params: messageAckSchema, reply: reply<MessageAckReply>(), traits: once },
+  broadcast: { params: broadcastSchema, reply: reply<BroadcastReply>(), traits: once },
+  resume: { params: resumeSchema, reply: reply<ResumeReply>(), traits: once },
+} as const satisfies RequestTable;

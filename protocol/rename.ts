@@ -1,6 +1,7 @@
 /** The wire of session_rename: a person, or the session itself, says what a session is called. */
 import * as z from "zod";
 import { limits } from "./limits.ts";
+import { once, type RequestTable, reply } from "./request-table.ts";
 import { baseShape, idSchema } from "./session.ts";
 
 /** Names the session that `of` means in the project. Refused with `name_taken` if another session of it has the name. */
@@ -26,3 +27,7 @@ export interface SessionRenameReply {
   readonly was: string;
   readonly project: string;
 }
+
+export const renameRequests = {
+  session_rename: { params: sessionRenameSchema, reply: reply<SessionRenameReply>(), traits: once },
+} as const satisfies RequestTable;

@@ -4,6 +4,7 @@ import type { CameBackRow } from "./lead/came-back.ts";
 import type { HealthRow } from "./lead/health.ts";
 import type { RoleBrief } from "./lead/roles.ts";
 import { limits } from "./limits.ts";
+import { always, once, type RequestTable, repeatable, reply } from "./request-table.ts";
 
 /** Text on one line: an id, a name. A bound in characters bounds the bytes too: at most four per character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern excludes them, because they join keys.
@@ -187,3 +188,11 @@ export interface WhoamiReply {
 export interface OkReply {
   readonly ok: true;
 }
+
+export const sessionRequests = {
+  hello: { params: helloSchema, reply: reply<HelloReply>(), traits: always },
+  register: { params: registerSchema, reply: reply<RegisterReply>(), traits: once },
+  heartbeat: { params: heartbeatSchema, reply: reply<OkReply>(), traits: repeatable },
+  deregister: { params: deregisterSchema, reply: reply<OkReply>(), traits: once },
+  whoami: { params: whoamiSchema, reply: reply<WhoamiReply>(), traits: once },
+} as const satisfies RequestTable;

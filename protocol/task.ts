@@ -1,6 +1,7 @@
 /** The wire of tasks: requests, replies and rows. */
 import * as z from "zod";
 import { limits } from "./limits.ts";
+import { once, type RequestTable, reply } from "./request-table.ts";
 import { type Risk, risks } from "./risk.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
@@ -224,3 +225,14 @@ export interface TaskImportReply {
   /** The imported tasks whose debate their project does not have: they require none now. */
   readonly debatesDropped: readonly string[];
 }
+
+export const taskRequests = {
+  task_create: { params: taskCreateSchema, reply: reply<TaskCreateReply>(), traits: once },
+  task_update: { params: taskUpdateSchema, reply: reply<TaskReply>(), traits: once },
+  task_get: { params: taskGetSchema, reply: reply<TaskReply>(), traits: once },
+  task_claim: { params: taskClaimSchema, reply: reply<TaskReply>(), traits: once },
+  task_release: { params: taskReleaseSchema, reply: reply<TaskReply>(), traits: once },
+  task_remove: { params: taskRemoveSchema, reply: reply<TaskRemoveReply>(), traits: once },
+  task_import: { params: taskImportSchema, reply: reply<TaskImportReply>(), traits: once },
+  task_approve: { params: taskApproveSchema, reply: reply<TaskReply>(), traits: once },
+} as const satisfies RequestTable;

@@ -11,7 +11,7 @@ interface Allowed {
 const schemas = /^protocol\//;
 /** The protocol's files that bring no schemas along. */
 const plainProtocol =
-  /^protocol\/(?:codes|declaration-example|limits(?:\/[a-z]+)?|lead\/(?:gates|limits|roles)|json-position|paths|request-traits|risk|system-error|text|whole-lines|wire|nearest)\.ts$/;
+  /^protocol\/(?:codes|declaration-example|limits(?:\/[a-z]+)?|lead\/(?:gates|limits|roles)|json-position|paths|repeatable|risk|system-error|text|whole-lines|wire|nearest)\.ts$/;
 const node = /^node:/;
 /** Pure: what a payload of an agent client means, and what a shell line does. */
 const adapters = /^hooks\/(?:claude-code\/(?!settings\/)|git\/|seam\/|shell\/)/;

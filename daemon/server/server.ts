@@ -2,8 +2,7 @@
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import { requestTraits } from "../../protocol/request-traits.ts";
-import type { RequestOf, RequestType } from "../../protocol/requests.ts";
+import { type RequestOf, type RequestType, requests } from "../../protocol/requests.ts";
 import type { Line } from "../../protocol/wire.ts";
 import { Call, type CallServices } from "./call.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
@@ -187,7 +186,7 @@ export class Server implements ConnectionOwner {
   /** The reserve is for hooks, and for requests that find out why descriptors run short or stop the daemon. */
   #mayAskAsGuest(parsed: Parsed): boolean {
     if (!parsed.ok) return true;
-    return requestTraits[parsed.type].always;
+    return requests[parsed.type].traits.always;
   }
 
   #short(error: unknown): void {

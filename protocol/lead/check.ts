@@ -1,6 +1,7 @@
 /** The wire of a project's checks: the state of a worktree, results, and their rows. */
 import * as z from "zod";
 import type { ActorRow } from "../lock.ts";
+import { once, type RequestTable, repeatable, reply } from "../request-table.ts";
 import { baseShape, idSchema, pathSchema } from "../session.ts";
 
 const hexSchema = (what: string) =>
@@ -81,3 +82,8 @@ export interface CheckRow {
   /** Wall time in milliseconds. */
   readonly at: number;
 }
+
+export const checkRequests = {
+  worktree_state: { params: worktreeStateSchema, reply: reply<WorktreeStateReply>(), traits: repeatable },
+  check_record: { params: checkRecordSchema, reply: reply<CheckRecordReply>(), traits: once },
+} as const satisfies RequestTable;

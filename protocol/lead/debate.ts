@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { limits } from "../limits.ts";
 import type { ActorRow } from "../lock.ts";
+import { once, type RequestTable, repeatable, reply } from "../request-table.ts";
 import { baseShape, idSchema } from "../session.ts";
 
 /** What an entry is: a doubt, a finding, the answer to a challenge, or the end of a hypothesis. */
@@ -204,3 +205,14 @@ export interface DebateListReply {
   readonly rows: readonly DebateRow[];
   readonly next?: string;
 }
+
+export const debateRequests = {
+  debate_open: { params: debateOpenSchema, reply: reply<DebateOpenReply>(), traits: once },
+  debate_challenge: { params: debateChallengeSchema, reply: reply<DebateEntryReply>(), traits: once },
+  debate_evidence: { params: debateEvidenceSchema, reply: reply<DebateEntryReply>(), traits: once },
+  debate_answer: { params: debateAnswerSchema, reply: reply<DebateEntryReply>(), traits: once },
+  debate_concede: { params: debateConcedeSchema, reply: reply<DebateEntryReply>(), traits: once },
+  debate_close: { params: debateCloseSchema, reply: reply<DebateCloseReply>(), traits: once },
+  debate_get: { params: debateGetSchema, reply: reply<DebateGetReply>(), traits: repeatable },
+  debate_list: { params: debateListSchema, reply: reply<DebateListReply>(), traits: repeatable },
+} as const satisfies RequestTable;

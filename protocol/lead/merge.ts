@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { limits } from "../limits.ts";
 import type { ActorRow } from "../lock.ts";
+import { once, type RequestTable, repeatable, reply } from "../request-table.ts";
 import { baseShape, idSchema } from "../session.ts";
 import type { UnreadReturn } from "./came-back.ts";
 
@@ -189,3 +190,11 @@ export interface MergeCancelReply {
   readonly ok: true;
   readonly cancelled: readonly string[];
 }
+
+export const mergeRequests = {
+  merge_queue: { params: mergeQueueSchema, reply: reply<MergeQueueReply>(), traits: once },
+  merge_take: { params: mergeTakeSchema, reply: reply<MergeTakeReply>(), traits: once },
+  merge_attach: { params: mergeAttachSchema, reply: reply<MergeAttachReply>(), traits: repeatable },
+  merge_report: { params: mergeReportSchema, reply: reply<MergeReply>(), traits: once },
+  merge_cancel: { params: mergeCancelSchema, reply: reply<MergeCancelReply>(), traits: once },
+} as const satisfies RequestTable;

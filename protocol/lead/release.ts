@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { limits } from "../limits.ts";
 import type { ActorRow } from "../lock.ts";
+import { once, type RequestTable, reply } from "../request-table.ts";
 import { baseShape, idSchema, type WorkedOn } from "../session.ts";
 
 /** Gives back the tasks and the turn locks of an agent. `id` and `agent` are the caller; without them a person asks. */
@@ -27,3 +28,7 @@ export interface AgentReleaseReply {
   readonly paths: readonly string[];
   readonly lockCount: number;
 }
+
+export const releaseRequests = {
+  agent_release: { params: agentReleaseSchema, reply: reply<AgentReleaseReply>(), traits: once },
+} as const satisfies RequestTable;

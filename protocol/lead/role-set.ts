@@ -1,5 +1,6 @@
 /** The wire of role_set: a person gives an agent a role. */
 import * as z from "zod";
+import { once, type RequestTable, reply } from "../request-table.ts";
 import { baseShape, idSchema } from "../session.ts";
 import { type Role, type RoleSource, roles } from "./roles.ts";
 
@@ -23,3 +24,7 @@ export interface RoleSetReply {
   /** `declared`, `default`: the role that it was given was taken back. */
   readonly by: RoleSource;
 }
+
+export const roleRequests = {
+  role_set: { params: roleSetSchema, reply: reply<RoleSetReply>(), traits: once },
+} as const satisfies RequestTable;

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { limits } from "../limits.ts";
 import type { ActorRow } from "../lock.ts";
+import { once, type RequestTable, reply } from "../request-table.ts";
 import { baseShape, idSchema, pathSchema } from "../session.ts";
 import type { CameBackRow } from "./came-back.ts";
 import type { HealthRow } from "./health.ts";
@@ -178,3 +179,10 @@ export interface SpawnRemoveReply {
   readonly ok: true;
   readonly removed: readonly string[];
 }
+
+export const spawnRequests = {
+  spawn_create: { params: spawnCreateSchema, reply: reply<SpawnCreateReply>(), traits: once },
+  spawn_replace: { params: spawnReplaceSchema, reply: reply<SpawnReplaceReply>(), traits: once },
+  spawn_update: { params: spawnUpdateSchema, reply: reply<SpawnReply>(), traits: once },
+  spawn_remove: { params: spawnRemoveSchema, reply: reply<SpawnRemoveReply>(), traits: once },
+} as const satisfies RequestTable;

@@ -1,0 +1,27 @@
+/** Which requests a client may repeat without a `requestId`. The client loads no schemas, and so not their tables. */
+import type { Requests, RequestType } from "./requests.ts";
+
+type Repeatable = {
+  [T in RequestType]: Requests[T]["traits"]["repeatable"] extends true ? T : never;
+}[RequestType];
+
+/** The same as the tables say; the compiler refuses another list. */
+const names: Readonly<Record<Repeatable, true>> = {
+  debate_get: true,
+  debate_list: true,
+  file_check: true,
+  file_touch: true,
+  heartbeat: true,
+  hello: true,
+  merge_attach: true,
+  ping: true,
+  query: true,
+  shutdown: true,
+  stats: true,
+  subscribe: true,
+  worktree_state: true,
+};
+
+export function isRepeatable(type: RequestType): boolean {
+  return Object.hasOwn(names, type);
+}
