@@ -13,7 +13,6 @@ import { roleRequests } from "./lead/role-set.ts";
 import { spawnRequests } from "./lead/spawn.ts";
 import { lockRequests } from "./lock.ts";
 import { messageRequests } from "./message.ts";
-import { renameRequests } from "./rename.ts";
 import { sessionRequests } from "./session.ts";
 import { taskRequests } from "./task.ts";
 
@@ -23,7 +22,6 @@ export const protocolVersion = 1;
 /** Every request of the wire, once. Server, client, hooks and tools take their types from this table. */
 export const requests = {
   ...sessionRequests,
-  ...renameRequests,
   ...lockRequests,
   ...taskRequests,
   ...declarationRequests,

@@ -71,6 +71,21 @@ export const whoamiSchema = z.object({
   pids: z.array(z.number().int().positive()).max(limits.ancestorsMax).optional(),
 });
 
+/** Names the session that `of` means in the project. Refused with `name_taken` if another session of it has the name. */
+export const sessionRenameSchema = z.object({
+  ...baseShape,
+  id: idSchema.optional(),
+  agent: idSchema.optional(),
+  /** A session, named as a message's recipient is. */
+  of: idSchema,
+  name: z
+    .string()
+    .max(limits.nameBytes)
+    .regex(/^[\p{L}\p{N}][\p{L}\p{N}._-]*$/u, {
+      error: "a name has letters, digits, dots, dashes and underscores, and begins with a letter or a digit",
+    }),
+});
+
 /** A session as a query shows it. Times are milliseconds before the answer (`...Ms`) or wall time (`...At`). */
 export interface SessionRow {
   readonly id: string;
@@ -185,6 +200,15 @@ export interface WhoamiReply {
   readonly by: "tool_use" | "typed" | "process";
 }
 
+export interface SessionRenameReply {
+  readonly ok: true;
+  readonly id: string;
+  readonly name: string;
+  /** Its name before. */
+  readonly was: string;
+  readonly project: string;
+}
+
 export interface OkReply {
   readonly ok: true;
 }
@@ -195,4 +219,5 @@ export const sessionRequests = {
   heartbeat: { params: heartbeatSchema, reply: reply<OkReply>(), traits: repeatable },
   deregister: { params: deregisterSchema, reply: reply<OkReply>(), traits: once },
   whoami: { params: whoamiSchema, reply: reply<WhoamiReply>(), traits: once },
+  session_rename: { params: sessionRenameSchema, reply: reply<SessionRenameReply>(), traits: once },
 } as const satisfies RequestTable;
