@@ -1,6 +1,7 @@
 /** The wire of context: requests, replies and rows. */
 import * as z from "zod";
 import { limits } from "./limits.ts";
+import type { ActorRow } from "./lock.ts";
 import { once, type RequestTable, reply } from "./request-table.ts";
 import { baseShape, idSchema } from "./session.ts";
 
@@ -97,6 +98,17 @@ export interface ContextDeleteReply {
   /** The version that was deleted. */
   readonly version: number;
 }
+
+/** The events of shared values. */
+export type ContextEvent = {
+  readonly event: "context_changed";
+  readonly project: string;
+  readonly key: string;
+  readonly version: number;
+  /** The actor; null: a person, or the value expired. */
+  readonly from: ActorRow | null;
+  readonly deleted: boolean;
+};
 
 export const contextRequests = {
   context_set: { params: contextSetSchema, reply: reply<ContextSetReply>(), traits: once },

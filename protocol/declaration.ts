@@ -149,6 +149,30 @@ export interface DeclareReply {
   readonly warnings?: readonly string[];
 }
 
+/** The events of declarations. */
+export type DeclarationEvent =
+  | {
+      /** An agent declared what it is about, or changed that; or its client now says otherwise than it declared. */
+      readonly event: "declared";
+      readonly by: ActorRow;
+      readonly project: string;
+      readonly role: string;
+      /** Its task in its own words. */
+      readonly text: string;
+      /** The number of files in its code view. */
+      readonly fileCount: number;
+      /** New ones of the declaration's `mismatches`. */
+      readonly mismatches: readonly string[];
+    }
+  | {
+      /** Two agents declared the same file, or a folder and a file in it: sent when the later one declares it. */
+      readonly event: "declarations_overlap";
+      readonly sides: readonly [ActorRow, ActorRow];
+      /** What each side declared, and what it will do there. */
+      readonly paths: readonly [string, string];
+      readonly wills: readonly [string, string];
+    };
+
 export const declarationRequests = {
   declare: { params: declareSchema, reply: reply<DeclareReply>(), traits: once },
 } as const satisfies RequestTable;

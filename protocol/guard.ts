@@ -1,4 +1,5 @@
 /** The git commands of a guarded shell line, and the guard's findings: between the daemon and an adapter. */
+import type { ActorRow } from "./lock.ts";
 
 /**
  * In `dir`, a folder of this name means the top of the worktree of the folders before it, as
@@ -197,3 +198,19 @@ export interface ShellUses {
   readonly uses: readonly ShellUse[];
   readonly aliases: readonly AliasedUse[];
 }
+
+/** The events of the guard. */
+export type GuardEvent = {
+  /** A git command of `by` committed uncommitted work of `owner`, or took it out of the working tree. */
+  readonly event: "work_taken";
+  readonly how: "committed" | "discarded";
+  /** The command in short form: `git commit -a`. */
+  readonly command: string;
+  /** The abbreviated id of the commit; null if there is none, or the daemon could not find it. */
+  readonly commit: string | null;
+  readonly files: readonly string[];
+  readonly paths: readonly string[];
+  readonly more?: number;
+  readonly by: ActorRow;
+  readonly owner: ActorRow;
+};

@@ -123,6 +123,51 @@ export interface FileCheckReply {
   readonly token: string;
 }
 
+/** The events of locks. */
+export type LockEvent =
+  | {
+      readonly event: "lock_granted";
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly more?: number;
+      readonly token: string;
+      readonly holder: ActorRow;
+      readonly waitedMs: number;
+    }
+  | {
+      readonly event: "lock_queued";
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly more?: number;
+      readonly waiter: ActorRow;
+      readonly holder: ActorRow | null;
+      readonly position: number;
+    }
+  | {
+      readonly event: "lock_released";
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly more?: number;
+      readonly holder: ActorRow;
+      readonly cause: string;
+    }
+  | {
+      readonly event: "lock_wait_ended";
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly more?: number;
+      readonly waiter: ActorRow;
+      readonly cause: string;
+    }
+  | {
+      readonly event: "lock_revoked";
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly more?: number;
+      readonly holder: ActorRow;
+      readonly by: string;
+    };
+
 export const lockRequests = {
   file_lock: { params: fileLockSchema, reply: reply<FileLockReply>(), traits: once },
   file_unlock: { params: fileUnlockSchema, reply: reply<FileUnlockReply>(), traits: once },

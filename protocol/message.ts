@@ -158,6 +158,50 @@ export interface ResumeReply {
   readonly resumed: readonly string[];
 }
 
+/** The events of messages. */
+export type MessageEvent =
+  | {
+      /** Without the text, which the recipients have in their inboxes. */
+      readonly event: "message_sent";
+      readonly message: string;
+      readonly from: ActorRow | null;
+      /** At most 100; `more` counts the rest. */
+      readonly to: readonly ActorRow[];
+      readonly more?: number;
+      readonly project: string;
+      readonly urgent: boolean;
+    }
+  | { readonly event: "message_acknowledged"; readonly message: string; readonly by: ActorRow }
+  | {
+      /** The recipient ended before it read the message. */
+      readonly event: "message_undelivered";
+      readonly message: string;
+      readonly from: ActorRow | null;
+      readonly to: ActorRow;
+    };
+
+/** The events of freezes. */
+export type FreezeEvent =
+  | {
+      readonly event: "hold_began";
+      readonly hold: string;
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly more?: number;
+      readonly by: ActorRow | null;
+      readonly lastsMs: number;
+      readonly project: string;
+    }
+  | {
+      readonly event: "hold_ended";
+      readonly hold: string;
+      readonly files: readonly string[];
+      readonly paths: readonly string[];
+      readonly more?: number;
+      readonly cause: string;
+      readonly project: string;
+    };
+
 export const messageRequests = {
   message_send: { params: messageSendSchema, reply: reply<MessageSendReply>(), traits: once },
   message_list: { params: messageListSchema, reply: reply<MessageListReply>(), traits: once },

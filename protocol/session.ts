@@ -213,6 +213,38 @@ export interface OkReply {
   readonly ok: true;
 }
 
+/** The events of sessions. */
+export type SessionEvent =
+  | {
+      readonly event: "session_started";
+      readonly id: string;
+      readonly name: string;
+      readonly project: string;
+    }
+  | {
+      readonly event: "session_ended";
+      readonly id: string;
+      readonly name: string;
+      readonly project: string;
+      readonly cause: string;
+    }
+  | { readonly event: "session_lost"; readonly id: string; readonly name: string; readonly project: string }
+  | {
+      readonly event: "session_duplicated";
+      readonly id: string;
+      readonly name: string;
+      readonly project: string;
+      readonly incarnations: number;
+    }
+  | {
+      readonly event: "session_renamed";
+      readonly id: string;
+      readonly name: string;
+      /** Its name before. */
+      readonly was: string;
+      readonly project: string;
+    };
+
 export const sessionRequests = {
   hello: { params: helloSchema, reply: reply<HelloReply>(), traits: always },
   register: { params: registerSchema, reply: reply<RegisterReply>(), traits: once },

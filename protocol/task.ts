@@ -1,6 +1,7 @@
 /** The wire of tasks: requests, replies and rows. */
 import * as z from "zod";
 import { limits } from "./limits.ts";
+import type { ActorRow } from "./lock.ts";
 import { once, type RequestTable, reply } from "./request-table.ts";
 import { type Risk, risks } from "./risk.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
@@ -224,6 +225,36 @@ export interface TaskImportReply {
   readonly skipped: readonly string[];
   /** The imported tasks whose debate their project does not have: they require none now. */
   readonly debatesDropped: readonly string[];
+}
+
+/** The events of tasks. */
+export type TaskEvent =
+  | ({ readonly event: "task_created" } & TaskNews)
+  /** With `cause` if `by` is an agent spawned for the task, whose session began. */
+  | ({ readonly event: "task_claimed"; readonly cause?: "registered" } & TaskNews)
+  | ({ readonly event: "task_completed" } & TaskNews)
+  /** With `cause` if the task failed because its session ended, after the last attempt. */
+  | ({ readonly event: "task_failed"; readonly cause?: string } & TaskNews)
+  | ({ readonly event: "task_released"; readonly cause: string } & TaskNews)
+  | ({ readonly event: "task_updated" } & TaskNews)
+  | ({ readonly event: "task_removed" } & TaskNews)
+  | {
+      /** All dependencies of these tasks are done; at most 10 are named. */
+      readonly event: "task_ready";
+      readonly tasks: readonly string[];
+      readonly more?: number;
+      readonly project: string;
+    };
+
+/** The fields of every event of one task. */
+export interface TaskNews {
+  readonly task: string;
+  /** The description's first 200 UTF-16 units. */
+  readonly description: string;
+  readonly project: string;
+  readonly status: TaskStatus;
+  /** The actor; null if the request named none. */
+  readonly by: ActorRow | null;
 }
 
 export const taskRequests = {

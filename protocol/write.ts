@@ -39,3 +39,36 @@ export interface WriterRow extends ActorRow {
   /** Wall time in milliseconds. */
   readonly at: number;
 }
+
+/** The events of writes. */
+export type WriteEvent =
+  | {
+      /** A write appeared after its lock had ended. */
+      readonly event: "lost_update";
+      readonly file: string;
+      readonly path: string;
+      readonly writer: ActorRow;
+      readonly holder: ActorRow | null;
+    }
+  | {
+      /** A file changed while a shell command ran that `holder` holds, or wrote last and has not committed (`held` false). */
+      readonly event: "bypassed";
+      readonly file: string;
+      readonly path: string;
+      readonly writer: ActorRow;
+      readonly holder: ActorRow;
+      readonly held: boolean;
+    }
+  | {
+      /** The same file has uncommitted work in two worktrees: sent once per file and pair of worktrees. */
+      readonly event: "merge_risk";
+      readonly file: string;
+      readonly project: string;
+      readonly sides: readonly [MergeSideRow, MergeSideRow];
+    }
+  | {
+      readonly event: "file_conflict";
+      readonly file: string;
+      readonly path: string;
+      readonly sessions: readonly [string, string];
+    };

@@ -1,7 +1,8 @@
 /** Events as lines for a person. */
 
 import { causeText, freezeEnds, lockEnds, sessionEnds, waitEnds } from "../../daemon/trail/causes.ts";
-import type { EventLine, TaskNews } from "../../protocol/events.ts";
+import type { EventLine } from "../../protocol/events.ts";
+import type { TaskNews } from "../../protocol/task.ts";
 import { sourceText } from "../lead/view/roles.ts";
 import { clean, clock, duration, listed, type Screen } from "./text.ts";
 

@@ -83,6 +83,19 @@ export interface CheckRow {
   readonly at: number;
 }
 
+/** The events of checks. */
+export type CheckEvent = {
+  /** A check ran in a worktree whose state stayed the same; `exit` 0 is green. */
+  readonly event: "check_recorded";
+  readonly project: string;
+  readonly worktree: string;
+  readonly check: string;
+  readonly exit: number;
+  readonly commit: string | null;
+  /** Null: a person. */
+  readonly by: ActorRow | null;
+};
+
 export const checkRequests = {
   worktree_state: { params: worktreeStateSchema, reply: reply<WorktreeStateReply>(), traits: repeatable },
   check_record: { params: checkRecordSchema, reply: reply<CheckRecordReply>(), traits: once },

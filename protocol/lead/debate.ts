@@ -206,6 +206,17 @@ export interface DebateListReply {
   readonly next?: string;
 }
 
+/** The events of debates. */
+export type DebateEvent = {
+  readonly event: "debate_changed";
+  readonly debate: string;
+  readonly project: string;
+  /** An entry's kind, or that the debate was opened or closed. */
+  readonly what: DebateEntryKind | "opened" | "closed";
+  /** Null: a person. */
+  readonly by: ActorRow | null;
+};
+
 export const debateRequests = {
   debate_open: { params: debateOpenSchema, reply: reply<DebateOpenReply>(), traits: once },
   debate_challenge: { params: debateChallengeSchema, reply: reply<DebateEntryReply>(), traits: once },

@@ -1,4 +1,5 @@
 /** The wire of health: in which state an agent is, and since when. */
+import type { ActorRow } from "../lock.ts";
 
 /**
  * `working`: a turn runs. `waiting`: on a person, a lock or the model's service. `idle`: no turn runs. `quiet`: a turn runs
@@ -22,3 +23,24 @@ export interface HealthRow {
   /** What it waits for, or why it counts as stalled; absent: nothing to say. */
   readonly why?: string;
 }
+
+/** The events of agents' health. */
+export type HealthEvent =
+  | {
+      /** An agent gives no sign of life, or a signal has stopped its process. Sent once, without a cursor. */
+      readonly event: "agent_stalled";
+      readonly agent: ActorRow;
+      readonly project: string;
+      readonly state: "stalled" | "stopped";
+      /** For how long, in milliseconds. */
+      readonly forMs: number;
+      /** Empty if there is nothing to say. */
+      readonly why: string;
+      /** The ids of the tasks that it has, at most 20, and how many locks. */
+      readonly tasks: readonly string[];
+      readonly locks: number;
+      /** Commands that show the agent, and that give back what it has. */
+      readonly todo: readonly string[];
+    }
+  /** A sign of life came after `agent_stalled`. Without a cursor. */
+  | { readonly event: "agent_recovered"; readonly agent: ActorRow; readonly project: string };

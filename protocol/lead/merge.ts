@@ -191,6 +191,23 @@ export interface MergeCancelReply {
   readonly cancelled: readonly string[];
 }
 
+/** The events of merges. */
+export type MergeEvent = {
+  /** A merge was queued, began or ended; `state` queued after running: its runner is gone. */
+  readonly event: "merge_changed";
+  readonly merge: string;
+  readonly project: string;
+  readonly base: string;
+  readonly branch: string;
+  readonly state: MergeState;
+  /** The commit that the base is at; null unless merged. */
+  readonly commit: string | null;
+  /** Why it came back or was cancelled; else null. */
+  readonly reason: string | null;
+  /** Null: a person. */
+  readonly by: ActorRow | null;
+};
+
 export const mergeRequests = {
   merge_queue: { params: mergeQueueSchema, reply: reply<MergeQueueReply>(), traits: once },
   merge_take: { params: mergeTakeSchema, reply: reply<MergeTakeReply>(), traits: once },

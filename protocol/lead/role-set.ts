@@ -1,5 +1,6 @@
 /** The wire of role_set: a person gives an agent a role. */
 import * as z from "zod";
+import type { ActorRow } from "../lock.ts";
 import { once, type RequestTable, reply } from "../request-table.ts";
 import { baseShape, idSchema } from "../session.ts";
 import { type Role, type RoleSource, roles } from "./roles.ts";
@@ -24,6 +25,16 @@ export interface RoleSetReply {
   /** `declared`, `default`: the role that it was given was taken back. */
   readonly by: RoleSource;
 }
+
+/** The events of roles. */
+export type RoleEvent = {
+  /** A person gave the actor a role, or took it back. */
+  readonly event: "role_changed";
+  readonly agent: ActorRow;
+  readonly project: string;
+  readonly role: Role;
+  readonly by: RoleSource;
+};
 
 export const roleRequests = {
   role_set: { params: roleSetSchema, reply: reply<RoleSetReply>(), traits: once },

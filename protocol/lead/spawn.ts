@@ -180,6 +180,18 @@ export interface SpawnRemoveReply {
   readonly removed: readonly string[];
 }
 
+/** The events of spawned agents. */
+export type SpawnEvent = {
+  /** A spawned agent is recorded, or changed its state. */
+  readonly event: "spawn_changed";
+  readonly spawn: string;
+  readonly name: string;
+  readonly project: string;
+  readonly state: SpawnState;
+  /** Null: it has not registered. */
+  readonly session: string | null;
+};
+
 export const spawnRequests = {
   spawn_create: { params: spawnCreateSchema, reply: reply<SpawnCreateReply>(), traits: once },
   spawn_replace: { params: spawnReplaceSchema, reply: reply<SpawnReplaceReply>(), traits: once },

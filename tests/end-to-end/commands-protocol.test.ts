@@ -1,5 +1,5 @@
 /** protocol/README.md says what is so: its examples are played against the real daemon, its lists are complete. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -66,9 +66,11 @@ describe("protocol/README.md", () => {
   });
 
   test("names every request, code, event and target, and no other", () => {
-    const events = [...readFileSync(at("protocol/events.ts"), "utf8").matchAll(/event: "(\w+)"/g)].map(
-      m => m[1],
+    const files = readdirSync(at("protocol"), { recursive: true, encoding: "utf8" }).filter(name =>
+      name.endsWith(".ts"),
     );
+    const texts = files.map(name => readFileSync(at(`protocol/${name}`), "utf8"));
+    const events = texts.flatMap(text => [...text.matchAll(/readonly event: "(\w+)"/g)].map(m => m[1]));
     const firstCells = [...readme.matchAll(/^\| `(\w+)` +\|/gm)].map(m => m[1]);
     const known = [...Object.keys(requests), ...events, ...Object.keys(codes), ...queryTargets];
     expect(firstCells.sort()).toEqual(known.sort());

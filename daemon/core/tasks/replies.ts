@@ -1,10 +1,10 @@
 /** How tasks are named in requests, replies, refusals and events. */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import type { KiteEvent, TaskNews } from "../../../protocol/events.ts";
+import type { KiteEvent } from "../../../protocol/events.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
-import type { DependencyRow, TaskRow } from "../../../protocol/task.ts";
+import type { DependencyRow, TaskNews, TaskRow } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../ids.ts";
