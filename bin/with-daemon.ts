@@ -11,7 +11,7 @@ import { limits } from "../protocol/limits.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import type { HoldRow, PostedRow } from "../protocol/message.ts";
 import type { ParamsOf, ReplyOf, RequestType } from "../protocol/requests.ts";
-import type { SessionRow } from "../protocol/session.ts";
+import type { SessionRow } from "../protocol/session-rows.ts";
 import type { ClientTaskRow, TaskRow } from "../protocol/task.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
 import { type Client, type ProcessContext, printJson } from "./process-context.ts";

@@ -1,6 +1,5 @@
 /** The wire of declarations: what an agent says of itself, of its task and of the files it will change. */
 import * as z from "zod";
-import type { Role } from "./lead/roles.ts";
 import { limits } from "./limits.ts";
 import type { ActorRow } from "./lock.ts";
 import { once, type RequestTable, reply } from "./request-table.ts";
@@ -144,7 +143,7 @@ export interface DeclareReply {
   /** What is still missing, one sentence each; placeholders count as missing. */
   readonly missing: readonly string[];
   /** The role that the agent has now. */
-  readonly role: Role;
+  readonly role: string;
   /** What was declared and does not count, one sentence each: a role beside the one that the agent was given. */
   readonly warnings?: readonly string[];
 }

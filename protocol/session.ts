@@ -1,8 +1,5 @@
 /** The wire of sessions, and the fields that every request shares. */
 import * as z from "zod";
-import type { CameBackRow } from "./lead/came-back.ts";
-import type { HealthRow } from "./lead/health.ts";
-import type { RoleBrief } from "./lead/roles.ts";
 import { limits } from "./limits.ts";
 import { always, once, type RequestTable, repeatable, reply } from "./request-table.ts";
 
@@ -86,8 +83,11 @@ export const sessionRenameSchema = z.object({
     }),
 });
 
-/** A session as a query shows it. Times are milliseconds before the answer (`...Ms`) or wall time (`...At`). */
-export interface SessionRow {
+/**
+ * The base's columns of a session's row; `SessionRow` has those of all. Times are milliseconds before the answer (`...Ms`) or
+ * wall time (`...At`).
+ */
+export interface SessionColumns {
   readonly id: string;
   readonly name: string;
   readonly project: string;
@@ -99,7 +99,6 @@ export interface SessionRow {
   readonly registeredAt: number;
   readonly lastSeenMs: number;
   readonly incarnations: number;
-  readonly agents: readonly AgentRow[];
   readonly files: readonly string[];
   /** The locks of its main agent, in all its terminals; each agent's own are in `agents`. */
   readonly locks: number;
@@ -107,10 +106,6 @@ export interface SessionRow {
   readonly waitingFor: string | null;
   readonly waitingForPath: string | null;
   readonly attention: string | null;
-  /** Its main agent's state; absent if no event of it came since the daemon started, or the session is lost. */
-  readonly health?: HealthRow;
-  /** A merge came back, and its main agent has not read the message that says so. */
-  readonly cameBack?: CameBackRow;
   /** Why the daemon could not read its repository; it tries again with the session's next event. */
   readonly unplaced?: string;
   /** What its main agent does in its turn; absent if no event said. */
@@ -119,12 +114,6 @@ export interface SessionRow {
   readonly task: WorkedOn | null;
   /** What its main agent declared; absent if it declared nothing. */
   readonly declared?: DeclaredBrief;
-  /** Its role and who gave it; absent if it has the default one. */
-  readonly role?: RoleBrief;
-  /** Its place in a team of its client; absent if it is no teammate. `lead` is the session that leads it, if known. */
-  readonly teammate?: { readonly name: string; readonly team: string; readonly lead: string | null };
-  /** Its record if it is a spawned agent, and the name of the agent that spawned it; null: a person. */
-  readonly spawn?: { readonly id: string; readonly parent: string | null };
 }
 
 /** What an agent does, or did last: `what` is a file, for `runs` and `ran` the name of a program. */
@@ -152,20 +141,17 @@ export interface DeclaredBrief {
   readonly mismatched?: true;
 }
 
-export interface AgentRow {
+/** The base's columns of the row of an agent in a session. */
+export interface AgentColumns {
   readonly agent: string;
   readonly name: string;
   readonly status: "active" | "idle";
   readonly locks: number;
   readonly waitingFor: string | null;
   readonly waitingForPath: string | null;
-  /** As in `SessionRow`. */
+  /** As of a session. */
   readonly doing?: DoingRow;
-  /** As in `SessionRow`. */
-  readonly health?: HealthRow;
   readonly declared?: DeclaredBrief;
-  /** Its role and who gave it; absent if it has the default one. */
-  readonly role?: RoleBrief;
 }
 
 export interface HelloReply {
@@ -184,7 +170,7 @@ export interface RegisterReply {
   readonly project: string;
   /** Whether a process anchors the session; otherwise it needs signs of life. */
   readonly anchored: boolean;
-  /** As in `SessionRow`. */
+  /** As of a session. */
   readonly unplaced?: string;
 }
 

@@ -1,7 +1,7 @@
 /** Finds the agent that a name on the command line means. */
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { Refused } from "../with-daemon.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { StatsReply } from "../../protocol/daemon.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { ProcessContext, Run } from "../process-context.ts";
 import type { ScopeFlags } from "../scope.ts";
 

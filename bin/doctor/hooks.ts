@@ -12,7 +12,7 @@ import { launcherPath } from "../../hooks/install/launcher.ts";
 import { clientFiles, launcherFor, programPaths } from "../../hooks/install/program.ts";
 import { readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import { errorText } from "../../protocol/system-error.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { Client, ProcessContext } from "../process-context.ts";

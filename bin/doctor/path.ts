@@ -4,7 +4,7 @@ import { accessSync, constants, existsSync, lstatSync, realpathSync, statSync } 
 import { delimiter, isAbsolute, join } from "node:path";
 import { processWords } from "../../daemon/facts/process-words.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { dist } from "../program-paths.ts";

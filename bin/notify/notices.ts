@@ -2,7 +2,7 @@
 
 import type { EventLine } from "../../protocol/events.ts";
 import type { LockRow } from "../../protocol/lock.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import { duration, plain } from "../../protocol/text.ts";
 import { projectName } from "../view/places.ts";
 

@@ -1,6 +1,6 @@
 /** An agent: what it holds and waits for, and its latest refusal. */
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { Client } from "../process-context.ts";
 import { rowsOf } from "../with-daemon.ts";
 import type { About } from "./about.ts";

@@ -2,7 +2,7 @@
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { DeclarationRow } from "../../protocol/declaration.ts";
 import type { LockRow } from "../../protocol/lock.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { NamedAgent } from "../agent/named.ts";
 import { unreadText } from "../lead/view/came-back.ts";

@@ -1,6 +1,6 @@
 /** Locks and their queues as text. */
 import type { ActorRow, LockRow, WaiterRow } from "../../protocol/lock.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places } from "./places.ts";
 import { heading } from "./sessions.ts";

@@ -1,6 +1,6 @@
 /** The projects that a view sums up in a line each, because the person stands in another one. */
 import type { LockRow } from "../../protocol/lock.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import { paint } from "./color.ts";
 import { projectName } from "./places.ts";
 import { table } from "./table.ts";

@@ -1,7 +1,7 @@
 /** Names of projects, worktrees and files as people see them. */
 import { basename, dirname } from "node:path";
 import type { LockRow } from "../../protocol/lock.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import { clean } from "./text.ts";
 
 /** `path` with the home directory as `~`. */

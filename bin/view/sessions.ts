@@ -1,6 +1,7 @@
 /** Sessions and their agents as text. */
 import type { LockRow } from "../../protocol/lock.ts";
-import type { AgentRow, DeclaredBrief, SessionRow, WorkedOn } from "../../protocol/session.ts";
+import type { DeclaredBrief, WorkedOn } from "../../protocol/session.ts";
+import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import { unreadText } from "../lead/view/came-back.ts";
 import { healthAdvice, healthText, troubleOf } from "../lead/view/health.ts";
 import { paint, type Style, unpainted } from "./color.ts";

@@ -2,7 +2,7 @@
 import type { RefusalRow, StatsReply, TaskCounts } from "../../protocol/daemon.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { HoldRow } from "../../protocol/message.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { RiskRow } from "../../protocol/write.ts";
 import { needsLook } from "../lead/view/health.ts";

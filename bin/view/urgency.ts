@@ -1,5 +1,5 @@
 /** Which sessions come first: those that need a person, then those that wait. */
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import { needsLook } from "../lead/view/health.ts";
 
 /** Whether a person has to do something: answer a question, or look at an agent that stands still. */

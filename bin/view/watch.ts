@@ -1,7 +1,7 @@
 /** `kite watch`: sessions, locks, tasks and events on one screen of any size. */
 import type { RefusalRow } from "../../protocol/daemon.ts";
 import type { LockRow } from "../../protocol/lock.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { refusalText } from "../refusal-text.ts";
 import { paint, unpainted } from "./color.ts";

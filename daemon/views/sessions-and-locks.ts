@@ -2,7 +2,8 @@
 
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow, LockRow } from "../../protocol/lock.ts";
-import type { AgentRow, SessionRow, WorkedOn } from "../../protocol/session.ts";
+import type { WorkedOn } from "../../protocol/session.ts";
+import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Hold, Session, Waiter } from "../core/base-state.ts";
 import { declaredField } from "../core/declarations/rows.ts";

@@ -7,7 +7,8 @@ import type { GateFinding } from "../../protocol/lead/gates.ts";
 import type { TeamFinding } from "../../protocol/lead/team.ts";
 import type { FileLockReply } from "../../protocol/lock.ts";
 import type { MessageRow } from "../../protocol/message.ts";
-import type { Doing, SessionRow, WorkedOn } from "../../protocol/session.ts";
+import type { Doing, WorkedOn } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { PlainAction } from "./action-traits.ts";
 import type { HookAction } from "./actions.ts";
 import type {

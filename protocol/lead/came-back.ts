@@ -19,3 +19,8 @@ export interface CameBackRow {
   readonly base: string;
   readonly unread: UnreadReturn;
 }
+
+export interface CameBackColumn {
+  /** A merge came back, and its main agent has not read the message that says so. */
+  readonly cameBack?: CameBackRow;
+}

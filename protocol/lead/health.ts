@@ -44,3 +44,8 @@ export type HealthEvent =
     }
   /** A sign of life came after `agent_stalled`. Without a cursor. */
   | { readonly event: "agent_recovered"; readonly agent: ActorRow; readonly project: string };
+
+export interface HealthColumn {
+  /** The agent's state; absent if no event of it came since the daemon started, or its session is lost. */
+  readonly health?: HealthRow;
+}

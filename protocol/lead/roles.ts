@@ -45,3 +45,8 @@ export interface RoleBrief {
   readonly role: Role;
   readonly by: Exclude<RoleSource, "default">;
 }
+
+export interface RoleColumn {
+  /** Its role and who gave it; absent if it has the default one. */
+  readonly role?: RoleBrief;
+}

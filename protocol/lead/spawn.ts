@@ -192,6 +192,11 @@ export type SpawnEvent = {
   readonly session: string | null;
 };
 
+export interface SpawnColumn {
+  /** Its record if it is a spawned agent, and the name of the agent that spawned it; null: a person. */
+  readonly spawn?: { readonly id: string; readonly parent: string | null };
+}
+
 export const spawnRequests = {
   spawn_create: { params: spawnCreateSchema, reply: reply<SpawnCreateReply>(), traits: once },
   spawn_replace: { params: spawnReplaceSchema, reply: reply<SpawnReplaceReply>(), traits: once },

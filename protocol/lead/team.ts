@@ -111,3 +111,8 @@ export interface TeamTaskRow {
   /** The tasks that it waits for and that are not complete. */
   readonly waitsFor: readonly string[];
 }
+
+export interface TeammateColumn {
+  /** Its place in a team of its client; absent if it is no teammate. `lead` is the session that leads it, if known. */
+  readonly teammate?: { readonly name: string; readonly team: string; readonly lead: string | null };
+}

@@ -18,7 +18,7 @@ import { KiteClient } from "../../client/client.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import { InteractiveSession } from "./interactive.ts";
 import { PaneTeam } from "./panes.ts";
 import { allGone, endAll, gone } from "./processes.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { HealthRow } from "../../protocol/lead/health.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 
 let home: Home;

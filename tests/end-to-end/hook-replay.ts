@@ -13,7 +13,7 @@ import { KiteClient } from "../../client/client.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import { fitsRule } from "../unit/client-rules.ts";
 import { Home } from "./daemon.ts";
 

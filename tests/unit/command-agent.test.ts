@@ -7,7 +7,7 @@ import { unpainted } from "../../bin/view/color.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import { encode, type TrailLine } from "../../daemon/trail/line.ts";
 import type { DeclarationRow } from "../../protocol/declaration.ts";
-import type { AgentRow } from "../../protocol/session.ts";
+import type { AgentRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { type Asked, fakeDaemon, fakeWorld } from "./command-world.ts";

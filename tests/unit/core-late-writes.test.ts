@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { emptyState, firstRulesLevel } from "../../daemon/core/state.ts";
+import { firstRulesLevel } from "../../daemon/core/base-state.ts";
+import { emptyState } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World, waits } from "./core-world.ts";
 

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
-import type { AgentRow } from "../../protocol/session.ts";
+import type { AgentRow } from "../../protocol/session-rows.ts";
 import { answerOf, begun, looked, payload, peerLock, plan, row } from "./hook-events.ts";
 
 const session = plan(payload("SessionStart--startup-print"));

@@ -6,7 +6,7 @@ import type { ProcessContext } from "../../bin/process-context.ts";
 import { Refused } from "../../bin/with-daemon.ts";
 import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import { session as rowOfSession } from "./view-rows.ts";
 
 const idle = { status: "idle", locks: 0, waitingFor: null, waitingForPath: null } as const;

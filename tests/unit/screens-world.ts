@@ -3,7 +3,7 @@
 import { pairsFor } from "../../daemon/core/sessions/name-words.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { LockRow } from "../../protocol/lock.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { WriteRow } from "../../protocol/write.ts";
 import { lock, now, session, task } from "./view-rows.ts";

@@ -5,7 +5,7 @@ import { sessionsView } from "../../bin/view/sessions.ts";
 import { statusView } from "../../bin/view/status.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import type { HealthRow } from "../../protocol/lead/health.ts";
-import type { AgentRow } from "../../protocol/session.ts";
+import type { AgentRow } from "../../protocol/session-rows.ts";
 import { busy, screen, session } from "./view-rows.ts";
 
 const min = 60_000;

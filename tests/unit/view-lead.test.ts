@@ -7,7 +7,7 @@ import { isLead, membersOf } from "../../bin/lead/screen/team.ts";
 import { type LeadData, leadView } from "../../bin/lead/view/lead.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import type { HealthRow } from "../../protocol/lead/health.ts";
-import type { AgentRow, SessionRow } from "../../protocol/session.ts";
+import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { lock, now, task as rowOfTask, screen, session } from "./view-rows.ts";
 

@@ -4,7 +4,7 @@ import type { StatusData } from "../../bin/view/status.ts";
 import type { Screen } from "../../bin/view/text.ts";
 import type { DeclarationRow } from "../../protocol/declaration.ts";
 import type { LockRow, WaiterRow } from "../../protocol/lock.ts";
-import type { SessionRow } from "../../protocol/session.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 
 process.env["TZ"] = "UTC";

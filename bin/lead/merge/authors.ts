@@ -2,7 +2,7 @@
 
 import type { MergeRow } from "../../../protocol/lead/merge.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { SessionRow } from "../../../protocol/session.ts";
+import type { SessionRow } from "../../../protocol/session-rows.ts";
 import type { TaskRow } from "../../../protocol/task.ts";
 import type { NamedAgent } from "../../agent/named.ts";
 import type { Client } from "../../process-context.ts";

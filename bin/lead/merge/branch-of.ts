@@ -2,7 +2,7 @@
 import { refuse } from "../../../protocol/codes.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { SessionRow } from "../../../protocol/session.ts";
+import type { SessionRow } from "../../../protocol/session-rows.ts";
 import { agentCalled, agentsOf, type NamedAgent } from "../../agent/named.ts";
 import type { ProcessContext } from "../../process-context.ts";
 import { Refused } from "../../with-daemon.ts";

@@ -4,7 +4,7 @@ import type { HealthRow, HealthState } from "../../../protocol/lead/health.ts";
 import { defaultRole, rights } from "../../../protocol/lead/roles.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import type { Risk } from "../../../protocol/risk.ts";
-import type { AgentRow, SessionRow } from "../../../protocol/session.ts";
+import type { AgentRow, SessionRow } from "../../../protocol/session-rows.ts";
 
 export interface Member {
   readonly id: string;

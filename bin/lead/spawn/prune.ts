@@ -12,7 +12,7 @@ import {
 } from "../../../hooks/claude-code/spawn/words.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { SessionRow } from "../../../protocol/session.ts";
+import type { SessionRow } from "../../../protocol/session-rows.ts";
 import { plain } from "../../../protocol/text.ts";
 import { actingSession } from "../../actor.ts";
 import { refuseHidden } from "../../person.ts";

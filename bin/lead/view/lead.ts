@@ -1,6 +1,6 @@
 /** What a lead reads: its agents by state, the critical path, who waits for whom, what is new, and one suggestion. */
 import type { LockRow } from "../../../protocol/lock.ts";
-import type { SessionRow } from "../../../protocol/session.ts";
+import type { SessionRow } from "../../../protocol/session-rows.ts";
 import type { TaskRow } from "../../../protocol/task.ts";
 import { quote, shellArgument } from "../../../protocol/text.ts";
 import { Places, projectName } from "../../view/places.ts";

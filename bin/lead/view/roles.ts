@@ -1,7 +1,7 @@
 /** Roles for a terminal, and the red and critical tasks that a person watches over. */
 import { isLeadRole } from "../../../daemon/core/declarations/role-words.ts";
 import { defaultRole, type Role, type RoleSource, rights } from "../../../protocol/lead/roles.ts";
-import type { SessionRow } from "../../../protocol/session.ts";
+import type { SessionRow } from "../../../protocol/session-rows.ts";
 import type { TaskRow } from "../../../protocol/task.ts";
 import { type Cell, table } from "../../view/table.ts";
 import { handles } from "../../view/tasks.ts";

@@ -1,7 +1,7 @@
 /** One member of a team as `query` shows it. */
 
 import type { TeamMemberRow } from "../../../protocol/lead/team.ts";
-import type { SessionRow } from "../../../protocol/session.ts";
+import type { SessionRow } from "../../../protocol/session-rows.ts";
 import type { Member } from "../../core/sessions/table.ts";
 import { type RowSource, sessionRow } from "../../views/sessions-and-locks.ts";
 import type { Teams } from "./teams.ts";

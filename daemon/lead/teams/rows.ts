@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { NativeTask, NativeTeam } from "../../../hooks/seam/teams.ts";
 import type { TeamMemberRow, TeamRow, TeamTaskRow } from "../../../protocol/lead/team.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { SessionRow } from "../../../protocol/session.ts";
+import type { SessionRow } from "../../../protocol/session-rows.ts";
 import { blockersOf } from "../../core/lead/teams/blocked-claim.ts";
 import type { Members, Tasks } from "../../core/lead/teams/facts.ts";
 import { problemsOf } from "../../core/lead/teams/standing.ts";

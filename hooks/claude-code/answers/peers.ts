@@ -1,6 +1,7 @@
 /** Words who else works in a project and what is known there, in little room. */
 import { limits } from "../../../protocol/limits.ts";
-import type { AgentRow, DeclaredBrief, SessionRow, WorkedOn } from "../../../protocol/session.ts";
+import type { DeclaredBrief, WorkedOn } from "../../../protocol/session.ts";
+import type { AgentRow, SessionRow } from "../../../protocol/session-rows.ts";
 import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { FinishedNote, PeerLock } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/plan.ts";

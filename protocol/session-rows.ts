@@ -1,0 +1,20 @@
+/** The list of what features show of a session, and of an agent in it. */
+import type { CameBackColumn } from "./lead/came-back.ts";
+import type { HealthColumn } from "./lead/health.ts";
+import type { RoleColumn } from "./lead/roles.ts";
+import type { SpawnColumn } from "./lead/spawn.ts";
+import type { TeammateColumn } from "./lead/team.ts";
+import type { AgentColumns, SessionColumns } from "./session.ts";
+
+/** A session as a query shows it. The columns of features that agents have too are those of its main agent. */
+export interface SessionRow
+  extends SessionColumns,
+    HealthColumn,
+    CameBackColumn,
+    RoleColumn,
+    TeammateColumn,
+    SpawnColumn {
+  readonly agents: readonly AgentRow[];
+}
+
+export interface AgentRow extends AgentColumns, HealthColumn, RoleColumn {}
