@@ -27,6 +27,13 @@ export const queryTargets = [
   "refusals",
   "stats",
 ] as const;
+export type QueryTarget = (typeof queryTargets)[number];
+
+export const helloSchema = z.object({
+  ...baseShape,
+  protocol: z.number().int().optional(),
+  client: idSchema.optional(),
+});
 
 export const querySchema = z.object({
   ...baseShape,
@@ -60,6 +67,15 @@ export const shutdownSchema = z.object({
   /** A newer version takes over: the daemon tells waiting clients to connect again. */
   handover: z.boolean().optional(),
 });
+
+export interface HelloReply {
+  readonly ok: true;
+  readonly protocol: number;
+  readonly version: string;
+  readonly pid: number;
+  readonly storeId: string;
+  readonly epoch: number;
+}
 
 export interface QueryReply<Row = unknown> {
   readonly ok: true;
@@ -133,6 +149,7 @@ export interface RefusalRow {
 }
 
 export const daemonRequests = {
+  hello: { params: helloSchema, reply: reply<HelloReply>(), traits: always },
   subscribe: { params: subscribeSchema, reply: reply<SubscribeReply>(), traits: repeatable },
   query: { params: querySchema, reply: reply<QueryReply>(), traits: repeatable },
   stats: { params: plainSchema, reply: reply<StatsReply>(), traits: always },

@@ -1,7 +1,7 @@
 /** The wire of sessions, and the fields that every request shares. */
 import * as z from "zod";
 import { limits } from "./limits.ts";
-import { always, once, type RequestTable, repeatable, reply } from "./request-table.ts";
+import { once, type RequestTable, repeatable, reply } from "./request-table.ts";
 
 /** Text on one line: an id, a name. A bound in characters bounds the bytes too: at most four per character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern excludes them, because they join keys.
@@ -21,12 +21,6 @@ export const baseShape = {
   requestId: idSchema.optional(),
   project: pathSchema.optional(),
 };
-
-export const helloSchema = z.object({
-  ...baseShape,
-  protocol: z.number().int().optional(),
-  client: idSchema.optional(),
-});
 
 export const registerSchema = z.object({
   ...baseShape,
@@ -154,15 +148,6 @@ export interface AgentColumns {
   readonly declared?: DeclaredBrief;
 }
 
-export interface HelloReply {
-  readonly ok: true;
-  readonly protocol: number;
-  readonly version: string;
-  readonly pid: number;
-  readonly storeId: string;
-  readonly epoch: number;
-}
-
 export interface RegisterReply {
   readonly ok: true;
   readonly id: string;
@@ -232,7 +217,6 @@ export type SessionEvent =
     };
 
 export const sessionRequests = {
-  hello: { params: helloSchema, reply: reply<HelloReply>(), traits: always },
   register: { params: registerSchema, reply: reply<RegisterReply>(), traits: once },
   heartbeat: { params: heartbeatSchema, reply: reply<OkReply>(), traits: repeatable },
   deregister: { params: deregisterSchema, reply: reply<OkReply>(), traits: once },

@@ -5,7 +5,7 @@
 import { limits } from "../../protocol/limits.ts";
 import type { Session } from "../core/base-state.ts";
 import { least } from "../least.ts";
-import type { RowSource } from "../views/sessions-and-locks.ts";
+import type { RowSource } from "../views/row.ts";
 import { folderOf, type SessionWorks, within, withSlash } from "./session-work.ts";
 
 /** What sessions' work is looked up in. */

@@ -11,7 +11,8 @@ import { holdAt } from "../core/locks/blockers.ts";
 import { type ActorLocks, rowsOfSession } from "../core/locks/by-actor.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { least } from "../least.ts";
-import { type RowSource, workedOn } from "../views/sessions-and-locks.ts";
+import type { RowSource } from "../views/row.ts";
+import { workedOn } from "../views/sessions-and-locks.ts";
 import { keptBy } from "./lasting-locks.ts";
 
 export class SessionWorks {

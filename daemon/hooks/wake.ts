@@ -20,7 +20,8 @@ import type { Clock } from "../engine/clock.ts";
 import type { Connection } from "../server/connection.ts";
 import { decidedBy } from "../trail/decisions.ts";
 import type { Recorder } from "../trail/recorder.ts";
-import { nameOf, type RowSource } from "../views/sessions-and-locks.ts";
+import type { RowSource } from "../views/row.ts";
+import { nameOf } from "../views/sessions-and-locks.ts";
 
 /** Refusals caused by another holder. Only these can resolve on their own. */
 const busy: ReadonlySet<Code> = new Set<Code>([

@@ -1,9 +1,6 @@
 /** The type of request handlers, and the services they may use. */
-
-import type { StalledSetting } from "../../protocol/lead/spawn.ts";
 import type { RequestOf, RequestType } from "../../protocol/requests.ts";
 import type { EventHub } from "../events/hub.ts";
-import type { Teams } from "../lead/teams/teams.ts";
 import type { Call } from "../server/call.ts";
 import type { Connection } from "../server/connection.ts";
 import type { Services } from "../services.ts";
@@ -19,11 +16,6 @@ export interface DaemonServices extends Services {
   /** Number of each hook event since the daemon started. */
   readonly hookCounts: ReadonlyMap<string, number>;
   readonly clientTasks: ClientTasks;
-  /** How many agents of a project, and how deep, the user lets be spawned. */
-  readonly spawnBounds: { readonly liveMax: number; readonly depthMax: number };
-  /** What the user wants for agents that stall. */
-  readonly stalled: StalledSetting;
-  readonly teams: Teams;
   connections(): Iterable<Connection>;
   /** The free descriptors at the start, if those are fewer than a busy daemon needs; else null. */
   fewDescriptors(): number | null;
@@ -48,3 +40,8 @@ export type RequestHandler<T extends RequestType, S extends Services = Services>
   request: RequestOf<T>,
   call: Call,
 ) => Promise<void> | undefined;
+
+/** The handlers of a feature, by its table of requests in `protocol/`; one that is missing does not compile. */
+export type HandlersOf<Table, S extends Services = Services> = {
+  readonly [T in keyof Table & RequestType]: RequestHandler<T, S>;
+};

@@ -3,6 +3,7 @@
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { lockRequests } from "../../protocol/lock.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import { type Actor, sameActor } from "../core/actor.ts";
 import type { FileName, FileRef } from "../core/file-ref.ts";
@@ -15,10 +16,10 @@ import type { Services } from "../services.ts";
 import { lockCommand, signOfLife } from "../sessions/commands.ts";
 import { noteLock, noteReply, person } from "../trail/decisions.ts";
 import { actorOfId, sessionProject } from "./caller.ts";
-import type { DaemonServices, RequestHandler } from "./handler.ts";
+import type { DaemonServices, HandlersOf, RequestHandler } from "./handler.ts";
 import { beyondReach } from "./reach.ts";
 
-export const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
+const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
   const actor = withCommand(actorOfId(services, request.id, request.agent, call), request.command);
   const names = namesOf(request);
   const cwd = cwdFor(services, request.id, names);
@@ -61,7 +62,7 @@ async function lockWithinReach(
   return false;
 }
 
-export const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
+const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
   const id = request.id ?? "";
   const actor = withCommand(actorOfId(services, id, request.agent, call), request.command);
   const retry = retryOf(request, call);
@@ -118,7 +119,7 @@ function noteUnlock(
   }
 }
 
-export const fileCheck: RequestHandler<"file_check"> = (services, request, call) => {
+const fileCheck: RequestHandler<"file_check"> = (services, request, call) => {
   const actor = actorOfId(services, request.id, request.agent, call);
   const cwd = cwdFor(services, request.id, [request.file]);
   if (typeof cwd !== "string") {
@@ -131,7 +132,7 @@ export const fileCheck: RequestHandler<"file_check"> = (services, request, call)
   );
 };
 
-export const fileTouch: RequestHandler<"file_touch", DaemonServices> = async (services, request, call) => {
+const fileTouch: RequestHandler<"file_touch", DaemonServices> = async (services, request, call) => {
   await services.engine.read(() => {});
   const cwd = cwdFor(services, request.id, [request.file]);
   if (typeof cwd !== "string") {
@@ -155,6 +156,13 @@ export const fileTouch: RequestHandler<"file_touch", DaemonServices> = async (se
     services.events.tell(conflict, sessions, session.project);
   }
   services.presence.touched(request.id, path, key ?? path);
+};
+
+export const lockHandlers: HandlersOf<typeof lockRequests, DaemonServices> = {
+  file_lock: fileLock,
+  file_unlock: fileUnlock,
+  file_check: fileCheck,
+  file_touch: fileTouch,
 };
 
 function proposeLock(

@@ -3,48 +3,74 @@
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { messageRequests } from "../../protocol/message.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Command } from "../core/commands.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { inboxOf } from "../core/messages/recipients.ts";
 import type { Reply } from "../core/outcome.ts";
 import { refs } from "../facts/file-refs.ts";
-import { type Call, isRefusal, retryOf } from "../server/call.ts";
+import { type Call, isRefusal } from "../server/call.ts";
 import type { Steps } from "../server/turns.ts";
 import type { Services } from "../services.ts";
 import { signOfLife } from "../sessions/commands.ts";
 import { noteReply } from "../trail/decisions.ts";
 import { inboxPage, orderOf } from "../views/messages.ts";
-import { actorOfId, callerOf, projectOf } from "./caller.ts";
-import type { RequestHandler } from "./handler.ts";
+import { actorOfId, callerOf } from "./caller.ts";
+import { forward } from "./forward.ts";
+import type { HandlersOf } from "./handler.ts";
 import { beyondReach } from "./reach.ts";
 
-export const messageSend: RequestHandler<"message_send"> = (services, request, call) => {
-  const { id, to = null, text } = request;
-  const bytes = Buffer.byteLength(text);
-  if (bytes > limits.messageBytes) {
-    call.reply(tooLong(bytes));
-    return undefined;
-  }
-  if (id !== undefined) signOfLife(services, id, request.agent ?? null);
-  const actor = callerOf(services, request, call);
-  return propose(services, call, actor, {
-    type: "message_send",
-    actor,
-    project: projectOf(services, request, call),
-    to,
-    text,
-    bytes,
-    replyTo: request.replyTo ?? null,
-    urgent: request.urgent ?? false,
-    wallMs: services.clock.wall(),
-    ...retryOf(request, call),
-  });
-};
+/** The trail has sender and recipient, without the text. */
+const line = () => ({ rule: "message" });
 
-export const messageList: RequestHandler<"message_list"> = (services, request, call) =>
-  call.replyLong(() => listed(services, request, call));
+export const messageHandlers: HandlersOf<typeof messageRequests> = {
+  message_send: forward<"message_send">({
+    command: (request, { by: actor, project, wallMs }) => {
+      const { to = null, text, replyTo = null, urgent = false } = request;
+      const bytes = Buffer.byteLength(text);
+      if (bytes > limits.messageBytes) return tooLong(bytes);
+      return { type: "message_send", actor, project, to, text, bytes, replyTo, urgent, wallMs };
+    },
+    line,
+  }),
+  message_list: (services, request, call) => call.replyLong(() => listed(services, request, call)),
+  message_ack: forward<"message_ack">({
+    command: ({ message, messages = [], read }, { by: actor }) => ({
+      type: "message_ack",
+      actor,
+      messages: message === undefined ? [...new Set(messages)] : [message],
+      ...(read === undefined ? {} : { read }),
+    }),
+    line,
+  }),
+  broadcast: async (services, request, call) => {
+    const { id, message: text, hold } = request;
+    const bytes = Buffer.byteLength(text);
+    if (bytes > limits.messageBytes) {
+      call.reply(tooLong(bytes));
+      return;
+    }
+    const files = hold === undefined ? [] : await heldFiles(services, id, hold.files);
+    if (isRefusal(files)) {
+      noteReply(services, call.type, callerOf(services, request, call), files, { rule: "freeze" });
+      call.reply(files);
+      return;
+    }
+    const held = hold === undefined ? null : { files, ttlMs: hold.ttlMs };
+    const post = forward<"broadcast">({
+      command: (_, { by: actor, project, wallMs }) => ({
+        type: "broadcast",
+        ...{ actor, project, text, bytes, hold: held, wallMs },
+      }),
+      line,
+    });
+    post(services, request, call);
+  },
+  resume: forward<"resume">({
+    command: ({ hold = null }, { by: actor, project }) => ({ type: "resume", actor, project, hold }),
+    line: () => ({ rule: "freeze" }),
+  }),
+};
 
 function* listed(services: Services, request: RequestOf<"message_list">, call: Call): Steps<string | Reply> {
   const { state } = services.engine;
@@ -60,55 +86,6 @@ function* listed(services: Services, request: RequestOf<"message_list">, call: C
   }
   return yield* inboxPage(state, inboxOf(actorOfId(services, id, request.agent, call)), request, behind);
 }
-
-export const messageAck: RequestHandler<"message_ack"> = (services, request, call) => {
-  const { id, agent, message, messages = [], read } = request;
-  signOfLife(services, id, agent ?? null);
-  const actor = actorOfId(services, id, agent, call);
-  const named = message === undefined ? [...new Set(messages)] : [message];
-  return propose(services, call, actor, {
-    type: "message_ack",
-    actor,
-    messages: named,
-    ...(read === undefined ? {} : { read }),
-    ...retryOf(request, call),
-  });
-};
-
-export const broadcast: RequestHandler<"broadcast"> = async (services, request, call) => {
-  const { id, message: text, hold } = request;
-  const bytes = Buffer.byteLength(text);
-  if (bytes > limits.messageBytes) {
-    call.reply(tooLong(bytes));
-    return;
-  }
-  const files = hold === undefined ? [] : await heldFiles(services, id, hold.files);
-  if (isRefusal(files)) {
-    noteReply(services, call.type, callerOf(services, request, call), files, { rule: "freeze" });
-    call.reply(files);
-    return;
-  }
-  if (id !== undefined) signOfLife(services, id, request.agent ?? null);
-  const actor = callerOf(services, request, call);
-  propose(services, call, actor, {
-    type: "broadcast",
-    actor,
-    project: projectOf(services, request, call),
-    text,
-    bytes,
-    hold: hold === undefined ? null : { files, ttlMs: hold.ttlMs },
-    wallMs: services.clock.wall(),
-    ...retryOf(request, call),
-  });
-};
-
-export const resume: RequestHandler<"resume"> = (services, request, call) => {
-  const { id, hold = null } = request;
-  if (id !== undefined) signOfLife(services, id, request.agent ?? null);
-  const actor = callerOf(services, request, call);
-  const project = projectOf(services, request, call);
-  return propose(services, call, actor, { type: "resume", actor, project, hold, ...retryOf(request, call) });
-};
 
 /** Resolves the files of a freeze; relative names start from the session's directory. An agent's stay within its reach. */
 async function heldFiles(
@@ -131,13 +108,4 @@ async function heldFiles(
 function tooLong(bytes: number): Refusal {
   const error = `the text has ${bytes} bytes, of at most ${limits.messageBytes}; write it to a file and send its path`;
   return refuse("message_too_long", error, { bytes });
-}
-
-/** Proposes, and writes sender and recipient to the trail, without the text. */
-function propose(services: Services, call: Call, actor: Actor | null, command: Command): undefined {
-  call.propose(command, reply => {
-    noteReply(services, call.type, actor, reply, { rule: call.type === "resume" ? "freeze" : "message" });
-    return reply;
-  });
-  return undefined;
 }

@@ -1,12 +1,16 @@
-/** register, heartbeat, deregister. */
+/** register, heartbeat, deregister, session_rename. */
 import { isAbsolute } from "node:path";
 import { refuse } from "../../protocol/codes.ts";
+import type { sessionRequests } from "../../protocol/session.ts";
 import type { Reply } from "../core/outcome.ts";
+import type { HookServices } from "../hooks/hook-services.ts";
 import { retryOf } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
-import type { RequestHandler } from "./handler.ts";
+import { forward } from "./forward.ts";
+import type { HandlersOf, RequestHandler } from "./handler.ts";
+import { whoami } from "./whoami.ts";
 
-export const register: RequestHandler<"register"> = async (services, request, call) => {
+const register: RequestHandler<"register"> = async (services, request, call) => {
   const { connection } = call;
   if (!isAbsolute(request.cwd)) {
     const error = `register: cwd: ${request.cwd} is relative; give an absolute path`;
@@ -37,13 +41,13 @@ export const register: RequestHandler<"register"> = async (services, request, ca
 };
 
 /** An earlier lock or end on this connection may begin or end the session. */
-export const heartbeat: RequestHandler<"heartbeat"> = (services, request, call) =>
+const heartbeat: RequestHandler<"heartbeat"> = (services, request, call) =>
   services.engine.read(state => {
     const known = state.sessions.live.has(request.id);
     call.reply(known ? signOfLife(services, request.id) : unknown(request.id));
   });
 
-export const deregister: RequestHandler<"deregister"> = (services, request, call) => {
+const deregister: RequestHandler<"deregister"> = (services, request, call) => {
   const incarnation = incarnationAt(services, request.id, request.pid ?? null);
   call.connection.deregistered(request.id);
   call.propose({
@@ -54,6 +58,22 @@ export const deregister: RequestHandler<"deregister"> = (services, request, call
     ...retryOf(request, call),
   });
   return undefined;
+};
+
+const rename = forward<"session_rename">({
+  command: ({ of, name }, { by, project }) => ({ type: "session_rename", by, of, name, project }),
+  line: (reply, { of, name }) => ({
+    rule: "name",
+    why: `${reply.ok ? String(reply["was"]) : of} is called ${name}`,
+  }),
+});
+
+export const sessionHandlers: HandlersOf<typeof sessionRequests, HookServices> = {
+  register,
+  heartbeat,
+  deregister,
+  whoami,
+  session_rename: rename,
 };
 
 function unknown(id: string): Reply {

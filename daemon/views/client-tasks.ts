@@ -1,7 +1,7 @@
 /** Tasks of the clients' own lists as `query` shows them. */
 import type { ClientTaskRow } from "../../protocol/task.ts";
 import type { ClientTask, ClientTasks } from "../sessions/client-tasks.ts";
-import type { Keyed } from "./sessions-and-locks.ts";
+import type { Keyed } from "./row.ts";
 
 /** List by list, in the order in which they began. */
 export function* clientTaskRows(tasks: ClientTasks): Generator<Keyed<ClientTaskRow>, void> {

@@ -4,7 +4,7 @@ import { declarationRow } from "../core/declarations/rows.ts";
 import { declarationsOf } from "../core/declarations/table.ts";
 import { noteKey } from "../core/messages/notice-table.ts";
 import type { State } from "../core/state.ts";
-import { byPosition, type Keyed, type RowsOf } from "./sessions-and-locks.ts";
+import { byPosition, type Keyed, type RowsOf } from "./row.ts";
 
 interface Known {
   readonly state: State;

@@ -11,7 +11,8 @@ import { isAlive } from "../core/sessions/kinship.ts";
 import type { FileState } from "../facts/git/status.ts";
 import type { Services } from "../services.ts";
 import { lookAt, worksIn } from "../worktree/uncommitted.ts";
-import { actorRowOf, type Keyed, type RowsOf } from "./sessions-and-locks.ts";
+import type { Keyed, RowsOf } from "./row.ts";
+import { actorRowOf } from "./sessions-and-locks.ts";
 
 /** Git's state of dirty files, by key. Committed files are marked clean on the way. */
 export type WorkStates = ReadonlyMap<string, FileState>;

@@ -9,7 +9,7 @@ import { SortedKeys } from "../core/sorted-keys.ts";
 import type { State } from "../core/state.ts";
 import type { Steps } from "../server/turns.ts";
 import { passedCost, unwantedCost } from "./paging.ts";
-import type { Keyed, RowsOf } from "./sessions-and-locks.ts";
+import type { Keyed, RowsOf } from "./row.ts";
 
 export interface InboxWanted {
   readonly unread?: boolean | undefined;

@@ -8,7 +8,7 @@
 
 import { limits } from "../../protocol/limits.ts";
 import type { Steps } from "../server/turns.ts";
-import type { Keyed } from "./sessions-and-locks.ts";
+import type { Keyed } from "./row.ts";
 
 /** The position after which a page begins. */
 export interface PageStart {

@@ -8,9 +8,6 @@ import type { Actor } from "../core/actor.ts";
 import type { Hold, Session, Waiter } from "../core/base-state.ts";
 import { declaredField } from "../core/declarations/rows.ts";
 import type { FileRef } from "../core/file-ref.ts";
-import { firstUnread } from "../core/lead/merges/unread.ts";
-import { roleField } from "../core/lead/roles/standing.ts";
-import { spawnAt } from "../core/lead/spawns/table.ts";
 import { useOf, waitersOver } from "../core/locks/blockers.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
@@ -20,36 +17,9 @@ import { sessionsFrom } from "../core/sessions/in-order.ts";
 import type { State } from "../core/state.ts";
 import { claimsOf } from "../core/tasks/leave.ts";
 import { claimerOf } from "../core/tasks/table.ts";
-import { healthRow } from "../lead/health/facts.ts";
-import { cameBackField } from "../lead/merges/came-back.ts";
-import type { PresenceTable, Pulse } from "../sessions/presence.ts";
-
-/** The parts of the daemon that rows are built from. */
-export interface RowSource {
-  readonly engine: { readonly state: State; readonly now: number };
-  readonly presence: PresenceTable;
-}
-
-/** A row with its position: rows are ordered by `place`, and `key` distinguishes rows with equal positions. */
-export interface Keyed<Row> {
-  readonly place: number;
-  readonly key: string;
-  /** Builds the row when needed: a page of a million locks builds only a page of rows. */
-  readonly row: () => Row;
-}
-
-/** Compares positions: by key too, as a table's own order of rows with equal positions may change between two pages. */
-export function byPosition(a: Pick<Keyed<unknown>, "place" | "key">, b: typeof a): number {
-  return a.place - b.place || (a.key < b.key ? -1 : 1);
-}
-
-/** Which rows are wanted; only these are looked at. Undefined: of all sessions, or of all projects. */
-export interface RowsOf {
-  readonly id?: string | undefined;
-  readonly project?: string | undefined;
-  /** The rows before this position are not wanted either; where rows have an index by it, none of them is looked at. */
-  readonly from?: { readonly place: number } | null | undefined;
-}
+import type { Pulse } from "../sessions/presence.ts";
+import { columnsOf } from "./columns.ts";
+import type { Keyed, RowSource, RowsOf } from "./row.ts";
 
 /** Sessions in the order they began. */
 export function* sessionRows(source: RowSource, of: RowsOf = {}): Generator<Keyed<SessionRow>, void> {
@@ -66,7 +36,8 @@ function wantedSessions({ sessions }: State, { id, project, from }: RowsOf): Ite
 }
 
 /** Returns the row of one session. */
-export function sessionRow({ engine, presence }: RowSource, session: Session): SessionRow {
+export function sessionRow(source: RowSource, session: Session): SessionRow {
+  const { engine, presence } = source;
   const { state, now } = engine;
   const seen = presence.of(session.id);
   const shares = lockShares(state, session.id);
@@ -80,10 +51,9 @@ export function sessionRow({ engine, presence }: RowSource, session: Session): S
     const name = agentName(state, session.id, agent);
     const status = active ? ("active" as const) : ("idle" as const);
     const declared = declaredField(state, { session: session.id, agent });
-    const role = roleField(state, { session: session.id, agent });
-    const health = healthField({ engine, presence }, session, agent);
     const doing = doingField(seen.agents.get(agent)?.doing, now);
-    return [{ agent, name, status, ...share, ...doing, ...health, ...declared, ...role }];
+    const columns = columnsOf(source, session, agent);
+    return [{ agent, name, status, ...share, ...doing, ...declared, ...columns }];
   });
   return {
     id: session.id,
@@ -103,15 +73,11 @@ export function sessionRow({ engine, presence }: RowSource, session: Session): S
     waitingFor: own.waitingFor,
     waitingForPath: own.waitingForPath,
     attention: seen.attention?.text ?? null,
-    ...healthField({ engine, presence }, session, null),
-    ...cameBackField({ engine, presence }, firstUnread(state, session.id)),
     ...(seen.unplaced === null ? {} : { unplaced: seen.unplaced }),
     ...doingField(seen.doing, now),
     task: workedOn(state, session.id)[0] ?? null,
     ...declaredField(state, { session: session.id, agent: null }),
-    ...roleField(state, { session: session.id, agent: null }),
-    ...teammateField(session),
-    ...spawnField(state, session),
+    ...columnsOf(source, session, null),
   };
 }
 
@@ -119,26 +85,6 @@ function doingField(doing: Pulse["doing"] | undefined, now: number): Pick<AgentR
   if (doing === undefined || doing === null) return {};
   const { verb, what, at } = doing;
   return { doing: { verb, what, forMs: Math.max(0, now - at) } };
-}
-
-function teammateField({ teammates }: Session): Pick<SessionRow, "teammate"> {
-  const own = teammates.get(null);
-  return own === undefined ? {} : { teammate: { name: own.name, team: own.team, lead: own.lead ?? null } };
-}
-
-function spawnField({ spawns }: State, { id }: Session): Pick<SessionRow, "spawn"> {
-  const own = spawnAt(spawns, id);
-  return own === undefined ? {} : { spawn: { id: own.id, parent: own.parent?.name ?? null } };
-}
-
-/** The agent's state as a field of its row; no field if it is not known. */
-export function healthField(
-  source: RowSource,
-  session: Session,
-  agent: string | null,
-): Pick<AgentRow, "health"> {
-  const health = healthRow(source, session, agent);
-  return health === null ? {} : { health };
 }
 
 /** The locks that one agent of a session holds, and the first file that it waits for. */

@@ -10,10 +10,10 @@ import { pageText, passedCost, unwantedCost } from "./paging.ts";
 const lists = { task_ready: "ready", task_blocked: "blocked", task_watched: "watched" } as const;
 const targets: Readonly<Record<string, ListName>> = lists;
 
-type Target = RequestOf<"query">["target"];
+export type TaskTarget = "tasks" | keyof typeof lists;
 
 /** Whether rows of this target are tasks. */
-export function isOfTasks(target: Target): target is "tasks" | keyof typeof lists {
+export function isOfTasks(target: RequestOf<"query">["target"]): target is TaskTarget {
   return target === "tasks" || Object.hasOwn(targets, target);
 }
 

@@ -6,7 +6,8 @@ import { spawnRows } from "../../daemon/lead/spawns/rows.ts";
 import { declarationRows, endedDeclarationRows } from "../../daemon/views/declarations.ts";
 import { riskRows, writeRows } from "../../daemon/views/dirty-files.ts";
 import { holdRows, postedRows } from "../../daemon/views/messages.ts";
-import { type Keyed, lockRows, type RowsOf, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
+import type { Keyed, RowsOf } from "../../daemon/views/row.ts";
+import { lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
 
 /** Yields a sentence for each row that stands in the wrong place, among all and among those of one session. */
 export function* misplaced(state: State): Generator<string, void> {

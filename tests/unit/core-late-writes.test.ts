@@ -2,10 +2,10 @@
 
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
+import { firstRulesLevel } from "../../daemon/core/base-state.ts";
+import { emptyState } from "../../daemon/core/empty-state.ts";
 import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { firstRulesLevel } from "../../daemon/core/base-state.ts";
-import { emptyState } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World, waits } from "./core-world.ts";
 

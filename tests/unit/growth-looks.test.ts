@@ -17,7 +17,8 @@ import { contextPage } from "../../daemon/views/context.ts";
 import { declarationRows } from "../../daemon/views/declarations.ts";
 import { writeRows } from "../../daemon/views/dirty-files.ts";
 import { postedRows } from "../../daemon/views/messages.ts";
-import { type Keyed, lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
+import type { Keyed } from "../../daemon/views/row.ts";
+import { lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
 import {

@@ -3,7 +3,8 @@ import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { declarationRows, endedDeclarationRows } from "../../daemon/views/declarations.ts";
 import { riskRows, writeRows } from "../../daemon/views/dirty-files.ts";
 import { postedRows } from "../../daemon/views/messages.ts";
-import { type Keyed, lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
+import type { Keyed } from "../../daemon/views/row.ts";
+import { lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
 import { Random } from "../simulation/random.ts";
 import { World } from "./core-world.ts";
 

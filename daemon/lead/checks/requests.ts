@@ -3,28 +3,24 @@
 import { createHash } from "node:crypto";
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import type { WorktreeStateReply } from "../../../protocol/lead/check.ts";
+import type { checkRequests, WorktreeStateReply } from "../../../protocol/lead/check.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Reply } from "../../core/outcome.ts";
 import type { HookServices } from "../../hooks/hook-services.ts";
 import { callerOf, projectOf } from "../../requests/caller.ts";
-import type { RequestHandler } from "../../requests/handler.ts";
+import type { HandlersOf, RequestHandler } from "../../requests/handler.ts";
 import { retryOf } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/commands.ts";
 import { noteReply } from "../../trail/decisions.ts";
 
-export const worktreeState: RequestHandler<"worktree_state", HookServices> = (
-  services,
-  { id, cwd },
-  call,
-) => {
+const worktreeState: RequestHandler<"worktree_state", HookServices> = (services, { id, cwd }, call) => {
   if (id !== undefined) signOfLife(services, id);
   // It may take seconds: the connection's other requests do not wait for it.
   call.alone(stateAt(services, cwd).then(reply => call.reply({ ...reply })));
   return undefined;
 };
 
-export const checkRecord: RequestHandler<"check_record", HookServices> = (services, request, call) => {
+const checkRecord: RequestHandler<"check_record", HookServices> = (services, request, call) => {
   if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
   const { worktree, name, command, exit, ranMs, commit, dirty, files, began } = request;
   const actor = callerOf(services, request, call);
@@ -45,6 +41,11 @@ export const checkRecord: RequestHandler<"check_record", HookServices> = (servic
   const wallMs = services.clock.wall();
   call.propose({ type: "check_record", actor, ...result, wallMs, ...retryOf(request, call) }, noted);
   return undefined;
+};
+
+export const checkHandlers: HandlersOf<typeof checkRequests, HookServices> = {
+  worktree_state: worktreeState,
+  check_record: checkRecord,
 };
 
 async function stateAt(

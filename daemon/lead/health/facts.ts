@@ -1,5 +1,6 @@
 /** What the daemon knows of an agent's health without looking at anything outside. */
-import type { HealthRow } from "../../../protocol/lead/health.ts";
+
+import type { HealthColumn, HealthRow } from "../../../protocol/lead/health.ts";
 import type { Session } from "../../core/base-state.ts";
 import {
   type Health,
@@ -53,6 +54,12 @@ export function healthRow(source: HealthSource, session: Session, agent: string 
   const { state, since, on, why } = shown(judge(facts, never, source.engine.now), own);
   const forMs = Math.max(0, source.engine.now - since);
   return { state, forMs, ...(on === null ? {} : { on }), ...(why === "" ? {} : { why }) };
+}
+
+/** The agent's state as a column of its row. */
+export function healthColumn(source: HealthSource, session: Session, agent: string | null): HealthColumn {
+  const health = healthRow(source, session, agent);
+  return health === null ? {} : { health };
 }
 
 /** Only a look finds an agent quiet: no row may call it so before. */

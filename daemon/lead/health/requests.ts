@@ -1,16 +1,17 @@
 /** Requests about the health of agents. */
 import { refuse } from "../../../protocol/codes.ts";
+import type { releaseRequests } from "../../../protocol/lead/release.ts";
 import { plain } from "../../../protocol/text.ts";
 import type { HookServices } from "../../hooks/hook-services.ts";
 import { callerOf } from "../../requests/caller.ts";
-import type { RequestHandler } from "../../requests/handler.ts";
+import type { HandlersOf, RequestHandler } from "../../requests/handler.ts";
 import { retryOf } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/commands.ts";
 import { decidedBy, noteReply } from "../../trail/decisions.ts";
 import { noteOf } from "./listener.ts";
 
 /** The agent is told with its next event that waits: it may live. */
-export const agentRelease: RequestHandler<"agent_release", HookServices> = (services, request, call) => {
+const agentRelease: RequestHandler<"agent_release", HookServices> = (services, request, call) => {
   const by = callerOf(services, request, call);
   const whose = { session: request.of, agent: request.ofAgent ?? null };
   const begun = services.engine.state.sessions.live.get(whose.session)?.begun;
@@ -34,4 +35,8 @@ export const agentRelease: RequestHandler<"agent_release", HookServices> = (serv
     return reply;
   });
   return undefined;
+};
+
+export const releaseHandlers: HandlersOf<typeof releaseRequests, HookServices> = {
+  agent_release: agentRelease,
 };

@@ -1,9 +1,9 @@
 /** Merges that came back and were not read of, as rows show them. */
-import type { CameBackRow, UnreadReturn } from "../../../protocol/lead/came-back.ts";
+import type { CameBackColumn, UnreadReturn } from "../../../protocol/lead/came-back.ts";
+import type { Session, State } from "../../core/base-state.ts";
 import { shortName } from "../../core/lead/merges/replies.ts";
 import type { Merge } from "../../core/lead/merges/table.ts";
-import { unreadBy } from "../../core/lead/merges/unread.ts";
-import type { State } from "../../core/state.ts";
+import { firstUnread, unreadBy } from "../../core/lead/merges/unread.ts";
 import type { PresenceTable } from "../../sessions/presence.ts";
 
 interface Source {
@@ -22,9 +22,14 @@ export function unreadReturn({ engine, presence }: Source, merge: Merge): Unread
 }
 
 /** Returns the merge as a field of a row; no field if it was read of, or there is none. */
-export function cameBackField(source: Source, merge: Merge | undefined): { readonly cameBack?: CameBackRow } {
+export function cameBackField(source: Source, merge: Merge | undefined): CameBackColumn {
   const unread = merge === undefined ? undefined : unreadReturn(source, merge);
   if (merge === undefined || unread === undefined) return {};
   const { id, branch, base } = merge;
   return { cameBack: { merge: id, branch: shortName(branch), base: shortName(base), unread } };
+}
+
+/** The first merge that came back to a session's main agent, and that it has not read of. */
+export function cameBackColumn(source: Source, { id }: Session, agent: string | null): CameBackColumn {
+  return agent === null ? cameBackField(source, firstUnread(source.engine.state, id)) : {};
 }

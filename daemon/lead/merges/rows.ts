@@ -1,7 +1,10 @@
 /** Merges as `query` shows them, the oldest first. */
 import type { MergeRow } from "../../../protocol/lead/merge.ts";
+import { limits } from "../../../protocol/limits.ts";
 import { mergeRow } from "../../core/lead/merges/replies.ts";
-import type { Keyed, RowSource } from "../../views/sessions-and-locks.ts";
+import { countUnheard } from "../../core/lead/merges/unread.ts";
+import type { StatsColumn, Target } from "../../requests/target.ts";
+import type { Keyed, RowSource } from "../../views/row.ts";
 import { unreadReturn } from "./came-back.ts";
 
 export function* mergeRows(source: RowSource): Generator<Keyed<MergeRow>, void> {
@@ -13,3 +16,16 @@ export function* mergeRows(source: RowSource): Generator<Keyed<MergeRow>, void> 
     yield { place: merge.n, key: "", row };
   }
 }
+
+const merges: Target<MergeRow> = {
+  open: source => () => mergeRows(source),
+  ids: row => [row.by?.id, row.author?.id],
+};
+
+export const mergeTargets = { merges };
+
+/** Branches whose latest merge came back with nobody there to read so. */
+export const mergeStats: StatsColumn = ({ engine, clock }) => {
+  const mergesUnheard = countUnheard(engine.state, clock.wall() - limits.mergeUnheardMs);
+  return mergesUnheard === 0 ? {} : { mergesUnheard };
+};

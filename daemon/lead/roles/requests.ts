@@ -1,19 +1,14 @@
 /** role_set: a person gives an agent a role; the trail has a line of it. */
+import type { roleRequests } from "../../../protocol/lead/role-set.ts";
+import { forward } from "../../requests/forward.ts";
+import type { HandlersOf } from "../../requests/handler.ts";
 
-import { callerOf, projectOf } from "../../requests/caller.ts";
-import type { RequestHandler } from "../../requests/handler.ts";
-import { retryOf } from "../../server/call.ts";
-import { noteReply } from "../../trail/decisions.ts";
-
-export const roleSet: RequestHandler<"role_set"> = (services, request, call) => {
-  const by = callerOf(services, request, call);
-  const { name, role } = request;
-  const project = projectOf(services, request, call);
-  const command = { type: "role_set", by, name, role, project, ...retryOf(request, call) } as const;
-  call.propose(command, reply => {
-    const whom = reply.ok ? String(reply["name"]) : name;
-    noteReply(services, call.type, by, reply, { rule: "role", why: `${whom}: ${role ?? "none"}` });
-    return reply;
-  });
-  return undefined;
+export const roleHandlers: HandlersOf<typeof roleRequests> = {
+  role_set: forward<"role_set">({
+    command: ({ name, role }, { by, project }) => ({ type: "role_set", by, name, role, project }),
+    line: (reply, { name, role }) => ({
+      rule: "role",
+      why: `${reply.ok ? String(reply["name"]) : name}: ${role ?? "none"}`,
+    }),
+  }),
 };

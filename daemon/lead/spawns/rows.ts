@@ -3,7 +3,9 @@ import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import type { Merge } from "../../core/lead/merges/table.ts";
 import { firstUnread } from "../../core/lead/merges/unread.ts";
 import { spawnRow } from "../../core/lead/spawns/replies.ts";
-import { healthField, type Keyed, type RowSource } from "../../views/sessions-and-locks.ts";
+import type { Target } from "../../requests/target.ts";
+import type { Keyed, RowSource } from "../../views/row.ts";
+import { healthColumn } from "../health/facts.ts";
 import { cameBackField } from "../merges/came-back.ts";
 
 export function* spawnRows(source: RowSource): Generator<Keyed<SpawnRow>, void> {
@@ -15,7 +17,7 @@ export function* spawnRows(source: RowSource): Generator<Keyed<SpawnRow>, void> 
   for (const spawn of state.spawns.all.values()) {
     const row = () => {
       const session = spawn.session === null ? undefined : state.sessions.live.get(spawn.session);
-      const health = session === undefined ? {} : healthField(source, session, null);
+      const health = session === undefined ? {} : healthColumn(source, session, null);
       const own = spawn.session ?? "";
       const merge = session === undefined ? returned.get(own) : firstUnread(state, own);
       return { ...spawnRow(state, spawn), ...health, ...cameBackField(source, merge) };
@@ -23,3 +25,10 @@ export function* spawnRows(source: RowSource): Generator<Keyed<SpawnRow>, void> 
     yield { place: spawn.n, key: spawn.id, row };
   }
 }
+
+const spawns: Target<SpawnRow> = {
+  open: source => () => spawnRows(source),
+  ids: row => [row.session, row.parent?.id],
+};
+
+export const spawnTargets = { spawns };

@@ -3,7 +3,8 @@
 import type { TeamMemberRow } from "../../../protocol/lead/team.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
 import type { Member } from "../../core/sessions/table.ts";
-import { type RowSource, sessionRow } from "../../views/sessions-and-locks.ts";
+import type { RowSource } from "../../views/row.ts";
+import { sessionRow } from "../../views/sessions-and-locks.ts";
 import type { Teams } from "./teams.ts";
 
 export interface MemberSource extends RowSource {

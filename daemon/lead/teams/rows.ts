@@ -9,8 +9,11 @@ import type { Members, Tasks } from "../../core/lead/teams/facts.ts";
 import { problemsOf } from "../../core/lead/teams/standing.ts";
 import type { Session } from "../../core/sessions/table.ts";
 import { sessionsOf } from "../../core/sessions/table.ts";
+import type { DaemonServices } from "../../requests/handler.ts";
+import type { Target } from "../../requests/target.ts";
 import type { PageStart } from "../../views/paging.ts";
-import { byPosition, type Keyed, type RowSource, sessionRow } from "../../views/sessions-and-locks.ts";
+import { byPosition, type Keyed, type RowSource } from "../../views/row.ts";
+import { sessionRow } from "../../views/sessions-and-locks.ts";
 import { memberRow } from "./member-rows.ts";
 import { membersOf, panesOf, teamLedBy } from "./members.ts";
 import type { Teams } from "./teams.ts";
@@ -54,6 +57,16 @@ export async function teamRows(
   }
   return rows;
 }
+
+const teams: Target<TeamRow> = {
+  open: async (source: TeamSource & DaemonServices, { project = null, from }) => {
+    const rows = await teamRows(source, project, from);
+    return () => rows;
+  },
+  ids: row => [row.lead],
+};
+
+export const teamTargets = { teams };
 
 /** Its name, and what tells it from others of that name: either may be longer than `after` allows. */
 function sortKeyOf({ id, team }: Found): string {

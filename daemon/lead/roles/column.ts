@@ -1,0 +1,9 @@
+/** The role of an agent, as a column of its row. */
+import type { RoleColumn } from "../../../protocol/lead/roles.ts";
+import type { Session } from "../../core/base-state.ts";
+import { roleField } from "../../core/lead/roles/standing.ts";
+import type { RowSource } from "../../views/row.ts";
+
+export function roleColumn({ engine }: RowSource, { id }: Session, agent: string | null): RoleColumn {
+  return roleField(engine.state, { session: id, agent });
+}

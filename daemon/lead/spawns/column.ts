@@ -1,0 +1,10 @@
+/** The record of a spawned agent, as a column of its session's row. */
+import type { SpawnColumn } from "../../../protocol/lead/spawn.ts";
+import type { Session } from "../../core/base-state.ts";
+import { spawnAt } from "../../core/lead/spawns/table.ts";
+import type { RowSource } from "../../views/row.ts";
+
+export function spawnColumn({ engine }: RowSource, { id }: Session, agent: string | null): SpawnColumn {
+  const own = agent === null ? spawnAt(engine.state.spawns, id) : undefined;
+  return own === undefined ? {} : { spawn: { id: own.id, parent: own.parent?.name ?? null } };
+}

@@ -1,0 +1,9 @@
+/** The place in a team of a client, as a column of a session's row. */
+import type { TeammateColumn } from "../../../protocol/lead/team.ts";
+import type { Session } from "../../core/base-state.ts";
+import type { RowSource } from "../../views/row.ts";
+
+export function teammateColumn(_: RowSource, { teammates }: Session, agent: string | null): TeammateColumn {
+  const own = agent === null ? teammates.get(null) : undefined;
+  return own === undefined ? {} : { teammate: { name: own.name, team: own.team, lead: own.lead ?? null } };
+}

@@ -1,0 +1,14 @@
+/** The list of what leading features bring to the base's requests. */
+import { checkTargets } from "../lead/checks/rows.ts";
+import { qualityGate, roleGate } from "../lead/gates/tasks.ts";
+import { mergeStats, mergeTargets } from "../lead/merges/rows.ts";
+import { spawnTargets } from "../lead/spawns/rows.ts";
+import { teamTargets } from "../lead/teams/rows.ts";
+import type { StatsColumn } from "./target.ts";
+import type { TaskGate } from "./task-gate.ts";
+
+export const leadTargets = { ...teamTargets, ...checkTargets, ...spawnTargets, ...mergeTargets };
+
+export const statsColumns: readonly StatsColumn[] = [mergeStats];
+
+export const taskGates: readonly TaskGate[] = [roleGate, qualityGate];

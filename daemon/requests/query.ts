@@ -1,0 +1,118 @@
+/** query: pages of rows. */
+import { refuse } from "../../protocol/codes.ts";
+import type { QueryTarget } from "../../protocol/daemon.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { RequestOf } from "../../protocol/requests.ts";
+import type { Reply } from "../core/outcome.ts";
+import type { Steps } from "../server/turns.ts";
+import { clientTaskRows } from "../views/client-tasks.ts";
+import { contextPage } from "../views/context.ts";
+import { declarationRows, endedDeclarationRows } from "../views/declarations.ts";
+import { riskRows, workStates, writeRows } from "../views/dirty-files.ts";
+import { holdRows, postedRows } from "../views/messages.ts";
+import { page, placeIn } from "../views/paging.ts";
+import { lockRows, sessionRows } from "../views/sessions-and-locks.ts";
+import { isOfTasks, type TaskTarget, taskPage } from "../views/tasks.ts";
+import type { DaemonServices, RequestHandler } from "./handler.ts";
+import { leadTargets } from "./points.ts";
+import { statsOf } from "./stats.ts";
+import type { Target } from "./target.ts";
+
+/** Keeps the type of a target's rows. */
+function target<Row extends { readonly project: string }>(one: Target<Row>): Target<Row> {
+  return one;
+}
+
+const baseTargets = {
+  sessions: target({ open: (services, wanted) => () => sessionRows(services, wanted), ids: row => [row.id] }),
+  locks: target({
+    open:
+      (services, { id }) =>
+      () =>
+        lockRows(services, { id }),
+    ids: row => [row.holder?.id],
+  }),
+  writes: target({
+    open: async (services, { id, project = null }) => {
+      const states = await workStates(services, project);
+      return () => writeRows(services, states, { id });
+    },
+    ids: row => row.writers.map(writer => writer.id),
+  }),
+  risks: target({
+    open:
+      (services, { id }) =>
+      () =>
+        riskRows(services, { id }),
+    ids: row => row.sides.map(side => side.id),
+  }),
+  messages: target({
+    open:
+      ({ engine }, { id, from }) =>
+      () =>
+        postedRows(engine.state, { id, from }),
+    ids: row => [row.from?.id, ...row.to.map(to => to.id)],
+  }),
+  declarations: target({
+    open:
+      ({ engine }, { id }) =>
+      () =>
+        declarationRows(engine, { id }),
+    ids: row => [row.id],
+  }),
+  declarations_ended: target({
+    open:
+      ({ engine }, { id }) =>
+      () =>
+        endedDeclarationRows(engine, { id }),
+    ids: row => [row.id],
+  }),
+  holds: target({
+    open:
+      ({ engine }) =>
+      () =>
+        holdRows(engine),
+    ids: row => [row.by?.id],
+  }),
+  // A row belongs to a list, and a list to no one session.
+  client_tasks: target({
+    open:
+      ({ clientTasks }) =>
+      () =>
+        clientTaskRows(clientTasks),
+  }),
+};
+
+type Apart = TaskTarget | "context" | "refusals" | "stats";
+
+const targets: { readonly [T in Exclude<QueryTarget, Apart>]: Target } = { ...baseTargets, ...leadTargets };
+
+export const query: RequestHandler<"query", DaemonServices> = async (services, request, call) => {
+  await call.connection.room();
+  const { target, id, project, after, limit: max = limits.rowsDefault } = request;
+  if (!isPaged(target)) return call.replyLong(() => apart(services, request, max));
+  const from = after === undefined ? null : placeIn(after);
+  if (from === "nowhere") {
+    const error = "query: after: give next of the reply before";
+    return call.reply(refuse("invalid_request", error, { path: "after" }));
+  }
+  const shown: Target = targets[target];
+  const rows = await shown.open(services, { id, project, from });
+  const wanted = (row: { readonly project: string }) =>
+    (project === undefined || row.project === project) &&
+    (id === undefined || shown.ids === undefined || shown.ids(row).includes(id));
+  await call.replyLong(() => page(rows(), { wanted, from, max }));
+};
+
+function isPaged(target: QueryTarget): target is Exclude<QueryTarget, Apart> {
+  return Object.hasOwn(targets, target);
+}
+
+/** Answers for the targets whose rows have no position each. */
+function* apart(services: DaemonServices, request: RequestOf<"query">, max: number): Steps<string | Reply> {
+  const { engine, recorder } = services;
+  const { target, project = null } = request;
+  if (isOfTasks(target)) return yield* taskPage(engine.state, request);
+  if (target === "context") return yield* contextPage(engine, { ...request, project });
+  return { ok: true, rows: target === "stats" ? [statsOf(services)] : recorder.refusals.slice(-max) };
+}

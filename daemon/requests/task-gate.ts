@@ -1,0 +1,30 @@
+/** The point at which features have a say before an agent creates tasks, or calls one done. */
+import type { Refusal } from "../../protocol/codes.ts";
+import type { Actor } from "../core/actor.ts";
+import type { HookServices } from "../hooks/hook-services.ts";
+import type { TrailLine } from "../trail/line.ts";
+
+/** What is wrong with the step. */
+export interface TaskFinding {
+  /** The gate lets it pass, and the reply has these sentences. */
+  readonly warnings: readonly string[];
+  /** Null: it passes. */
+  readonly refusal: Refusal | null;
+  /** What the trail says, without an agent's own text; null: nothing. */
+  readonly line: (Pick<TrailLine, "rule"> & { readonly why: string }) | null;
+}
+
+export interface Completion {
+  /** Null: a task that the queue does not have yet. */
+  readonly task: string | null;
+  /** The requester's directory, if it is known. */
+  readonly cwd: string | null;
+  /** The words with which a refusal begins, before what is missing. */
+  readonly what: string;
+}
+
+/** A method that returns null has nothing to ask. */
+export interface TaskGate {
+  beforeCreation?(services: HookServices, by: Actor): Promise<TaskFinding> | null;
+  beforeDone?(services: HookServices, by: Actor, completion: Completion): Promise<TaskFinding> | null;
+}
