@@ -40,7 +40,6 @@ const stillToTurn: readonly string[] = [
   "bin/view/status.ts",
   "bin/view/urgency.ts",
   "bin/with-daemon.ts",
-  "daemon/config/concerning.ts",
   "daemon/config/config.ts",
   "daemon/config/project-rules.ts",
   "daemon/core/check.ts",

@@ -1,7 +1,6 @@
 /** How a project's checks stand for an agent that says that its task is done. */
 import { limits } from "../../../protocol/limits.ts";
 import { plain } from "../../../protocol/text.ts";
-import { concerning } from "../../config/concerning.ts";
 import type { Declaration } from "../../core/declarations/table.ts";
 import {
   type Changes,
@@ -17,6 +16,7 @@ import type { Lineage } from "../../core/sessions/kinship.ts";
 import type { WorktreeState } from "../../facts/worktree-state.ts";
 import type { HookServices } from "../../hooks/hook-services.ts";
 import type { GreenRun } from "../gates/green-runs.ts";
+import { concerning } from "./concerning.ts";
 import type { FoundChecks } from "./project-checks.ts";
 import { type Check, commandHash } from "./setting.ts";
 

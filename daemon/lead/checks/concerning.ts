@@ -1,7 +1,7 @@
 /** Which checks matter after a change of files. Globs come from a file that any agent may write: matching takes turns. */
-import { limits } from "../../protocol/limits.ts";
-import type { Check } from "../lead/checks/setting.ts";
-import { anyGlob } from "./glob.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { anyGlob } from "../../config/glob.ts";
+import type { Check } from "./setting.ts";
 
 /**
  * Returns the checks that matter after a change of `files` (paths from the top of the worktree). Each turn of the event loop
