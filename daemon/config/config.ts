@@ -1,118 +1,42 @@
 /** Reads Kite's settings from variables, the user's file and a project's file. */
 import { join } from "node:path";
 import * as z from "zod";
-import { type Gates, gatePresets, gatesText, stricter } from "../../protocol/lead/gates.ts";
-import { type TeamMode, teamModes } from "../../protocol/lead/team.ts";
-import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { readSmall } from "../facts/prober.ts";
-import { type Check, checksIn, setupIn } from "../lead/checks/setting.ts";
-import { gatesSchema } from "../lead/gates/setting.ts";
-import { healthDefaults, healthSchema } from "../lead/health/setting.ts";
-import { spawnClientsSchema } from "../lead/spawns/setting.ts";
-import { globProblem } from "./glob.ts";
-import { notifySchema } from "./notify-setting.ts";
 import { objectIn, textOf } from "./object-file.ts";
+import type { Setting } from "./setting.ts";
+import { sections, settings } from "./settings.ts";
 
-const weekMs = 7 * 24 * 3_600_000;
-/** The answer has to arrive before the hook gives up and lets the tool run. */
-const longestWaitMs = limits.hookWriteBudgetMs - limits.firstByteMs;
+type Settings = typeof settings;
+type Sections = typeof sections;
+export type ConfigKey = keyof Settings;
+export type ConfigValues = { readonly [K in ConfigKey]: Settings[K]["initial"] };
+/** The sections of a project's file. */
+export type SectionValues = { readonly [K in keyof Sections]: ReturnType<Sections[K]["read"]> };
+/** The settings that a file or the environment has. */
+export type Found = { readonly [K in ConfigKey]?: ConfigValues[K] | undefined };
 
-function milliseconds(min: number, max: number, because = "") {
-  const error = `expected a whole number of milliseconds from ${min} to ${max}${because}`;
-  return z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
-}
+const keys = Object.keys(settings) as readonly ConfigKey[];
 
-function wholeNumber(min: number, max: number) {
-  const error = `expected a whole number from ${min} to ${max}`;
-  return z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
-}
-
-const glob = z
-  .string()
-  .min(1)
-  .max(limits.globBytes)
-  .refine(text => globProblem(text) === null, { error: ({ input }) => globProblem(String(input)) ?? "" });
-
-/** The settings and their bounds. */
 const schema = z
-  .strictObject({
-    /** How long a hook waits for a lock, in ms; longer than the shortest `yieldMs`. */
-    lockWaitMs: milliseconds(2, longestWaitMs, " (the hook gives up after that and lets the tool run)"),
-    /** A turn lock untouched for this long, in ms, yields to a waiter. */
-    yieldMs: milliseconds(1, longestWaitMs),
-    /** The daemon ends itself this long after the last session, in ms; 0: never. */
-    idleExitMs: milliseconds(0, weekMs),
-    logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
-    /** The answer to a git command that would wipe another actor's uncommitted work. */
-    treeGuard: z.enum(["deny", "warn", "off"]),
-    /** How long a turn lock resists a waiter: until it is untouched for `yieldMs`, or while an edit writes the file. */
-    keepLockUntil: z.enum(["turn", "edit"]),
-    /** Which gates hold agents back: `off`, `team`, `strict`, or each gate singly. */
-    gates: gatesSchema,
-    /** Spawned agents of one project that have not ended. */
-    spawnMax: wholeNumber(1, limits.spawnsLiveMax),
-    /** How deep agents may spawn agents; 1: a spawned agent spawns none. */
-    spawnDepth: wholeNumber(1, limits.spawnDepthMax),
-    /** Clients that `kite spawn --client` starts, by name: the words of their commands. */
-    spawn: spawnClientsSchema,
-    /** What the rules of a client's own teams do with a call that breaks one. */
-    teams: z.enum(teamModes),
-    /** When an agent that gives no sign of life is quiet and stalled, and what is done then. */
-    health: healthSchema,
-    /** What `kite notify` runs, and after how long. */
-    notify: notifySchema,
-    /** Globs of files that hooks do not lock. */
-    ignore: z.array(glob).max(limits.filesMax),
-  })
+  .strictObject(Object.fromEntries(keys.map((key): [string, z.ZodType] => [key, settings[key].schema])))
   .partial();
 
-type Found = z.infer<typeof schema>;
-export type ConfigKey = keyof Found;
-export type ConfigValues = { readonly [K in ConfigKey]-?: NonNullable<Found[K]> };
+/** Returns an object with a value for each setting. */
+function perSetting<V>(of: (key: ConfigKey) => V): Record<ConfigKey, V> {
+  return Object.fromEntries(keys.map(key => [key, of(key)])) as Record<ConfigKey, V>;
+}
 
-const defaults: ConfigValues = {
-  lockWaitMs: limits.hookWaitMs,
-  yieldMs: limits.yieldMs,
-  idleExitMs: limits.idleExitMs,
-  logLevel: "info",
-  treeGuard: "deny",
-  keepLockUntil: "turn",
-  gates: gatePresets.off,
-  spawnMax: limits.spawnsLiveDefault,
-  spawnDepth: limits.spawnDepthDefault,
-  spawn: {},
-  teams: "enforce",
-  health: healthDefaults,
-  notify: {},
-  ignore: [],
-};
+const { lockWaitMs: wait, yieldMs: yields } = settings;
 
 /** The source of a `yieldMs` that is not set beside a `lockWaitMs` that is. */
-const followsWait = `${defaults.yieldMs / defaults.lockWaitMs} of lockWaitMs`;
+const followsWait = `${yields.initial / wait.initial} of lockWaitMs`;
 
 /** Returns the `yieldMs` for a wait, in the ratio of the defaults: less than `waitMs`, and at least 1. */
 function yieldAfter(waitMs: number): number {
-  return Math.max(1, Math.floor((waitMs * defaults.yieldMs) / defaults.lockWaitMs));
+  return Math.max(1, Math.floor((waitMs * yields.initial) / wait.initial));
 }
-
-const variables: Readonly<Record<ConfigKey, string>> = {
-  lockWaitMs: "KITE_LOCK_WAIT_MS",
-  yieldMs: "KITE_YIELD_MS",
-  idleExitMs: "KITE_IDLE_EXIT_MS",
-  logLevel: "KITE_LOG_LEVEL",
-  treeGuard: "KITE_TREE_GUARD",
-  keepLockUntil: "KITE_KEEP_LOCK_UNTIL",
-  gates: "KITE_GATES",
-  spawnMax: "KITE_SPAWN_MAX",
-  spawnDepth: "KITE_SPAWN_DEPTH",
-  spawn: "KITE_SPAWN_CLIENTS",
-  teams: "KITE_TEAMS",
-  health: "KITE_HEALTH",
-  notify: "KITE_NOTIFY",
-  ignore: "KITE_IGNORE",
-};
 
 /** Earlier names of settings; they count if the current name is not set. */
 const oldKeys: Readonly<Record<string, ConfigKey>> = { hold: "keepLockUntil" };
@@ -120,15 +44,6 @@ const oldVariables: Readonly<Record<string, ConfigKey>> = { KITE_HOLD: "keepLock
 
 /** Kite's variables that are no settings. */
 const otherVariables = ["KITE_HOME", "KITE_SESSION", "KITE_SOCKET", "KITE_AGENT", "KITE_CHECK", "KITE_SPAWN"];
-
-/** Settings of a project: stricter gates and rules of teams, more globs to ignore, how long its turn locks are kept, and a shorter wait. */
-const projectKeys: ReadonlySet<string> = new Set<ConfigKey>([
-  "gates",
-  "teams",
-  "ignore",
-  "keepLockUntil",
-  "lockWaitMs",
-]);
 
 export interface Config {
   readonly values: ConfigValues;
@@ -164,48 +79,18 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const problems: string[] = [];
   const env = envValues(request.env, problems);
   const raw = await readObject(request.paths.config, read, problems);
-  if (raw.delete("checks"))
-    problems.push(`${request.paths.config}: checks belong to a project: name them in its .kite/config.json`);
-  if (raw.delete("setup"))
-    problems.push(`${request.paths.config}: a setup belongs to a project: name it in its .kite/config.json`);
+  for (const [name, { elsewhere }] of Object.entries(sections))
+    if (raw.delete(name)) problems.push(`${request.paths.config}: ${elsewhere}`);
   const user = accept(raw, request.paths.config, problems);
-  const lockWaitMs = env.lockWaitMs ?? user.lockWaitMs ?? defaults.lockWaitMs;
+  const lockWaitMs = env.lockWaitMs ?? user.lockWaitMs ?? wait.initial;
   const values = {
-    lockWaitMs,
+    ...(perSetting(key => env[key] ?? user[key] ?? settings[key].initial) as ConfigValues),
     yieldMs: env.yieldMs ?? user.yieldMs ?? yieldAfter(lockWaitMs),
-    idleExitMs: env.idleExitMs ?? user.idleExitMs ?? defaults.idleExitMs,
-    logLevel: env.logLevel ?? user.logLevel ?? defaults.logLevel,
-    treeGuard: env.treeGuard ?? user.treeGuard ?? defaults.treeGuard,
-    keepLockUntil: env.keepLockUntil ?? user.keepLockUntil ?? defaults.keepLockUntil,
-    gates: env.gates ?? user.gates ?? defaults.gates,
-    spawnMax: env.spawnMax ?? user.spawnMax ?? defaults.spawnMax,
-    spawnDepth: env.spawnDepth ?? user.spawnDepth ?? defaults.spawnDepth,
-    spawn: user.spawn ?? defaults.spawn,
-    teams: env.teams ?? user.teams ?? defaults.teams,
-    health: env.health ?? user.health ?? defaults.health,
-    notify: user.notify ?? defaults.notify,
-    ignore: env.ignore ?? user.ignore ?? defaults.ignore,
   };
-  const sourceOf = (key: ConfigKey): string => {
-    if (env[key] !== undefined) return variables[key];
+  const sources = perSetting(key => {
+    if (env[key] !== undefined) return settings[key].variable;
     return user[key] === undefined ? "default" : request.paths.config;
-  };
-  const sources = {
-    lockWaitMs: sourceOf("lockWaitMs"),
-    yieldMs: sourceOf("yieldMs"),
-    idleExitMs: sourceOf("idleExitMs"),
-    logLevel: sourceOf("logLevel"),
-    treeGuard: sourceOf("treeGuard"),
-    keepLockUntil: sourceOf("keepLockUntil"),
-    gates: sourceOf("gates"),
-    spawnMax: sourceOf("spawnMax"),
-    spawnDepth: sourceOf("spawnDepth"),
-    spawn: sourceOf("spawn"),
-    teams: sourceOf("teams"),
-    health: sourceOf("health"),
-    notify: sourceOf("notify"),
-    ignore: sourceOf("ignore"),
-  };
+  });
   let yieldFollows = sources.yieldMs === "default";
   if (values.yieldMs >= values.lockWaitMs) {
     const set = values.yieldMs;
@@ -229,82 +114,76 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
   return { ...config, values: all, sources: { ...sources, ...own } };
 }
 
-/**
- * Returns the user's values tightened by the project's file, and its checks; `taken` names the settings that count. `text` is that
- * file's content, null if it is missing.
- */
+/** What a project's file says. */
+export interface Tightened {
+  /** The user's values, tightened. */
+  readonly values: ConfigValues;
+  /** The settings that count. */
+  readonly taken: readonly ConfigKey[];
+  /** The settings as the file has them. */
+  readonly own: Found;
+  readonly sections: SectionValues;
+}
+
+/** Returns what a project's file of this text makes of the user's values; null: it is missing. */
 export function tighten(
   { values: user, yieldFollows }: Pick<Config, "values" | "yieldFollows">,
   path: string,
   text: string | null,
   problems: string[],
-): {
-  readonly values: ConfigValues;
-  readonly taken: readonly ConfigKey[];
-  readonly checks: readonly Check[];
-  /** The gates as the file sets them; null: it sets none. */
-  readonly gates: Gates | null;
-  readonly setup: string | null;
-} {
+): Tightened {
   const raw = text === null ? new Map() : withNewKeys(objectIn(text, path, problems));
-  const checks = checksIn(raw.get("checks"), path, problems);
-  const setup = setupIn(raw.get("setup"), path, problems);
-  for (const key of ["checks", "setup"]) raw.delete(key);
-  const project = accept(onlyProjectKeys(raw, path, problems), path, problems);
-  const values = { ...user };
-  const taken: ConfigKey[] = [];
-  if (project.ignore !== undefined && project.ignore.length > 0) {
-    values.ignore = [...new Set([...user.ignore, ...project.ignore])];
-    taken.push("ignore");
-  }
-  if (project.keepLockUntil !== undefined && project.keepLockUntil !== user.keepLockUntil) {
-    values.keepLockUntil = project.keepLockUntil;
-    taken.push("keepLockUntil");
-  }
-  if (project.gates !== undefined) {
-    const gates = stricter(user.gates, project.gates);
-    const isStricter = gatesText(gates) !== gatesText(user.gates);
-    if (isStricter) {
-      values.gates = gates;
-      taken.push("gates");
-    } else if (gatesText(project.gates) !== gatesText(user.gates))
-      problems.push(
-        `${path}: gates ${gatesText(project.gates)} are ignored: a project may only make them stricter (${gatesText(user.gates)})`,
-      );
-  }
-  const isLooser = (mode: TeamMode) => teamModes.indexOf(mode) < teamModes.indexOf(user.teams);
-  if (project.teams !== undefined && isLooser(project.teams)) {
-    problems.push(
-      `${path}: teams ${project.teams} is ignored: a project may only make it stricter (${user.teams})`,
-    );
-  } else if (project.teams !== undefined && project.teams !== user.teams) {
-    values.teams = project.teams;
-    taken.push("teams");
-  }
-  const wait = project.lockWaitMs;
+  const parts = Object.entries(sections).map(([name, section]) => [
+    name,
+    section.read(raw.get(name), path, problems),
+  ]);
+  for (const name of Object.keys(sections)) raw.delete(name);
+  const own = accept(onlyProjectKeys(raw, path, problems), path, problems);
+  const tightened = stricter(user, own, ignored => problems.push(`${path}: ${ignored}`));
+  const values = { ...user, ...tightened };
   // The wait counts: a holder that yields only later would refuse every waiter. A lock kept until the edit ends yields at
   // once, whatever `yieldMs` is.
-  const moves =
-    yieldFollows || (values.keepLockUntil !== "edit" && wait !== undefined && wait <= user.yieldMs);
-  if (wait !== undefined && wait > user.lockWaitMs) {
-    problems.push(`${path}: lockWaitMs ${wait} is ignored: a project may only lower it (${user.lockWaitMs})`);
-  } else if (wait !== undefined && wait < user.lockWaitMs) {
-    values.lockWaitMs = wait;
-    if (moves) values.yieldMs = yieldAfter(wait);
-    taken.push("lockWaitMs");
+  const moves = yieldFollows || (values.keepLockUntil !== "edit" && values.lockWaitMs <= user.yieldMs);
+  if (tightened.lockWaitMs !== undefined && moves) values.yieldMs = yieldAfter(values.lockWaitMs);
+  return {
+    values,
+    taken: Object.keys(tightened).filter(isKey),
+    own,
+    sections: Object.fromEntries(parts) as SectionValues,
+  };
+}
+
+/** Returns the settings that `own` tightens; `tell` hears why one of them is ignored. */
+export function stricter(
+  user: ConfigValues,
+  own: Found,
+  tell: (ignored: string) => void,
+): Partial<ConfigValues> {
+  const made = new Map<ConfigKey, unknown>();
+  for (const key of keys) {
+    const row: Setting = settings[key];
+    const result = own[key] === undefined ? null : (row.tighten?.(user[key], own[key]) ?? null);
+    if (result === null) continue;
+    if ("value" in result) made.set(key, result.value);
+    else tell(result.ignored);
   }
-  return { values, taken, checks, gates: project.gates ?? null, setup };
+  return Object.fromEntries(made);
+}
+
+/** Returns the fields that are settings and say something. */
+export function settingsIn(fields: object): Found {
+  return Object.fromEntries(Object.entries(fields).filter(([key, value]) => isKey(key) && value !== null));
 }
 
 type Raw = Map<string, unknown>;
 
 function envValues(env: ConfigRequest["env"], problems: string[]): Found {
   const raw: Raw = new Map();
-  const names = new Map<string, string>(Object.entries(variables).map(([key, name]) => [name, key]));
+  const names = new Map<string, string>(keys.map(key => [settings[key].variable, key]));
   for (const [name, text] of Object.entries(env)) {
     if (!name.startsWith("KITE_") || text === undefined || text === "") continue;
     const old = oldVariables[name];
-    const isReplaced = old !== undefined && Boolean(env[variables[old]]);
+    const isReplaced = old !== undefined && Boolean(env[settings[old].variable]);
     const key = isReplaced ? undefined : (names.get(name) ?? old);
     if (key !== undefined) {
       raw.set(
@@ -318,7 +197,7 @@ function envValues(env: ConfigRequest["env"], problems: string[]): Found {
         problems.push(`the environment variable ${name} is not known; did you mean ${meant}?`);
     }
   }
-  return accept(raw, "the environment", problems, key => variables[key]);
+  return accept(raw, "the environment", problems, key => settings[key].variable);
 }
 
 async function readObject(
@@ -346,7 +225,7 @@ function accept(
   nameOf: (key: ConfigKey) => string = key => key,
 ): Found {
   const parsed = schema.safeParse(Object.fromEntries(raw));
-  if (parsed.success) return parsed.data;
+  if (parsed.success) return parsed.data as Found;
   const valid = new Map(raw);
   for (const issue of parsed.error.issues) {
     const isTop = issue.code === "unrecognized_keys" && issue.path.length === 0;
@@ -354,9 +233,8 @@ function accept(
     for (const word of bad) {
       if (!valid.delete(word)) continue;
       const key = isKey(word) ? word : null;
-      const meant = nearest(word, Object.keys(defaults));
-      const hint =
-        meant === null ? `known are ${Object.keys(defaults).join(", ")}` : `did you mean ${meant}?`;
+      const meant = nearest(word, keys);
+      const hint = meant === null ? `known are ${keys.join(", ")}` : `did you mean ${meant}?`;
       problems.push(
         key === null
           ? `${where}: the key ${JSON.stringify(word)} is not known; ${hint}`
@@ -365,21 +243,21 @@ function accept(
     }
   }
   const rest = schema.safeParse(Object.fromEntries(valid));
-  return rest.success ? rest.data : {};
+  return rest.success ? (rest.data as Found) : {};
 }
 
 function onlyProjectKeys(raw: Raw, path: string, problems: string[]): Raw {
   const kept: Raw = new Map();
   for (const [key, value] of raw) {
-    if (projectKeys.has(key) || !isKey(key)) kept.set(key, value);
+    if (!isKey(key) || "tighten" in settings[key]) kept.set(key, value);
     else
       problems.push(
-        `${path}: a project may not set ${key}; set it in your own config.json or as ${variables[key]}`,
+        `${path}: a project may not set ${key}; set it in your own config.json or as ${settings[key].variable}`,
       );
   }
   return kept;
 }
 
 function isKey(word: string): word is ConfigKey {
-  return Object.hasOwn(defaults, word);
+  return Object.hasOwn(settings, word);
 }

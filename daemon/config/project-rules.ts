@@ -1,14 +1,18 @@
 /** A project's own rules: which files need no lock, how long its edits wait, when its locks yield, and its checks. */
 import { dirname } from "node:path";
-import { type Gates, stricter } from "../../protocol/lead/gates.ts";
-import type { TeamMode } from "../../protocol/lead/team.ts";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { BudgetedFs, Unreachable } from "../facts/filesystem.ts";
 import type { Repository } from "../facts/repositories.ts";
-import type { Check } from "../lead/checks/setting.ts";
-import type { TrustedReader } from "../lead/checks/trusted-reader.ts";
-import { type Config, tighten } from "./config.ts";
+import {
+  type Config,
+  type ConfigValues,
+  type Found,
+  type SectionValues,
+  settingsIn,
+  stricter,
+  tighten,
+} from "./config.ts";
 import { anyGlob } from "./glob.ts";
 
 /** Ignored in every project: git's own files, installed packages, files that editors put beside a file. */
@@ -42,23 +46,18 @@ export interface RulesPlace {
   readonly worktree: string;
 }
 
-export interface Rules {
+/** The user's settings, as the project's file tightens them, and as a person trusted it when it was stricter still. */
+export interface Rules extends ConfigValues {
   /** Whether the file, an absolute real path, needs no lock. */
   ignores(path: string): boolean;
   /** The same without what the project's own settings ignore: any agent may write these, and gates count all the same. */
   ignoresAnyway(path: string): boolean;
-  readonly lockWaitMs: number;
   /** How long an untouched turn lock resists a waiter, in ms. */
   readonly yieldMs: number;
-  /** The user's gates, as the project's file makes them stricter, and as a person trusted it when it was stricter still. */
-  readonly gates: Gates;
-  readonly teams: TeamMode;
-  /** The gates that the project's file sets by itself; null: none. */
-  readonly projectGates: Gates | null;
-  /** The checks that the file names, trusted or not. */
-  readonly checks: readonly Check[];
-  /** The line that makes a fresh worktree ready for the checks, trusted or not; null: none. */
-  readonly setup: string | null;
+  /** The settings that the project's file has by itself. */
+  readonly own: Found;
+  /** The file's sections, trusted or not. */
+  readonly sections: SectionValues;
   /** Why the project's file could not be read, and no earlier reading applies; else null. */
   readonly unread: string | null;
 }
@@ -68,8 +67,8 @@ export interface ProjectRulesOptions {
   readonly config: Pick<Config, "values" | "yieldFollows">;
   /** Path of the user's configuration: in the home directory it is also the project's. */
   readonly configFile: string;
-  /** Gates that a person trusted count on, whatever becomes of the file. */
-  readonly trusted: Pick<TrustedReader, "files">;
+  /** By the path of a project's file: its settings that count on since a person trusted them, whatever becomes of the file. */
+  readonly trusted: { files(): Promise<ReadonlyMap<string, object> | Unreachable> };
   readonly outside: BudgetedFs;
   readonly repository: (directory: string) => Promise<Repository | Unreachable>;
   /** Called for each problem in a project's file, once for each content of it. */
@@ -79,7 +78,7 @@ export interface ProjectRulesOptions {
 interface Kept {
   readonly texts: string;
   readonly rules: Rules;
-  readonly trustedGates: Gates | null;
+  readonly trustedValues: Found;
   /** The problem of the last read, so that it is reported once. */
   unknown: string | null;
 }
@@ -135,14 +134,14 @@ export class ProjectRules {
     const [config, gitignore] = [textOf(found), textOf(ignored)];
     const trusted = await this.#options.trusted.files();
     const isTold = !("unreachable" in trusted);
-    const trustedGates = isTold ? (trusted.get(path)?.gates ?? null) : (kept?.trustedGates ?? null);
-    const texts = JSON.stringify([config, gitignore, unknown, trustedGates, isTold]);
+    const trustedValues = isTold ? settingsIn(trusted.get(path) ?? {}) : (kept?.trustedValues ?? {});
+    const texts = JSON.stringify([config, gitignore, unknown, trustedValues, isTold]);
     if (kept?.texts === texts) {
       kept.unknown = null;
       return kept.rules;
     }
     const problems: string[] = [];
-    const { values, checks, gates, setup } = tighten(this.#options.config, path, config, problems);
+    const { values, own, sections } = tighten(this.#options.config, path, config, problems);
     if (!isTold)
       problems.push(`the gates trusted for ${place.project} are not known: ${trusted.unreachable}`);
     for (const problem of problems) this.#options.onProblem(problem);
@@ -151,20 +150,18 @@ export class ProjectRules {
     const isIgnoredAnyway = anyGlob([...built, ...this.#options.config.values.ignore]);
     const { worktree } = place;
     const rules = {
+      ...values,
+      ...stricter(values, trustedValues, () => {}),
       ignores: (file: string) => isBelow(file, worktree) && isIgnored(file.slice(withSlash(worktree).length)),
       ignoresAnyway: (file: string) =>
         isBelow(file, worktree) && isIgnoredAnyway(file.slice(withSlash(worktree).length)),
-      lockWaitMs: values.lockWaitMs,
       // 0 would mean that the lock is not a turn lock. With 1 ms it yields as soon as no write is in flight.
       yieldMs: values.keepLockUntil === "edit" ? 1 : values.yieldMs,
-      teams: values.teams,
-      gates: trustedGates === null ? values.gates : stricter(values.gates, trustedGates),
-      projectGates: gates,
-      checks,
-      setup,
+      own,
+      sections,
       unread: whyUnknown(found),
     };
-    this.#kept.set(id, { texts, rules, trustedGates, unknown });
+    this.#kept.set(id, { texts, rules, trustedValues, unknown });
     return rules;
   }
 

@@ -148,7 +148,7 @@ describe("the checks of a file", () => {
     const text = '{"treeGuard":"off","ignore":["gen/"],"checks":{"-x":{},"test":{"command":"x"}}}';
     const found = tighten(config, "F", text, problems);
     expect(found.values).toMatchObject({ treeGuard: "deny", ignore: ["gen/"] });
-    expect(found.checks).toEqual([{ name: "test", command: "x", when: null }]);
+    expect(found.sections.checks).toEqual([{ name: "test", command: "x", when: null }]);
     expect(problems).toHaveLength(2);
   });
 });
@@ -408,7 +408,8 @@ describe("a project's checks count", () => {
 
 describe("a project's gates", () => {
   const gatesAt = async (w: ReturnType<typeof world>) => {
-    const { gates, projectGates } = await w.rules.at({ project: w.project, worktree: w.project });
+    const { gates, own } = await w.rules.at({ project: w.project, worktree: w.project });
+    const projectGates = own.gates ?? null;
     return [gatesText(gates), projectGates === null ? null : gatesText(projectGates)];
   };
 

@@ -46,11 +46,12 @@ export class ProjectChecks {
     if (file === configFile) return { project, worktree, file, trust: "none", checks: [] };
     const strange = await this.#strange(found);
     if (strange !== null) return { unreachable: strange };
-    const { checks, projectGates: gates, setup, unread } = await rules.at({ project, worktree });
+    const { own, sections, unread } = await rules.at({ project, worktree });
     if (unread !== null) return { unreachable: unread };
     const trusted = await reader.fresh();
     if ("unreachable" in trusted) return trusted;
-    const trust = trustOf(trusted, file, { checks, gates, setup });
+    const { checks } = sections;
+    const trust = trustOf(trusted, file, { ...sections, gates: own.gates ?? null });
     return { project, worktree, file, trust, checks: trust === "trusted" ? checks : [] };
   }
 

@@ -8,6 +8,7 @@ import { limits } from "../../../protocol/limits.ts";
 import { quote } from "../../../protocol/text.ts";
 import { isObject } from "../../../protocol/wire.ts";
 import { globProblem } from "../../config/glob.ts";
+import type { Section } from "../../config/setting.ts";
 
 export interface Check {
   readonly name: string;
@@ -48,6 +49,18 @@ export function setupIn(value: unknown, path: string, problems: string[]): strin
   problems.push(`${path}: setup is ignored: ${error}`);
   return null;
 }
+
+const checks: Section<readonly Check[]> = {
+  read: checksIn,
+  elsewhere: "checks belong to a project: name them in its .kite/config.json",
+};
+
+const setup: Section<string | null> = {
+  read: setupIn,
+  elsewhere: "a setup belongs to a project: name it in its .kite/config.json",
+};
+
+export const checkSections = { checks, setup };
 
 function isCommand(value: unknown): value is string {
   return (

@@ -1,6 +1,14 @@
 /** The form of the setting `gates`. */
 import * as z from "zod";
-import { type Gates, gateModes, gateNames, gatePresets } from "../../../protocol/lead/gates.ts";
+import {
+  type Gates,
+  gateModes,
+  gateNames,
+  gatePresets,
+  gatesText,
+  stricter,
+} from "../../../protocol/lead/gates.ts";
+import { type SettingTable, setting } from "../../config/setting.ts";
 
 const preset = z.enum(["off", "team", "strict"]);
 const gateMode = z.enum(gateModes).optional();
@@ -39,3 +47,19 @@ export const gatesSchema = z
       quality: single.quality ?? of.quality,
     };
   });
+
+export const gateSettings = {
+  /** Which gates hold agents back: `off`, `team`, `strict`, or each gate singly. A project may only make them stricter. */
+  gates: setting<Gates>({
+    schema: gatesSchema,
+    initial: gatePresets.off,
+    variable: "KITE_GATES",
+    tighten: (user, project) => {
+      const value = stricter(user, project);
+      const [set, had] = [gatesText(project), gatesText(user)];
+      if (gatesText(value) !== had) return { value };
+      if (set === had) return null;
+      return { ignored: `gates ${set} are ignored: a project may only make them stricter (${had})` };
+    },
+  }),
+} satisfies SettingTable;

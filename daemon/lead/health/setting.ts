@@ -2,6 +2,7 @@
 import * as z from "zod";
 import type { StalledSetting } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { type SettingTable, setting } from "../../config/setting.ts";
 
 /** What the daemon does with an agent that stalled; the times are in milliseconds. */
 export interface HealthSetting {
@@ -38,7 +39,7 @@ const time = z
 const stalled = z.enum(["tell", "release", "replace"]);
 
 /** What to do, or single values over the defaults. */
-export const healthSchema = z
+const healthSchema = z
   .union(
     [
       stalled,
@@ -66,6 +67,15 @@ export const healthSchema = z
       stalled: asked.stalled ?? healthDefaults.stalled,
     };
   });
+
+export const healthSettings = {
+  /** When an agent that gives no sign of life is quiet and stalled, and what is done then. */
+  health: setting<HealthSetting>({
+    schema: healthSchema,
+    initial: healthDefaults,
+    variable: "KITE_HEALTH",
+  }),
+} satisfies SettingTable;
 
 /** Returns the setting in a few words for people. */
 export function healthText({ quietMs, stalledMs, stalled: then }: HealthSetting): string {

@@ -1,6 +1,7 @@
-/** The setting `spawn`: other agents' clients, each by the words of its command. Only the user's own file may have it. */
+/** The settings of spawned agents. */
 import * as z from "zod";
 import { limits } from "../../../protocol/limits.ts";
+import { type SettingTable, setting } from "../../config/setting.ts";
 
 const word = z.string().max(limits.spawnWordBytes);
 const words = z
@@ -11,8 +12,34 @@ const words = z
     error: "expected a list of words of which one contains {prompt}",
   });
 
-export const spawnClientsSchema = z
+const spawnClientsSchema = z
   .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/), words)
   .refine(all => Object.keys(all).length <= limits.spawnClientsMax, {
     error: `expected at most ${limits.spawnClientsMax} clients`,
   });
+
+function wholeNumber(min: number, max: number) {
+  const error = `expected a whole number from ${min} to ${max}`;
+  return z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+}
+
+export const spawnSettings = {
+  /** Spawned agents of one project that have not ended. */
+  spawnMax: setting({
+    schema: wholeNumber(1, limits.spawnsLiveMax),
+    initial: limits.spawnsLiveDefault,
+    variable: "KITE_SPAWN_MAX",
+  }),
+  /** How deep agents may spawn agents; 1: a spawned agent spawns none. */
+  spawnDepth: setting({
+    schema: wholeNumber(1, limits.spawnDepthMax),
+    initial: limits.spawnDepthDefault,
+    variable: "KITE_SPAWN_DEPTH",
+  }),
+  /** Clients that `kite spawn --client` starts, by name: the words of their commands. Only the user's own file may have it. */
+  spawn: setting<z.output<typeof spawnClientsSchema>>({
+    schema: spawnClientsSchema,
+    initial: {},
+    variable: "KITE_SPAWN_CLIENTS",
+  }),
+} satisfies SettingTable;

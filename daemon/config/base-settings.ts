@@ -1,0 +1,75 @@
+/** The base's own settings. */
+import * as z from "zod";
+import { limits } from "../../protocol/limits.ts";
+import { globProblem } from "./glob.ts";
+import { type SettingTable, setting } from "./setting.ts";
+
+const weekMs = 7 * 24 * 3_600_000;
+/** The answer has to arrive before the hook gives up and lets the tool run. */
+const longestWaitMs = limits.hookWriteBudgetMs - limits.firstByteMs;
+
+function milliseconds(min: number, max: number, because = "") {
+  const error = `expected a whole number of milliseconds from ${min} to ${max}${because}`;
+  return z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+}
+
+const glob = z
+  .string()
+  .min(1)
+  .max(limits.globBytes)
+  .refine(text => globProblem(text) === null, { error: ({ input }) => globProblem(String(input)) ?? "" });
+
+export const lockSettings = {
+  /** How long a hook waits for a lock, in ms; longer than the shortest `yieldMs`. A project may only lower it. */
+  lockWaitMs: setting({
+    schema: milliseconds(2, longestWaitMs, " (the hook gives up after that and lets the tool run)"),
+    initial: limits.hookWaitMs,
+    variable: "KITE_LOCK_WAIT_MS",
+    tighten: (user, wait) => {
+      if (wait === user) return null;
+      if (wait < user) return { value: wait };
+      return { ignored: `lockWaitMs ${wait} is ignored: a project may only lower it (${user})` };
+    },
+  }),
+  /** A turn lock untouched for this long, in ms, yields to a waiter. */
+  yieldMs: setting({
+    schema: milliseconds(1, longestWaitMs),
+    initial: limits.yieldMs,
+    variable: "KITE_YIELD_MS",
+  }),
+  /** The daemon ends itself this long after the last session, in ms; 0: never. */
+  idleExitMs: setting({
+    schema: milliseconds(0, weekMs),
+    initial: limits.idleExitMs,
+    variable: "KITE_IDLE_EXIT_MS",
+  }),
+  logLevel: setting({
+    schema: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
+    initial: "info",
+    variable: "KITE_LOG_LEVEL",
+  }),
+  /** The answer to a git command that would wipe another actor's uncommitted work. */
+  treeGuard: setting({
+    schema: z.enum(["deny", "warn", "off"]),
+    initial: "deny",
+    variable: "KITE_TREE_GUARD",
+  }),
+  /** How long a turn lock resists a waiter: until it is untouched for `yieldMs`, or while an edit writes the file. */
+  keepLockUntil: setting({
+    schema: z.enum(["turn", "edit"]),
+    initial: "turn",
+    variable: "KITE_KEEP_LOCK_UNTIL",
+    tighten: (user, project) => (project === user ? null : { value: project }),
+  }),
+} satisfies SettingTable;
+
+export const ignoreSettings = {
+  /** Globs of files that hooks do not lock; a project adds its own. */
+  ignore: setting<readonly string[]>({
+    schema: z.array(glob).max(limits.filesMax),
+    initial: [],
+    variable: "KITE_IGNORE",
+    tighten: (user, project) =>
+      project.length === 0 ? null : { value: [...new Set([...user, ...project])] },
+  }),
+} satisfies SettingTable;

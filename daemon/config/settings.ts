@@ -1,0 +1,20 @@
+/** The list of the features' settings, in the order in which people see them, and of the sections of a project's file. */
+import { checkSections } from "../lead/checks/setting.ts";
+import { gateSettings } from "../lead/gates/setting.ts";
+import { healthSettings } from "../lead/health/setting.ts";
+import { spawnSettings } from "../lead/spawns/setting.ts";
+import { teamSettings } from "../lead/teams/setting.ts";
+import { ignoreSettings, lockSettings } from "./base-settings.ts";
+import { notifySettings } from "./notify-setting.ts";
+
+export const settings = {
+  ...lockSettings,
+  ...gateSettings,
+  ...spawnSettings,
+  ...teamSettings,
+  ...healthSettings,
+  ...notifySettings,
+  ...ignoreSettings,
+};
+
+export const sections = { ...checkSections };
