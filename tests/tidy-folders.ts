@@ -5,6 +5,7 @@ import { codeOf, importsOf, type Source } from "./tidy-source.ts";
 /** Outermost first: a file imports from its own folder and from those behind it. */
 const floors: readonly (readonly string[])[] = [
   [
+    "daemon/wiring",
     "daemon/requests",
     "daemon/hooks",
     "daemon/views",

@@ -4,6 +4,7 @@
  */
 import type { Entry } from "../../core/commands.ts";
 import type { Bound } from "../../core/origin.ts";
+import type { Services } from "../../services.ts";
 
 /**
  * Returns the closed connection that the entry tied a merge to: its end has to be proposed once more. Null for all other
@@ -18,4 +19,15 @@ export function lateRunner({ command }: Entry, isClosed: (bound: Bound) => boole
     default:
       return null;
   }
+}
+
+/** Returns what hears of each entry, and proposes such an end. */
+export function unbindsLateRunners(
+  { engine, clock }: Services,
+  isClosed: (bound: Bound) => boolean,
+): (entry: Entry) => void {
+  return entry => {
+    const bound = lateRunner(entry, isClosed);
+    if (bound !== null) engine.submitWithRetry({ type: "merge_unbind", bound, wallMs: clock.wall() });
+  };
 }

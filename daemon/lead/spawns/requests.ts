@@ -1,19 +1,12 @@
 /** spawn_create, spawn_replace, spawn_update, spawn_remove. The agents themselves are started by the requesters' processes. */
 import { refuse } from "../../../protocol/codes.ts";
-import type { StalledSetting, spawnRequests } from "../../../protocol/lead/spawn.ts";
+import type { spawnRequests } from "../../../protocol/lead/spawn.ts";
 import { isFinal } from "../../core/lead/spawns/transitions.ts";
 import type { Reply } from "../../core/outcome.ts";
 import { forward } from "../../requests/forward.ts";
 import type { HandlersOf } from "../../requests/handler.ts";
-import type { Services } from "../../services.ts";
 import { healthRow } from "../health/facts.ts";
-
-export interface SpawnServices extends Services {
-  /** How many agents of a project, and how deep, the user lets be spawned. */
-  readonly spawnBounds: { readonly liveMax: number; readonly depthMax: number };
-  /** What the user wants for agents that stall. */
-  readonly stalled: StalledSetting;
-}
+import type { SpawnServices } from "./services.ts";
 
 export const spawnHandlers: HandlersOf<typeof spawnRequests, SpawnServices> = {
   spawn_create: forward<"spawn_create", SpawnServices>({

@@ -1,0 +1,42 @@
+/** Begins to look at the processes of sessions, and at the daemon's own place. */
+import { AnchorWatch } from "../facts/processes.ts";
+import { HookFailures } from "../hooks/failures-file.ts";
+import type { Instance } from "../instance/instance.ts";
+import type { DaemonOptions } from "../options.ts";
+import { Life } from "../sessions/liveness.ts";
+import type { OpenLog, Troubles } from "./log.ts";
+import type { Built } from "./services.ts";
+
+/** Returns the life of the daemon; `stop` ends it. */
+export function beginLife(
+  { paths, config }: DaemonOptions,
+  instance: Instance,
+  { server, journal }: OpenLog,
+  { services, kept }: Built,
+  { onTrouble }: Troubles,
+  stop: (why: string) => void,
+): Life {
+  const { hookWakes, health } = services;
+  const failures = new HookFailures(paths.hookFailures, onTrouble);
+  const life = new Life({
+    services,
+    anchors: new AnchorWatch(),
+    idleExitMs: config.values.idleExitMs,
+    stillOurs: () => instance.stillOurs(),
+    verifyJournal: () => journal.verify(),
+    onAlive: () => {
+      failures.clear();
+      kept.saveSoon();
+      server.checkDescriptors();
+    },
+    isConnected: () => server.connections.size > 0,
+    forget: session => {
+      hookWakes.forget(session);
+      health.forget(session);
+    },
+    stopped: (session, isStopped) => health.stopped(session, isStopped),
+    stop,
+  });
+  server.net.on("connection", () => life.connected());
+  return life;
+}

@@ -1,0 +1,60 @@
+/** Opens the log: its journal and engine, and who hears of its steps. */
+import { randomBytes } from "node:crypto";
+import { limits } from "../../protocol/limits.ts";
+import type { Entry } from "../core/commands.ts";
+import type { Step } from "../core/outcome.ts";
+import { systemClock } from "../engine/clock.ts";
+import { Engine } from "../engine/engine.ts";
+import { EventHub } from "../events/hub.ts";
+import { loadEvents } from "../events/ring-file.ts";
+import { FileJournal } from "../journal/file-journal.ts";
+import { markedEpoch, writeStoreMark } from "../journal/store-mark.ts";
+import type { DaemonOptions } from "../options.ts";
+import { Server } from "../server/server.ts";
+import { Turns } from "../server/turns.ts";
+import { trailOf } from "../trail/from-events.ts";
+import { Trail } from "../trail/trail.ts";
+
+/** The name in the log of this machine's sessions, keys and anchors; other machines would have their own. */
+export const node = "local";
+
+/** What hears of the daemon's troubles. */
+export interface Troubles {
+  readonly onTrouble: (message: string, error: unknown) => void;
+  /** The daemon cannot go on. */
+  readonly onFatal: (error: Error) => void;
+}
+
+/** A function that sees every step that is no replay. */
+export type Listener = (entry: Entry, step: Step) => void;
+
+export type OpenLog = Awaited<ReturnType<typeof openLog>>;
+
+/** Replays the journal; `listeners` may grow while the daemon runs. */
+export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Troubles) {
+  const { paths } = options;
+  const clock = options.clock ?? systemClock();
+  const trail = new Trail(paths.trail, { onError: error => onTrouble("the trail cannot be written", error) });
+  const journal = options.journal ?? new FileJournal({ dir: paths.journal, epochAfter: markedEpoch(paths) });
+  const server = new Server(onTrouble);
+  const turns = new Turns();
+  const events = new EventHub(() => server.connections, turns);
+  const before = loadEvents(paths.events);
+  if (before !== null) events.take(before);
+  const listeners: Listener[] = [
+    (_entry, step) => {
+      for (const line of trailOf(step.events, clock.wall())) trail.write(line);
+    },
+  ];
+  const onStep = (entry: Entry, step: Step, epoch: number, replayed: boolean) => {
+    if (replayed) return events.recall(epoch, entry.seq, step);
+    events.publish(epoch, entry.seq, step);
+    for (const listener of listeners) listener(entry, step);
+  };
+  const storeId = randomBytes(5).toString("hex");
+  const { snapshotEntries = limits.snapshotEntries } = options;
+  const parts = { journal, clock, node, storeId, snapshotEntries };
+  const engine = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
+  writeStoreMark(paths, engine.state, onTrouble);
+  return { clock, trail, journal, server, turns, events, listeners, engine };
+}

@@ -1,0 +1,57 @@
+/** Builds the services of all handlers. */
+import { limits } from "../../protocol/limits.ts";
+import { outsideFacts } from "../facts/facts.ts";
+import { BudgetedFs } from "../facts/filesystem.ts";
+import { GitChild } from "../facts/git/process.ts";
+import { GitProgram } from "../facts/git/program.ts";
+import { SpawnRoom } from "../facts/spawn-room.ts";
+import { hookServices } from "../hooks/hook-services.ts";
+import type { DaemonOptions } from "../options.ts";
+import type { HandlerServices } from "../requests/handlers.ts";
+import { directoriesOf } from "../sessions/places.ts";
+import { PresenceTable } from "../sessions/presence.ts";
+import { PresenceFile } from "../sessions/presence-file.ts";
+import { Recorder } from "../trail/recorder.ts";
+import { node, type OpenLog, type Troubles } from "./log.ts";
+import { leadServices } from "./slices.ts";
+
+export interface Built {
+  readonly services: HandlerServices;
+  /** The git that is asked, which learns where sessions work. */
+  readonly git: GitProgram;
+  /** What is kept of the presence of sessions, for the next start. */
+  readonly kept: PresenceFile;
+}
+
+/** `stop` ends the daemon. */
+export function buildServices(
+  options: DaemonOptions,
+  { engine, clock, trail, events, server, journal }: OpenLog,
+  { onTrouble }: Troubles,
+  stop: (why: string) => void,
+): Built {
+  const { paths, version, config, adapter, log } = options;
+  const git = new GitProgram({ env: process.env, workedIn: () => directoriesOf(engine.state) });
+  const outside = options.outside ?? new BudgetedFs();
+  const gitChild = options.git ?? new GitChild(process.env, git, new SpawnRoom(limits.descriptorsForGit));
+  const facts = outsideFacts(outside, gitChild, adapter);
+  const presence = new PresenceTable(clock);
+  const recorder = new Recorder(trail);
+  const kept = new PresenceFile({ path: paths.presence, presence, clock, onTrouble });
+  kept.load(engine.state.sessions.live);
+  const onProblem = (problem: string) => log.warn(problem);
+  const base = { node, engine, clock, facts, presence, recorder };
+  const services: HandlerServices = {
+    ...hookServices(base, { adapter, paths, config, outside, events, onTrouble, onProblem }),
+    ...leadServices(config.values),
+    version,
+    startedAt: clock.now(),
+    events,
+    counters: { requests: 0, refused: 0 },
+    connections: () => server.connections,
+    fewDescriptors: () => server.fewDescriptors,
+    journal: () => journal.health,
+    stop,
+  };
+  return { services, git, kept };
+}

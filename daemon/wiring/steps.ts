@@ -1,0 +1,36 @@
+/** Which parts of the daemon hear of the log's steps. */
+import type { Bound } from "../core/origin.ts";
+import { forgetEndedLists } from "../hooks/client-task-actions.ts";
+import type { Life } from "../sessions/liveness.ts";
+import { placesOf } from "../sessions/places.ts";
+import { node, type OpenLog } from "./log.ts";
+import type { Built } from "./services.ts";
+import { leadListeners } from "./slices.ts";
+
+/** Adds them, in the order in which they hear. */
+export function hearSteps(
+  { engine, server, listeners }: OpenLog,
+  { services, git }: Built,
+  life: Life,
+): void {
+  const { hookLocks, hookWakes } = services;
+  const isClosed = (bound: Bound) =>
+    bound.node === node && bound.epoch === engine.epoch && !server.isOpen(bound.connection);
+  listeners.push(
+    ({ command }) => {
+      if (command.type !== "session_begin") return;
+      git.workedIn(placesOf(command));
+      // It may have moved to another project, of which no event tells.
+      life.follow(command.session);
+    },
+    ({ command }, { events }) => {
+      // A session gets its process, and loses one of several, without an event.
+      if (command.type === "session_begin" || command.type === "session_end") life.follow(command.session);
+      for (const { event } of events) if ("id" in event) life.follow(event.id);
+    },
+    ({ command }, step) => hookLocks.locked(engine.state, command, step),
+    ({ command }, { events }) => hookWakes.stepped(command.type, events),
+    (_entry, { events }) => forgetEndedLists(services, events),
+    ...leadListeners.map(of => of(services, isClosed)),
+  );
+}
