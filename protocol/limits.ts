@@ -205,6 +205,8 @@ export const limits = {
   /** The facts of a working directory's repository are cached this long. */
   repositoryKeptMs: 2_000,
   repositoriesMax: 1_000,
+  /** Paths of a project for which the answer is kept whether a lock is needed. */
+  ignoreAnswersMax: 256,
   /** Longest small file (configuration, a repository's `HEAD`) that is read. */
   smallFileBytes: 64 * 1024,
   /** Anchor processes checked before other work's turn. */

@@ -21,7 +21,8 @@ export function anyGlob(patterns: readonly string[]): (path: string) => boolean 
   const all = patterns.map(namesOf);
   return path => {
     const names = path.split("/");
-    return all.some(pattern => matches(pattern, names, matchesName, name => name === "**"));
+    for (const pattern of all) if (matches(pattern, names, "**", matchesName)) return true;
+    return false;
   };
 }
 
@@ -32,35 +33,42 @@ function namesOf(pattern: string): string[] {
 }
 
 function matchesName(pattern: string, name: string): boolean {
-  const isOne = (p: string, c: string) => p === "?" || p === c;
-  return matches([...pattern], [...name], isOne, p => p === "*");
+  return /[*?]/.test(pattern) && matches([...pattern], [...name], "*", null);
 }
 
-/** Whether the parts of `pattern` match those of `text`. A part with `isMany` matches any number, the fewest first. */
+/**
+ * Whether the parts of `pattern` match those of `text`. The part `many` matches any number, the fewest first. A part that
+ * differs from the text's may match it by `isOne`; null: the parts are characters, and `?` matches each.
+ */
 function matches(
   pattern: readonly string[],
   text: readonly string[],
-  isOne: (pattern: string, part: string) => boolean,
-  isMany: (pattern: string) => boolean,
+  many: string,
+  isOne: ((pattern: string, part: string) => boolean) | null,
 ): boolean {
   let at = 0;
-  let many = -1;
+  let manyAt = -1;
   let from = 0;
   for (let i = 0; i < text.length; ) {
     const wanted = pattern[at];
-    if (wanted !== undefined && isMany(wanted)) {
-      many = at;
+    const part = text[i] ?? "";
+    if (wanted === many) {
+      manyAt = at;
       from = i;
       at += 1;
-    } else if (wanted !== undefined && isOne(wanted, text[i] ?? "")) {
+    } else if (
+      wanted !== undefined &&
+      (wanted === part || (isOne === null ? wanted === "?" : isOne(wanted, part)))
+    ) {
       at += 1;
       i += 1;
-    } else if (many !== -1) {
+    } else if (manyAt !== -1) {
       // The latest such part takes one more: it can take everything that an earlier one could.
-      at = many + 1;
+      at = manyAt + 1;
       from += 1;
       i = from;
     } else return false;
   }
-  return pattern.slice(at).every(isMany);
+  while (pattern[at] === many) at += 1;
+  return at === pattern.length;
 }

@@ -148,13 +148,12 @@ export class ProjectRules {
     const built = [...alwaysIgnored, ...builtGlobs(gitignore ?? "")];
     const isIgnored = anyGlob([...built, ...values.ignore]);
     const isIgnoredAnyway = anyGlob([...built, ...this.#options.config.values.ignore]);
-    const { worktree } = place;
+    const top = withSlash(place.worktree);
     const rules = {
       ...values,
       ...stricter(values, trustedValues, () => {}),
-      ignores: (file: string) => isBelow(file, worktree) && isIgnored(file.slice(withSlash(worktree).length)),
-      ignoresAnyway: (file: string) =>
-        isBelow(file, worktree) && isIgnoredAnyway(file.slice(withSlash(worktree).length)),
+      ignores: below(top, isIgnored),
+      ignoresAnyway: below(top, isIgnoredAnyway),
       // 0 would mean that the lock is not a turn lock. With 1 ms it yields as soon as no write is in flight.
       yieldMs: values.keepLockUntil === "edit" ? 1 : values.yieldMs,
       own,
@@ -203,6 +202,19 @@ export function builtGlobs(gitignore: string): string[] {
     if (builtFolders.has(name)) globs.push(top === "/" ? `/${name}/` : `${name}/`);
   }
   return globs;
+}
+
+/** Returns a test of absolute paths by one of paths below `top`; each path is tested once. */
+function below(top: string, isIgnored: (path: string) => boolean): (path: string) => boolean {
+  const known = new BoundedMap<string, boolean>({ entriesMax: limits.ignoreAnswersMax });
+  return path => {
+    let answer = known.get(path);
+    if (answer === undefined) {
+      answer = path.startsWith(top) && isIgnored(path.slice(top.length));
+      known.set(path, answer);
+    }
+    return answer;
+  };
 }
 
 function isBelow(path: string, directory: string): boolean {
