@@ -17,6 +17,7 @@ import { firstBlocker } from "../core/locks/blockers.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import type { CoreEvent, Reply } from "../core/outcome.ts";
 import type { Clock } from "../engine/clock.ts";
+import type { Listener } from "../engine/listeners.ts";
 import type { Connection } from "../server/connection.ts";
 import { decidedBy } from "../trail/decisions.ts";
 import type { Recorder } from "../trail/recorder.ts";
@@ -31,12 +32,14 @@ const busy: ReadonlySet<Code> = new Set<Code>([
   "lock_deadlock",
 ]);
 
-/** These events tell that a lock or a queue position ended, or perhaps that a merge came back. */
-const waking: ReadonlySet<string> = new Set<CoreEvent["event"]["event"]>([
-  "lock_released",
-  "lock_wait_ended",
-  "merge_changed",
-]);
+/** These steps tell that a lock or a queue position ended, or perhaps that a merge came back. */
+export const wakingSteps = {
+  // A waiter that is detached leaves the queue without an event.
+  commands: ["lock_detach"],
+  events: ["lock_released", "lock_wait_ended", "merge_changed"],
+} as const satisfies Pick<Listener, "commands" | "events">;
+
+const waking: ReadonlySet<string> = new Set([...wakingSteps.commands, ...wakingSteps.events]);
 
 /** What it needs of the daemon. */
 interface Around extends RowSource {
@@ -171,8 +174,7 @@ export class HookWakes {
   /** An entry was applied: if it may have freed a file or ended a merge, each waiting hook looks again. */
   stepped(type: CommandType, events: readonly CoreEvent[]): void {
     if (this.#waiting.size === 0) return;
-    // A waiter that is detached leaves the queue without an event.
-    const wakes = type === "lock_detach" || events.some(({ event }) => waking.has(event.event));
+    const wakes = waking.has(type) || events.some(({ event }) => waking.has(event.event));
     if (wakes) for (const waiting of [...this.#waiting]) waiting.look();
   }
 

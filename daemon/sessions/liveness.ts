@@ -4,11 +4,23 @@
  * While nobody is connected, nobody can wait for a lock or hear of an end: then the checks come less often, and the next
  * connection makes one at once.
  */
+import type { KiteEvent } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Session } from "../core/base-state.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import type { AnchorWatch } from "../facts/processes.ts";
 import type { Services } from "../services.ts";
+
+/** Events that name a session by its `id`: a session began, changed or ended. Each such event is here. */
+const named: Readonly<Record<Extract<KiteEvent, { readonly id: string }>["event"], true>> = {
+  session_started: true,
+  session_ended: true,
+  session_lost: true,
+  session_duplicated: true,
+  session_renamed: true,
+};
+
+export const sessionEvents = Object.keys(named) as (keyof typeof named)[];
 
 export interface LifeOptions {
   readonly services: Services;

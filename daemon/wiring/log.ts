@@ -5,6 +5,7 @@ import type { Entry } from "../core/commands.ts";
 import type { Step } from "../core/outcome.ts";
 import { systemClock } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";
+import { Listeners } from "../engine/listeners.ts";
 import { EventHub } from "../events/hub.ts";
 import { loadEvents } from "../events/ring-file.ts";
 import { FileJournal } from "../journal/file-journal.ts";
@@ -25,9 +26,6 @@ export interface Troubles {
   readonly onFatal: (error: Error) => void;
 }
 
-/** A function that sees every step that is no replay. */
-export type Listener = (entry: Entry, step: Step) => void;
-
 export type OpenLog = Awaited<ReturnType<typeof openLog>>;
 
 /** Replays the journal; `listeners` may grow while the daemon runs. */
@@ -41,15 +39,17 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   const events = new EventHub(() => server.connections, turns);
   const before = loadEvents(paths.events);
   if (before !== null) events.take(before);
-  const listeners: Listener[] = [
-    (_entry, step) => {
-      for (const line of trailOf(step.events, clock.wall())) trail.write(line);
+  const listeners = new Listeners();
+  listeners.add({
+    events: "all",
+    stepped: (_entry, { events }) => {
+      for (const line of trailOf(events, clock.wall())) trail.write(line);
     },
-  ];
+  });
   const onStep = (entry: Entry, step: Step, epoch: number, replayed: boolean) => {
     if (replayed) return events.recall(epoch, entry.seq, step);
     events.publish(epoch, entry.seq, step);
-    for (const listener of listeners) listener(entry, step);
+    listeners.tell(entry, step);
   };
   const storeId = randomBytes(5).toString("hex");
   const { snapshotEntries = limits.snapshotEntries } = options;

@@ -1,7 +1,8 @@
 /** Which parts of the daemon hear of the log's steps. */
 import type { Bound } from "../core/origin.ts";
 import { forgetEndedLists } from "../hooks/client-task-actions.ts";
-import type { Life } from "../sessions/liveness.ts";
+import { wakingSteps } from "../hooks/wake.ts";
+import { type Life, sessionEvents } from "../sessions/liveness.ts";
 import { placesOf } from "../sessions/places.ts";
 import { node, type OpenLog } from "./log.ts";
 import type { Built } from "./services.ts";
@@ -16,21 +17,38 @@ export function hearSteps(
   const { hookLocks, hookWakes } = services;
   const isClosed = (bound: Bound) =>
     bound.node === node && bound.epoch === engine.epoch && !server.isOpen(bound.connection);
-  listeners.push(
-    ({ command }) => {
-      if (command.type !== "session_begin") return;
-      git.workedIn(placesOf(command));
-      // It may have moved to another project, of which no event tells.
-      life.follow(command.session);
+  listeners.add(
+    {
+      commands: ["session_begin"],
+      stepped: ({ command }) => {
+        if (command.type !== "session_begin") return;
+        git.workedIn(placesOf(command));
+        // It may have moved to another project, of which no event tells.
+        life.follow(command.session);
+      },
     },
-    ({ command }, { events }) => {
-      // A session gets its process, and loses one of several, without an event.
-      if (command.type === "session_begin" || command.type === "session_end") life.follow(command.session);
-      for (const { event } of events) if ("id" in event) life.follow(event.id);
+    {
+      commands: ["session_begin", "session_end"],
+      events: sessionEvents,
+      stepped: ({ command }, { events }) => {
+        // A session gets its process, and loses one of several, without an event.
+        if (command.type === "session_begin" || command.type === "session_end") life.follow(command.session);
+        for (const { event } of events) if ("id" in event) life.follow(event.id);
+      },
     },
-    ({ command }, step) => hookLocks.locked(engine.state, command, step),
-    ({ command }, { events }) => hookWakes.stepped(command.type, events),
-    (_entry, { events }) => forgetEndedLists(services, events),
+    {
+      commands: ["lock_request"],
+      events: ["lock_granted"],
+      stepped: ({ command }, step) => hookLocks.locked(engine.state, command, step),
+    },
+    {
+      ...wakingSteps,
+      stepped: ({ command }, { events }) => hookWakes.stepped(command.type, events),
+    },
+    {
+      events: ["session_ended"],
+      stepped: (_entry, { events }) => forgetEndedLists(services, events),
+    },
     ...leadListeners.map(of => of(services, isClosed)),
   );
 }

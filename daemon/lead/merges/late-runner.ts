@@ -4,6 +4,7 @@
  */
 import type { Entry } from "../../core/commands.ts";
 import type { Bound } from "../../core/origin.ts";
+import type { Listener } from "../../engine/listeners.ts";
 import type { Services } from "../../services.ts";
 
 /**
@@ -21,13 +22,16 @@ export function lateRunner({ command }: Entry, isClosed: (bound: Bound) => boole
   }
 }
 
-/** Returns what hears of each entry, and proposes such an end. */
+/** Returns what hears of the entries that tie a merge to a connection, and proposes such an end. */
 export function unbindsLateRunners(
   { engine, clock }: Services,
   isClosed: (bound: Bound) => boolean,
-): (entry: Entry) => void {
-  return entry => {
-    const bound = lateRunner(entry, isClosed);
-    if (bound !== null) engine.submitWithRetry({ type: "merge_unbind", bound, wallMs: clock.wall() });
+): Listener {
+  return {
+    commands: ["merge_queue", "merge_take", "merge_attach"],
+    stepped: entry => {
+      const bound = lateRunner(entry, isClosed);
+      if (bound !== null) engine.submitWithRetry({ type: "merge_unbind", bound, wallMs: clock.wall() });
+    },
   };
 }
