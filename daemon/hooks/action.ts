@@ -6,7 +6,6 @@ import type { LockNote } from "../../hooks/seam/notices.ts";
 import type { HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Rules } from "../config/project-rules.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import type { FileRef } from "../core/file-ref.ts";
@@ -20,6 +19,7 @@ import { nameOf, workedOn } from "../views/sessions-and-locks.ts";
 import type { Delivery } from "./delivery.ts";
 import type { HookServices } from "./hook-services.ts";
 import { keeperOf, keptAgainst } from "./lasting-locks.ts";
+import type { Scope } from "./scope.ts";
 import { refusalVerdict } from "./verdict.ts";
 
 export type ActionOf<D extends HookAction["do"]> = Extract<HookAction, { do: D }>;
@@ -29,6 +29,15 @@ export interface Run {
   readonly call: Call;
   readonly plan: HookPlan;
   readonly delivery: Delivery;
+  readonly scope: Scope;
+}
+
+/** What an action does; null: nothing that its answer has to know. */
+export type ActionHandler<D extends HookAction["do"]> = Handles<D>["handle"];
+
+interface Handles<D extends HookAction["do"]> {
+  // A method, so that a slice's action may ask for more services than the base has.
+  handle(run: Run, action: ActionOf<D>): Promise<HookOutcome | null> | HookOutcome | null;
 }
 
 /** What an action needs that no client waits for. */
@@ -138,9 +147,4 @@ function doingOf(services: HookServices, actor: Actor): Pick<LockNote, "doing" |
   const { files, byWriter } = services.engine.state.writes;
   const keys = doing === null ? [...(byWriter.get(actor.session) ?? [])].slice(-limits.doingFilesMax) : [];
   return { doing, edited: keys.flatMap(key => files.get(key) ?? []).map(pathOfWork) };
-}
-
-/** The rules that the file's project sets for it. */
-export function rulesFor({ rules, engine }: HookServices, session: string, file: FileRef): Promise<Rules> {
-  return rules.for(pathOf(file), engine.state.sessions.live.get(session));
 }

@@ -19,7 +19,7 @@ export function clientTask({ services }: Run, action: ActionOf<"client_task">): 
 export function clientIdle({ services }: Run, action: ActionOf<"client_idle">): HookOutcome {
   const { session, agent = null, team } = action;
   services.clientTasks.idle({ session, agent });
-  if (team !== null) services.teams.idleNoticed(team);
+  if (team !== null) for (const part of services.points.teamIdle) part.teamIdle(services, team);
   return { did: "client_idle", ok: true };
 }
 

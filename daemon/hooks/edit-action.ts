@@ -4,26 +4,24 @@ import { isAbsolute, relative } from "node:path";
 import type { MergeNote } from "../../hooks/seam/notices.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { actorRow, pathOf } from "../core/locks/replies.ts";
-import { refs } from "../facts/file-refs.ts";
 import { isRefusal } from "../server/call.ts";
 import { signOfLife } from "../sessions/commands.ts";
 import { noteIgnored, noteLock } from "../trail/decisions.ts";
-import { actorOfAction, ancestorsOf, contested, type Run, refused, rulesFor, toolOf } from "./action.ts";
+import { actorOfAction, ancestorsOf, contested, type Run, refused, toolOf } from "./action.ts";
 import type { LockAction } from "./edit-lock.ts";
 import { keptAgainst } from "./lasting-locks.ts";
 import { grantVerdict } from "./verdict.ts";
 
 export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const { services, call, plan } = run;
-  const files = await refs(services, asked.cwd, [asked.file]);
-  if (isRefusal(files)) return refused("lock", files);
-  const [found] = files;
-  if (found === undefined) throw new Error("one name gave no file");
-  const file = { ...found, file: nearName(asked.cwd, asked.file) };
+  const found = await run.scope.ruledFile(asked);
+  if (isRefusal(found)) return refused("lock", found);
+  const { rules } = found;
+  const file = { ...found.file, file: nearName(asked.cwd, asked.file) };
+  const path = pathOf(file);
   const actor = actorOfAction(run, asked);
-  const rules = await rulesFor(services, asked.session, file);
-  if (rules.ignores(pathOf(file))) {
-    noteIgnored(services, plan.event, toolOf(plan), actor, pathOf(file));
+  if (rules.ignores(path)) {
+    noteIgnored(services, plan.event, toolOf(plan), actor, path);
     return { did: "ignored", ok: true };
   }
   const ancestors = await ancestorsOf(services, asked);
@@ -32,7 +30,7 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const waitMs = keptAgainst(services.engine.state, wanted) === null ? longestMs : 0;
   const action = { ...asked, waitMs, ancestors };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
-  services.presence.touched(action.session, pathOf(file), file.key);
+  services.presence.touched(action.session, path, file.key);
   const ask = { ...action, files: [file], yieldMs: rules.yieldMs };
   const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
   const { reply, waitedMs, before, change, isAbandoned } = await waited;
@@ -77,6 +75,7 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
 /** Merge risks that the session was not told of. They count as told when the answer is delivered. */
 function takeRisks({ services, delivery }: Run, session: string): readonly MergeNote[] {
   const { engine, riskNotes } = services;
+  if (!engine.state.risksOf.has(session) && !riskNotes.has(session)) return [];
   const { notes, ids } = riskNotes.take(engine.state, session);
   delivery.whenSettled(heard => {
     if (!heard) riskNotes.restore(session, ids);

@@ -1,37 +1,29 @@
 /** The actions of a hook event on its agent's inbox. */
 
-import type { FileNote } from "../../hooks/seam/notices.ts";
+import type { FileNote, HealthNote } from "../../hooks/seam/notices.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { Actor } from "../core/actor.ts";
-import type { PendingNotes } from "../core/messages/notice-table.ts";
+import type { PendingNotes, Whose } from "../core/messages/notice-table.ts";
 import { inboxOf } from "../core/messages/recipients.ts";
 import type { State } from "../core/state.ts";
-import { withOrphans } from "../lead/teams/orphans.ts";
 import { isRefusal } from "../server/call.ts";
 import { type ActionOf, actorOfAction, type Run } from "./action.ts";
+import type { Delivery } from "./delivery.ts";
 import type { HookServices } from "./hook-services.ts";
 
 /** Returns unread messages if this event can carry them; a log entry of its own records the delivery. */
 export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> {
-  const { engine } = run.services;
+  const { engine, pending } = run.services;
   const actor = actorOfAction(run, action);
+  if (!pending.has(engine.state, actor)) return nothingToTell;
   const { notes: taken, dropped } = action.take ? takeNotes(run, actor) : noNotes;
-  const notes = await withOrphans(run.services, actor.session, taken);
+  const notes = await completed(run.services, actor.session, taken);
   const terminals = action.take ? newTerminals(run, actor) : null;
-  const told = action.take ? run.services.healthNotes.offer(actor, run.delivery) : [];
+  const told = action.take ? newsOf(run.services, actor, run.delivery) : [];
   const health = told.length === 0 ? {} : { health: told };
-  const none = {
-    did: "inbox",
-    ok: true,
-    messages: [],
-    unread: 0,
-    notes,
-    dropped,
-    terminals,
-    ...health,
-  } as const;
+  const none = { ...nothingToTell, notes, dropped, terminals, ...health };
   if (!concerns(engine.state, inboxOf(actor), action.take)) return none;
   const max = action.take ? limits.shownMessagesMax : 0;
   const reply = await engine.submitAndWait({
@@ -52,10 +44,36 @@ export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOu
   return { ...none, messages, unread: Number(reply["unread"]) };
 }
 
+const nothingToTell = {
+  did: "inbox",
+  ok: true,
+  messages: [],
+  unread: 0,
+  notes: [],
+  dropped: 0,
+  terminals: null,
+} as const;
+
+/** What slices have to tell the agent with this answer. */
+export function newsOf(services: HookServices, actor: Whose, delivery: Delivery): readonly HealthNote[] {
+  return services.points.news.flatMap(part => part.news(services, actor, delivery));
+}
+
+async function completed(
+  services: HookServices,
+  session: string,
+  notes: readonly FileNote[],
+): Promise<readonly FileNote[]> {
+  let all = notes;
+  if (all.length > 0)
+    for (const part of services.points.completed) all = await part.completed(services, session, all);
+  return all;
+}
+
 /** Returns the actor's notices with an event that the client does not wait for. */
 export async function notes(run: Run, action: ActionOf<"notes">): Promise<HookOutcome> {
   const { notes: taken, dropped } = takeNotes(run, actorOfAction(run, action));
-  return { did: "notes", ok: true, notes: await withOrphans(run.services, action.session, taken), dropped };
+  return { did: "notes", ok: true, notes: await completed(run.services, action.session, taken), dropped };
 }
 
 /** The number of open terminals, or null if this terminal was told about exactly this set. */

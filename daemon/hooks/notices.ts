@@ -45,6 +45,11 @@ export class Notices<Reader, Id, Notice> {
     return { notes: taken.map(({ notice }) => notice()), ids };
   }
 
+  /** Whether the reader was offered a notice that may have ended since. */
+  has(reader: Reader): boolean {
+    return this.#offered.has(this.#kind.keyOf(reader));
+  }
+
   /** Takes notices for this delivery's answer; `told` is called with them when the reader got the answer. */
   offer(
     state: State,

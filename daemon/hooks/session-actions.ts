@@ -1,34 +1,19 @@
 /** The actions on a session's life and turns. */
 
-import { join } from "node:path";
-import type { ReturnedMerge } from "../../hooks/seam/notices.ts";
 import type { HookOutcome } from "../../hooks/seam/plan.ts";
-import type { ClientProcess } from "../../hooks/seam/teams.ts";
 import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Session } from "../core/base-state.ts";
-import { shortName } from "../core/lead/merges/replies.ts";
-import { firstUnread, hasOpenMerge } from "../core/lead/merges/unread.ts";
-import { spawnAt } from "../core/lead/spawns/table.ts";
-import { isFinal } from "../core/lead/spawns/transitions.ts";
-import { needsTeammate } from "../core/lead/teams/teammates.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { sayable } from "../core/sessions/names.ts";
-import type { State } from "../core/state.ts";
-import { leadsAtWork } from "../lead/health/led-at-work.ts";
-import {
-  beginningIn,
-  isBackInWorktree,
-  spawnPrompted,
-  spawnSeen,
-  spawnTurnOver,
-} from "../lead/spawns/session.ts";
 import { isRefusal } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
 import { type ActionOf, actorOfAction, type EventRun, isLive, propose, type Run, refused } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
-import { agentGone } from "./inbox.ts";
+import { agentGone, newsOf } from "./inbox.ts";
+import type { Introduction } from "./points.ts";
+import { type Led, leadsNobody } from "./wake.ts";
 
 export async function begin({ services, plan }: Run, action: ActionOf<"begin">): Promise<HookOutcome> {
   const { session, cwd, pid = null, revive, title } = action;
@@ -36,14 +21,15 @@ export async function begin({ services, plan }: Run, action: ActionOf<"begin">):
   const isSame = known?.incarnations.some(i => pid === null || i.anchor?.pid === pid) ?? false;
   signOfLife(services, session);
   const { presence } = services;
-  const isWhere = presence.of(session).unplaced === null && !isBackInWorktree(services, session, cwd);
-  const isNewTitle = title !== undefined && presence.of(session).title !== title;
+  const row = presence.of(session);
+  const isWhere = row.unplaced === null && !isElsewhere(services, session, cwd);
+  const isNewTitle = title !== undefined && row.title !== title;
   if (known !== undefined && isSame && !revive && isWhere && !isNewTitle) {
     return { did: "begin", ok: true, name: known.name, project: known.project };
   }
   await endDeadIncarnations(services, session);
-  const teammate = teammateAt(services, pid);
-  const said = title ?? teammate?.name ?? null;
+  const introduction = pid === null ? null : introductionOf(services, session, pid);
+  const said = title ?? introduction?.name ?? null;
   const name = said === null ? null : sayable(plain(said, limits.nameBytes));
   if (title !== undefined) presence.of(session).title = title;
   const rest = { project: null, worktree: null, branch: null, name: null, spawn: plan.spawn ?? null };
@@ -51,33 +37,41 @@ export async function begin({ services, plan }: Run, action: ActionOf<"begin">):
   const command = await beginCommand(services, { session, cwd: where, pid, revive, ...rest });
   const reply = await services.engine.submitAndWait({ ...command, name, named: "title" });
   if (isRefusal(reply)) return refused("begin", reply);
-  if (teammate !== null)
-    await services.engine.submitAndWait({ type: "teammate_named", session, agent: null, ...teammate });
+  if (introduction !== null) await services.engine.submitAndWait(introduction.command);
   const { unplaced } = presence.of(session);
   const told = unplaced === null ? {} : { unplaced };
   return { did: "begin", ok: true, name: String(reply["name"]), project: String(reply["project"]), ...told };
 }
 
-/** What the words of the session's process say of its team; null: it is no teammate of another session. */
-function teammateAt({ facts, teams }: HookServices, pid: number | null): ClientProcess["teammate"] {
-  const anchor = pid === null ? null : facts.anchor(pid);
-  return anchor === null ? null : teams.processAt(anchor).teammate;
+function isElsewhere(services: HookServices, session: string, cwd: string): boolean {
+  for (const part of services.points.isElsewhere) if (part.isElsewhere(services, session, cwd)) return true;
+  return false;
+}
+
+function introductionOf(services: HookServices, session: string, pid: number): Introduction | null {
+  for (const part of services.points.introduction) {
+    const said = part.introduction(services, session, pid);
+    if (said !== null) return said;
+  }
+  return null;
+}
+
+async function beginningIn(services: HookServices, session: string, cwd: string): Promise<string> {
+  let where = cwd;
+  for (const part of services.points.beginsIn) where = await part.beginsIn(services, session, where);
+  return where;
 }
 
 export function heartbeat({ services }: Run, action: ActionOf<"heartbeat">): HookOutcome {
-  const { session, active, attention, agentName, teammate, descends } = action;
+  const { session, active, attention, agentName, descends } = action;
   const { ended = false, stopped = false, failed = false } = action;
-  const { engine, presence } = services;
+  const { engine, presence, points } = services;
   const live = engine.state.sessions.live.get(session);
   if (live === undefined) return { did: "heartbeat", ok: true };
   const agent = action.agent ?? (agentName === undefined ? null : agentCalled(live, agentName));
   // An event that says nothing of the agent's turn may come late, so it does not bring the agent back. Nor does the end
   // of a turn: a teammate's end is reported with its last turn, or before it.
   signOfLife(services, session, active === true ? agent : null, agentName ?? null);
-  // The daemon may not have applied the agent's beginning yet; the core decides then.
-  const isNew = active === true && agent !== null && !live.agents.has(agent);
-  if (teammate !== undefined && (isNew || needsTeammate(engine.state, live, agent, teammate)))
-    engine.submitWithRetry({ type: "teammate_named", session, agent, ...teammate });
   const row = presence.of(session);
   const known = agent === null ? undefined : row.agents.get(agent);
   if (known !== undefined && descends !== undefined) known.descends = descends;
@@ -85,13 +79,14 @@ export function heartbeat({ services }: Run, action: ActionOf<"heartbeat">): Hoo
   if (active === true) services.clientTasks.atWork({ session, agent });
   if (typeof attention === "string") row.attention = { text: attention, agent, at: services.clock.now() };
   if (attention === null && row.attention?.agent === agent) row.attention = null;
-  if (active === true || attention !== undefined) spawnSeen(services, session);
+  const whose = { session, agent };
+  for (const part of points.alive) part.alive(services, { ...action, whose });
   if (ended && agent !== null) {
     row.agents.delete(agent);
-    services.clientTasks.idle({ session, agent });
+    services.clientTasks.idle(whose);
     agentGone(services, session, agent, stopped);
   }
-  services.health.sign(session, agent);
+  for (const part of points.changed) part.changed(services, whose);
   return { did: "heartbeat", ok: true };
 }
 
@@ -119,7 +114,8 @@ export function recordResult(run: Run, action: ActionOf<"record_result">): HookO
 
 /** The actor has lost its context: the gates tell it in full again. */
 export function contextLost(run: Run, action: ActionOf<"context_lost">): HookOutcome {
-  run.services.gateMemory.forget(actorOfAction(run, action));
+  const actor = actorOfAction(run, action);
+  for (const part of run.services.points.contextLost) part.contextLost(run.services, actor);
   return { did: "context_lost", ok: true };
 }
 
@@ -130,11 +126,13 @@ export async function turnEnd(run: Run, action: ActionOf<"turn_end">): Promise<H
   if (!isLive(run, session)) return { did: "turn_end", ok: true };
   const actor = actorOfAction(run, action);
   if (action.keepPrompt === undefined) run.services.clientTasks.turnEnded(actor);
-  if (action.keepPrompt === undefined && actor.agent === null) {
-    spawnTurnOver(run.services, session);
-    run.services.teams.turnEnded(session);
-  }
+  if (action.keepPrompt === undefined && actor.agent === null) turnOver(run.services, session);
   return propose(run, "turn_end", { type: "turn_end", actor, keepPrompt });
+}
+
+/** The turn of the session's main agent is over. */
+export function turnOver(services: HookServices, session: string): void {
+  for (const part of services.points.turnOver) part.turnOver(services, session);
 }
 
 export async function reconcile(run: Run, action: ActionOf<"reconcile">): Promise<HookOutcome> {
@@ -151,7 +149,8 @@ export async function reconcile(run: Run, action: ActionOf<"reconcile">): Promis
     await engine.submitAndWait({ type: "turn_end", actor, keepPrompt: null });
     const row = presence.of(action.session);
     row.agents.delete(agent);
-    run.services.health.sign(action.session, agent);
+    for (const part of run.services.points.changed)
+      part.changed(run.services, { session: action.session, agent });
     agentGone(run.services, action.session, agent);
     if (row.attention?.agent === agent) row.attention = null;
   }
@@ -163,7 +162,7 @@ export function promptSubmitted(run: Run, action: ActionOf<"prompt_submitted">):
   const { session, promptId, byPerson } = action;
   services.hookWakes.prompted(session, promptId, byPerson);
   if (byPerson) services.toolFailures.succeeded(actorOfAction(run, action));
-  if (byPerson) spawnPrompted(services, session);
+  if (byPerson) for (const part of services.points.prompted) part.prompted(services, session);
   const row = services.presence.of(session);
   row.prompt = promptId;
   row.woken = false;
@@ -174,45 +173,17 @@ export async function awaitRelease(
   { services, call, delivery }: Run,
   { session, promptId, unattended }: ActionOf<"await_release">,
 ): Promise<HookOutcome> {
-  const { hookWakes, healthNotes, engine, presence } = services;
-  if (unattended && !isSpawned(engine.state, session))
+  const { hookWakes, engine, presence, points } = services;
+  const waits = points.waitsFor.map(part => part.waitsFor(services, session));
+  if (unattended && !waits.some(({ isAlone }) => isAlone === true))
     return { did: "await_release", ok: true, freed: null, health: [] };
-  const reader = { session, agent: null };
-  const led = {
-    isAtWork: leadsAtWork(services, session),
-    hasAlarm: () => healthNotes.hasAlarm(reader),
-    hasBranch: mayBeMerged(engine.state, session),
-    cameBack: () => returnedTo(engine.state, session),
-  };
+  const led: Led = Object.assign({}, leadsNobody, ...waits);
   const woken = await hookWakes.wait(services, call, { session, prompt: promptId, led });
   if (woken !== null && engine.state.sessions.live.has(session)) presence.of(session).woken = true;
   const freed = woken?.why === "freed" ? woken.freed : null;
-  const health = woken?.why === "stalled" ? healthNotes.offer(reader, delivery) : [];
+  const health = woken?.why === "stalled" ? newsOf(services, { session, agent: null }, delivery) : [];
   const cameBack = woken?.why === "came_back" ? { cameBack: woken.cameBack } : {};
   return { did: "await_release", ok: true, freed, health, ...cameBack };
-}
-
-function isSpawned({ spawns }: State, session: string): boolean {
-  const spawn = spawnAt(spawns, session);
-  return spawn !== undefined && !isFinal(spawn.state);
-}
-
-/** Whether somebody may merge the session's branch: it has a worktree of its own, or a merge of its branch waits already. */
-function mayBeMerged(state: State, session: string): boolean {
-  const { worktree, project, branch } = state.sessions.live.get(session) ?? {
-    worktree: "",
-    project: "",
-    branch: null,
-  };
-  const isLinked = branch !== null && project !== worktree && project !== join(worktree, ".git");
-  return isLinked || hasOpenMerge(state, session);
-}
-
-function returnedTo(state: State, session: string): ReturnedMerge | null {
-  const merge = firstUnread(state, session);
-  if (merge === undefined) return null;
-  const { id, branch, base } = merge;
-  return { merge: id, branch: shortName(branch), base: shortName(base) };
 }
 
 export function suspend(run: EventRun, action: ActionOf<"suspend">): Promise<HookOutcome> | HookOutcome {

@@ -11,12 +11,11 @@ import type { HookAdapter, HookPlan } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
 import { rowsOfActor, rowsOfSession } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
-import { spawnTurnOver } from "../lead/spawns/session.ts";
 import { type ActionOf, actorOfAction, type EventRun } from "./action.ts";
 import { releaseIndexes } from "./guard/guard.ts";
 import type { HookServices } from "./hook-services.ts";
 import { agentGone } from "./inbox.ts";
-import { end, suspend } from "./session-actions.ts";
+import { end, suspend, turnOver } from "./session-actions.ts";
 import { flightEnd } from "./write-actions.ts";
 
 const lineSchema = z.object({
@@ -115,7 +114,7 @@ async function turnEnd(run: EventRun, action: ActionOf<"turn_end">, untilMs: num
   await engine.submitAndWait({ type: "turn_end", actor, keepPrompt: null, untilMs });
   if (isLater || isInLaterTurn(presence.pulse(actor.session, actor.agent), untilMs)) return;
   clientTasks.turnEnded(actor);
-  if (actor.agent === null) spawnTurnOver(run.services, actor.session);
+  if (actor.agent === null) turnOver(run.services, actor.session);
 }
 
 /** The agent's turn is over, or the agent. */

@@ -6,11 +6,10 @@
  * not answer, a bound, a session that cannot begin, a bug. Then the tool runs, and the person is told. Each code has a
  * row: one without a verdict does not compile.
  */
+import { actionTraits } from "../../hooks/seam/action-traits.ts";
 import type { HookOutcome, Verdict } from "../../hooks/seam/plan.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { GuardFinding, GuardMode } from "../../protocol/guard.ts";
-import type { GateFinding } from "../../protocol/lead/gates.ts";
-import type { TeamFinding, TeamMode } from "../../protocol/lead/team.ts";
 
 type RefusalVerdict = Extract<HookOutcome, { ok: false }>["verdict"];
 
@@ -112,22 +111,13 @@ export function grantVerdict(
   return changedWhileWaiting || mergeRisks.length > 0 ? "allow_with_note" : "allow";
 }
 
-/** Whether an agent goes on that gates found something of. What it was told before is not told again beside its call. */
-export function gateVerdict(findings: readonly GateFinding[], isRepeated: boolean): Verdict {
-  if (findings.some(({ mode }) => mode === "enforce")) return "deny";
-  return findings.length === 0 || isRepeated ? "allow" : "allow_with_note";
-}
+const gates: ReadonlySet<string> = new Set(
+  Object.entries(actionTraits).flatMap(([name, { holdsBack }]) => (holdsBack ? [name] : [])),
+);
 
 /** Whether a gate holds the agent back, so that nothing after it may happen. */
 export function isHeldBack(outcome: HookOutcome): boolean {
-  const isGate = "isRepeated" in outcome || (outcome.ok && outcome.did === "gate_team");
-  return isGate && outcome.verdict === "deny";
-}
-
-/** Whether a call of the client's own tools runs, of which a team's rules found something. */
-export function teamVerdict(mode: TeamMode, findings: readonly TeamFinding[]): Verdict {
-  if (mode === "off" || findings.length === 0) return "allow";
-  return mode === "enforce" ? "deny" : "allow_with_note";
+  return outcome.ok && gates.has(outcome.did) && "verdict" in outcome && outcome.verdict === "deny";
 }
 
 type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;

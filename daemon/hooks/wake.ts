@@ -65,6 +65,13 @@ export interface Led {
   cameBack(): ReturnedMerge | null;
 }
 
+export const leadsNobody: Led = {
+  isAtWork: false,
+  hasAlarm: () => false,
+  hasBranch: false,
+  cameBack: () => null,
+};
+
 /** Why a session is woken. */
 export type Woken =
   | { readonly why: "freed"; readonly freed: FreedFile }

@@ -24,7 +24,6 @@ import {
   isLive,
   propose,
   type Run,
-  rulesFor,
   toolOf,
 } from "./action.ts";
 import { releaseIndexes } from "./guard/guard.ts";
@@ -32,6 +31,7 @@ import { noteReturned } from "./guard/returned.ts";
 import { noteStashes } from "./guard/stash-lines.ts";
 import { tellTaken } from "./guard/taken.ts";
 import type { HookServices } from "./hook-services.ts";
+import { rulesFor } from "./scope.ts";
 import { watchedKeys } from "./watched-keys.ts";
 
 export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): Promise<HookOutcome> {

@@ -1,11 +1,11 @@
 /** The list of the features' handlers: one for each request. */
 import type { RequestOf, Requests, RequestType } from "../../protocol/requests.ts";
-import type { HookServices } from "../hooks/hook-services.ts";
 import { checkHandlers } from "../lead/checks/requests.ts";
 import { debateHandlers } from "../lead/debates/requests.ts";
 import { releaseHandlers } from "../lead/health/requests.ts";
 import { mergeHandlers } from "../lead/merges/requests.ts";
 import { roleHandlers } from "../lead/roles/requests.ts";
+import type { LeadServices } from "../lead/services.ts";
 import { spawnHandlers } from "../lead/spawns/requests.ts";
 import type { SpawnServices } from "../lead/spawns/services.ts";
 import type { Call } from "../server/call.ts";
@@ -20,7 +20,7 @@ import { sessionHandlers } from "./sessions.ts";
 import { taskHandlers } from "./tasks.ts";
 
 /** The services of all handlers together. */
-export type HandlerServices = DaemonServices & HookServices & SpawnServices;
+export type HandlerServices = DaemonServices & LeadServices & SpawnServices;
 
 const handlers: HandlersOf<Requests, HandlerServices> = {
   ...sessionHandlers,

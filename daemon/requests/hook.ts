@@ -32,7 +32,7 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
   const { env = {}, ppid = null, wake = false, statusLine = false } = request;
   const { socket, hookWaitMs: waitMs } = services;
   const asked = adapter.plan(request.event, { env, ppid, socket, waitMs, wake, statusLine });
-  if (asked.session !== null && asked.home !== null) services.teams.saw(asked.session, asked.home);
+  for (const part of services.points.planned) part.planned(services, asked);
   const isUnseen = isOffFor(services, asked, request.event["cwd"]);
   if (isUnseen && statusLine) {
     const words = { output: offLine };

@@ -23,8 +23,8 @@ export interface Completion {
   readonly what: string;
 }
 
-/** A method that returns null has nothing to ask. */
-export interface TaskGate {
-  beforeCreation?(services: HookServices, by: Actor): Promise<TaskFinding> | null;
-  beforeDone?(services: HookServices, by: Actor, completion: Completion): Promise<TaskFinding> | null;
+/** A method that returns null has nothing to ask. `S`: the services that it needs. */
+export interface TaskGate<S extends HookServices = HookServices> {
+  beforeCreation?(services: S, by: Actor): Promise<TaskFinding> | null;
+  beforeDone?(services: S, by: Actor, completion: Completion): Promise<TaskFinding> | null;
 }

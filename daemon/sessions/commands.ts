@@ -18,8 +18,9 @@ export function actorOf(
   pid: number | null,
 ): Actor {
   const incarnations = services.engine.state.sessions.live.get(session)?.incarnations;
-  const own = incarnations?.find(i => pid !== null && i.anchor?.pid === pid);
-  return { session, agent, incarnation: (own ?? incarnations?.[0])?.ordinal ?? 0 };
+  let own = incarnations?.[0];
+  if (pid !== null && own?.anchor?.pid !== pid) own = incarnations?.find(i => i.anchor?.pid === pid) ?? own;
+  return { session, agent, incarnation: own?.ordinal ?? 0 };
 }
 
 /** Returns the command for a lock, for requests and for hooks. */

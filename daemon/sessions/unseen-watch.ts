@@ -15,13 +15,18 @@ import type { Hold, Session } from "../core/base-state.ts";
 import type { CommandOf } from "../core/commands.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import type { LifeSigns } from "../facts/life-signs.ts";
-import { spawnTurnOver } from "../lead/spawns/session.ts";
 import type { Services } from "../services.ts";
 
 export type UnseenServices = Pick<Services, "clock" | "presence"> & {
   readonly engine: Pick<Services["engine"], "state" | "submitWithRetry">;
   readonly facts: Pick<Services["facts"], "lifeSigns">;
 };
+
+export interface UnseenOptions {
+  /** The turn of the session's main agent is over. */
+  readonly turnOver: (session: string) => void;
+  readonly onTrouble: (error: unknown) => void;
+}
 
 interface Watched {
   readonly actor: Actor;
@@ -38,13 +43,13 @@ interface Watched {
 
 export class UnseenWatch {
   readonly #services: UnseenServices;
-  readonly #onTrouble: (error: unknown) => void;
+  readonly #options: UnseenOptions;
   #watched: readonly Watched[] = [];
   #until = 0;
 
-  constructor(services: UnseenServices, onTrouble: (error: unknown) => void) {
+  constructor(services: UnseenServices, options: UnseenOptions) {
     this.#services = services;
-    this.#onTrouble = onTrouble;
+    this.#options = options;
   }
 
   /** Begins with what the daemon before left; called before the first request is served. */
@@ -86,7 +91,7 @@ export class UnseenWatch {
   #look(): void {
     const { clock } = this.#services;
     this.#lookAtAll()
-      .catch(this.#onTrouble)
+      .catch(this.#options.onTrouble)
       .finally(() => {
         if (this.#watched.length > 0) clock.at(clock.now() + limits.unseenLookMs, () => this.#look());
       });
@@ -151,7 +156,7 @@ export class UnseenWatch {
 
   #turnOver({ session, agent }: Actor): void {
     this.#services.presence.turn(session, agent, false);
-    if (agent === null) spawnTurnOver(this.#services, session);
+    if (agent === null) this.#options.turnOver(session);
   }
 
   #unseenOf(actor: Actor): Hold[] {

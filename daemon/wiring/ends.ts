@@ -1,4 +1,5 @@
 /** Takes what hooks left of ends while no daemon served them, and watches agents of before the start. */
+import { turnOver } from "../hooks/session-actions.ts";
 import { takeUnheardEnds } from "../hooks/unheard-ends.ts";
 import type { DaemonOptions } from "../options.ts";
 import { UnseenWatch } from "../sessions/unseen-watch.ts";
@@ -20,8 +21,9 @@ export async function takeEnds(
     }
   };
   await take();
-  new UnseenWatch(services, error =>
-    onTrouble("agents of before the start cannot be watched", error),
-  ).begin();
+  new UnseenWatch(services, {
+    turnOver: session => turnOver(services, session),
+    onTrouble: error => onTrouble("agents of before the start cannot be watched", error),
+  }).begin();
   return take;
 }

@@ -16,7 +16,7 @@ export function beginLife(
   { onTrouble }: Troubles,
   stop: (why: string) => void,
 ): Life {
-  const { hookWakes, health } = services;
+  const { hookWakes, points } = services;
   const failures = new HookFailures(paths.hookFailures, onTrouble);
   const life = new Life({
     services,
@@ -32,9 +32,11 @@ export function beginLife(
     isConnected: () => server.connections.size > 0,
     forget: session => {
       hookWakes.forget(session);
-      health.forget(session);
+      for (const part of points.sessionGone) part.sessionGone(services, session);
     },
-    stopped: (session, isStopped) => health.stopped(session, isStopped),
+    stopped: (session, isStopped) => {
+      for (const part of points.processStopped) part.processStopped(services, session, isStopped);
+    },
     stop,
   });
   server.net.on("connection", () => life.connected());

@@ -5,7 +5,7 @@ import { BudgetedFs } from "../facts/filesystem.ts";
 import { GitChild } from "../facts/git/process.ts";
 import { GitProgram } from "../facts/git/program.ts";
 import { SpawnRoom } from "../facts/spawn-room.ts";
-import { hookServices } from "../hooks/hook-services.ts";
+import { allHookServices } from "../hooks/slices.ts";
 import type { DaemonOptions } from "../options.ts";
 import type { HandlerServices } from "../requests/handlers.ts";
 import { directoriesOf } from "../sessions/places.ts";
@@ -42,7 +42,7 @@ export function buildServices(
   const onProblem = (problem: string) => log.warn(problem);
   const base = { node, engine, clock, facts, presence, recorder };
   const services: HandlerServices = {
-    ...hookServices(base, { adapter, paths, config, outside, events, onTrouble, onProblem }),
+    ...allHookServices(base, { adapter, paths, config, outside, events, onTrouble, onProblem }),
     ...leadServices(config.values),
     version,
     startedAt: clock.now(),

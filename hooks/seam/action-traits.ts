@@ -11,27 +11,30 @@ export interface ActionTraits {
   readonly tells: "nothing" | "also" | "only";
   /** The daemon runs it even if an action before it was refused. */
   readonly afterRefusal: boolean;
+  /** Its verdict may hold the agent back, so that nothing after it may happen. */
+  readonly holdsBack: boolean;
 }
 
-const plain = { waits: false, tells: "nothing", afterRefusal: false } as const;
-const telling = { waits: false, tells: "only", afterRefusal: false } as const;
+const plain = { waits: false, tells: "nothing", afterRefusal: false, holdsBack: false } as const;
+const telling = { waits: false, tells: "only", afterRefusal: false, holdsBack: false } as const;
+const gate = { ...telling, holdsBack: true } as const;
 
 export const actionTraits = {
-  begin: { waits: false, tells: "also", afterRefusal: false },
+  begin: { waits: false, tells: "also", afterRefusal: false, holdsBack: false },
   heartbeat: plain,
-  lock: { waits: true, tells: "also", afterRefusal: false },
-  gate_write: telling,
-  gate_shell: telling,
-  gate_stop: telling,
-  gate_complete: telling,
-  gate_team: telling,
+  lock: { waits: true, tells: "also", afterRefusal: false, holdsBack: false },
+  gate_write: gate,
+  gate_shell: gate,
+  gate_stop: gate,
+  gate_complete: gate,
+  gate_team: gate,
   team_call_open: plain,
   client_task: plain,
   client_idle: plain,
   record_result: plain,
   context_lost: plain,
   // A session that cannot be registered may wipe others' work like any other.
-  guard: { waits: true, tells: "also", afterRefusal: true },
+  guard: { waits: true, tells: "also", afterRefusal: true, holdsBack: false },
   record_tool_use: plain,
   flight_end: plain,
   shell_end: plain,
@@ -41,11 +44,11 @@ export const actionTraits = {
   suspend: plain,
   turn_end: plain,
   // A refusal is an answer, too: what the actor was shown before counts as read, and the next messages go with it.
-  inbox: { waits: false, tells: "only", afterRefusal: true },
+  inbox: { waits: false, tells: "only", afterRefusal: true, holdsBack: false },
   notes: telling,
   end: plain,
   prompt_submitted: plain,
-  await_release: { waits: true, tells: "only", afterRefusal: false },
+  await_release: { waits: true, tells: "only", afterRefusal: false, holdsBack: false },
   list_peers: telling,
   glance: telling,
 } as const satisfies { readonly [D in HookAction["do"]]: ActionTraits };

@@ -1,8 +1,8 @@
 /** The gate of a client's teams over files in memory. */
 import { join } from "node:path";
 import type { BudgetedFs } from "../../daemon/facts/filesystem.ts";
-import type { Run } from "../../daemon/hooks/action.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
+import type { LeadRun } from "../../daemon/lead/services.ts";
 import { gateTeam } from "../../daemon/lead/teams/gate.ts";
 import { Teams } from "../../daemon/lead/teams/teams.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
@@ -64,7 +64,11 @@ export class GateWorld {
     const rules = { at: async () => ({ teams: "enforce" }) };
     const services = { engine, clock, presence, teams, rules, recorder: { note: () => {} } };
     // The gate uses these services alone.
-    const run = { services, delivery, plan: { event: "PreToolUse", tool: "TaskUpdate" } } as unknown as Run;
+    const run = {
+      services,
+      delivery,
+      plan: { event: "PreToolUse", tool: "TaskUpdate" },
+    } as unknown as LeadRun;
     const change = {
       task: "1",
       status,

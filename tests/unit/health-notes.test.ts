@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
+import { Pending } from "../../daemon/hooks/pending.ts";
 import { HealthNotes } from "../../daemon/lead/health/notes.ts";
 import { healthText } from "../../hooks/claude-code/answers/health.ts";
 import type { HealthNote } from "../../hooks/seam/notices.ts";
@@ -17,7 +18,7 @@ const note: HealthNote = {
 };
 
 class Reader {
-  readonly notes = new HealthNotes();
+  readonly notes = new HealthNotes(new Pending());
   /** What an answer to the reader tells; it is delivered, or lost. */
   hear(heard = true): string[] {
     const delivery = new Delivery();

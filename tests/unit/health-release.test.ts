@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../daemon/core/commands.ts";
 import type { Health } from "../../daemon/core/lead/health/judge.ts";
+import { Pending } from "../../daemon/hooks/pending.ts";
 import { type HealthEvents, healthListener } from "../../daemon/lead/health/listener.ts";
 import { HealthNotes } from "../../daemon/lead/health/notes.ts";
 import type { HealthSetting } from "../../daemon/lead/health/setting.ts";
@@ -33,7 +34,7 @@ class Alarms {
     // The listener uses these services alone.
     const services = { engine, clock, presence: new PresenceTable(clock), recorder: { note: () => {} } };
     this.#listener = healthListener(services as unknown as Services, {
-      notes: new HealthNotes(),
+      notes: new HealthNotes(new Pending()),
       events: { tell: event => void events.push(event) },
       setting: { stalled },
       wake: () => {},

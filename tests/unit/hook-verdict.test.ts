@@ -1,11 +1,6 @@
 import { expect, test } from "vitest";
-import {
-  grantVerdict,
-  guardVerdict,
-  isHeldBack,
-  refusalVerdict,
-  teamVerdict,
-} from "../../daemon/hooks/verdict.ts";
+import { grantVerdict, guardVerdict, isHeldBack, refusalVerdict } from "../../daemon/hooks/verdict.ts";
+import { teamVerdict } from "../../daemon/lead/teams/gate.ts";
 import type { MergeNote } from "../../hooks/seam/notices.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
 import type { GuardFinding } from "../../protocol/guard.ts";

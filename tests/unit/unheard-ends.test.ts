@@ -7,6 +7,7 @@ import type { Actor } from "../../daemon/core/actor.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import type { HookServices } from "../../daemon/hooks/hook-services.ts";
+import { hookPoints } from "../../daemon/hooks/points.ts";
 import { takeUnheardEnds } from "../../daemon/hooks/unheard-ends.ts";
 import { ClientTasks } from "../../daemon/sessions/client-tasks.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
@@ -50,6 +51,7 @@ beforeEach(() => {
   };
   services = {
     adapter: claudeCode,
+    points: hookPoints([]),
     engine,
     clock,
     presence,

@@ -54,7 +54,10 @@ class Restart {
     const fail = (error: unknown) => {
       throw error;
     };
-    new UnseenWatch({ engine, clock, presence, facts: { lifeSigns } }, fail).begin();
+    new UnseenWatch(
+      { engine, clock, presence, facts: { lifeSigns } },
+      { turnOver: () => {}, onTrouble: fail },
+    ).begin();
     await this.pass(1);
     this.edit("b", file, "b1");
   }

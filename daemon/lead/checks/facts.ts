@@ -14,13 +14,13 @@ import { resultKey } from "../../core/lead/checks/table.ts";
 import type { CheckFact, CompletionFacts } from "../../core/lead/gates/facts.ts";
 import type { Lineage } from "../../core/sessions/kinship.ts";
 import type { WorktreeState } from "../../facts/worktree-state.ts";
-import type { HookServices } from "../../hooks/hook-services.ts";
 import type { GreenRun } from "../gates/green-runs.ts";
+import type { LeadServices } from "../services.ts";
 import { concerning } from "./concerning.ts";
 import type { FoundChecks } from "./project-checks.ts";
 import { type Check, commandHash } from "./setting.ts";
 
-type Needed = Pick<HookServices, "engine" | "checks" | "facts" | "greenRuns" | "completionTries">;
+type Needed = Pick<LeadServices, "engine" | "checks" | "facts" | "greenRuns" | "completionTries">;
 
 /** One agent in its worktree. */
 interface Asking extends Needed {

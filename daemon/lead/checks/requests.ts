@@ -6,21 +6,21 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { checkRequests, WorktreeStateReply } from "../../../protocol/lead/check.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Reply } from "../../core/outcome.ts";
-import type { HookServices } from "../../hooks/hook-services.ts";
 import { callerOf, projectOf } from "../../requests/caller.ts";
 import type { HandlersOf, RequestHandler } from "../../requests/handler.ts";
 import { retryOf } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/commands.ts";
 import { noteReply } from "../../trail/decisions.ts";
+import type { LeadServices } from "../services.ts";
 
-const worktreeState: RequestHandler<"worktree_state", HookServices> = (services, { id, cwd }, call) => {
+const worktreeState: RequestHandler<"worktree_state", LeadServices> = (services, { id, cwd }, call) => {
   if (id !== undefined) signOfLife(services, id);
   // It may take seconds: the connection's other requests do not wait for it.
   call.alone(stateAt(services, cwd).then(reply => call.reply({ ...reply })));
   return undefined;
 };
 
-const checkRecord: RequestHandler<"check_record", HookServices> = (services, request, call) => {
+const checkRecord: RequestHandler<"check_record", LeadServices> = (services, request, call) => {
   if (request.id !== undefined) signOfLife(services, request.id, request.agent ?? null);
   const { worktree, name, command, exit, ranMs, commit, dirty, files, began } = request;
   const actor = callerOf(services, request, call);
@@ -43,13 +43,13 @@ const checkRecord: RequestHandler<"check_record", HookServices> = (services, req
   return undefined;
 };
 
-export const checkHandlers: HandlersOf<typeof checkRequests, HookServices> = {
+export const checkHandlers: HandlersOf<typeof checkRequests, LeadServices> = {
   worktree_state: worktreeState,
   check_record: checkRecord,
 };
 
 async function stateAt(
-  { engine, facts, greenRuns }: HookServices,
+  { engine, facts, greenRuns }: LeadServices,
   cwd: string,
 ): Promise<WorktreeStateReply | Refusal> {
   if (!isAbsolute(cwd)) {

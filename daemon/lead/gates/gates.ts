@@ -1,6 +1,6 @@
 /** The actions that ask the gates: before a write, a shell line or a stop, before a task counts as completed. */
 import { dirname } from "node:path";
-import type { GateOutcome, HookOutcome } from "../../../hooks/seam/plan.ts";
+import type { GateOutcome, HookOutcome, Verdict } from "../../../hooks/seam/plan.ts";
 import type { ShellUse } from "../../../protocol/guard.ts";
 import type { GateFinding } from "../../../protocol/lead/gates.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -11,34 +11,33 @@ import type { FileRef } from "../../core/file-ref.ts";
 import type { Lead } from "../../core/lead/gates/facts.ts";
 import { isDocument, isTest } from "../../core/lead/gates/files.ts";
 import { rolesBeyond } from "../../core/lead/gates/role.ts";
-import { beforeShell, beforeStop, beforeWrite, gatesWrites } from "../../core/lead/gates/table.ts";
+import { beforeShell, beforeStop, beforeWrite } from "../../core/lead/gates/table.ts";
 import { roleOf } from "../../core/lead/roles/standing.ts";
 import { actorRow, pathOf } from "../../core/locks/replies.ts";
 import { noteKey } from "../../core/messages/notice-table.ts";
 import { sessionsOf } from "../../core/sessions/table.ts";
-import { refs } from "../../facts/file-refs.ts";
-import { type ActionOf, actorOfAction, type Run, rulesFor } from "../../hooks/action.ts";
+import { type ActionOf, actorOfAction } from "../../hooks/action.ts";
 import { usesWithAliases } from "../../hooks/guard/alias.ts";
 import type { HookServices } from "../../hooks/hook-services.ts";
-import { gateVerdict, isHeldBack } from "../../hooks/verdict.ts";
+import { isHeldBack } from "../../hooks/verdict.ts";
 import { isRefusal } from "../../server/call.ts";
 import { decidedBy } from "../../trail/decisions.ts";
 import { workedOn } from "../../views/sessions-and-locks.ts";
 import { roleFacts } from "../roles/facts.ts";
+import type { LeadRun } from "../services.ts";
 import { completionFindings, fieldsOf } from "./quality.ts";
 
-export async function gateWrite(run: Run, action: ActionOf<"gate_write">): Promise<HookOutcome> {
+export async function gateWrite(run: LeadRun, action: ActionOf<"gate_write">): Promise<HookOutcome> {
   const { services } = run;
   const actor = actorOfAction(run, action);
   const session = services.engine.state.sessions.live.get(action.session);
-  const files = action.isOwn ? [] : await refs(services, action.cwd, [action.file]);
-  const [file] = isRefusal(files) ? [] : files;
+  if (session === undefined || action.isOwn) return passed("gate_write");
+  const found = await run.scope.ruledFile(action);
   // What cannot be read now holds nobody back: the lock, which comes next, tells of it.
-  if (session === undefined || file === undefined) return passed("gate_write");
-  const rules = await rulesFor(services, action.session, file);
+  if (isRefusal(found)) return passed("gate_write");
+  const { file, rules } = found;
   const path = pathOf(file);
-  if (!gatesWrites(rules.gates) || rules.ignoresAnyway(path) || isKites(session, path))
-    return passed("gate_write");
+  if (rules.ignoresAnyway(path) || isKites(session, path)) return passed("gate_write");
   const within = await pathInProject(services, session, file);
   if (within === null) return passed("gate_write");
   const declaration = services.engine.state.declarations.live.get(noteKey(actor));
@@ -50,7 +49,7 @@ export async function gateWrite(run: Run, action: ActionOf<"gate_write">): Promi
 }
 
 /** Asks before a line's git commands, tests and builds in the project; where only the shell knows the folder, it passes. */
-export async function gateShell(run: Run, action: ActionOf<"gate_shell">): Promise<HookOutcome> {
+export async function gateShell(run: LeadRun, action: ActionOf<"gate_shell">): Promise<HookOutcome> {
   const { services } = run;
   const { state } = services.engine;
   const actor = actorOfAction(run, action);
@@ -74,7 +73,7 @@ async function isOfProject({ facts }: HookServices, project: string, { dir }: Sh
   return !("unreachable" in repository) && repository.project === project;
 }
 
-export async function gateStop(run: Run, action: ActionOf<"gate_stop">): Promise<HookOutcome> {
+export async function gateStop(run: LeadRun, action: ActionOf<"gate_stop">): Promise<HookOutcome> {
   const { services } = run;
   const actor = actorOfAction(run, action);
   const session = services.engine.state.sessions.live.get(action.session);
@@ -93,7 +92,7 @@ export async function gateStop(run: Run, action: ActionOf<"gate_stop">): Promise
  * The client calls a task of its own list completed. It does so at each idle of the task's owner, too, when the owner's
  * turn is over: then no gate is asked, or the owner could never rest.
  */
-export async function gateComplete(run: Run, action: ActionOf<"gate_complete">): Promise<HookOutcome> {
+export async function gateComplete(run: LeadRun, action: ActionOf<"gate_complete">): Promise<HookOutcome> {
   const { services } = run;
   const actor = actorOfAction(run, action);
   if (services.clientTasks.isAtRest(actor)) return passed("gate_complete");
@@ -107,7 +106,7 @@ function passed(did: GateOutcome["did"]): HookOutcome {
 
 /** Returns the outcome with what the agent is to be told; that goes to the trail, and counts as told when the answer is delivered. */
 function decided(
-  { services, plan, delivery }: Run,
+  { services, plan, delivery }: LeadRun,
   did: GateOutcome["did"],
   actor: Actor,
   findings: readonly GateFinding[],
@@ -136,6 +135,12 @@ function decided(
     services.recorder.note({ ...by, ...said });
   }
   return { did, ok: true, verdict, findings: told, isRepeated, task: task?.description ?? null };
+}
+
+/** Whether an agent goes on that gates found something of. What it was told before is not told again beside its call. */
+function gateVerdict(findings: readonly GateFinding[], isRepeated: boolean): Verdict {
+  if (findings.some(({ mode }) => mode === "enforce")) return "deny";
+  return findings.length === 0 || isRepeated ? "allow" : "allow_with_note";
 }
 
 /** For the trail: the fields that are missing; a role is not missing, but forbids. */

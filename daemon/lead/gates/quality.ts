@@ -7,8 +7,8 @@ import { beforeCompletion } from "../../core/lead/gates/table.ts";
 import { noteKey } from "../../core/messages/notice-table.ts";
 import type { Session } from "../../core/sessions/table.ts";
 import { findTask, isTask } from "../../core/tasks/replies.ts";
-import type { HookServices } from "../../hooks/hook-services.ts";
 import { checkFacts } from "../checks/facts.ts";
+import type { LeadServices } from "../services.ts";
 
 /** The names of the fields that sentences of gates ask for: the trail keeps these, and no text of an agent. */
 export function fieldsOf(missing: readonly string[]): string {
@@ -16,7 +16,7 @@ export function fieldsOf(missing: readonly string[]): string {
 }
 
 type Needed = Pick<
-  HookServices,
+  LeadServices,
   "engine" | "rules" | "checks" | "facts" | "presence" | "greenRuns" | "completionTries"
 >;
 

@@ -3,9 +3,10 @@ import { refuse } from "../../../protocol/codes.ts";
 import type { GateFinding } from "../../../protocol/lead/gates.ts";
 import type { TaskGate } from "../../requests/task-gate.ts";
 import { creationFindings } from "../roles/facts.ts";
+import type { LeadServices } from "../services.ts";
 import { completionFindings, fieldsOf } from "./quality.ts";
 
-export const roleGate: TaskGate = {
+export const roleGate: TaskGate<LeadServices> = {
   beforeCreation: (services, by) =>
     creationFindings(services, by)?.then(findings => {
       const missing = missingOf(findings, "enforce");
@@ -15,7 +16,7 @@ export const roleGate: TaskGate = {
     }) ?? null,
 };
 
-export const qualityGate: TaskGate = {
+export const qualityGate: TaskGate<LeadServices> = {
   beforeDone: async (services, by, { task, cwd, what }) => {
     const findings = await completionFindings(services, by, task, cwd);
     const missing = missingOf(findings, "enforce");

@@ -9,8 +9,9 @@ import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
 import { noteKey, type Whose } from "../../core/messages/notice-table.ts";
 import type { Delivery } from "../../hooks/delivery.ts";
+import type { Pending } from "../../hooks/pending.ts";
 
-interface Pending {
+interface Waiting {
   note: HealthNote;
   isTold: boolean;
   /** Of an alarm: a sign of life came since, or the agent has ended; null: it holds. */
@@ -19,8 +20,13 @@ interface Pending {
 }
 
 export class HealthNotes {
+  readonly #pending: Pick<Pending, "add" | "drop">;
   /** By reader, then by the agent that the note is about and its kind. */
-  readonly #readers = new BoundedMap<string, Map<string, Pending>>({ entriesMax: limits.notedActorsMax });
+  readonly #readers = new BoundedMap<string, Map<string, Waiting>>({ entriesMax: limits.notedActorsMax });
+
+  constructor(pending: Pick<Pending, "add" | "drop">) {
+    this.#pending = pending;
+  }
 
   /** Tells these readers of an agent that stalled. */
   alarm(readers: readonly Whose[], whose: Whose, note: HealthNote): void {
@@ -61,6 +67,7 @@ export class HealthNotes {
   /** The notes for the reader's answer; they count as told when it is delivered. */
   offer(reader: Whose, delivery: Delivery): readonly HealthNote[] {
     const own = this.#readers.get(noteKey(reader));
+    if (own === undefined || own.size === 0) this.#pending.drop(reader);
     if (own === undefined) return [];
     const offered = [...own].filter(
       ([, { isInFlight, isTold, over }]) => !isInFlight && isTold === (over !== null),
@@ -82,8 +89,9 @@ export class HealthNotes {
 
   #add(reader: Whose, id: string, note: HealthNote): void {
     const key = noteKey(reader);
-    const own = this.#readers.get(key) ?? new Map<string, Pending>();
+    const own = this.#readers.get(key) ?? new Map<string, Waiting>();
     own.set(id, { note, isTold: false, over: null, isInFlight: false });
     this.#readers.set(key, own);
+    this.#pending.add(reader);
   }
 }

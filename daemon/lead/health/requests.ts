@@ -2,16 +2,16 @@
 import { refuse } from "../../../protocol/codes.ts";
 import type { releaseRequests } from "../../../protocol/lead/release.ts";
 import { plain } from "../../../protocol/text.ts";
-import type { HookServices } from "../../hooks/hook-services.ts";
 import { callerOf } from "../../requests/caller.ts";
 import type { HandlersOf, RequestHandler } from "../../requests/handler.ts";
 import { retryOf } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/commands.ts";
 import { decidedBy, noteReply } from "../../trail/decisions.ts";
+import type { LeadServices } from "../services.ts";
 import { noteOf } from "./listener.ts";
 
 /** The agent is told with its next event that waits: it may live. */
-const agentRelease: RequestHandler<"agent_release", HookServices> = (services, request, call) => {
+const agentRelease: RequestHandler<"agent_release", LeadServices> = (services, request, call) => {
   const by = callerOf(services, request, call);
   const whose = { session: request.of, agent: request.ofAgent ?? null };
   const begun = services.engine.state.sessions.live.get(whose.session)?.begun;
@@ -37,6 +37,6 @@ const agentRelease: RequestHandler<"agent_release", HookServices> = (services, r
   return undefined;
 };
 
-export const releaseHandlers: HandlersOf<typeof releaseRequests, HookServices> = {
+export const releaseHandlers: HandlersOf<typeof releaseRequests, LeadServices> = {
   agent_release: agentRelease,
 };

@@ -1,6 +1,6 @@
 /** The action that asks the rules of a client's own teams before a call. What Kite cannot find out holds nobody back. */
 import { setTimeout as after } from "node:timers/promises";
-import type { HookOutcome } from "../../../hooks/seam/plan.ts";
+import type { HookOutcome, Verdict } from "../../../hooks/seam/plan.ts";
 import type { ClientTeams, NativeTask, TaskChange } from "../../../hooks/seam/teams.ts";
 import type { TeamFinding, TeamMode } from "../../../protocol/lead/team.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -17,9 +17,9 @@ import {
 } from "../../core/lead/teams/facts.ts";
 import { beforeMove, beforeTaskChange } from "../../core/lead/teams/table.ts";
 import type { Session } from "../../core/sessions/table.ts";
-import { type ActionOf, actorOfAction, ancestorsOf, type Run } from "../../hooks/action.ts";
-import { teamVerdict } from "../../hooks/verdict.ts";
+import { type ActionOf, actorOfAction, ancestorsOf } from "../../hooks/action.ts";
 import { decidedBy } from "../../trail/decisions.ts";
+import type { LeadRun } from "../services.ts";
 import type { Claim } from "./claims.ts";
 import type { TeamLooks } from "./look.ts";
 import { membersOf, type Place, placeOf } from "./members.ts";
@@ -34,7 +34,7 @@ interface Found {
 
 const nothing: Found = { findings: [], unread: null, settle: null };
 
-export async function gateTeam(run: Run, action: ActionOf<"gate_team">): Promise<HookOutcome> {
+export async function gateTeam(run: LeadRun, action: ActionOf<"gate_team">): Promise<HookOutcome> {
   const { services } = run;
   const actor = actorOfAction(run, action);
   const session = services.engine.state.sessions.live.get(action.session);
@@ -52,11 +52,17 @@ export async function gateTeam(run: Run, action: ActionOf<"gate_team">): Promise
 }
 
 /** What the daemon took from a call is not so yet: of a task its file tells alone. */
-export function teamCallOpen({ services }: Run, action: ActionOf<"team_call_open">): HookOutcome {
+export function teamCallOpen({ services }: LeadRun, action: ActionOf<"team_call_open">): HookOutcome {
   const { session, agent = null, call, asked } = action;
   if (call.what === "task_update") services.teams.claims.doubt(call.task, { session, agent });
   if (call.what === "begin" && !asked) services.teams.beginsNot(session, call.name);
   return { did: "team_call_open", ok: true };
+}
+
+/** Whether a call of the client's own tools runs, of which a team's rules found something. */
+export function teamVerdict(mode: TeamMode, findings: readonly TeamFinding[]): Verdict {
+  if (mode === "off" || findings.length === 0) return "allow";
+  return mode === "enforce" ? "deny" : "allow_with_note";
 }
 
 function outcome(
@@ -67,7 +73,7 @@ function outcome(
 }
 
 function noteDecision(
-  { services, plan }: Run,
+  { services, plan }: LeadRun,
   actor: Actor,
   verdict: "allow" | "allow_with_note" | "deny",
   findings: readonly TeamFinding[],
@@ -113,12 +119,12 @@ interface Asked {
 
 /** Gathers the facts for one call. */
 class TeamGate {
-  readonly #run: Run;
+  readonly #run: LeadRun;
   readonly #asked: Asked;
   readonly #place: Place;
   readonly #home: string | null;
 
-  constructor(run: Run, asked: Asked) {
+  constructor(run: LeadRun, asked: Asked) {
     this.#run = run;
     this.#asked = asked;
     const { client, session, actor, called, ancestors } = asked;

@@ -2,11 +2,11 @@
 import type { FileNote, TeammateNote } from "../../../hooks/seam/notices.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { bareName } from "../../core/lead/teams/facts.ts";
-import type { HookServices } from "../../hooks/hook-services.ts";
+import type { LeadServices } from "../services.ts";
 
 /** The notes of `session`, with the open tasks of teammates that are gone. */
 export async function withOrphans(
-  services: Pick<HookServices, "engine" | "teams">,
+  services: Pick<LeadServices, "engine" | "teams">,
   session: string,
   notes: readonly FileNote[],
 ): Promise<readonly FileNote[]> {
@@ -24,7 +24,7 @@ export async function withOrphans(
 
 /** null: they could not be read. */
 async function orphansOf(
-  { engine, teams }: Pick<HookServices, "engine" | "teams">,
+  { engine, teams }: Pick<LeadServices, "engine" | "teams">,
   id: string,
   { other, team }: TeammateNote,
 ): Promise<NonNullable<TeammateNote["tasks"]> | null> {

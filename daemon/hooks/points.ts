@@ -1,0 +1,80 @@
+/** Where other parts of the daemon join in the events of hooks. Each is asked in the order of the list of slices. */
+import type { HookAction } from "../../hooks/seam/actions.ts";
+import type { FileNote, HealthNote } from "../../hooks/seam/notices.ts";
+import type { HookPlan } from "../../hooks/seam/plan.ts";
+import type { Actor } from "../core/actor.ts";
+import type { Command } from "../core/commands.ts";
+import type { Whose } from "../core/messages/notice-table.ts";
+import type { Delivery } from "./delivery.ts";
+import type { Led } from "./wake.ts";
+
+/** An agent's sign of life; `agent` is null for the main agent. */
+export type Sign = Extract<HookAction, { do: "heartbeat" }> & { readonly whose: Whose };
+
+/** What a session's process says of it: its name, and a command that follows its beginning. */
+export interface Introduction {
+  readonly name: string;
+  readonly command: Command;
+}
+
+/** What a slice does at events of hooks; `S` are the services that it needs. */
+export interface HookPart<S> {
+  /** An event of a client came, whether or not Kite is off for it. */
+  planned?(services: S, plan: HookPlan): void;
+  /** Whether a known session begins anew, since its event came from elsewhere than its record says. */
+  isElsewhere?(services: S, session: string, cwd: string): boolean;
+  /** Returns the directory in which a session that comes back begins. */
+  beginsIn?(services: S, session: string, cwd: string): Promise<string>;
+  /** What the process of a session that begins says of it; null: nothing. */
+  introduction?(services: S, session: string, pid: number): Introduction | null;
+  /** An agent gave a sign of life, and its presence shows it. */
+  alive?(services: S, sign: Sign): void;
+  /** An agent's presence has changed: the last word after a sign of life, and after the end of an agent. */
+  changed?(services: S, whose: Whose): void;
+  /** The turn of a session's main agent is over. */
+  turnOver?(services: S, session: string): void;
+  /** A person prompted the session's main agent. */
+  prompted?(services: S, session: string): void;
+  /** An agent's model has lost what it was told. */
+  contextLost?(services: S, actor: Actor): void;
+  /** A client told that a member of a team is idle. */
+  teamIdle?(services: S, team: string): void;
+  /** What else a session waits for that stops, and whether it waits although no person watches it. */
+  waitsFor?(services: S, session: string): Partial<Led> & { readonly isAlone?: boolean };
+  /** What an agent is told beside its messages and notes; asked only for agents that `Pending` has. */
+  news?(services: S, actor: Whose, delivery: Delivery): readonly HealthNote[];
+  /** Returns the notes of a session with what is looked up when they are told. */
+  completed?(services: S, session: string, notes: readonly FileNote[]): Promise<readonly FileNote[]>;
+  /** A session has ended. */
+  sessionGone?(services: S, session: string): void;
+  /** A signal stopped the session's process, or it runs on. */
+  processStopped?(services: S, session: string, isStopped: boolean): void;
+}
+
+/** The slices that have something to do at each point. */
+export type HookPoints<S> = {
+  readonly [P in keyof HookPart<S>]-?: readonly Pick<Required<HookPart<S>>, P>[];
+};
+
+/** Returns the slices at each point, in their order. */
+export function hookPoints<S>(parts: readonly HookPart<S>[]): HookPoints<S> {
+  const at = <P extends keyof HookPart<S>>(point: P) =>
+    parts.filter((part): part is HookPart<S> & Pick<Required<HookPart<S>>, P> => part[point] !== undefined);
+  return {
+    planned: at("planned"),
+    isElsewhere: at("isElsewhere"),
+    beginsIn: at("beginsIn"),
+    introduction: at("introduction"),
+    alive: at("alive"),
+    changed: at("changed"),
+    turnOver: at("turnOver"),
+    prompted: at("prompted"),
+    contextLost: at("contextLost"),
+    teamIdle: at("teamIdle"),
+    waitsFor: at("waitsFor"),
+    news: at("news"),
+    completed: at("completed"),
+    sessionGone: at("sessionGone"),
+    processStopped: at("processStopped"),
+  };
+}

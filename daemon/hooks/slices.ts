@@ -1,0 +1,27 @@
+/** The list of slices for hooks: what does each action, and who joins in at the points of the base, in this order. */
+import type { HookAction } from "../../hooks/seam/actions.ts";
+import { gateActions, gatePart } from "../lead/gates/hooks.ts";
+import { healthPart } from "../lead/health/hooks.ts";
+import { mergePart } from "../lead/merges/hooks.ts";
+import { type LeadServices, leadServices, trustedReader } from "../lead/services.ts";
+import { spawnPart } from "../lead/spawns/hooks.ts";
+import { teamActions, teamPart } from "../lead/teams/hooks.ts";
+import type { Services } from "../services.ts";
+import type { ActionHandler } from "./action.ts";
+import { baseActions } from "./base-actions.ts";
+import { type HookServices, type HookServicesOptions, hookServices } from "./hook-services.ts";
+import { hookPoints } from "./points.ts";
+
+export const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D> } = {
+  ...baseActions,
+  ...gateActions,
+  ...teamActions,
+};
+
+const points = hookPoints<HookServices>([gatePart, teamPart, spawnPart, mergePart, healthPart]);
+
+/** Returns `services` with those of hooks, of both halves. */
+export function allHookServices(services: Services, options: HookServicesOptions): LeadServices {
+  const trusted = trustedReader(options);
+  return leadServices(hookServices(services, { ...options, trusted, points }), { ...options, trusted });
+}
