@@ -46,18 +46,20 @@ export class BoundedMap<K, V> {
   set(key: K, value: V): void {
     this.delete(key);
     this.#entries.set(key, value);
-    this.#weight += this.#weigh(value);
-    const { entriesMax, weightMax = Number.POSITIVE_INFINITY } = this.#bounds;
-    const isOver = () => this.size > 1 && (this.size > entriesMax || this.#weight > weightMax);
-    if (isOver()) this.forgetWhile(isOver);
+    const { entriesMax, weightMax = Number.POSITIVE_INFINITY, weightOf } = this.#bounds;
+    if (weightOf !== undefined) this.#weight += weightOf(value);
+    const entries = this.#entries;
+    if (entries.size <= entriesMax && this.#weight <= weightMax) return;
+    this.forgetWhile(() => entries.size > 1 && (entries.size > entriesMax || this.#weight > weightMax));
   }
 
   /** Removes an entry; returns whether it existed. */
   delete(key: K): boolean {
     const value = this.#entries.get(key);
     if (!this.#entries.delete(key)) return false;
-    this.#weight -= this.#weigh(value as V);
-    this.#bounds.onDelete?.(key);
+    const { weightOf, onDelete } = this.#bounds;
+    if (weightOf !== undefined) this.#weight -= weightOf(value as V);
+    onDelete?.(key);
     return true;
   }
 
@@ -67,9 +69,5 @@ export class BoundedMap<K, V> {
       if (!isOver(value)) return;
       this.delete(key);
     }
-  }
-
-  #weigh(value: V): number {
-    return this.#bounds.weightOf?.(value) ?? 0;
   }
 }

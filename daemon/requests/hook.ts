@@ -48,11 +48,11 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
   try {
     const outcomes = await runPlan(services, call, plan, delivery).finally(() => clearTimeout(unbroken));
     noteTranscript(services, plan);
-    const going = outcomes.find(o => !o.ok && o.refusal.code === "restarting");
-    if (going !== undefined && !going.ok) {
+    for (const outcome of outcomes) {
+      if (outcome.ok || outcome.refusal.code !== "restarting") continue;
       // The client sends the event again: the daemon has decided and reported nothing yet.
       delivery.settle(false);
-      call.reply(going.refusal);
+      call.reply(outcome.refusal);
       return;
     }
     const words = plan.answer(outcomes);
@@ -71,7 +71,8 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
  * at once, else only when the answer is slow, as on a busy machine.
  */
 function breakSilence(plan: HookPlan, { connection }: Call): NodeJS.Timeout | undefined {
-  if (plan.actions.some(action => action.do === "guard")) {
+  for (const action of plan.actions) {
+    if (action.do !== "guard") continue;
     connection.push("\n");
     return undefined;
   }
@@ -104,7 +105,8 @@ function isOffFor(
 /** Returns the reply for clients without a JSON parser: a line with exit code and byte counts, then the bytes. */
 function rawReply(words: ReturnType<HookPlan["answer"]>): string {
   const { output, exitCode = 0, stderr = "", env = [] } = words;
-  const lines = env.map(line => `${line}\n`).join("");
-  const sizes = [output, stderr, lines].map(text => Buffer.byteLength(text));
-  return `${exitCode} ${sizes.join(" ")}\n${output}${stderr}${lines}`;
+  const lines = env.length === 0 ? "" : `${env.join("\n")}\n`;
+  const { byteLength } = Buffer;
+  const sizes = `${byteLength(output)} ${byteLength(stderr)} ${byteLength(lines)}`;
+  return `${exitCode} ${sizes}\n${output}${stderr}${lines}`;
 }

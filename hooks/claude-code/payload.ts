@@ -20,15 +20,18 @@ const bounds = {
 
 type Field = keyof typeof bounds;
 
+const fields = Object.entries(bounds);
+
 /**
  * Whether every field that is present can be used. One wrong type makes the whole event unusable: an `agent_id` that is
  * not text must not turn an agent's edit into its session's.
  */
 export function wellFormed(event: Event): boolean {
-  return Object.entries(bounds).every(([name, max]) => {
+  for (const [name, max] of fields) {
     const value = event[name];
-    return value === undefined || value === null || isText(value, max);
-  });
+    if (value !== undefined && value !== null && !isText(value, max)) return false;
+  }
+  return true;
 }
 
 /** A field of a well-formed event; null if it is absent. */

@@ -4,6 +4,7 @@ import type { GateFinding, GateName } from "../../../protocol/lead/gates.ts";
 import { nearPath, nearPathsIn, plain } from "../../../protocol/text.ts";
 import type { GateOutcome, HookOutcome } from "../../seam/plan.ts";
 import type { Edit } from "./lock.ts";
+import { outcomeOf } from "./outcome.ts";
 import { block, deny, nothing, type Output, withContext } from "./output.ts";
 
 /** Longest sentence of a gate, in UTF-16 units. */
@@ -11,7 +12,7 @@ const sentenceChars = 600;
 
 /** A denial by a gate, else the answer of the lock, with what gates warn of. */
 export function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () => Output): Output {
-  const found = outcomes.find((o): o is GateOutcome => o.did === "gate_write" && o.ok);
+  const found = outcomeOf(outcomes, "gate_write");
   if (found === undefined || found.verdict === "allow") return lock();
   const gated = near(found, edit.cwd);
   if (gated.verdict === "allow_with_note") return withContext("PreToolUse", lock(), warning(edit, gated));
@@ -32,7 +33,7 @@ export function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () 
 
 /** A denial of a shell line by the agent's role, else the answer of the guard, with what the gate warns of. */
 export function withShellGate(outcomes: readonly HookOutcome[], guard: () => Output): Output {
-  const gated = outcomes.find((o): o is GateOutcome => o.did === "gate_shell" && o.ok);
+  const gated = outcomeOf(outcomes, "gate_shell");
   if (gated === undefined || gated.verdict === "allow") return guard();
   const text = said(gated.findings);
   if (gated.verdict === "deny") return deny(`Kite: this command line did not run. ${text}.`);
@@ -80,7 +81,7 @@ export function completionAnswer(cwd: string, outcomes: readonly HookOutcome[]):
 }
 
 function heldBack(outcomes: readonly HookOutcome[], did: GateOutcome["did"]): GateOutcome | null {
-  const gated = outcomes.find((o): o is GateOutcome => o.did === did && o.ok);
+  const gated = outcomeOf(outcomes, did);
   return gated?.verdict === "deny" ? gated : null;
 }
 

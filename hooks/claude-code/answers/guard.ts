@@ -6,6 +6,7 @@ import type { Guarded } from "../../git/commands.ts";
 import { leftOut, ownForm } from "../../git/own-paths.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
 import { freezeOf } from "./lock.ts";
+import { outcomeOf } from "./outcome.ts";
 import { context, deny, nothing, type Output, tellPerson } from "./output.ts";
 import { stashDenied, stashToldFirst, stashWarned } from "./stash.ts";
 
@@ -17,7 +18,6 @@ export interface GuardedLine {
   readonly cwd: string;
 }
 
-type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
 type Refused = Extract<HookOutcome, { ok: false }>;
 
 /** A finding with the command it is about. */
@@ -27,7 +27,7 @@ interface Reached extends GuardFinding {
 
 /** What an agent is told before its shell line runs. A line runs whole or not at all. */
 export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[]): Output {
-  const looked = outcomes.find((o): o is Looked => o.did === "guard" && o.ok);
+  const looked = outcomeOf(outcomes, "guard");
   const refused = outcomes.findLast(o => !o.ok);
   if (looked === undefined || looked.verdict === "allow") {
     if (refused !== undefined) return refusedAnswer(line, refused);

@@ -9,13 +9,12 @@ import type { HookOutcome } from "../../seam/plan.ts";
 import type { Actor } from "../agents.ts";
 import type { Plan } from "../plan-parts.ts";
 import { healthText } from "./health.ts";
+import { outcomeOf } from "./outcome.ts";
 import { alsoTellPerson, context, type LateEvent, nothing, withContext } from "./output.ts";
 import { riskLine, roleLine } from "./role.ts";
 import { goneLine } from "./team.ts";
 
 type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;
-type Notes = Extract<HookOutcome, { did: "notes"; ok: true }>;
-type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;
 
 /** The event shows that its actor has read what it was shown before. */
 export function readSoFar(actor: Actor): HookAction {
@@ -36,8 +35,8 @@ export function withInbox(
     ...plan,
     actions: [...plan.actions, { do: "inbox", ...actor, take: true }],
     answer: outcomes => {
-      const said = plan.answer?.(outcomes.filter(o => o.did !== "inbox")) ?? nothing;
-      const inbox = outcomes.find((o): o is Inbox => o.did === "inbox" && o.ok);
+      const said = plan.answer?.(outcomes) ?? nothing;
+      const inbox = outcomeOf(outcomes, "inbox");
       if (inbox === undefined) return said;
       const { messages, dropped = 0, terminals = null } = inbox;
       const notes = unsaid(inbox.notes ?? [], outcomes);
@@ -62,7 +61,7 @@ export function withNotes(event: LateEvent, actor: Actor, cwd: string, plan: Pla
     ...plan,
     actions: [...plan.actions, { do: "notes", ...actor }],
     answer: outcomes => {
-      const told = outcomes.find((o): o is Notes => o.did === "notes" && o.ok);
+      const told = outcomeOf(outcomes, "notes");
       if (told === undefined || told.notes.length + told.dropped === 0) return nothing;
       return context(event, notesText(told.notes, told.dropped, cwd));
     },
@@ -93,7 +92,8 @@ function line(message: MessageRow): string {
 
 /** Drops conflicts on which another line of the same answer tells more: who changed the file, and how. */
 function unsaid(notes: readonly FileNote[], outcomes: readonly HookOutcome[]): readonly FileNote[] {
-  const granted = outcomes.find((o): o is Granted => o.did === "lock" && o.ok);
+  if (notes.length === 0) return notes;
+  const granted = outcomeOf(outcomes, "lock");
   const changed = granted?.changedWhileWaiting && "path" in granted.reply ? granted.reply.path : null;
   const tells = (note: FileNote, file: string, other: string | null) =>
     note.what !== "conflict" && "other" in note && note.other === other && filesOf(note).includes(file);

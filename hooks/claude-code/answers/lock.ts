@@ -5,6 +5,7 @@ import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
 import { within } from "../payload.ts";
 import { isChangedLines } from "./changed-lines.ts";
+import { outcomeOf, refusalOf } from "./outcome.ts";
 import { context, deny, nothing, type Output, tellPerson, withContext } from "./output.ts";
 
 /** The edit that asks for a lock. `waitMs` is the longest wait for it, in milliseconds. */
@@ -20,7 +21,7 @@ type Refused = Extract<HookOutcome, { ok: false }>;
 
 /** What an agent is told when its edit's lock is granted or refused. */
 export function lockAnswer(edit: Edit, outcomes: readonly HookOutcome[]): Output {
-  const refused = outcomes.find(o => !o.ok);
+  const refused = refusalOf(outcomes);
   if (refused !== undefined) {
     return refused.verdict === "deny"
       ? deny(refusedText(edit, refused))
@@ -28,7 +29,7 @@ export function lockAnswer(edit: Edit, outcomes: readonly HookOutcome[]): Output
           `Kite did not coordinate this ${edit.tool} of ${shown(edit)}: ${quote(refused.refusal.error)}`,
         );
   }
-  const granted = outcomes.find((o): o is Granted => o.did === "lock" && o.ok);
+  const granted = outcomeOf(outcomes, "lock");
   if (granted === undefined || granted.verdict === "allow") return nothing;
   const isChanged = granted.verdict === "deny" || granted.changedWhileWaiting;
   const said = isChanged ? changedAnswer(edit, granted) : nothing;

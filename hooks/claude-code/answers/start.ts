@@ -3,10 +3,9 @@ import { limits } from "../../../protocol/limits.ts";
 import type { WorkedOn } from "../../../protocol/session.ts";
 import { quote, shellWord } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/plan.ts";
+import { outcomeOf, refusalOf } from "./outcome.ts";
 import { alsoTellPerson, context, nothing, type Output, tellPerson, withContext } from "./output.ts";
 import { changeLines, lengthOf, type Peers, peerLines } from "./peers.ts";
-
-type Begun = Extract<HookOutcome, { did: "begin"; ok: true }>;
 
 interface Start {
   readonly session: string;
@@ -18,11 +17,11 @@ const ownTasksChars = 600;
 
 /** What a session is told at its start: who else is there, what is known of the project, its own tasks; else nothing. */
 export function startAnswer(start: Start, socket: string, outcomes: readonly HookOutcome[]): Output {
-  const refused = outcomes.find(o => !o.ok);
+  const refused = refusalOf(outcomes);
   if (refused?.did === "begin") {
     return tellPerson(`Kite does not coordinate this session: ${quote(refused.refusal.error)}`);
   }
-  const begun = outcomes.find((o): o is Begun => o.did === "begin" && o.ok);
+  const begun = outcomeOf(outcomes, "begin");
   const text = startText(start, outcomes);
   const said = text === "" ? nothing : context("SessionStart", text);
   const unplaced = begun?.unplaced ?? null;
@@ -40,7 +39,7 @@ export function agentStartAnswer(start: Start, outcomes: readonly HookOutcome[])
 
 /** What changed among the others since the session was told last, with a prompt of the session. */
 export function promptAnswer(cwd: string, outcomes: readonly HookOutcome[]): Output {
-  const looked = outcomes.find((o): o is Peers => o.did === "list_peers" && o.ok);
+  const looked = outcomeOf(outcomes, "list_peers");
   if (looked === undefined || looked.changes === null) return nothing;
   const lines = changeLines(looked, looked.changes, cwd, limits.changesChars);
   return lines.length === 0 ? nothing : withContext("UserPromptSubmit", nothing, lines.join("\n"));
@@ -53,7 +52,7 @@ function unplacedText(why: string): string {
 
 /** Returns all that is told, at most `limits.startChars` long: what concerns the session itself, then what fits. */
 function startText({ session, cwd }: Start, outcomes: readonly HookOutcome[]): string {
-  const looked = outcomes.find((o): o is Peers => o.did === "list_peers" && o.ok);
+  const looked = outcomeOf(outcomes, "list_peers");
   if (looked === undefined) return "";
   const own = [...unreadLines(looked), ...taskLines(looked)];
   const others = peerLines(session, cwd, looked, limits.startChars - lengthOf(own));

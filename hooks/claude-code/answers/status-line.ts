@@ -1,6 +1,7 @@
 /** Words the status line of a session, for the person in front of it. */
 import { plain } from "../../../protocol/text.ts";
 import type { Glance, HookOutcome } from "../../seam/plan.ts";
+import { outcomeOf } from "./outcome.ts";
 import type { Output } from "./output.ts";
 
 /** Longest name of a file or an agent, in UTF-16 units. */
@@ -8,7 +9,7 @@ const nameChars = 24;
 
 /** One line, what concerns the person most first; nothing if the daemon does not know the session. */
 export function statusLine(outcomes: readonly HookOutcome[]): Output {
-  const looked = outcomes.find(o => o.did === "glance" && o.ok);
+  const looked = outcomeOf(outcomes, "glance");
   const glance = looked !== undefined && looked.did === "glance" && looked.ok ? looked.glance : null;
   return { output: glance === null ? "" : `kite: ${parts(glance).join(" · ")}\n` };
 }

@@ -4,11 +4,12 @@ import type { TaskBrief, TeamFinding } from "../../../protocol/lead/team.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { plain, quote } from "../../../protocol/text.ts";
 import type { TeammateNote } from "../../seam/notices.ts";
-import type { HookOutcome, TeamOutcome } from "../../seam/plan.ts";
+import type { HookOutcome } from "../../seam/plan.ts";
+import { outcomeOf } from "./outcome.ts";
 import { context, deny, nothing, type Output } from "./output.ts";
 
 export function teamAnswer(outcomes: readonly HookOutcome[]): Output {
-  const gated = outcomes.find((o): o is TeamOutcome => o.did === "gate_team" && o.ok);
+  const gated = outcomeOf(outcomes, "gate_team");
   if (gated === undefined || gated.verdict === "allow") return nothing;
   const said = gated.findings.map(sentences).join("\n");
   if (gated.verdict === "deny") return deny(`Kite: this call did not run. ${said}`);
