@@ -17,6 +17,7 @@ const lists: ReadonlySet<string> = new Set([
   "daemon/trail/lead-lines.ts",
   "daemon/views/columns.ts",
   "daemon/wiring/slices.ts",
+  "hooks/seam/slices.ts",
   "protocol/events.ts",
   "protocol/limits.ts",
   "protocol/requests.ts",
@@ -53,8 +54,7 @@ const stillToTurn: readonly string[] = [
   "hooks/claude-code/answers/gate.ts",
   "hooks/claude-code/answers/role.ts",
   "hooks/claude-code/answers/team.ts",
-  "hooks/seam/notices.ts",
-  "hooks/seam/plan.ts",
+  "hooks/claude-code/answers/health.ts",
 ];
 
 /** Imports of the leading half by files of the base, types included. */
@@ -81,5 +81,5 @@ export function turnedAlready(sources: readonly Source[]): string[] {
 }
 
 function isLeading(path: string): boolean {
-  return /^(?:protocol|daemon|daemon\/core|bin|hooks\/claude-code)\/lead\//.test(path);
+  return /^(?:protocol|daemon|daemon\/core|bin|hooks\/seam|hooks\/claude-code)\/lead\//.test(path);
 }

@@ -8,8 +8,8 @@
  */
 import { lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { actionTraits } from "../../hooks/seam/action-traits.ts";
 import type { HookPlan } from "../../hooks/seam/plan.ts";
+import { actionTraits } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 
 export interface OffSwitch {

@@ -1,9 +1,8 @@
 /** What the actions of a hook event share. */
 
-import type { PlainAction } from "../../hooks/seam/action-traits.ts";
-import type { HookAction } from "../../hooks/seam/actions.ts";
 import type { LockNote } from "../../hooks/seam/notices.ts";
-import type { HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookAction, HookOutcome, PlainAction } from "../../hooks/seam/slices.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";

@@ -1,5 +1,5 @@
 /** The actions of the base. */
-import type { HookAction } from "../../hooks/seam/actions.ts";
+import type { HookAction } from "../../hooks/seam/slices.ts";
 import { type ActionHandler, actorOfAction, propose } from "./action.ts";
 import { clientIdle, clientTask } from "./client-task-actions.ts";
 import { lock } from "./edit-action.ts";

@@ -1,5 +1,5 @@
 /** The actions on tasks of the client's own list, and the end of such a list. */
-import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
 import type { ActionOf, Run } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";

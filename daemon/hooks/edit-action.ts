@@ -2,7 +2,7 @@
 
 import { isAbsolute, relative } from "node:path";
 import type { MergeNote } from "../../hooks/seam/notices.ts";
-import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { actorRow, pathOf } from "../core/locks/replies.ts";
 import { isRefusal } from "../server/call.ts";
 import { signOfLife } from "../sessions/commands.ts";

@@ -1,7 +1,6 @@
 /** Locks for hooks: one request per tool use, however many of its hooks wait. */
 
-import type { HookAction } from "../../hooks/seam/actions.ts";
-import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import type { HookAction, HookOutcome } from "../../hooks/seam/slices.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";

@@ -1,5 +1,5 @@
 /** What a session's status line shows. */
-import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { waitersOver } from "../core/locks/blockers.ts";

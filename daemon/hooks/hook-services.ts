@@ -1,7 +1,8 @@
 /** The services of the base that only hook events need. */
 
-import type { FileNote, MergeNote } from "../../hooks/seam/notices.ts";
+import type { MergeNote } from "../../hooks/seam/notices.ts";
 import type { HookAdapter } from "../../hooks/seam/plan.ts";
+import type { FileNote } from "../../hooks/seam/slices.ts";
 import type { GuardMode } from "../../protocol/guard.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import type { Config } from "../config/config.ts";

@@ -1,7 +1,6 @@
 /** The actions of a hook event on its agent's inbox. */
 
-import type { FileNote, HealthNote } from "../../hooks/seam/notices.ts";
-import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import type { FileNote, HookOutcome, News } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { Actor } from "../core/actor.ts";
@@ -55,7 +54,7 @@ const nothingToTell = {
 } as const;
 
 /** What slices have to tell the agent with this answer. */
-export function newsOf(services: HookServices, actor: Whose, delivery: Delivery): readonly HealthNote[] {
+export function newsOf(services: HookServices, actor: Whose, delivery: Delivery): readonly News[] {
   return services.points.news.flatMap(part => part.news(services, actor, delivery));
 }
 

@@ -2,7 +2,9 @@
  * Which notices are in answers in flight. The state keeps a notice until an answer with it is delivered; here it goes
  * into one answer at a time. In memory only: after a restart no answer is in flight.
  */
-import type { FileNote, MergeNote } from "../../hooks/seam/notices.ts";
+
+import type { MergeNote } from "../../hooks/seam/notices.ts";
+import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { Session } from "../core/base-state.ts";

@@ -4,7 +4,7 @@
  * Invariant: however many sessions and keys there are, only those are looked at that can be shown or whose work is compared.
  */
 import type { CodeViewNote, FinishedNote, PeerLock } from "../../hooks/seam/notices.ts";
-import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Hold, Session } from "../core/base-state.ts";
 import { countItems, itemsOf, itemsSince, latestItem } from "../core/context-index.ts";

@@ -1,7 +1,7 @@
 /** Where other parts of the daemon join in the events of hooks. Each is asked in the order of the list of slices. */
-import type { HookAction } from "../../hooks/seam/actions.ts";
-import type { FileNote, HealthNote } from "../../hooks/seam/notices.ts";
+
 import type { HookPlan } from "../../hooks/seam/plan.ts";
+import type { FileNote, HookAction, News } from "../../hooks/seam/slices.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import type { Whose } from "../core/messages/notice-table.ts";
@@ -42,7 +42,7 @@ export interface HookPart<S> {
   /** What else a session waits for that stops, and whether it waits although no person watches it. */
   waitsFor?(services: S, session: string): Partial<Led> & { readonly isAlone?: boolean };
   /** What an agent is told beside its messages and notes; asked only for agents that `Pending` has. */
-  news?(services: S, actor: Whose, delivery: Delivery): readonly HealthNote[];
+  news?(services: S, actor: Whose, delivery: Delivery): readonly News[];
   /** Returns the notes of a session with what is looked up when they are told. */
   completed?(services: S, session: string, notes: readonly FileNote[]): Promise<readonly FileNote[]>;
   /** A session has ended. */

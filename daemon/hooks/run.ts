@@ -1,8 +1,8 @@
 /** Runs the actions of one hook event in order, up to the first refusal or the first gate that holds back. */
 
-import { actionTraits } from "../../hooks/seam/action-traits.ts";
-import type { HookAction } from "../../hooks/seam/actions.ts";
-import type { HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookAction, HookOutcome } from "../../hooks/seam/slices.ts";
+import { actionTraits } from "../../hooks/seam/slices.ts";
 import type { Call } from "../server/call.ts";
 import type { ActionOf, Run } from "./action.ts";
 import type { Delivery } from "./delivery.ts";

@@ -1,5 +1,5 @@
 /** The list of slices for hooks: what does each action, and who joins in at the points of the base, in this order. */
-import type { HookAction } from "../../hooks/seam/actions.ts";
+import type { HookAction } from "../../hooks/seam/slices.ts";
 import { gateActions, gatePart } from "../lead/gates/hooks.ts";
 import { healthPart } from "../lead/health/hooks.ts";
 import { mergePart } from "../lead/merges/hooks.ts";

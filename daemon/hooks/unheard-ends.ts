@@ -6,8 +6,8 @@
  */
 import { lstatSync, readFileSync, renameSync, unlinkSync } from "node:fs";
 import * as z from "zod";
-import type { HookAction } from "../../hooks/seam/actions.ts";
 import type { HookAdapter, HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookAction } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { rowsOfActor, rowsOfSession } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";

@@ -6,8 +6,10 @@
  * not answer, a bound, a session that cannot begin, a bug. Then the tool runs, and the person is told. Each code has a
  * row: one without a verdict does not compile.
  */
-import { actionTraits } from "../../hooks/seam/action-traits.ts";
-import type { HookOutcome, Verdict } from "../../hooks/seam/plan.ts";
+
+import type { Verdict } from "../../hooks/seam/outcomes.ts";
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
+import { actionTraits } from "../../hooks/seam/slices.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { GuardFinding, GuardMode } from "../../protocol/guard.ts";
 

@@ -1,5 +1,5 @@
 /** Leaves an action out where nobody wants it: its code is not entered, and its outcome is missing. */
-import type { HookAction } from "../../hooks/seam/actions.ts";
+import type { HookAction } from "../../hooks/seam/slices.ts";
 import type { Rules } from "../config/project-rules.ts";
 import { isRefusal } from "../server/call.ts";
 import { type ActionHandler, type ActionOf, actorOfAction, type Run } from "./action.ts";

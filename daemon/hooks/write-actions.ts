@@ -1,7 +1,7 @@
 /** Records writes: reported by a tool, or detected after a shell command. */
 
 import { dirname, relative } from "node:path";
-import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type Actor, sameActor } from "../core/actor.ts";
 import type { FileRef, Written } from "../core/file-ref.ts";

@@ -1,6 +1,7 @@
 /** What the rows make their plans of. */
-import type { HookAction } from "../seam/actions.ts";
-import type { HookContext, HookOutcome } from "../seam/plan.ts";
+
+import type { HookContext } from "../seam/plan.ts";
+import type { HookAction, HookOutcome } from "../seam/slices.ts";
 import { type Actor, isSubagent, isTeammate, teamOf } from "./agents.ts";
 import type { Output } from "./answers/output.ts";
 import { type Event, field, label } from "./payload.ts";

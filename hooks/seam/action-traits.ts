@@ -1,5 +1,5 @@
 /** What each action is like, for code that treats actions differently. An action without a row does not compile. */
-import type { HookAction } from "./actions.ts";
+import type { BaseAction } from "./actions.ts";
 
 export interface ActionTraits {
   /** It may wait: until another agent is done, or until git has answered. */
@@ -15,20 +15,15 @@ export interface ActionTraits {
   readonly holdsBack: boolean;
 }
 
-const plain = { waits: false, tells: "nothing", afterRefusal: false, holdsBack: false } as const;
-const telling = { waits: false, tells: "only", afterRefusal: false, holdsBack: false } as const;
-const gate = { ...telling, holdsBack: true } as const;
+/** It waits for nothing, and has nothing to tell. */
+export const plain = { waits: false, tells: "nothing", afterRefusal: false, holdsBack: false } as const;
+/** It is run for what it tells alone. */
+export const telling = { waits: false, tells: "only", afterRefusal: false, holdsBack: false } as const;
 
-export const actionTraits = {
+export const baseTraits = {
   begin: { waits: false, tells: "also", afterRefusal: false, holdsBack: false },
   heartbeat: plain,
   lock: { waits: true, tells: "also", afterRefusal: false, holdsBack: false },
-  gate_write: gate,
-  gate_shell: gate,
-  gate_stop: gate,
-  gate_complete: gate,
-  gate_team: gate,
-  team_call_open: plain,
   client_task: plain,
   client_idle: plain,
   record_result: plain,
@@ -51,9 +46,4 @@ export const actionTraits = {
   await_release: { waits: true, tells: "only", afterRefusal: false, holdsBack: false },
   list_peers: telling,
   glance: telling,
-} as const satisfies { readonly [D in HookAction["do"]]: ActionTraits };
-
-/** Actions whose outcomes have nothing to tell. */
-export type PlainAction = {
-  [D in HookAction["do"]]: (typeof actionTraits)[D]["tells"] extends "nothing" ? D : never;
-}[HookAction["do"]];
+} as const satisfies { readonly [D in BaseAction["do"]]: ActionTraits };

@@ -1,10 +1,9 @@
-/** The actions that an adapter may put into a plan. */
+/** The actions of the base that an adapter may put into a plan. */
 
-import type { AliasedCommand, AliasedUse, GuardedCommand, ShellUse } from "../../protocol/guard.ts";
-import type { TeamCall } from "./teams.ts";
+import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
 
-/** What an adapter asks the daemon to do for one event. `plan.ts` has the plan and the outcomes. */
-export type HookAction =
+/** What an adapter asks the daemon to do for one event. `slices.ts` has all actions, `plan.ts` the plan. */
+export type BaseAction =
   | {
       /** Register the session, or bring it up to date; `revive` lets an ended id begin again. */
       readonly do: "begin";
@@ -52,65 +51,6 @@ export type HookAction =
       readonly parentFile: string | null;
       /** The tool would overwrite a change that it never saw: if there is one, the tool is denied and no write begins. */
       readonly overwrites: boolean;
-    }
-  | {
-      /** Ask the gates before the actor writes a file; comes before the file's lock. */
-      readonly do: "gate_write";
-      readonly session: string;
-      readonly agent?: string;
-      readonly pid?: number;
-      readonly file: string;
-      readonly cwd: string;
-      /** The client's own file, for example a plan of its plan mode: no gate is asked. */
-      readonly isOwn: boolean;
-    }
-  | {
-      /** Ask the gates before the actor runs a shell line; comes before the guard. */
-      readonly do: "gate_shell";
-      readonly session: string;
-      readonly agent?: string;
-      readonly pid?: number;
-      readonly cwd: string;
-      readonly uses: readonly ShellUse[];
-      /** Names that git does not have; each may stand for further uses. */
-      readonly aliases: readonly AliasedUse[];
-    }
-  | {
-      /** Ask the gates before the actor stops; comes before the end of its turn. */
-      readonly do: "gate_stop";
-      readonly session: string;
-      readonly agent?: string;
-      readonly pid?: number;
-    }
-  | {
-      /** Ask the gates before a task of the client's own list counts as completed. */
-      readonly do: "gate_complete";
-      readonly session: string;
-      readonly agent?: string;
-      readonly pid?: number;
-      /** The actor's directory; null if the event does not say. */
-      readonly cwd: string | null;
-    }
-  | {
-      /** Ask the rules of the client's own teams before the actor's call. */
-      readonly do: "gate_team";
-      readonly session: string;
-      readonly agent?: string;
-      readonly pid?: number;
-      /** The agent's own name, if it is a teammate within its lead's process. */
-      readonly name: string | null;
-      readonly call: TeamCall;
-      /** As for `lock`: a subagent and the agent that began it are one worker. */
-      readonly ancestors: readonly (string | null)[];
-      readonly parentFile: string | null;
-    }
-  | {
-      /** A person is asked about a call that the rules let through (`asked`), or the call did not run. */
-      readonly do: "team_call_open";
-      readonly session: string;
-      readonly agent?: string;
-      readonly call: TeamCall;
-      readonly asked: boolean;
     }
   | {
       /** The client created a task of its own list, or calls one completed; after the gate, if one is asked. */

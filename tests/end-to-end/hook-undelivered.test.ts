@@ -3,7 +3,7 @@
  * an answer told that was got does not.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { addAll, commitAll, GuardWorld } from "./guard-world.ts";
 
 const w = new GuardWorld();

@@ -10,7 +10,7 @@ import { actorRow } from "../../daemon/core/locks/replies.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Task } from "../../daemon/core/tasks/table.ts";
-import type { FileNote } from "../../hooks/seam/notices.ts";
+import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import type { Random } from "./random.ts";

@@ -19,7 +19,7 @@ import { writeRows } from "../../daemon/views/dirty-files.ts";
 import { postedRows } from "../../daemon/views/messages.ts";
 import type { Keyed } from "../../daemon/views/row.ts";
 import { lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
-import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import {
   actor,

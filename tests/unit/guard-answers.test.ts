@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { guardVerdict } from "../../daemon/hooks/verdict.ts";
-import type { HookOutcome } from "../../hooks/seam/plan.ts";
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
 import type { ForeignFile, GuardFinding } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";

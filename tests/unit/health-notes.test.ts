@@ -3,7 +3,7 @@ import { Delivery } from "../../daemon/hooks/delivery.ts";
 import { Pending } from "../../daemon/hooks/pending.ts";
 import { HealthNotes } from "../../daemon/lead/health/notes.ts";
 import { healthText } from "../../hooks/claude-code/answers/health.ts";
-import type { HealthNote } from "../../hooks/seam/notices.ts";
+import type { HealthNote } from "../../hooks/seam/lead/notices.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const lead = { session: "lead", agent: null };

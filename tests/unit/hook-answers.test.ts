@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PeerLock } from "../../hooks/seam/notices.ts";
-import type { HookOutcome, HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
 import {
   answerOf,

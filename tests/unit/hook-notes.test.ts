@@ -5,7 +5,7 @@ import { riskRecords } from "../../daemon/core/files/table.ts";
 import { tellLater } from "../../daemon/core/messages/notices.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
 import { fileNotes, mergeRisks, Notices, terminalCounts } from "../../daemon/hooks/notices.ts";
-import type { FileNote } from "../../hooks/seam/notices.ts";
+import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const session = (id: string, ...begun: number[]): Session => ({

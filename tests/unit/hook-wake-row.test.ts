@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { HookContext, HookOutcome } from "../../hooks/seam/plan.ts";
+import type { HookContext } from "../../hooks/seam/plan.ts";
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { begun, context, granted, looked, payload, plan, recorded, refused } from "./hook-events.ts";
 

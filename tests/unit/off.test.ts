@@ -12,8 +12,8 @@ import {
   parseOffSwitches,
   withoutWaits,
 } from "../../daemon/config/off-switch.ts";
-import { actionTraits } from "../../hooks/seam/action-traits.ts";
-import type { HookAction } from "../../hooks/seam/actions.ts";
+import type { HookAction } from "../../hooks/seam/slices.ts";
+import { actionTraits } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";

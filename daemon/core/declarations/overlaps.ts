@@ -6,7 +6,7 @@
  * no more than `limits.overlapsLookedAtMax` declared files. Of more than these, a notice of an overlap that is over may stay.
  */
 
-import type { FileNote } from "../../../hooks/seam/notices.ts";
+import type { FileNote } from "../../../hooks/seam/slices.ts";
 import type { Overlap } from "../../../protocol/declaration.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../actor.ts";

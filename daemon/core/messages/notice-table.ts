@@ -1,5 +1,5 @@
 /** Pending notices and reported conflicts. */
-import type { FileNote } from "../../../hooks/seam/notices.ts";
+import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { Records, sets } from "../records.ts";
 import type { ConflictSide } from "./notice-commands.ts";
 

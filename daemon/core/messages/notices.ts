@@ -7,7 +7,7 @@
  * while both turns last; `limits.conflictsToldMax` evicts the oldest such pair.
  */
 
-import type { FileNote } from "../../../hooks/seam/notices.ts";
+import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { type Actor, actorKey } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import type { Handler } from "../handler.ts";

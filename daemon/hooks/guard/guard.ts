@@ -7,7 +7,7 @@
  * the command names count as reached.
  */
 
-import type { HookOutcome } from "../../../hooks/seam/plan.ts";
+import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import type { GuardFinding } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../../core/actor.ts";

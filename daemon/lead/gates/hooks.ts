@@ -1,6 +1,6 @@
 /** The actions that ask the gates, and what else of hooks concerns them. */
 
-import type { GateOutcome } from "../../../hooks/seam/plan.ts";
+import type { GateOutcome } from "../../../hooks/seam/lead/outcomes.ts";
 import { gatesWrites } from "../../core/lead/gates/table.ts";
 import type { ActionHandler } from "../../hooks/action.ts";
 import type { HookPart } from "../../hooks/points.ts";

@@ -1,6 +1,7 @@
 /** The action that asks the rules of a client's own teams before a call. What Kite cannot find out holds nobody back. */
 import { setTimeout as after } from "node:timers/promises";
-import type { HookOutcome, Verdict } from "../../../hooks/seam/plan.ts";
+import type { Verdict } from "../../../hooks/seam/outcomes.ts";
+import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import type { ClientTeams, NativeTask, TaskChange } from "../../../hooks/seam/teams.ts";
 import type { TeamFinding, TeamMode } from "../../../protocol/lead/team.ts";
 import { limits } from "../../../protocol/limits.ts";

@@ -2,7 +2,8 @@
 import { declarationExample } from "../../../protocol/declaration-example.ts";
 import type { GateFinding, GateName } from "../../../protocol/lead/gates.ts";
 import { nearPath, nearPathsIn, plain } from "../../../protocol/text.ts";
-import type { GateOutcome, HookOutcome } from "../../seam/plan.ts";
+import type { GateOutcome } from "../../seam/lead/outcomes.ts";
+import type { HookOutcome } from "../../seam/slices.ts";
 import type { Edit } from "./lock.ts";
 import { outcomeOf } from "./outcome.ts";
 import { block, deny, nothing, type Output, withContext } from "./output.ts";

@@ -4,7 +4,7 @@ import { limits } from "../../../protocol/limits.ts";
 import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { Guarded } from "../../git/commands.ts";
 import { leftOut, ownForm } from "../../git/own-paths.ts";
-import type { HookOutcome } from "../../seam/plan.ts";
+import type { HookOutcome } from "../../seam/slices.ts";
 import { freezeOf } from "./lock.ts";
 import { outcomeOf } from "./outcome.ts";
 import { context, deny, nothing, type Output, tellPerson } from "./output.ts";

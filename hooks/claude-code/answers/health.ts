@@ -1,7 +1,7 @@
 /** What an agent is told of the health of agents that it leads, and of its own. */
 import { limits } from "../../../protocol/limits.ts";
 import { duration, frame, quote } from "../../../protocol/text.ts";
-import type { HealthNote } from "../../seam/notices.ts";
+import type { HealthNote } from "../../seam/lead/notices.ts";
 
 export function healthText(notes: readonly HealthNote[]): string {
   return [`Kite: ${headline(notes)}.`, frame, ...notes.map(line)].join("\n");

@@ -3,9 +3,8 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
-import type { HookAction } from "../../seam/actions.ts";
-import type { FileNote, OverlapNote, StashTakenNote, TakenNote } from "../../seam/notices.ts";
-import type { HookOutcome } from "../../seam/plan.ts";
+import type { OverlapNote, StashTakenNote, TakenNote } from "../../seam/notices.ts";
+import type { FileNote, HookAction, HookOutcome } from "../../seam/slices.ts";
 import type { Actor } from "../agents.ts";
 import type { Plan } from "../plan-parts.ts";
 import { healthText } from "./health.ts";

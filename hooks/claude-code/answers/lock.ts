@@ -2,7 +2,7 @@
 import type { Refusal } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
-import type { HookOutcome } from "../../seam/plan.ts";
+import type { HookOutcome } from "../../seam/slices.ts";
 import { within } from "../payload.ts";
 import { isChangedLines } from "./changed-lines.ts";
 import { outcomeOf, refusalOf } from "./outcome.ts";

@@ -1,5 +1,5 @@
 /** Finds what came of one action of an event. */
-import type { HookOutcome } from "../../seam/plan.ts";
+import type { HookOutcome } from "../../seam/slices.ts";
 
 type Success = Extract<HookOutcome, { readonly ok: true }>;
 

@@ -4,7 +4,7 @@ import type { DeclaredBrief, WorkedOn } from "../../../protocol/session.ts";
 import type { AgentRow, SessionRow } from "../../../protocol/session-rows.ts";
 import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { FinishedNote, PeerLock } from "../../seam/notices.ts";
-import type { HookOutcome } from "../../seam/plan.ts";
+import type { HookOutcome } from "../../seam/slices.ts";
 
 export type Peers = Extract<HookOutcome, { did: "list_peers"; ok: true }>;
 

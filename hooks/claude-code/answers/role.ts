@@ -3,7 +3,7 @@
 import { type Role, rights } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { quote } from "../../../protocol/text.ts";
-import type { RiskNote, RoleNote } from "../../seam/notices.ts";
+import type { RiskNote, RoleNote } from "../../seam/lead/notices.ts";
 
 export function roleLine({ role, by }: RoleNote): string {
   const gave =

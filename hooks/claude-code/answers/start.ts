@@ -2,7 +2,7 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { WorkedOn } from "../../../protocol/session.ts";
 import { quote, shellWord } from "../../../protocol/text.ts";
-import type { HookOutcome } from "../../seam/plan.ts";
+import type { HookOutcome } from "../../seam/slices.ts";
 import { outcomeOf, refusalOf } from "./outcome.ts";
 import { alsoTellPerson, context, nothing, type Output, tellPerson, withContext } from "./output.ts";
 import { changeLines, lengthOf, type Peers, peerLines } from "./peers.ts";

@@ -1,6 +1,7 @@
 /** Words the status line of a session, for the person in front of it. */
 import { plain } from "../../../protocol/text.ts";
-import type { Glance, HookOutcome } from "../../seam/plan.ts";
+import type { Glance } from "../../seam/outcomes.ts";
+import type { HookOutcome } from "../../seam/slices.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { Output } from "./output.ts";
 

@@ -3,8 +3,8 @@
 import type { TaskBrief, TeamFinding } from "../../../protocol/lead/team.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { plain, quote } from "../../../protocol/text.ts";
-import type { TeammateNote } from "../../seam/notices.ts";
-import type { HookOutcome } from "../../seam/plan.ts";
+import type { TeammateNote } from "../../seam/lead/notices.ts";
+import type { HookOutcome } from "../../seam/slices.ts";
 import { outcomeOf } from "./outcome.ts";
 import { context, deny, nothing, type Output } from "./output.ts";
 

@@ -1,8 +1,8 @@
 /** The event before a shell line: it guards the line's git commands, and asks whether the agent's role allows it. */
 import { guardShell } from "../../git/commands.ts";
 import { usesOf } from "../../git/uses.ts";
-import type { HookAction } from "../../seam/actions.ts";
 import type { HookContext } from "../../seam/plan.ts";
+import type { HookAction } from "../../seam/slices.ts";
 import { ancestorsOf, parentFile } from "../agents.ts";
 import { withShellGate } from "../answers/gate.ts";
 import { guardAnswer } from "../answers/guard.ts";

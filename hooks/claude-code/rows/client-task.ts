@@ -1,6 +1,6 @@
 /** Tasks of the client's own list, as its events report them. */
 import { limits } from "../../../protocol/limits.ts";
-import type { HookAction } from "../../seam/actions.ts";
+import type { HookAction } from "../../seam/slices.ts";
 import { type Actor, teamOf } from "../agents.ts";
 import { type Event, label } from "../payload.ts";
 

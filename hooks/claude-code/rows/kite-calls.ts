@@ -1,7 +1,7 @@
 /** Calls of Kite itself: the client does not say which of its agents makes a call, so the event before it does. */
 
 import { limits } from "../../../protocol/limits.ts";
-import type { HookAction } from "../../seam/actions.ts";
+import type { HookAction } from "../../seam/slices.ts";
 import type { Actor } from "../agents.ts";
 import { type Event, field, within } from "../payload.ts";
 import { atWork, begin, type Plan, type Row } from "../plan-parts.ts";

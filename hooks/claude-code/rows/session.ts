@@ -1,5 +1,5 @@
 /** Events of a session's life: it begins, goes on and ends. */
-import type { HookAction } from "../../seam/actions.ts";
+import type { HookAction } from "../../seam/slices.ts";
 import { readSoFar, withInbox } from "../answers/inbox.ts";
 import { promptAnswer, startAnswer } from "../answers/start.ts";
 import { field } from "../payload.ts";

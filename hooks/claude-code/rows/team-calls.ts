@@ -1,5 +1,5 @@
 /** Calls of the client's own tools that a team's rules are about. The client itself lets all of them through. */
-import type { HookAction } from "../../seam/actions.ts";
+import type { HookAction } from "../../seam/slices.ts";
 import type { TaskChange, TeamCall } from "../../seam/teams.ts";
 import { type Actor, ancestorsOf, isTeammate, parentFile } from "../agents.ts";
 import { withInbox } from "../answers/inbox.ts";

@@ -2,7 +2,7 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import { nearPath, quote } from "../../../protocol/text.ts";
-import type { HookAction } from "../../seam/actions.ts";
+import type { HookAction } from "../../seam/slices.ts";
 import { type Actor, ancestorsOf, isAgent, parentFile } from "../agents.ts";
 import { changedLines } from "../answers/changed-lines.ts";
 import { withGate } from "../answers/gate.ts";

@@ -1,6 +1,7 @@
 /** Events of turns: an agent begins one, or ends it. The client waits for all of these. */
-import type { HookAction } from "../../seam/actions.ts";
+
 import type { HookContext } from "../../seam/plan.ts";
+import type { HookAction } from "../../seam/slices.ts";
 import { type Actor, goneAgents, isSubagent } from "../agents.ts";
 import { completionAnswer, stopAnswer } from "../answers/gate.ts";
 import { readSoFar } from "../answers/inbox.ts";

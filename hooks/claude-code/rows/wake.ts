@@ -6,7 +6,7 @@
 import { limits } from "../../../protocol/limits.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { FreedFile, ReturnedMerge } from "../../seam/notices.ts";
-import type { HookOutcome } from "../../seam/plan.ts";
+import type { HookOutcome } from "../../seam/slices.ts";
 import { healthText } from "../answers/health.ts";
 import { nothing, type Output, wake } from "../answers/output.ts";
 import { type Event, field } from "../payload.ts";
