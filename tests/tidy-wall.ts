@@ -51,10 +51,12 @@ const stillToTurn: readonly string[] = [
   "daemon/facts/facts.ts",
   "daemon/facts/git/commit-diff.ts",
   "daemon/sessions/presence.ts",
-  "hooks/claude-code/answers/gate.ts",
-  "hooks/claude-code/answers/role.ts",
-  "hooks/claude-code/answers/team.ts",
-  "hooks/claude-code/answers/health.ts",
+  "hooks/claude-code/answers/inbox.ts",
+  "hooks/claude-code/rows/bash.ts",
+  "hooks/claude-code/rows/table.ts",
+  "hooks/claude-code/rows/tool.ts",
+  "hooks/claude-code/rows/turn.ts",
+  "hooks/claude-code/rows/wake.ts",
 ];
 
 /** Imports of the leading half by files of the base, types included. */

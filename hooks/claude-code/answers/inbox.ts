@@ -6,12 +6,12 @@ import { frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { OverlapNote, StashTakenNote, TakenNote } from "../../seam/notices.ts";
 import type { FileNote, HookAction, HookOutcome } from "../../seam/slices.ts";
 import type { Actor } from "../agents.ts";
+import { healthText } from "../lead/health.ts";
+import { riskLine, roleLine } from "../lead/role.ts";
+import { goneLine } from "../lead/team.ts";
 import type { Plan } from "../plan-parts.ts";
-import { healthText } from "./health.ts";
 import { outcomeOf } from "./outcome.ts";
 import { alsoTellPerson, context, type LateEvent, nothing, withContext } from "./output.ts";
-import { riskLine, roleLine } from "./role.ts";
-import { goneLine } from "./team.ts";
 
 type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;
 

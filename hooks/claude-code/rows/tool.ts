@@ -5,15 +5,15 @@ import { nearPath, quote } from "../../../protocol/text.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import { type Actor, ancestorsOf, isAgent, parentFile } from "../agents.ts";
 import { changedLines } from "../answers/changed-lines.ts";
-import { withGate } from "../answers/gate.ts";
 import { withInbox, withNotes } from "../answers/inbox.ts";
 import { lockAnswer } from "../answers/lock.ts";
+import { withGate } from "../lead/gate.ts";
+import { isTeamTool, teamCallOpen, teamTool } from "../lead/team-calls.ts";
 import { type Event, field, innerId, inputPath, isId, responseLabel, within } from "../payload.ts";
 import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
 import { preShell } from "./bash.ts";
 import { isOwnTool, ownTool, typed } from "./kite-calls.ts";
 import { otherEvent } from "./session.ts";
-import { isTeamTool, teamCallOpen, teamTool } from "./team-calls.ts";
 
 /** The field of a writing tool's input that names the file. */
 export const writes: ReadonlyMap<string, string> = new Map([

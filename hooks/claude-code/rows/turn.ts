@@ -3,9 +3,9 @@
 import type { HookContext } from "../../seam/plan.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import { type Actor, goneAgents, isSubagent } from "../agents.ts";
-import { completionAnswer, stopAnswer } from "../answers/gate.ts";
 import { readSoFar } from "../answers/inbox.ts";
 import { agentStartAnswer } from "../answers/start.ts";
+import { completionAnswer, stopAnswer } from "../lead/gate.ts";
 import { type Event, field, label } from "../payload.ts";
 import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
 import { clientTask } from "./client-task.ts";

@@ -7,8 +7,8 @@ import { limits } from "../../../protocol/limits.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { FreedFile, ReturnedMerge } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
-import { healthText } from "../answers/health.ts";
 import { nothing, type Output, wake } from "../answers/output.ts";
+import { healthText } from "../lead/health.ts";
 import { type Event, field } from "../payload.ts";
 import { idle, mainOf, type Row } from "../plan-parts.ts";
 

@@ -5,8 +5,8 @@ import { limits } from "../../../protocol/limits.ts";
 import { plain, quote } from "../../../protocol/text.ts";
 import type { TeammateNote } from "../../seam/lead/notices.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
-import { outcomeOf } from "./outcome.ts";
-import { context, deny, nothing, type Output } from "./output.ts";
+import { outcomeOf } from "../answers/outcome.ts";
+import { context, deny, nothing, type Output } from "../answers/output.ts";
 
 export function teamAnswer(outcomes: readonly HookOutcome[]): Output {
   const gated = outcomeOf(outcomes, "gate_team");

@@ -4,9 +4,9 @@ import type { GateFinding, GateName } from "../../../protocol/lead/gates.ts";
 import { nearPath, nearPathsIn, plain } from "../../../protocol/text.ts";
 import type { GateOutcome } from "../../seam/lead/outcomes.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
-import type { Edit } from "./lock.ts";
-import { outcomeOf } from "./outcome.ts";
-import { block, deny, nothing, type Output, withContext } from "./output.ts";
+import type { Edit } from "../answers/lock.ts";
+import { outcomeOf } from "../answers/outcome.ts";
+import { block, deny, nothing, type Output, withContext } from "../answers/output.ts";
 
 /** Longest sentence of a gate, in UTF-16 units. */
 const sentenceChars = 600;

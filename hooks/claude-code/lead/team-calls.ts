@@ -3,10 +3,10 @@ import type { HookAction } from "../../seam/slices.ts";
 import type { TaskChange, TeamCall } from "../../seam/teams.ts";
 import { type Actor, ancestorsOf, isTeammate, parentFile } from "../agents.ts";
 import { withInbox } from "../answers/inbox.ts";
-import { teamAnswer } from "../answers/team.ts";
 import { type Event, field, inputText, isId, label, within } from "../payload.ts";
 import { atWork, begin, type Row } from "../plan-parts.ts";
 import { namesIn } from "../team-files.ts";
+import { teamAnswer } from "./team.ts";
 
 /** `Agent` breaks no rule: its name may be used at once, and a lead hears of its team before it begins another teammate. */
 export const teamTools = ["TaskUpdate", "SendMessage", "Agent", "EnterWorktree", "ExitWorktree"] as const;
