@@ -17,6 +17,8 @@ const lists: ReadonlySet<string> = new Set([
   "daemon/trail/lead-lines.ts",
   "daemon/views/columns.ts",
   "daemon/wiring/slices.ts",
+  "hooks/claude-code/answers/slices.ts",
+  "hooks/claude-code/slices.ts",
   "hooks/seam/slices.ts",
   "protocol/events.ts",
   "protocol/limits.ts",
@@ -51,12 +53,6 @@ const stillToTurn: readonly string[] = [
   "daemon/facts/facts.ts",
   "daemon/facts/git/commit-diff.ts",
   "daemon/sessions/presence.ts",
-  "hooks/claude-code/answers/inbox.ts",
-  "hooks/claude-code/rows/bash.ts",
-  "hooks/claude-code/rows/table.ts",
-  "hooks/claude-code/rows/tool.ts",
-  "hooks/claude-code/rows/turn.ts",
-  "hooks/claude-code/rows/wake.ts",
 ];
 
 /** Imports of the leading half by files of the base, types included. */

@@ -2,16 +2,14 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
-import { frame, nearPath, quote } from "../../../protocol/text.ts";
-import type { OverlapNote, StashTakenNote, TakenNote } from "../../seam/notices.ts";
+import { frame, quote } from "../../../protocol/text.ts";
 import type { FileNote, HookAction, HookOutcome } from "../../seam/slices.ts";
 import type { Actor } from "../agents.ts";
-import { healthText } from "../lead/health.ts";
-import { riskLine, roleLine } from "../lead/role.ts";
-import { goneLine } from "../lead/team.ts";
 import type { Plan } from "../plan-parts.ts";
+import type { NoteLine } from "./note-lines.ts";
 import { outcomeOf } from "./outcome.ts";
 import { alsoTellPerson, context, type LateEvent, nothing, withContext } from "./output.ts";
+import { newsText, noteHeadings, noteLines } from "./slices.ts";
 
 type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;
 
@@ -42,7 +40,7 @@ export function withInbox(
       const parts = [
         ...(notes.length + dropped === 0 ? [] : [notesText(notes, dropped, cwd)]),
         ...(messages.length === 0 ? [] : [inboxText(inbox)]),
-        ...(inbox.health === undefined || inbox.health.length === 0 ? [] : [healthText(inbox.health)]),
+        ...(inbox.health === undefined || inbox.health.length === 0 ? [] : [newsText(inbox.health)]),
       ];
       const shown = parts.length === 0 ? said : withContext(event, said, parts.join("\n"));
       return terminals === null ? shown : alsoTellPerson(shown, terminalsText(terminals));
@@ -119,73 +117,18 @@ function notesText(notes: readonly FileNote[], dropped: number, cwd: string): st
 }
 
 function headline(notes: readonly FileNote[]): string {
-  const has = (...whats: readonly FileNote["what"][]) => notes.some(({ what }) => whats.includes(what));
-  const all = [
-    has("teammate_gone") ? "a teammate of yours is gone" : null,
-    has("committed", "discarded")
-      ? "git commands of other agents committed or removed uncommitted work of yours"
-      : null,
-    has("stash_taken") ? "another agent took stash entries of yours" : null,
-    has("bypassed", "lost_update") ? "agents wrote files without holding their locks" : null,
-    has("overlap") ? "another agent plans to change the same files as you" : null,
-    has("conflict") ? "another agent writes the same files as you" : null,
-    has("role") ? "your role has changed" : null,
-    has("risk") ? "a task begins that needs a lead's care" : null,
-  ];
-  return all.filter(text => text !== null).join("; ");
+  return noteHeadings
+    .filter(([, ...whats]) => notes.some(({ what }) => whats.includes(what)))
+    .map(([words]) => words)
+    .join("; ");
 }
 
 /** What happened, and what to do about it. */
 function noteLine(note: FileNote, cwd: string): string {
-  if (note.what === "role") return roleLine(note);
-  if (note.what === "risk") return riskLine(note);
-  const who = note.other === null ? "another agent" : quote(note.other, limits.nameBytes);
-  if (note.what === "teammate_gone") return goneLine(note, who);
-  if (note.what === "stash_taken") return stashTakenLine(note, who);
-  if ("files" in note) return takenLine(note, who, cwd);
-  if (note.what === "overlap") return overlapLine(note, who, cwd);
-  const { what, file, mine, other } = note;
-  const it = quote(nearPath(file, cwd));
-  if (what === "conflict") {
-    const minutes = limits.conflictMs / 60_000;
-    return `- you and ${who} both wrote ${it} within ${minutes} minutes: read it again before your next edit of it.`;
-  }
-  if (what === "bypassed") {
-    return mine
-      ? `- ${it}, in which ${who} has work, changed while your shell command ran: if your command changed it, tell ${who}, and do not edit the file through the shell.`
-      : `- ${it}, in which you have work, changed while a shell command of ${who} ran: read it again before you go on.`;
-  }
-  if (!mine) return `- ${who} wrote ${it} after the lock had passed to you: read it again before you go on.`;
-  const undone =
-    other === null ? "other agents may have written it in between" : `${who} held the file by then`;
-  return `- your write of ${it} came after your lock had ended, and ${undone}: read it again, and restore what your write undid.`;
-}
-
-function overlapLine({ file, will }: OverlapNote, who: string, cwd: string): string {
-  const what = will === "" ? "" : ` and will: ${quote(will)}`;
-  return `- ${who} declared ${quote(nearPath(file, cwd))}, too${what}. Agree with ${who} who changes it (kite message send) before you edit it.`;
-}
-
-function takenLine({ what, files, more, command, commit }: TakenNote, who: string, cwd: string): string {
-  const rest = more === 0 ? [] : [`${more} more`];
-  const all = [...files.map(file => quote(nearPath(file, cwd))), ...rest].join(", ");
-  const by = `\`${command}\` of ${who}`;
-  if (what === "committed") {
-    const where = commit === null ? "" : ` as ${commit}`;
-    const look = commit === null ? "git log -1" : `git show ${commit}`;
-    return `- ${by} committed your uncommitted work in ${all}${where}: check it (${look}) before you go on, and do not commit it again.`;
-  }
-  const stashed = command.startsWith("git stash") ? " It may be in a stash: git stash list." : "";
-  return `- ${by} removed your uncommitted work from the working tree: ${all}. Read the files again before you go on, and ask ${who} for the work.${stashed}`;
-}
-
-function stashTakenLine({ commits, more, command }: StashTakenNote, who: string): string {
-  const ids = commits.map(commit => commit.slice(0, limits.commitIdChars));
-  const all = [...ids, ...(more === 0 ? [] : [`${more} more`])].join(", ");
-  const what =
-    commits.length + more === 1 ? `a stash entry of yours (${all})` : `stash entries of yours (${all})`;
-  const back = `git stash apply ${ids[0] ?? ""}`;
-  return `- \`${command}\` of ${who} took ${what}: ask ${who} for the work. As long as git keeps a taken commit, you can apply it: ${back}`;
+  const other = "other" in note ? note.other : null;
+  const who = other === null ? "another agent" : quote(other, limits.nameBytes);
+  const line: NoteLine<FileNote> = noteLines[note.what];
+  return line(note, who, cwd);
 }
 
 function terminalsText(count: number): string {

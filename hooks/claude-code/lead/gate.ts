@@ -1,18 +1,31 @@
 /** Words what gates found missing: all of it at once, with an example that fits; the same once more in one line. */
 import { declarationExample } from "../../../protocol/declaration-example.ts";
+import type { ShellUses } from "../../../protocol/guard.ts";
 import type { GateFinding, GateName } from "../../../protocol/lead/gates.ts";
 import { nearPath, nearPathsIn, plain } from "../../../protocol/text.ts";
 import type { GateOutcome } from "../../seam/lead/outcomes.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import type { Edit } from "../answers/lock.ts";
 import { outcomeOf } from "../answers/outcome.ts";
-import { block, deny, nothing, type Output, withContext } from "../answers/output.ts";
+import { block, deny, type Output, withContext } from "../answers/output.ts";
+import type { Asking } from "../points.ts";
 
 /** Longest sentence of a gate, in UTF-16 units. */
 const sentenceChars = 600;
 
+export const beforeWrite: Asking<Edit & { readonly isOwn: boolean }> = {
+  asks: ({ file, cwd, isOwn }, actor) => ({ do: "gate_write", ...actor, file, cwd, isOwn }),
+  answer: withGate,
+};
+
+export const beforeShell: Asking<ShellUses & { readonly cwd: string }> = {
+  asks: ({ cwd, uses, aliases }, actor) =>
+    uses.length + aliases.length === 0 ? null : { do: "gate_shell", ...actor, cwd, uses, aliases },
+  answer: (_step, outcomes, rest) => withShellGate(outcomes, rest),
+};
+
 /** A denial by a gate, else the answer of the lock, with what gates warn of. */
-export function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () => Output): Output {
+function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () => Output): Output {
   const found = outcomeOf(outcomes, "gate_write");
   if (found === undefined || found.verdict === "allow") return lock();
   const gated = near(found, edit.cwd);
@@ -33,7 +46,7 @@ export function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () 
 }
 
 /** A denial of a shell line by the agent's role, else the answer of the guard, with what the gate warns of. */
-export function withShellGate(outcomes: readonly HookOutcome[], guard: () => Output): Output {
+function withShellGate(outcomes: readonly HookOutcome[], guard: () => Output): Output {
   const gated = outcomeOf(outcomes, "gate_shell");
   if (gated === undefined || gated.verdict === "allow") return guard();
   const text = said(gated.findings);
@@ -58,28 +71,34 @@ function isOfRole(findings: readonly GateFinding[]): boolean {
 const supply = "Supply them with the tool kite_declare, or: kite declare --example";
 
 /** The agent goes on instead of stopping. */
-export function stopAnswer(outcomes: readonly HookOutcome[]): Output {
-  const held = heldBack(outcomes, "gate_stop");
-  if (held === null) return nothing;
-  return block(
-    [
-      `Kite: you stop on an error: ${said(held.findings)}.`,
-      "What to do: mend it and go on. If it does not matter, or you need your user, say so in your answer and stop again.",
-    ].join("\n"),
-  );
-}
+export const beforeStop: Asking<null> = {
+  asks: (_step, actor) => ({ do: "gate_stop", ...actor }),
+  answer: (_step, outcomes, rest) => {
+    const held = heldBack(outcomes, "gate_stop");
+    if (held === null) return rest();
+    return block(
+      [
+        `Kite: you stop on an error: ${said(held.findings)}.`,
+        "What to do: mend it and go on. If it does not matter, or you need your user, say so in your answer and stop again.",
+      ].join("\n"),
+    );
+  },
+};
 
 /** The task is not completed. */
-export function completionAnswer(cwd: string, outcomes: readonly HookOutcome[]): Output {
-  const found = heldBack(outcomes, "gate_complete");
-  if (found === null) return nothing;
-  const held = near(found, cwd);
-  if (held.isRepeated)
-    return block(
-      `Kite: the task is not completed, for the same reasons as before: ${fields(held.findings)}.`,
-    );
-  return block(["Kite: the task is not completed yet. It needs:", ...list(held.findings), how].join("\n"));
-}
+export const beforeCompletion: Asking<{ readonly cwd: string | null }> = {
+  asks: ({ cwd }, actor) => ({ do: "gate_complete", ...actor, cwd }),
+  answer: ({ cwd }, outcomes, rest) => {
+    const found = heldBack(outcomes, "gate_complete");
+    if (found === null) return rest();
+    const held = near(found, cwd ?? "/");
+    if (held.isRepeated)
+      return block(
+        `Kite: the task is not completed, for the same reasons as before: ${fields(held.findings)}.`,
+      );
+    return block(["Kite: the task is not completed yet. It needs:", ...list(held.findings), how].join("\n"));
+  },
+};
 
 function heldBack(outcomes: readonly HookOutcome[], did: GateOutcome["did"]): GateOutcome | null {
   const gated = outcomeOf(outcomes, did);

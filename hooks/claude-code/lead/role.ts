@@ -4,6 +4,12 @@ import { type Role, rights } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { quote } from "../../../protocol/text.ts";
 import type { RiskNote, RoleNote } from "../../seam/lead/notices.ts";
+import type { Heading } from "../answers/note-lines.ts";
+
+export const roleHeadings: readonly Heading[] = [
+  ["your role has changed", "role"],
+  ["a task begins that needs a lead's care", "risk"],
+];
 
 export function roleLine({ role, by }: RoleNote): string {
   const gave =

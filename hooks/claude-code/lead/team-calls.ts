@@ -5,17 +5,11 @@ import { type Actor, ancestorsOf, isTeammate, parentFile } from "../agents.ts";
 import { withInbox } from "../answers/inbox.ts";
 import { type Event, field, inputText, isId, label, within } from "../payload.ts";
 import { atWork, begin, type Row } from "../plan-parts.ts";
+import type { ToolSlice } from "../points.ts";
 import { namesIn } from "../team-files.ts";
 import { teamAnswer } from "./team.ts";
 
-/** `Agent` breaks no rule: its name may be used at once, and a lead hears of its team before it begins another teammate. */
-export const teamTools = ["TaskUpdate", "SendMessage", "Agent", "EnterWorktree", "ExitWorktree"] as const;
-
-export function isTeamTool(tool: string): boolean {
-  return teamTools.some(one => one === tool);
-}
-
-export const teamTool: Row = (event, actor) => {
+const teamTool: Row = (event, actor) => {
   const call = callOf(event, field(event, "tool_name") ?? "");
   const line = { ancestors: ancestorsOf(actor.agent), parentFile: parentFile(event, actor) };
   const gate: HookAction[] =
@@ -25,11 +19,18 @@ export const teamTool: Row = (event, actor) => {
 };
 
 /** A person is asked about a call (`asked`), or it did not run: what the daemon took from it is not so yet. */
-export function teamCallOpen(event: Event, { session, agent }: Actor, asked: boolean): readonly HookAction[] {
+function teamCallOpen(event: Event, { session, agent }: Actor, asked: boolean): readonly HookAction[] {
   const call = callOf(event, field(event, "tool_name") ?? "");
   if (call?.what !== "task_update" && call?.what !== "begin") return [];
   return [{ do: "team_call_open", session, ...(agent === undefined ? {} : { agent }), call, asked }];
 }
+
+/** `Agent` breaks no rule: its name may be used at once, and a lead hears of its team before it begins another teammate. */
+export const teamCalls: ToolSlice = {
+  tools: ["TaskUpdate", "SendMessage", "Agent", "EnterWorktree", "ExitWorktree"],
+  row: teamTool,
+  open: teamCallOpen,
+};
 
 /** The name of a teammate within its lead's process; null for any other agent. */
 function ownName(event: Event, { agent }: Actor): string | null {

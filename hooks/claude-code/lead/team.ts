@@ -5,8 +5,11 @@ import { limits } from "../../../protocol/limits.ts";
 import { plain, quote } from "../../../protocol/text.ts";
 import type { TeammateNote } from "../../seam/lead/notices.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
+import type { Heading } from "../answers/note-lines.ts";
 import { outcomeOf } from "../answers/outcome.ts";
 import { context, deny, nothing, type Output } from "../answers/output.ts";
+
+export const teamHeadings: readonly Heading[] = [["a teammate of yours is gone", "teammate_gone"]];
 
 export function teamAnswer(outcomes: readonly HookOutcome[]): Output {
   const gated = outcomeOf(outcomes, "gate_team");

@@ -6,9 +6,10 @@ import type { HookAction } from "../../seam/slices.ts";
 import { ancestorsOf, parentFile } from "../agents.ts";
 import { guardAnswer } from "../answers/guard.ts";
 import { withInbox } from "../answers/inbox.ts";
-import { withShellGate } from "../lead/gate.ts";
 import { field, inputText } from "../payload.ts";
 import { atWork, begin, type Row } from "../plan-parts.ts";
+import { answerAround, asksBefore } from "../points.ts";
+import { before } from "../slices.ts";
 import { otherEvent } from "./session.ts";
 
 /** Variables of the agent's shell that often say where a command runs. */
@@ -27,10 +28,10 @@ export const preShell: Row = (event, actor, context) => {
   if (line === null || toolUseId === null || cwd === null) return otherEvent(event, actor, context);
   const env = shellEnv(context);
   const { commands, aliases, unread } = guardShell(line, cwd, env);
-  const asked = usesOf(line, cwd, env);
-  const isAsked = asked.uses.length + asked.aliases.length > 0;
+  const step = { ...usesOf(line, cwd, env), cwd };
+  const asks = asksBefore(before.shell, step, actor);
   const isGuarded = commands.length > 0 || aliases.length > 0 || unread !== null;
-  if (!isGuarded && !isAsked) return otherEvent(event, actor, context);
+  if (!isGuarded && asks.length === 0) return otherEvent(event, actor, context);
   const { waitMs } = context;
   const guard: HookAction = {
     do: "guard",
@@ -48,12 +49,8 @@ export const preShell: Row = (event, actor, context) => {
     typed: line,
   };
   return withInbox("PreToolUse", actor, cwd, {
-    actions: [
-      ...begin(event, actor),
-      atWork(event, actor),
-      ...(isAsked ? [{ do: "gate_shell", ...actor, cwd, ...asked } as const] : []),
-      ...(isGuarded ? [guard] : []),
-    ],
-    answer: outcomes => withShellGate(outcomes, () => guardAnswer({ commands, waitMs, cwd }, outcomes)),
+    actions: [...begin(event, actor), atWork(event, actor), ...asks, ...(isGuarded ? [guard] : [])],
+    answer: outcomes =>
+      answerAround(before.shell, step, outcomes, () => guardAnswer({ commands, waitMs, cwd }, outcomes)),
   });
 };

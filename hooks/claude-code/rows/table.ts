@@ -3,8 +3,8 @@
  * client starts a hook, and how long that may take. The adapter and the installed entries follow from this table.
  */
 import { limits } from "../../../protocol/limits.ts";
-import { teamTools } from "../lead/team-calls.ts";
 import type { Row } from "../plan-parts.ts";
+import { toolSlices } from "../slices.ts";
 import { otherEvent, sessionEnd, sessionStart, userPromptSubmit } from "./session.ts";
 import * as tool from "./tool.ts";
 import * as turn from "./turn.ts";
@@ -80,7 +80,7 @@ export const eventTable: readonly EventRow[] = [
     { matcher: "Bash", if: "Bash(zsh *)", ...index },
     { matcher: "Bash", if: "Bash(kite *)", ...brief },
     { matcher: "mcp__(plugin_.+_)?kite__.*", ...brief },
-    { matcher: teamTools.join("|"), ...brief },
+    { matcher: toolSlices.flatMap(({ tools }) => tools).join("|"), ...brief },
   ),
   observed("PostToolUse", tool.postToolUse, { matcher: ends }),
   // A stop right behind it must find it: the recovery gate asks whether the last call failed.

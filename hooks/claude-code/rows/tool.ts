@@ -7,10 +7,10 @@ import { type Actor, ancestorsOf, isAgent, parentFile } from "../agents.ts";
 import { changedLines } from "../answers/changed-lines.ts";
 import { withInbox, withNotes } from "../answers/inbox.ts";
 import { lockAnswer } from "../answers/lock.ts";
-import { withGate } from "../lead/gate.ts";
-import { isTeamTool, teamCallOpen, teamTool } from "../lead/team-calls.ts";
 import { type Event, field, innerId, inputPath, isId, responseLabel, within } from "../payload.ts";
 import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
+import { answerAround, asksBefore } from "../points.ts";
+import { before, toolSlices } from "../slices.ts";
 import { preShell } from "./bash.ts";
 import { isOwnTool, ownTool, typed } from "./kite-calls.ts";
 import { otherEvent } from "./session.ts";
@@ -42,12 +42,11 @@ export const preToolUse: Row = (event, actor, context) => {
     parentFile: parentFile(event, actor),
     overwrites: tool !== "Edit",
   };
-  const gate: HookAction = { do: "gate_write", ...actor, file, cwd, isOwn: isOwnFile(file) };
-  const edit = { tool, file, cwd, waitMs };
+  const edit = { tool, file, cwd, waitMs, isOwn: isOwnFile(file) };
   return withInbox("PreToolUse", actor, cwd, {
     file,
-    actions: [...begin(event, actor), atWork(event, actor), gate, lock],
-    answer: outcomes => withGate(edit, outcomes, () => lockAnswer(edit, outcomes)),
+    actions: [...begin(event, actor), atWork(event, actor), ...asksBefore(before.write, edit, actor), lock],
+    answer: outcomes => answerAround(before.write, edit, outcomes, () => lockAnswer(edit, outcomes)),
   });
 };
 
@@ -55,9 +54,14 @@ const preOtherTool: Row = (event, actor, context) => {
   const tool = toolOf(event);
   if (isOwnTool(tool)) return ownTool(event, actor, context);
   if (tool === "Bash") return typed(event, actor, preShell(event, actor, context));
-  if (isTeamTool(tool)) return teamTool(event, actor, context);
-  return otherEvent(event, actor, context);
+  const row = toolSlices.find(({ tools }) => tools.includes(tool))?.row ?? otherEvent;
+  return row(event, actor, context);
 };
+
+/** A person is asked about a call (`isAsked`), or it did not run. */
+function callOpen(event: Event, actor: Actor, isAsked: boolean): readonly HookAction[] {
+  return toolSlices.flatMap(slice => slice.open(event, actor, isAsked));
+}
 
 export const postToolUse: Row = (event, actor) => {
   const tool = toolOf(event);
@@ -72,7 +76,7 @@ export const postToolUse: Row = (event, actor) => {
 export const postToolUseFailure: Row = (event, actor) => {
   const plan = writes.has(toolOf(event))
     ? written(event, actor, false)
-    : { actions: [...shellEnd(event, actor), ...teamCallOpen(event, actor, false), wentOn(actor)] };
+    : { actions: [...shellEnd(event, actor), ...callOpen(event, actor, false), wentOn(actor)] };
   const { error, is_interrupt: isInterrupt } = event;
   // A person who interrupts a call knows of it.
   const isFailure = typeof error === "string" && isInterrupt !== true;
@@ -105,7 +109,7 @@ export const permissionRequest: Row = (event, actor) => {
       ? [{ do: "release_index", ...actor }]
       : [];
   const asks = heartbeat(actor, { attention: `permission for ${name}${of}` });
-  return { actions: [...kept, ...teamCallOpen(event, actor, true), asks] };
+  return { actions: [...kept, ...callOpen(event, actor, true), asks] };
 };
 
 /** The client's own check refused a call. The call will not run, and no other event says so. */
@@ -114,7 +118,7 @@ export const permissionDenied: Row = (event, actor, context) => {
   if (writes.has(tool)) return written(event, actor, false);
   const rest = otherEvent(event, actor, context).actions;
   const over: readonly HookAction[] =
-    tool === "Bash" ? [{ do: "release_index", ...actor }] : teamCallOpen(event, actor, false);
+    tool === "Bash" ? [{ do: "release_index", ...actor }] : callOpen(event, actor, false);
   return { actions: [...over, ...rest] };
 };
 

@@ -1,13 +1,15 @@
 /** Events of turns: an agent begins one, or ends it. The client waits for all of these. */
 
 import type { HookContext } from "../../seam/plan.ts";
-import type { HookAction } from "../../seam/slices.ts";
+import type { HookAction, HookOutcome } from "../../seam/slices.ts";
 import { type Actor, goneAgents, isSubagent } from "../agents.ts";
 import { readSoFar } from "../answers/inbox.ts";
+import { nothing, type Output } from "../answers/output.ts";
 import { agentStartAnswer } from "../answers/start.ts";
-import { completionAnswer, stopAnswer } from "../lead/gate.ts";
 import { type Event, field, label } from "../payload.ts";
 import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
+import { answerAround, asksBefore } from "../points.ts";
+import { before } from "../slices.ts";
 import { clientTask } from "./client-task.ts";
 import { waitingEvent } from "./session.ts";
 
@@ -20,7 +22,11 @@ export const stop: Row = (event, actor) => {
 
 /** An agent that goes on because a hook said so may stop now: no gate is asked twice in a row. */
 function gate(event: Event, actor: Actor): readonly HookAction[] {
-  return event["stop_hook_active"] === true ? [] : [{ do: "gate_stop", ...actor }];
+  return event["stop_hook_active"] === true ? [] : asksBefore(before.stop, null, actor);
+}
+
+function stopAnswer(outcomes: readonly HookOutcome[]): Output {
+  return answerAround(before.stop, null, outcomes, () => nothing);
 }
 
 /** A subagent does not come back after an error; a teammate may be woken again. */
@@ -73,14 +79,17 @@ export const taskCreated: Row = (event, actor, context) => ({
 });
 
 /** The client calls a task of its own list completed. It says so at each idle of the task's owner, too. */
-export const taskCompleted: Row = (event, actor, context) => ({
-  actions: [
-    ...byTeammate(event, actor, context),
-    { do: "gate_complete", ...actor, cwd: field(event, "cwd") },
-    ...clientTask(event, actor, "completed"),
-  ],
-  answer: outcomes => completionAnswer(field(event, "cwd") ?? "/", outcomes),
-});
+export const taskCompleted: Row = (event, actor, context) => {
+  const step = { cwd: field(event, "cwd") };
+  return {
+    actions: [
+      ...byTeammate(event, actor, context),
+      ...asksBefore(before.completion, step, actor),
+      ...clientTask(event, actor, "completed"),
+    ],
+    answer: outcomes => answerAround(before.completion, step, outcomes, () => nothing),
+  };
+};
 
 function byTeammate(event: Event, actor: Actor, context: HookContext): readonly HookAction[] {
   return [...waitingEvent(event, actor, context).actions, ...asTeammate(event, actor)];

@@ -8,7 +8,7 @@ import { frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { FreedFile, ReturnedMerge } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { nothing, type Output, wake } from "../answers/output.ts";
-import { healthText } from "../lead/health.ts";
+import { newsText } from "../answers/slices.ts";
 import { type Event, field } from "../payload.ts";
 import { idle, mainOf, type Row } from "../plan-parts.ts";
 
@@ -44,7 +44,7 @@ function answer(cwd: string, outcomes: readonly HookOutcome[]): Output {
   if (woken?.did !== "await_release" || !woken.ok) return nothing;
   if (woken.freed !== null) return wake(notice(cwd, woken.freed));
   if (woken.cameBack !== undefined) return wake(returned(woken.cameBack));
-  return woken.health.length === 0 ? nothing : wake(`${alarmOpening}\n${healthText(woken.health)}`);
+  return woken.health.length === 0 ? nothing : wake(`${alarmOpening}\n${newsText(woken.health)}`);
 }
 
 /** The client shows this to the model as a hook's error, so it begins with good news and asks for little. */

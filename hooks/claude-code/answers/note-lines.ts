@@ -1,0 +1,81 @@
+/** Words the notes on an agent's files: what happened, and what to do about it. */
+import { limits } from "../../../protocol/limits.ts";
+import { nearPath, quote } from "../../../protocol/text.ts";
+import type { OverlapNote, PastLockNote, StashTakenNote, TakenNote } from "../../seam/notices.ts";
+import type { FileNote } from "../../seam/slices.ts";
+
+/** Words one kind of note; `who` is the other agent, and `cwd` the reader's directory. */
+export type NoteLine<N> = Words<N>["line"];
+
+interface Words<N> {
+  // A method, so that a line for one kind of note fits where any kind may come.
+  line(note: N, who: string, cwd: string): string;
+}
+
+/** What the notes of some kinds have in common, in a few words. */
+export type Heading = readonly [words: string, ...whats: readonly FileNote["what"][]];
+
+export const baseHeadings: readonly Heading[] = [
+  ["git commands of other agents committed or removed uncommitted work of yours", "committed", "discarded"],
+  ["another agent took stash entries of yours", "stash_taken"],
+  ["agents wrote files without holding their locks", "bypassed", "lost_update"],
+  ["another agent plans to change the same files as you", "overlap"],
+  ["another agent writes the same files as you", "conflict"],
+];
+
+function conflictLine({ file }: PastLockNote, who: string, cwd: string): string {
+  const minutes = limits.conflictMs / 60_000;
+  return `- you and ${who} both wrote ${quote(nearPath(file, cwd))} within ${minutes} minutes: read it again before your next edit of it.`;
+}
+
+function bypassedLine({ file, mine }: PastLockNote, who: string, cwd: string): string {
+  const it = quote(nearPath(file, cwd));
+  return mine
+    ? `- ${it}, in which ${who} has work, changed while your shell command ran: if your command changed it, tell ${who}, and do not edit the file through the shell.`
+    : `- ${it}, in which you have work, changed while a shell command of ${who} ran: read it again before you go on.`;
+}
+
+function lostLine({ file, mine, other }: PastLockNote, who: string, cwd: string): string {
+  const it = quote(nearPath(file, cwd));
+  if (!mine) return `- ${who} wrote ${it} after the lock had passed to you: read it again before you go on.`;
+  const undone =
+    other === null ? "other agents may have written it in between" : `${who} held the file by then`;
+  return `- your write of ${it} came after your lock had ended, and ${undone}: read it again, and restore what your write undid.`;
+}
+
+function overlapLine({ file, will }: OverlapNote, who: string, cwd: string): string {
+  const what = will === "" ? "" : ` and will: ${quote(will)}`;
+  return `- ${who} declared ${quote(nearPath(file, cwd))}, too${what}. Agree with ${who} who changes it (kite message send) before you edit it.`;
+}
+
+function takenLine({ what, files, more, command, commit }: TakenNote, who: string, cwd: string): string {
+  const rest = more === 0 ? [] : [`${more} more`];
+  const all = [...files.map(file => quote(nearPath(file, cwd))), ...rest].join(", ");
+  const by = `\`${command}\` of ${who}`;
+  if (what === "committed") {
+    const where = commit === null ? "" : ` as ${commit}`;
+    const look = commit === null ? "git log -1" : `git show ${commit}`;
+    return `- ${by} committed your uncommitted work in ${all}${where}: check it (${look}) before you go on, and do not commit it again.`;
+  }
+  const stashed = command.startsWith("git stash") ? " It may be in a stash: git stash list." : "";
+  return `- ${by} removed your uncommitted work from the working tree: ${all}. Read the files again before you go on, and ask ${who} for the work.${stashed}`;
+}
+
+function stashTakenLine({ commits, more, command }: StashTakenNote, who: string): string {
+  const ids = commits.map(commit => commit.slice(0, limits.commitIdChars));
+  const all = [...ids, ...(more === 0 ? [] : [`${more} more`])].join(", ");
+  const what =
+    commits.length + more === 1 ? `a stash entry of yours (${all})` : `stash entries of yours (${all})`;
+  const back = `git stash apply ${ids[0] ?? ""}`;
+  return `- \`${command}\` of ${who} took ${what}: ask ${who} for the work. As long as git keeps a taken commit, you can apply it: ${back}`;
+}
+
+export const baseLines = {
+  conflict: conflictLine,
+  bypassed: bypassedLine,
+  lost_update: lostLine,
+  committed: takenLine,
+  discarded: takenLine,
+  stash_taken: stashTakenLine,
+  overlap: overlapLine,
+} satisfies { readonly [W in FileNote["what"]]?: NoteLine<FileNote> };

@@ -1,0 +1,19 @@
+/** The list of slices for what agents are told. */
+import type { FileNote } from "../../seam/slices.ts";
+import { healthText } from "../lead/health.ts";
+import { riskLine, roleHeadings, roleLine } from "../lead/role.ts";
+import { goneLine, teamHeadings } from "../lead/team.ts";
+import { baseHeadings, baseLines, type Heading, type NoteLine } from "./note-lines.ts";
+
+/** In the order in which an answer names them. */
+export const noteHeadings: readonly Heading[] = [...teamHeadings, ...baseHeadings, ...roleHeadings];
+
+export const noteLines: { readonly [W in FileNote["what"]]: NoteLine<FileNote> } = {
+  ...baseLines,
+  role: roleLine,
+  risk: riskLine,
+  teammate_gone: goneLine,
+};
+
+/** Words what an agent is told besides. */
+export const newsText = healthText;

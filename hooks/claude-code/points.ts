@@ -1,0 +1,50 @@
+/** Where other parts of the adapter join in the rows of events. */
+import type { ShellUses } from "../../protocol/guard.ts";
+import type { HookAction, HookOutcome } from "../seam/slices.ts";
+import type { Actor } from "./agents.ts";
+import type { Edit } from "./answers/lock.ts";
+import type { Output } from "./answers/output.ts";
+import type { Event } from "./payload.ts";
+import type { Row } from "./plan-parts.ts";
+
+/** Asks before a step of an agent; `T` says what the step is. */
+export interface Asking<T> {
+  /** Null: the step needs no question. */
+  asks(step: T, actor: Actor): HookAction | null;
+  /** Words what came of that; `rest` words what comes after it, if the step happens. */
+  answer(step: T, outcomes: readonly HookOutcome[], rest: () => Output): Output;
+}
+
+/** What asks before each step. */
+export interface Before {
+  /** A write of a file; `isOwn`: it is one of the client's own files. */
+  readonly write: readonly Asking<Edit & { readonly isOwn: boolean }>[];
+  readonly shell: readonly Asking<ShellUses & { readonly cwd: string }>[];
+  /** The end of a turn. */
+  readonly stop: readonly Asking<null>[];
+  /** A task of the client's own list is called completed; `cwd` is null if the event names none. */
+  readonly completion: readonly Asking<{ readonly cwd: string | null }>[];
+}
+
+/** Returns the actions that ask before a step. */
+export function asksBefore<T>(all: readonly Asking<T>[], step: T, actor: Actor): readonly HookAction[] {
+  return all.flatMap(one => one.asks(step, actor) ?? []);
+}
+
+/** Returns the answer of the first that holds the step back, else that of `rest` with what they add. */
+export function answerAround<T>(
+  all: readonly Asking<T>[],
+  step: T,
+  outcomes: readonly HookOutcome[],
+  rest: () => Output,
+): Output {
+  return all.reduceRight((inner, one) => () => one.answer(step, outcomes, inner), rest)();
+}
+
+/** Calls of the client's own tools that a slice has a row for. */
+export interface ToolSlice {
+  readonly tools: readonly string[];
+  readonly row: Row;
+  /** A person is asked about a call (`isAsked`), or it did not run. */
+  open(event: Event, actor: Actor, isAsked: boolean): readonly HookAction[];
+}

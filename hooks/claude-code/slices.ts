@@ -1,0 +1,13 @@
+/** The list of slices for the rows of events. */
+import { beforeCompletion, beforeShell, beforeStop, beforeWrite } from "./lead/gate.ts";
+import { teamCalls } from "./lead/team-calls.ts";
+import type { Before, ToolSlice } from "./points.ts";
+
+export const before: Before = {
+  write: [beforeWrite],
+  shell: [beforeShell],
+  stop: [beforeStop],
+  completion: [beforeCompletion],
+};
+
+export const toolSlices: readonly ToolSlice[] = [teamCalls];
