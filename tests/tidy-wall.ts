@@ -50,9 +50,6 @@ const stillToTurn: readonly string[] = [
   "daemon/core/sessions/table.ts",
   "daemon/core/snapshot-form.ts",
   "daemon/core/snapshot.ts",
-  "daemon/facts/facts.ts",
-  "daemon/facts/git/commit-diff.ts",
-  "daemon/sessions/presence.ts",
 ];
 
 /** Imports of the leading half by files of the base, types included. */

@@ -2,11 +2,10 @@
 import type { HookAdapter } from "../../hooks/seam/plan.ts";
 import type { TreeChange } from "../../protocol/guard.ts";
 import type { Anchor } from "../core/actor.ts";
-import type { CommitDiff } from "../core/lead/checks/changes.ts";
 import { parentAgent } from "./agent-parent.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { type Changed, ChangeFacts } from "./git/changes.ts";
-import { commitDiff } from "./git/commit-diff.ts";
+import { type CommitDiff, commitDiff } from "./git/commit-diff.ts";
 import { CommitFacts, type CommitMark } from "./git/commits.ts";
 import type { GitChild, GitPlace } from "./git/process.ts";
 import { type StashList, stashList } from "./git/stash-list.ts";

@@ -5,7 +5,6 @@
 import { limits } from "../../protocol/limits.ts";
 import type { Doing } from "../../protocol/session.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import type { Health } from "../core/lead/health/judge.ts";
 import { addToSet, removeFromSet, type Sets } from "../core/sets.ts";
 import type { Clock } from "../engine/clock.ts";
 import { Recency } from "./recency.ts";
@@ -26,10 +25,6 @@ export interface Pulse {
   doing: (Doing & { readonly at: number }) | null;
   /** When its turn ended by an error, if nothing came after; else null. */
   failedAt: number | null;
-  /** What the last look found, if no sign came after; else null. */
-  health: Health | null;
-  /** When it was found quiet, if it has been quiet since; else null. */
-  quietAt: number | null;
 }
 
 export interface Presence extends Pulse {
@@ -85,7 +80,7 @@ export class PresenceTable {
     return this.#rows;
   }
 
-  /** Rises whenever a row was given to be changed: while it stays the same, all rows do, but for looks at health. */
+  /** Rises whenever a row was given to be changed: while it stays the same, all rows do. */
   get touches(): number {
     return this.#touches;
   }
@@ -253,8 +248,6 @@ function pulse(active: boolean, clock: Clock): Pulse {
     signAt: now,
     doing: null,
     failedAt: null,
-    health: null,
-    quietAt: null,
   };
 }
 

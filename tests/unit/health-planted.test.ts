@@ -29,7 +29,7 @@ const planted = [
     "watched.at = Number.POSITIVE_INFINITY;",
     "watched.at = 0;",
   ],
-  ["a look that keeps what it found", watch, "    own.health = null;\n", ""],
+  ["a look that keeps what it found", watch, "    forgetFound(own);\n    const watched", "    const watched"],
   [
     "a freeze that counts as silence",
     watch,

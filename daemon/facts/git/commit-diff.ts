@@ -1,11 +1,13 @@
 /** The files that differ between two commits, with their content. */
 
 import { limits } from "../../../protocol/limits.ts";
-import type { CommitDiff } from "../../core/lead/checks/changes.ts";
 import type { BudgetedFs, Unreachable } from "../filesystem.ts";
 import { Allowance } from "../work-clock.ts";
 import { emptyTree } from "./blob.ts";
 import { type GitChild, type GitPlace, unreachable } from "./process.ts";
+
+/** What two commits have of the files in which they differ, by name: `mode oid`, or that the file is not there. */
+export type CommitDiff = ReadonlyMap<string, readonly [string, string]>;
 
 /** Compares the trees of two commits, by their ids; null: none. Git reads no file of the worktree, and runs no program. */
 export async function commitDiff(

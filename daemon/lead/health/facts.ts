@@ -13,6 +13,7 @@ import { rowsOfSession } from "../../core/locks/by-actor.ts";
 import { pathOf } from "../../core/locks/replies.ts";
 import type { State } from "../../core/state.ts";
 import type { Presence, PresenceTable, Pulse } from "../../sessions/presence.ts";
+import { foundOf } from "./found.ts";
 
 export interface HealthSource {
   readonly engine: { readonly state: State; readonly now: number };
@@ -40,7 +41,7 @@ export function knownFacts(
     // An agent that began others may wait for them, and they may think, build or ask a person for long.
     tool: helpers === null ? "none" : helpers.areStalled ? "called" : "runs",
     isResting: false,
-    quietAt: own.quietAt,
+    quietAt: foundOf(own)?.quietAt ?? null,
   };
 }
 
@@ -70,8 +71,9 @@ const never: HealthLimits = {
   lookMs: Number.POSITIVE_INFINITY,
 };
 
-function shown(plain: Health, { health }: Pulse): Health {
-  return health !== null && (plain.state === "working" || plain.state === "idle") ? health : plain;
+function shown(plain: Health, own: Pulse): Health {
+  const found = plain.state === "working" || plain.state === "idle" ? foundOf(own) : undefined;
+  return found?.health ?? plain;
 }
 
 function dialogOf({ attention }: Presence, agent: string | null): Wait | null {
@@ -100,7 +102,7 @@ function helpersOf({ agents }: Presence, agent: string | null): Helpers | null {
   if (own.length === 0) return null;
   return {
     signAt: Math.max(...own.map(({ signAt }) => signAt)),
-    areStalled: own.every(({ health }) => health?.state === "stalled"),
+    areStalled: own.every(pulse => foundOf(pulse)?.health.state === "stalled"),
   };
 }
 

@@ -23,6 +23,7 @@ import type { LifeSigns } from "../../facts/life-signs.ts";
 import type { Services } from "../../services.ts";
 import type { Pulse } from "../../sessions/presence.ts";
 import { knownFacts } from "./facts.ts";
+import { forgetFound, foundOf, noteFound } from "./found.ts";
 import type { HealthSetting } from "./setting.ts";
 
 /** What follows from an agent's health. */
@@ -77,9 +78,8 @@ export class HealthWatch {
     }
     own.signAt = clock.now();
     // The client reports a failed turn, and later that it is idle: that is no work.
-    if (!own.active && own.failedAt !== null && own.health?.isAlarm === true) return;
-    own.health = null;
-    own.quietAt = null;
+    if (!own.active && own.failedAt !== null && foundOf(own)?.health.isAlarm === true) return;
+    forgetFound(own);
     const watched = this.#watched.get(session)?.get(agent);
     if (watched?.isAlarmed === true) this.#back(watched);
     if (!own.active && own.failedAt === null) this.#drop(whose);
@@ -196,7 +196,10 @@ export class HealthWatch {
   /** Gives the agent its whole time again; an alarm that was told stands until a sign of life. */
   #grant(watched: Watched, own: Pulse): void {
     const now = this.#services.clock.now();
-    if (!watched.isAlarmed) Object.assign(own, { signAt: now, health: null, quietAt: null });
+    if (!watched.isAlarmed) {
+      own.signAt = now;
+      forgetFound(own);
+    }
     this.#arm(watched, now + this.#setting.quietMs);
   }
 
@@ -206,9 +209,8 @@ export class HealthWatch {
   }
 
   #settle(watched: Watched, own: Pulse, health: Health, facts: HealthFacts): void {
-    const wasQuiet = own.quietAt !== null;
-    own.health = health;
-    own.quietAt = quietSince(facts, health, this.#services.clock.now());
+    const wasQuiet = (foundOf(own)?.quietAt ?? null) !== null;
+    noteFound(own, { health, quietAt: quietSince(facts, health, this.#services.clock.now()) });
     if (health.isAlarm && !watched.isAlarmed) {
       watched.isAlarmed = true;
       this.#listener.alarm(watched.whose, health);
