@@ -91,6 +91,7 @@ export class OffSwitchReader {
   read(): OffSwitches {
     const all = lstatSync(this.#files.all, { throwIfNoEntry: false });
     const some = lstatSync(this.#files.some, { throwIfNoEntry: false });
+    if (all === undefined && some === undefined) return nothingOff;
     const stamp = [all, some].map(s => (s === undefined ? "-" : `${s.ino} ${s.size} ${s.mtimeMs}`)).join(" ");
     if (stamp === this.#stamp) return this.#switches;
     const named = some?.isFile() === true && some.size <= limits.settingsBytes ? this.#named() : null;

@@ -4,12 +4,15 @@ import type { HookPlan } from "../../hooks/seam/plan.ts";
 import type { HookAction, HookOutcome } from "../../hooks/seam/slices.ts";
 import { actionTraits } from "../../hooks/seam/slices.ts";
 import type { Call } from "../server/call.ts";
-import type { ActionOf, Run } from "./action.ts";
+import type { ActionHandler, Run } from "./action.ts";
 import type { Delivery } from "./delivery.ts";
 import type { HookServices } from "./hook-services.ts";
 import { Scope } from "./scope.ts";
 import { actionHandlers } from "./slices.ts";
 import { isHeldBack } from "./verdict.ts";
+
+/** The table has one handler for each name; the compiler cannot see that an action gets its own. */
+type AnyHandler = ActionHandler<HookAction["do"]>;
 
 /** Runs the plan. The caller settles `delivery` when it knows whether the client got the answer. */
 export async function runPlan(
@@ -27,7 +30,8 @@ export async function runPlan(
     if (isRefused && !traits.afterRefusal) continue;
     // A gate has denied the tool: it needs no lock and no look at others' files.
     if (isDenied && traits.waits) continue;
-    const outcome = await runAction(run, action.do, action);
+    const handle: AnyHandler = actionHandlers[action.do];
+    const outcome = await handle(run, action);
     if (outcome === null) continue;
     outcomes.push(outcome);
     if (traits.holdsBack) isDenied ||= isHeldBack(outcome);
@@ -37,13 +41,4 @@ export async function runPlan(
   if (plan.session !== null && plan.doing !== null && !isRefused)
     services.presence.did(plan.session, plan.agent, plan.doing);
   return outcomes;
-}
-
-function runAction<D extends HookAction["do"]>(
-  run: Run,
-  name: D,
-  action: HookAction,
-): Promise<HookOutcome | null> | HookOutcome | null {
-  // The table has one handler for each name; the compiler cannot see that `action.do` is `name`.
-  return actionHandlers[name](run, action as ActionOf<D>);
 }

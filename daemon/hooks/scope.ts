@@ -3,7 +3,7 @@ import type { Refusal } from "../../protocol/codes.ts";
 import type { Rules } from "../config/project-rules.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { pathOf } from "../core/locks/replies.ts";
-import { refs } from "../facts/file-refs.ts";
+import { refs, refsNow } from "../facts/file-refs.ts";
 import { isRefusal } from "../server/call.ts";
 import type { HookServices } from "./hook-services.ts";
 
@@ -38,7 +38,7 @@ export class Scope {
   }
 
   async #find({ session, cwd, file }: NamedFile): Promise<RuledFile> {
-    const files = await refs(this.#services, cwd, [file]);
+    const files = refsNow(this.#services, cwd, [file]) ?? (await refs(this.#services, cwd, [file]));
     if (isRefusal(files)) return files;
     const [found] = files;
     if (found === undefined) throw new Error("one name gave no file");

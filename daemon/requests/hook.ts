@@ -3,7 +3,7 @@ import type { HookPlan } from "../../hooks/seam/plan.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
-import { isOff, withoutWaits } from "../config/off-switch.ts";
+import { isOff, nothingOff, withoutWaits } from "../config/off-switch.ts";
 import { Delivery } from "../hooks/delivery.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { runPlan } from "../hooks/run.ts";
@@ -97,9 +97,11 @@ function isOffFor(
   { session }: HookPlan,
   cwd: unknown,
 ): boolean {
+  const off = offSwitches.read();
+  if (off === nothingOff) return false;
   const known = session === null ? undefined : engine.state.sessions.live.get(session);
   const places = [cwd, known?.project, known?.worktree].filter(place => typeof place === "string");
-  return isOff(offSwitches.read(), { session, places }, clock.wall());
+  return isOff(off, { session, places }, clock.wall());
 }
 
 /** Returns the reply for clients without a JSON parser: a line with exit code and byte counts, then the bytes. */
