@@ -48,8 +48,6 @@ const stillToTurn: readonly string[] = [
   "bin/with-daemon.ts",
   "daemon/core/check.ts",
   "daemon/core/sessions/table.ts",
-  "daemon/core/snapshot-form.ts",
-  "daemon/core/snapshot.ts",
 ];
 
 /** Imports of the leading half by files of the base, types included. */

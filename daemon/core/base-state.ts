@@ -33,7 +33,7 @@ export const rulesKnown: readonly number[] = [1, 2];
 export const firstRulesLevel = 1;
 
 /** The state without the tables that lead agents. A snapshot leaves out `derived` fields: loading rebuilds these indexes. */
-export interface BaseState extends Risks {
+export interface BaseState extends BaseTables, Risks {
   /** The level of rules under which `apply` runs entries. */
   rules: number;
   /** The bounds of its tables, the same on every machine and in every replay; no snapshot has them. */
@@ -48,6 +48,16 @@ export interface BaseState extends Risks {
   epoch: number;
   /** The latest start of each node's daemon. */
   readonly nodes: Map<string, NodeStart>;
+  /** derived: the total length of kept replies, as JSON in UTF-16 units. */
+  replyChars: number;
+  /** The cursor of the latest event that was not for one request's connection alone. */
+  lastEventCursor: EventCursor;
+  /** derived: the rows that snapshots under way still have to write as they were; its tables have the same. */
+  readonly preimages: Preimages;
+}
+
+/** The tables of the base. */
+export interface BaseTables extends Pick<Risks, "risks"> {
   readonly sessions: Sessions;
   readonly locks: Locks;
   readonly tasks: Tasks;
@@ -60,12 +70,6 @@ export interface BaseState extends Risks {
   readonly stashes: Stashes;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
-  /** derived: the total length of kept replies, as JSON in UTF-16 units. */
-  replyChars: number;
-  /** The cursor of the latest event that was not for one request's connection alone. */
-  lastEventCursor: EventCursor;
-  /** derived: the rows that snapshots under way still have to write as they were; its tables have the same. */
-  readonly preimages: Preimages;
 }
 
 export interface NodeStart {

@@ -11,6 +11,7 @@ import type { BaseState, KeptReply } from "./base-state.ts";
 import type { Handler } from "./handler.ts";
 import { type Origin, originKey, type Retry } from "./origin.ts";
 import type { Reply } from "./outcome.ts";
+import { pairList } from "./slice.ts";
 
 /** Forgets an undelivered refusal, so that a retry runs. A success stays, because it changed the state. */
 export const replyUnheard: Handler<"reply_unheard"> = (state, { to, kept }, _meta, step) => {
@@ -51,8 +52,8 @@ export function keepReply(state: BaseState, retry: Retry, reply: Reply, to: Orig
   }
 }
 
-/** Adds a reply as the latest one; loading a snapshot uses it too. */
-export function putReply(state: BaseState, key: string, kept: KeptReply): void {
+/** Adds a reply as the latest one. */
+function putReply(state: BaseState, key: string, kept: KeptReply): void {
   state.replies.set(key, kept);
   state.replyChars += kept.chars;
 }
@@ -73,3 +74,12 @@ export function forgetReply(state: BaseState, retry: Retry, to?: Origin): void {
 export function forgetRefusals(state: BaseState, node: string): void {
   for (const [key, { to, reply }] of state.replies) if (!reply.ok && to.node === node) drop(state, key);
 }
+
+export const replyRows = {
+  lists: {
+    replies: pairList(
+      ({ replies }: BaseState) => replies,
+      (state, [key, kept]) => putReply(state, key, kept),
+    ),
+  },
+};

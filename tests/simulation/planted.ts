@@ -68,9 +68,9 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "tokens that begin anew after a snapshot",
-    file: "daemon/core/snapshot.ts",
-    find: "state.locks.grants = header.grants;",
-    put: "state.locks.grants = 0;",
+    file: "daemon/core/locks/snapshot.ts",
+    find: "locks.grants = grants;",
+    put: "locks.grants = 0 * grants;",
     tells: /differs from what was lived|reads back as another|token/,
   },
   {
@@ -456,14 +456,14 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "a late write that is forgotten over a start",
-    file: "daemon/core/snapshot.ts",
-    find: "expiredWrites: [...locks.expiredWrites],",
-    put: "expiredWrites: [],",
+    file: "daemon/core/locks/snapshot.ts",
+    find: "expiredWrites: [...locks.expiredWrites] }),",
+    put: "expiredWrites: [...locks.expiredWrites].slice(0, 0) }),",
     tells: /what was written late is another after a start|differs from what was lived|not that of its log/,
   },
   {
     bug: "a loan that is forgotten over a start",
-    file: "daemon/core/snapshot-form.ts",
+    file: "daemon/core/locks/snapshot.ts",
     find: "loan: hold.loan,",
     put: "loan: null,",
     tells: /what is held is another after a start|differs from what was lived/,
@@ -533,9 +533,9 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "the order in which sessions make room is forgotten over a start",
-    file: "daemon/core/snapshot.ts",
-    find: "idle: [...state.sessions.idle],",
-    put: "idle: [...state.sessions.idle].sort(),",
+    file: "daemon/core/sessions/snapshot.ts",
+    find: "=> [...sessions.idle],",
+    put: "=> [...sessions.idle].sort(),",
     tells: /who makes room is another after a start/,
   },
   {
@@ -769,9 +769,9 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "a merge that is forgotten over a start",
-    file: "daemon/core/snapshot.ts",
-    find: "for (const merge of part.merges ?? []) addMerge(state.merges, merge);",
-    put: 'for (const merge of part.merges ?? []) if (merge.state !== "running") addMerge(state.merges, merge);',
+    file: "daemon/core/lead/merges/table.ts",
+    find: "({ merges }, merge) => addMerge(merges, merge),",
+    put: '({ merges }, merge) => void (merge.state !== "running" && addMerge(merges, merge)),',
     tells: /differs from what was lived|is lost|reads back as another|is not that of its log/,
   },
   {
@@ -811,7 +811,7 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "a given role that is forgotten over a start",
-    file: "daemon/core/snapshot-form.ts",
+    file: "daemon/core/sessions/snapshot.ts",
     find: "...(roles.size === 0 ? {} : { roles: [...roles] }),",
     put: "",
     tells: /is another after a start|differs from what was lived/,

@@ -2,8 +2,8 @@
 import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, CommandType, Entry } from "../../daemon/core/commands.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
-import { type Copy, copyOf } from "../../daemon/core/snapshot.ts";
-import type { State } from "../../daemon/core/state.ts";
+import { Images } from "../../daemon/core/preimages.ts";
+import { rowsOf, type State, type TableName } from "../../daemon/core/state.ts";
 
 /** Every so many entries all of the state is looked at, for what a command touches although it should not. */
 const wholeEvery = 25;
@@ -133,37 +133,26 @@ function byRefused(command: Command): ReadonlySet<Slice> {
   return "retry" in command && command.retry !== undefined ? sessions : none;
 }
 
+/** The tables of the slices that have several. */
+const tablesOf: ReadonlyMap<Slice, readonly TableName[]> = new Map<Slice, readonly TableName[]>([
+  ["sessions", ["sessions", "replies"]],
+  ["writes", ["writes", "risks"]],
+  ["talk", ["context", "messages", "freezes"]],
+]);
+
 /** Each slice as a text: what is stored of it, without the indexes. */
 export function textsOf(state: State): ReadonlyMap<Slice, string> {
-  const { header, lists } = copyOf(state);
-  const texts = partsOf(header, lists).map(([slice, parts]) => [slice, JSON.stringify(parts)] as const);
-  return new Map(texts);
+  return new Map(
+    [...all].map(slice => {
+      const tables = slice === "talk" ? [] : [slice];
+      return [slice, JSON.stringify((tablesOf.get(slice) ?? tables).map(name => storedOf(state, name)))];
+    }),
+  );
 }
 
-function partsOf(
-  header: Copy["header"],
-  lists: Copy["lists"],
-): readonly (readonly [Slice, readonly unknown[]])[] {
-  return [
-    ["sessions", [[...lists.sessions], [...lists.idle], [...lists.replies], header.ended]],
-    ["locks", [[...lists.holds], [...lists.waiters], header.grants, header.expiredWrites]],
-    ["tasks", [[...lists.tasks], header.taskCount]],
-    ["writes", [[...lists.writes], [...lists.settled], [...lists.risks]]],
-    ["notes", [[...lists.notes], [...lists.conflicts], header.noteCount]],
-    ["declarations", [[...lists.declarations], [...lists.endedDeclarations], header.endedDeclarations]],
-    ["checks", [[...lists.checks]]],
-    ["spawns", [[...lists.spawns], header.spawnCount]],
-    ["merges", [[...lists.merges], header.mergeCount]],
-    ["debates", [[...lists.debates], header.debateCount]],
-    ["stashes", [[...lists.stashes]]],
-    [
-      "talk",
-      [
-        ...[[...lists.context], [...lists.messages], [...lists.editHolds]],
-        ...[header.contextVersions, header.messageCount, header.sent, header.editHoldCount],
-      ],
-    ],
-  ];
+function storedOf(state: State, name: TableName): readonly unknown[] {
+  const { head, lists } = rowsOf[name];
+  return [head?.write(state), ...Object.values(lists).map(list => [...list.write(state, new Images())])];
 }
 
 /** The slices that an entry changed and is not taken to touch, a sentence each. */

@@ -6,6 +6,7 @@
 import { type Actor, sameActor } from "../actor.ts";
 import { Records, sets } from "../records.ts";
 import type { Revisions } from "../sessions/revisions.ts";
+import { pairList, valueList } from "../slice.ts";
 
 /** A file with uncommitted work, as far as the daemon saw its writes. */
 export interface DirtyFile {
@@ -130,3 +131,25 @@ export function renameWriters(writes: Writes, from: string, to: string): void {
 function onceEach(writers: readonly Writer[]): Writer[] {
   return writers.filter((w, i) => !writers.slice(i + 1).some(later => sameActor(later.actor, w.actor)));
 }
+
+export const writeRows = {
+  lists: {
+    writes: valueList(
+      ({ writes }: { readonly writes: Writes }) => writes.files,
+      ({ writes }, work) => addWork(writes, work),
+    ),
+    settled: valueList(
+      ({ writes }: { readonly writes: Writes }) => writes.settled,
+      ({ writes }, work) => settledRecords.put(writes, work),
+    ),
+  },
+};
+
+export const riskRows = {
+  lists: {
+    risks: pairList(
+      (state: Risks) => state.risks,
+      (state, [, risk]) => riskRecords.put(state, risk),
+    ),
+  },
+};

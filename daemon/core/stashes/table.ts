@@ -7,6 +7,7 @@
 import type { Limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../actor.ts";
 import { Records } from "../records.ts";
+import { valueList } from "../slice.ts";
 
 /** An entry of a stash list, with its maker. */
 export interface StashEntry {
@@ -39,7 +40,7 @@ export function stashKey({ project, commit }: Pick<StashEntry, "project" | "comm
   return `${project}\n${commit}`;
 }
 
-export const stashRecords = new Records("entries", (entry: StashEntry) => stashKey(entry), {});
+const stashRecords = new Records("entries", (entry: StashEntry) => stashKey(entry), {});
 
 /** Entries by `stashKey`, the latest noted last. */
 export interface Stashes extends ReturnType<typeof stashRecords.empty> {
@@ -79,3 +80,12 @@ export function* checkStashes(stashes: Stashes, seq: number): Generator<string> 
     last = entry.seq;
   }
 }
+
+export const stashRows = {
+  lists: {
+    stashes: valueList(
+      ({ stashes }: { readonly stashes: Stashes }) => stashes.entries,
+      ({ stashes }, entry) => addStash(stashes, entry),
+    ),
+  },
+};

@@ -9,6 +9,7 @@ import type { ActorRow } from "../../../../protocol/lock.ts";
 import type { Actor } from "../../actor.ts";
 import type { Retry } from "../../origin.ts";
 import { Records } from "../../records.ts";
+import { valueList } from "../../slice.ts";
 
 /** The state of a worktree: its commit, and a hash of what differs from it. */
 export interface Revision {
@@ -56,14 +57,14 @@ export function resultKey({
   return `${project}\n${worktree}\n${name}`;
 }
 
-export const checkRecords = new Records("results", (result: CheckResult) => resultKey(result), {});
+const checkRecords = new Records("results", (result: CheckResult) => resultKey(result), {});
 
 /** Results by `resultKey`, the latest recorded last. */
 export interface CheckTable extends ReturnType<typeof checkRecords.empty> {
   readonly limits: Limits;
 }
 
-export function noChecks(limits: Limits): CheckTable {
+function noChecks(limits: Limits): CheckTable {
   return { ...checkRecords.empty(), limits };
 }
 
@@ -83,3 +84,13 @@ export function* checkResults(checks: CheckTable, seq: number): Generator<string
     last = result.seq;
   }
 }
+
+export const checkRows = {
+  empty: noChecks,
+  lists: {
+    checks: valueList(
+      ({ checks }: { readonly checks: CheckTable }) => checks.results,
+      ({ checks }, result) => addResult(checks, result),
+    ),
+  },
+};

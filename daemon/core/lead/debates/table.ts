@@ -10,6 +10,7 @@ import type { ActorRow } from "../../../../protocol/lock.ts";
 import { assert } from "../../assert.ts";
 import { idIndexes } from "../../ids.ts";
 import { idAt, placeOf, Records, sets, sorted, sortedBy } from "../../records.ts";
+import { countHead, valueList } from "../../slice.ts";
 
 export interface Debate {
   readonly id: string;
@@ -77,7 +78,7 @@ export interface Debates extends ReturnType<typeof debateRecords.empty> {
   count: number;
 }
 
-export function noDebates(limits: Limits): Debates {
+function noDebates(limits: Limits): Debates {
   return { ...debateRecords.empty(), limits, count: 0 };
 }
 
@@ -141,3 +142,18 @@ function speakersOf({ openedBy, participants, entries }: Debate): string[] {
   const rows = [openedBy, ...participants.map(({ row }) => row), ...entries.map(({ by }) => by)];
   return [...new Set(rows.flatMap(row => (row === null ? [] : [row.id])))];
 }
+
+interface Own {
+  readonly debates: Debates;
+}
+
+export const debateRows = {
+  empty: noDebates,
+  head: countHead("debateCount", ({ debates }: Own) => debates),
+  lists: {
+    debates: valueList(
+      ({ debates }: Own) => debates.all,
+      ({ debates }, debate) => addDebate(debates, debate),
+    ),
+  },
+};

@@ -13,6 +13,7 @@ import { assert } from "../../assert.ts";
 import { idIndexes } from "../../ids.ts";
 import { boundKey } from "../../origin.ts";
 import { placeOf, Records, sets, sorted, unique } from "../../records.ts";
+import { countHead, valueList } from "../../slice.ts";
 import type { Runner } from "./commands.ts";
 
 /** A merge, with the fields of its row. The number of a run is its fencing token: reports of earlier runs are refused. */
@@ -62,7 +63,7 @@ export interface Merges extends ReturnType<typeof mergeRecords.empty> {
   count: number;
 }
 
-export function noMerges(limits: Limits): Merges {
+function noMerges(limits: Limits): Merges {
   return { ...mergeRecords.empty(), limits, count: 0 };
 }
 
@@ -105,3 +106,18 @@ export function putMerge(merges: Merges, next: Merge): void {
   );
   addMerge(merges, next);
 }
+
+interface Own {
+  readonly merges: Merges;
+}
+
+export const mergeRows = {
+  empty: noMerges,
+  head: countHead("mergeCount", ({ merges }: Own) => merges),
+  lists: {
+    merges: valueList(
+      ({ merges }: Own) => merges.all,
+      ({ merges }, merge) => addMerge(merges, merge),
+    ),
+  },
+};

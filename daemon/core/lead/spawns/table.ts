@@ -10,6 +10,7 @@ import type { SpawnRow } from "../../../../protocol/lead/spawn.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
 import { assert } from "../../assert.ts";
 import { placeOf, Records, sets, sorted, unique } from "../../records.ts";
+import { countHead, valueList } from "../../slice.ts";
 import { isFinal } from "./transitions.ts";
 
 /** A record: its row without what follows from its session and its task, and what only the core knows. */
@@ -58,7 +59,7 @@ export interface Spawns extends ReturnType<typeof spawnRecords.empty> {
   count: number;
 }
 
-export function noSpawns(limits: Limits): Spawns {
+function noSpawns(limits: Limits): Spawns {
   return { ...spawnRecords.empty(), limits, count: 0 };
 }
 
@@ -102,3 +103,18 @@ export function spawnAt(spawns: Spawns, session: string): Spawn | undefined {
 export function spawnNameKey(project: string, name: string): string {
   return `${project}\n${name}`;
 }
+
+interface Own {
+  readonly spawns: Spawns;
+}
+
+export const spawnRows = {
+  empty: noSpawns,
+  head: countHead("spawnCount", ({ spawns }: Own) => spawns),
+  lists: {
+    spawns: valueList(
+      ({ spawns }: Own) => spawns.all,
+      ({ spawns }, spawn) => addSpawn(spawns, spawn),
+    ),
+  },
+};
