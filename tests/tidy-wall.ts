@@ -8,6 +8,7 @@ import { codeOf, importsOf, type Source } from "./tidy-source.ts";
 /** The files that list the slices of a floor, of both halves. */
 const lists: ReadonlySet<string> = new Set([
   "daemon/config/settings.ts",
+  "daemon/core/check.ts",
   "daemon/core/commands.ts",
   "daemon/core/slices.ts",
   "daemon/core/state.ts",
@@ -46,7 +47,6 @@ const stillToTurn: readonly string[] = [
   "bin/view/status.ts",
   "bin/view/urgency.ts",
   "bin/with-daemon.ts",
-  "daemon/core/check.ts",
   "daemon/core/sessions/table.ts",
 ];
 
