@@ -23,7 +23,8 @@ export interface Standing {
 export function roleOf(state: State, whose: Whose): Standing {
   const given = givenRole(state, whose);
   if (given !== undefined) return given;
-  const role = roleNamed(state.declarations.live.get(noteKey(whose))?.role ?? "");
+  const declared = state.declarations.live.get(noteKey(whose));
+  const role = declared === undefined ? null : roleNamed(declared.role);
   return role === null ? { role: defaultRole, by: "default" } : { role, by: "declared" };
 }
 
