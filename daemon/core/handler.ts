@@ -25,15 +25,35 @@ export type CommandRules<T extends CommandType, S extends BaseState = BaseState>
   readonly [K in T]: Durability & { readonly apply: Handler<K, S> };
 };
 
-/** One row per timer; a missing one does not compile. */
+interface TimerRule<D, S> {
+  /** Returns when it is due in this state (core time, ms), or null if it no longer applies. */
+  at(state: S, due: D): number | null;
+  /** Does what is due. */
+  over(state: S, due: D, step: Step): void;
+}
+
+/** One rule per timer; a missing one does not compile. */
 export type TimerRules<W extends DueName, S extends BaseState = BaseState> = {
-  readonly [K in W]: {
-    /** Returns when it is due in this state (core time, ms), or null if it no longer applies. */
-    at(state: S, due: DueOf<K>): number | null;
-    /** Does what is due. */
-    over(state: S, due: DueOf<K>, step: Step): void;
-  };
+  readonly [K in W]: TimerRule<DueOf<K>, S>;
 };
+
+/** Makes the rule of a timer that is about one row of a table: how to find it, when it is due, and what is done then. */
+export function timer<D, S, R>(
+  find: (state: S, due: D) => R | undefined,
+  at: (row: R, state: S) => number | null,
+  over: (state: S, row: R, step: Step) => void,
+): TimerRule<D, S> {
+  return {
+    at(state, due) {
+      const row = find(state, due);
+      return row === undefined ? null : at(row, state);
+    },
+    over(state, due, step) {
+      const row = find(state, due);
+      if (row !== undefined) over(state, row, step);
+    },
+  };
+}
 
 /** The rules of a slice with these commands. */
 export interface Rules<C, S extends BaseState = BaseState> {

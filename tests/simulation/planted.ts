@@ -125,8 +125,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "a turn hold whose lease never ends",
     file: "daemon/core/locks/timers.ts",
-    find: 'if (hold === null || hold.kind !== "turn") return null;',
-    put: "return null;",
+    find: 'return hold.kind === "turn" ? Math',
+    put: "return false ? Math",
     tells: /outlives its lease/,
   },
   {
@@ -177,8 +177,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "a waiter that is never told that its time is over",
     file: "daemon/core/locks/timers.ts",
-    find: "return waiter === undefined || waiter.origin === null ? null : waiter.deadline;",
-    put: "return waiter === undefined || waiter.origin === null ? null : waiter.deadline + 600_000;",
+    find: "waiter => (waiter.origin === null ? null : waiter.deadline), waitIsOver",
+    put: "waiter => (waiter.origin === null ? null : waiter.deadline + 600_000), waitIsOver",
     tells: /past its time-out/,
   },
   {

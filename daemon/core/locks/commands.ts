@@ -113,6 +113,10 @@ export interface LockCommands {
   flight_unseen: FlightUnseen;
 }
 
+export interface OfWaiter {
+  readonly ticket: number;
+}
+
 export interface OfLock {
   readonly key: string;
   /** The `grant` of the lock's first token. */
@@ -121,8 +125,8 @@ export interface OfLock {
 
 /** The timers of locks. */
 export interface LockDues {
-  wait_over: { readonly ticket: number };
-  place_over: { readonly ticket: number };
+  wait_over: OfWaiter;
+  place_over: OfWaiter;
   turn_lease_over: OfLock;
   yield_over: OfLock;
   unseen_over: OfLock;

@@ -2,7 +2,7 @@
 import { contextDelete, contextSet, endItem } from "../context.ts";
 import { itemKey } from "../context-index.ts";
 import { freeing, lasting, lastingAndFreeing, passing } from "../durability.ts";
-import type { TimedRules } from "../handler.ts";
+import { type TimedRules, timer } from "../handler.ts";
 import type { TalkCommands, TalkDues } from "./commands.ts";
 import { agentEnd, inboxTake, inboxTold, messageAck } from "./delivery.ts";
 import { endFreeze, resume } from "./freezes.ts";
@@ -25,23 +25,19 @@ export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
     notes_told: passing(notesTold),
   },
   timers: {
-    context_over: {
-      at({ context }, due) {
-        const item = context.items.get(itemKey(due.project, due.key));
-        return item === undefined || item.version !== due.version ? null : item.endsAt;
+    context_over: timer(
+      ({ context }, { project, key, version }) => {
+        const item = context.items.get(itemKey(project, key));
+        return item?.version === version ? item : undefined;
       },
-      over(state, due, step) {
-        const item = state.context.items.get(itemKey(due.project, due.key));
-        if (item !== undefined) endItem(state, item, step);
-      },
-    },
-    edit_hold_over: {
-      at: ({ freezes }, due) => freezes.all.get(due.hold)?.until ?? null,
-      over(state, due, step) {
-        const hold = state.freezes.all.get(due.hold);
-        if (hold !== undefined) endFreeze(state, hold, "over", step);
-      },
-    },
+      item => item.endsAt,
+      endItem,
+    ),
+    edit_hold_over: timer(
+      ({ freezes }, due) => freezes.all.get(due.hold),
+      hold => hold.until,
+      (state, hold, step) => endFreeze(state, hold, "over", step),
+    ),
   },
   *dues({ context, freezes }) {
     for (const { project, key, version, endsAt } of context.items.values())

@@ -1,6 +1,6 @@
 /** The rules of merges: see `core/slices.ts`. */
 import { freeing, lasting, lastingAndFreeing, passing } from "../../durability.ts";
-import type { TimedRules } from "../../handler.ts";
+import { type TimedRules, timer } from "../../handler.ts";
 import type { State } from "../../state.ts";
 import type { MergeCommands, MergeDues } from "./commands.ts";
 import { mergeCancel, mergeReport } from "./end.ts";
@@ -18,10 +18,7 @@ export const mergeRules: TimedRules<MergeCommands, MergeDues, State> = {
   },
   points: { daemonStarts: awaitRunners },
   timers: {
-    merge_runner_over: {
-      at: (state, due) => runnerOverAt(state, due.merge),
-      over: (state, due, step) => runnerOver(state, due.merge, step),
-    },
+    merge_runner_over: timer(({ merges }, due) => merges.all.get(due.merge), runnerOverAt, runnerOver),
   },
   *dues({ merges }) {
     for (const ids of merges.byRunner.values())

@@ -13,7 +13,7 @@ import { boundKey } from "../../origin.ts";
 import type { Step } from "../../outcome.ts";
 import type { State } from "../../state.ts";
 import { announce, mergeRow } from "./replies.ts";
-import { inOrder, type Merge, mergeOf, putMerge, queueOf } from "./table.ts";
+import { inOrder, type Merge, putMerge, queueOf } from "./table.ts";
 
 export const mergeTake: Handler<"merge_take", State> = (state, command, _meta, step) => {
   const { merges } = state;
@@ -65,14 +65,12 @@ export function awaitRunners(state: State, node: string, step: Step): void {
 }
 
 /** Returns when the merge's runner, of an earlier start, has lost it (core time, ms); null if it is here. */
-export function runnerOverAt(state: State, id: string): number | null {
-  const bound = state.merges.all.get(id)?.runner?.bound;
-  const start = bound === undefined ? undefined : state.nodes.get(bound.node);
-  return start === undefined || bound?.epoch === start.epoch ? null : start.at + limits.boundGraceMs;
+export function runnerOverAt({ runner }: Merge, { nodes }: State): number | null {
+  const start = runner === null ? undefined : nodes.get(runner.bound.node);
+  return start === undefined || runner?.bound.epoch === start.epoch ? null : start.at + limits.boundGraceMs;
 }
 
 /** Takes the merge from a runner that did not come back. */
-export function runnerOver(state: State, id: string, step: Step): void {
-  const merge = mergeOf(state.merges, id);
+export function runnerOver(state: State, merge: Merge, step: Step): void {
   giveBack(state, merge, Math.max(merge.changedAt, state.t), null, step);
 }

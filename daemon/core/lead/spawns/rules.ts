@@ -1,6 +1,6 @@
 /** The rules of spawned agents: see `core/slices.ts`. */
 import { lasting, lastingAndFreeing, passing } from "../../durability.ts";
-import type { TimedRules } from "../../handler.ts";
+import { type TimedRules, timer } from "../../handler.ts";
 import type { SessionCommands } from "../../sessions/commands.ts";
 import type { State } from "../../state.ts";
 import type { SpawnCommands, SpawnDues } from "./commands.ts";
@@ -31,13 +31,11 @@ export const spawnRules: TimedRules<
     sessionEnds: (state, session, cause, step) => endSpawn(state, session.id, cause, step),
   },
   timers: {
-    spawn_over: {
-      at: ({ spawns }, due) => spawns.all.get(due.spawn)?.registerUntil ?? null,
-      over(state, due, step) {
-        const spawn = state.spawns.all.get(due.spawn);
-        if (spawn !== undefined) spawnOver(state, spawn, step);
-      },
-    },
+    spawn_over: timer(
+      ({ spawns }, due) => spawns.all.get(due.spawn),
+      spawn => spawn.registerUntil,
+      spawnOver,
+    ),
   },
   *dues({ spawns }) {
     for (const { id: spawn, registerUntil } of spawns.all.values())
