@@ -8,40 +8,35 @@ import { checkMismatches } from "./lead/declarations/check.ts";
 import { checkMerges } from "./lead/merges/check.ts";
 import { checkSpawns } from "./lead/spawns/check.ts";
 import { checkLocks } from "./locks/check.ts";
-import { checkTalk } from "./messages/check.ts";
+import { checkContext, checkFreezes, checkMessages } from "./messages/check.ts";
 import { checkNotes } from "./messages/check-notices.ts";
+import { checkReplies } from "./retries.ts";
 import { checkSessions } from "./sessions/check.ts";
 import { checkStashes } from "./stashes/table.ts";
-import type { State } from "./state.ts";
+import type { Slice, State } from "./state.ts";
 import { checkTasks } from "./tasks/check.ts";
 
-/** The slices of the state, each with the function that finds its broken invariants. */
-const slices = {
+/** Finds the broken invariants of each slice; a missing one does not compile. */
+const checks: { readonly [S in Slice]: (state: State) => Iterable<string> } = {
   sessions: checkSessions,
   locks: checkLocks,
   tasks: checkTasks,
-  writes: function* (state: State): Generator<string> {
-    yield* checkWrites(state);
-    yield* checkRisks(state);
-  },
+  writes: checkWrites,
+  risks: checkRisks,
   notes: checkNotes,
-  declarations: function* (state: State): Generator<string> {
-    yield* checkDeclarations(state);
-    yield* checkMismatches(state);
-  },
-  talk: checkTalk,
+  declarations: state => [...checkDeclarations(state), ...checkMismatches(state)],
+  context: checkContext,
+  messages: checkMessages,
+  freezes: checkFreezes,
   debates: checkDebates,
-  checks: ({ checks, seq }: State) => checkResults(checks, seq),
+  checks: checkResults,
   spawns: checkSpawns,
   merges: checkMerges,
-  stashes: ({ stashes, seq }: State) => checkStashes(stashes, seq),
-} as const;
-
-export type Slice = keyof typeof slices;
+  stashes: checkStashes,
+  replies: checkReplies,
+};
 
 /** Returns one sentence per broken invariant of these slices; empty if all hold. */
-export function check(state: State, of: readonly Slice[] = allSlices): string[] {
-  return of.flatMap(slice => [...slices[slice](state)]);
+export function check(state: State, of: Iterable<Slice> = Object.keys(checks) as Slice[]): string[] {
+  return [...of].flatMap(slice => [...checks[slice](state)]);
 }
-
-const allSlices = Object.keys(slices) as Slice[];

@@ -83,3 +83,9 @@ export const replyRows = {
     ),
   },
 };
+
+/** Yields a sentence if `replyChars` is wrong; part of `check`. */
+export function* checkReplies({ replies, replyChars }: BaseState): Generator<string> {
+  const chars = [...replies.values()].reduce((sum, kept) => sum + kept.chars, 0);
+  if (chars !== replyChars) yield `kept replies have ${chars} characters, not ${replyChars}`;
+}

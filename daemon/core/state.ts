@@ -39,7 +39,7 @@ const slices = {
 };
 
 /** The slices whose fields come first in the header of a snapshot, in this order. */
-const firstHeads: readonly TableName[] = [
+const firstHeads: readonly Slice[] = [
   "sessions",
   "locks",
   "tasks",
@@ -57,21 +57,19 @@ type OwnTables = {
     Slices[N]
   >;
 };
-type TableOf<Slice> = Slice extends { empty(limits: Limits): infer Table } ? Table : never;
+type TableOf<Rows> = Rows extends { empty(limits: Limits): infer Table } ? Table : never;
 
 /** The whole state. */
 export interface State extends BaseState, OwnTables {}
 
-export type TableName = keyof BaseTables | keyof OwnTables;
+/** A slice of the state, by the name of its table. */
+export type Slice = keyof BaseTables | keyof OwnTables;
 
 /** What a snapshot has of each table; a missing one does not compile. */
-export const rowsOf: { readonly [N in TableName]: Rows<State> } = slices;
+export const rowsOf: { readonly [N in Slice]: Rows<State> } = slices;
 
 /** The tables in the order of their fields in the header of a snapshot. */
-export const headOrder: ReadonlySet<TableName> = new Set([
-  ...firstHeads,
-  ...(Object.keys(slices) as TableName[]),
-]);
+export const headOrder: ReadonlySet<Slice> = new Set([...firstHeads, ...(Object.keys(slices) as Slice[])]);
 
 /** Returns the state before the first entry. */
 export function newState(points: readonly Points<State>[], rules: number, bounds: Limits): State {

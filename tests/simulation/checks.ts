@@ -1,9 +1,8 @@
 /** What the simulated actors record of checks, and the rules of it once more: the latest of each, over every crash. */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
-import type { State } from "../../daemon/core/state.ts";
+import type { Slice, State } from "../../daemon/core/state.ts";
 import type { Random } from "./random.ts";
 
 type Recorded = CommandOf<"check_record">;

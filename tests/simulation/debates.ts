@@ -4,14 +4,13 @@
  */
 import type { Actor } from "../../daemon/core/actor.ts";
 import { apply } from "../../daemon/core/apply.ts";
-import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import type { NewEntry } from "../../daemon/core/lead/debates/commands.ts";
 import type { Debate } from "../../daemon/core/lead/debates/table.ts";
 import type { Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import type { State } from "../../daemon/core/state.ts";
+import type { Slice, State } from "../../daemon/core/state.ts";
 import type { MissingRow, VerdictRow } from "../../protocol/lead/debate.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";

@@ -4,10 +4,9 @@
  */
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Hold } from "../../daemon/core/base-state.ts";
-import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
-import type { State } from "../../daemon/core/state.ts";
+import type { Slice, State } from "../../daemon/core/state.ts";
 import { isHeir } from "./oracle.ts";
 import type { Random } from "./random.ts";
 

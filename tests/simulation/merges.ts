@@ -3,12 +3,11 @@
  * none lost, and no word of a runner that lost its right.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { MergeCommands, MergeOutcome, Runner } from "../../daemon/core/lead/merges/commands.ts";
 import type { Merge } from "../../daemon/core/lead/merges/table.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
-import type { State } from "../../daemon/core/state.ts";
+import type { Slice, State } from "../../daemon/core/state.ts";
 import type { MergeReason } from "../../protocol/lead/merge.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Random } from "./random.ts";

@@ -3,12 +3,11 @@
  * everything once, nothing is forgotten before it was told, and nothing comes twice over crashes.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { DeclaredFile } from "../../daemon/core/declarations/table.ts";
 import { actorRow } from "../../daemon/core/locks/replies.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
-import type { State } from "../../daemon/core/state.ts";
+import type { Slice, State } from "../../daemon/core/state.ts";
 import type { Task } from "../../daemon/core/tasks/table.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";

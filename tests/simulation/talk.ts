@@ -5,13 +5,12 @@
 
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Freeze, Hold } from "../../daemon/core/base-state.ts";
-import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { inboxKey } from "../../daemon/core/messages/recipients.ts";
 import { lettersOf } from "../../daemon/core/messages/table.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
-import type { State } from "../../daemon/core/state.ts";
+import type { Slice, State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { Random } from "./random.ts";
@@ -112,7 +111,7 @@ export class TalkLives {
     const { command } = entry;
     const { reply } = step;
     this.#discharge(state, command, reply);
-    if (touched.has("talk")) yield* this.lost(state);
+    if (touched.has("messages")) yield* this.lost(state);
     if (command.type === "inbox_take" && reply?.ok) yield* this.#twice(state, command.actor, reply);
     if (command.type === "inbox_told" && reply?.ok) this.#noteTold(state, command, entry.seq);
     if (command.type === "message_send" && reply?.ok) yield* this.#doubled(state, command.text, entry);
@@ -122,7 +121,7 @@ export class TalkLives {
     // The answer to a retry names a message that was made before.
     const isNew = made !== null && [...state.messages.all.keys()].at(-1) === made;
     if (made !== null && isNew && !this.#made.has(made)) this.#made.set(made, entry.seq);
-    if (touched.has("talk")) {
+    if (touched.has("messages")) {
       yield* strangers(state);
       yield* this.#order(state);
     }

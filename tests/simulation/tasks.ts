@@ -3,10 +3,9 @@
  * obvious, and blind to none of their bugs.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
-import type { State } from "../../daemon/core/state.ts";
+import type { Slice, State } from "../../daemon/core/state.ts";
 import type { NewTask } from "../../daemon/core/tasks/commands.ts";
 import type { Task } from "../../daemon/core/tasks/table.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -1,48 +1,69 @@
 /** Which slices of the state an entry can have touched: only these are looked at after it. */
-import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, CommandType, Entry } from "../../daemon/core/commands.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
 import { Images } from "../../daemon/core/preimages.ts";
-import { rowsOf, type State, type TableName } from "../../daemon/core/state.ts";
+import { rowsOf, type Slice, type State } from "../../daemon/core/state.ts";
 
 /** Every so many entries all of the state is looked at, for what a command touches although it should not. */
 const wholeEvery = 25;
 
-const all: ReadonlySet<Slice> = new Set<Slice>([
-  "sessions",
-  "locks",
-  "tasks",
-  "writes",
-  "notes",
-  "declarations",
-  "talk",
-  "talk",
-  "checks",
-  "merges",
-  "talk",
-  "debates",
-  "spawns",
-  "stashes",
-]);
+const all: ReadonlySet<Slice> = new Set(Object.keys(rowsOf) as Slice[]);
 const none: ReadonlySet<Slice> = new Set<Slice>();
 // Whether a session makes room depends on most of what it has: it is looked at with everything else.
-const sessions: ReadonlySet<Slice> = new Set<Slice>(["sessions"]);
+const sessions: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies"]);
 // Leads get a notice of a red or critical task that begins.
-const tasks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "tasks", "notes"]);
-const talk: ReadonlySet<Slice> = new Set<Slice>(["sessions", "talk"]);
-const debates: ReadonlySet<Slice> = new Set<Slice>(["sessions", "talk", "debates"]);
-const locks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks"]);
-const checks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "checks"]);
-const spawns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "spawns"]);
-const merges: ReadonlySet<Slice> = new Set<Slice>(["sessions", "merges"]);
-const mergeEnds: ReadonlySet<Slice> = new Set<Slice>(["sessions", "merges", "tasks", "talk"]);
-const notes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "notes"]);
-const stashes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "notes", "stashes"]);
-const turns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "notes"]);
-const writes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "writes", "notes", "declarations"]);
-const declarations: ReadonlySet<Slice> = new Set<Slice>(["sessions", "notes", "declarations"]);
-const flights: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "writes", "notes", "declarations"]);
-const freezes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "locks", "talk"]);
+const tasks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "tasks", "notes"]);
+const talk: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "context", "messages", "freezes"]);
+const debates: ReadonlySet<Slice> = new Set<Slice>([
+  "sessions",
+  "replies",
+  "context",
+  "messages",
+  "freezes",
+  "debates",
+]);
+const locks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "locks"]);
+const checks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "checks"]);
+const spawns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "spawns"]);
+const merges: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "merges"]);
+const mergeEnds: ReadonlySet<Slice> = new Set<Slice>([
+  "sessions",
+  "replies",
+  "merges",
+  "tasks",
+  "context",
+  "messages",
+  "freezes",
+]);
+const notes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "notes"]);
+const stashes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "notes", "stashes"]);
+const turns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "locks", "notes"]);
+const writes: ReadonlySet<Slice> = new Set<Slice>([
+  "sessions",
+  "replies",
+  "writes",
+  "risks",
+  "notes",
+  "declarations",
+]);
+const declarations: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "notes", "declarations"]);
+const flights: ReadonlySet<Slice> = new Set<Slice>([
+  "sessions",
+  "replies",
+  "locks",
+  "writes",
+  "risks",
+  "notes",
+  "declarations",
+]);
+const freezes: ReadonlySet<Slice> = new Set<Slice>([
+  "sessions",
+  "replies",
+  "locks",
+  "context",
+  "messages",
+  "freezes",
+]);
 
 /** Commands that leave some slices alone while no session comes or goes; any other may touch all. */
 const narrow: ReadonlyMap<CommandType, ReadonlySet<Slice>> = new Map([
@@ -133,24 +154,12 @@ function byRefused(command: Command): ReadonlySet<Slice> {
   return "retry" in command && command.retry !== undefined ? sessions : none;
 }
 
-/** The tables of the slices that have several. */
-const tablesOf: ReadonlyMap<Slice, readonly TableName[]> = new Map<Slice, readonly TableName[]>([
-  ["sessions", ["sessions", "replies"]],
-  ["writes", ["writes", "risks"]],
-  ["talk", ["context", "messages", "freezes"]],
-]);
-
 /** Each slice as a text: what is stored of it, without the indexes. */
 export function textsOf(state: State): ReadonlyMap<Slice, string> {
-  return new Map(
-    [...all].map(slice => {
-      const tables = slice === "talk" ? [] : [slice];
-      return [slice, JSON.stringify((tablesOf.get(slice) ?? tables).map(name => storedOf(state, name)))];
-    }),
-  );
+  return new Map([...all].map(slice => [slice, JSON.stringify(storedOf(state, slice))]));
 }
 
-function storedOf(state: State, name: TableName): readonly unknown[] {
+function storedOf(state: State, name: Slice): readonly unknown[] {
   const { head, lists } = rowsOf[name];
   return [head?.write(state), ...Object.values(lists).map(list => [...list.write(state, new Images())])];
 }

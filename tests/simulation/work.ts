@@ -3,11 +3,10 @@
  * slowly: whose it is, what was bypassed, and that none is forgotten that was written after the last commit.
  */
 import type { Actor } from "../../daemon/core/actor.ts";
-import type { Slice } from "../../daemon/core/check.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { WriteNote } from "../../daemon/core/files/commands.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
-import type { State } from "../../daemon/core/state.ts";
+import type { Slice, State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import { ancestorsOf } from "./families.ts";
 import type { Random } from "./random.ts";

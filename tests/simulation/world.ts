@@ -6,14 +6,14 @@
 
 import { type Actor, withoutCommand } from "../../daemon/core/actor.ts";
 import { firstRulesLevel, type Hold, type KeptReply, type Token } from "../../daemon/core/base-state.ts";
-import { check, type Slice } from "../../daemon/core/check.ts";
+import { check } from "../../daemon/core/check.ts";
 import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import { emptyState } from "../../daemon/core/empty-state.ts";
 import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import type { Bound, Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import type { State } from "../../daemon/core/state.ts";
+import type { Slice, State } from "../../daemon/core/state.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
 import type { Found, Journal } from "../../daemon/journal/journal.ts";

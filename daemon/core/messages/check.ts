@@ -8,13 +8,7 @@ import { freezeRecords } from "./state.ts";
 import { lettersOf, sortKeyOf } from "./table.ts";
 
 /** Yields one sentence per broken invariant. */
-export function* checkTalk(state: BaseState): Generator<string> {
-  yield* checkContext(state);
-  yield* checkMessages(state);
-  yield* checkFreezes(state);
-}
-
-function* checkContext({ context, nodes, limits }: BaseState): Generator<string> {
+export function* checkContext({ context, nodes, limits }: BaseState): Generator<string> {
   yield* contextRecords.check(context, "items of context");
   for (const item of context.items.values()) {
     if (item.version <= 0) yield `${item.key} has version ${item.version}`;
@@ -24,7 +18,8 @@ function* checkContext({ context, nodes, limits }: BaseState): Generator<string>
     yield "context is over full";
 }
 
-function* checkMessages(state: BaseState): Generator<string> {
+/** Yields one sentence per broken invariant. */
+export function* checkMessages(state: BaseState): Generator<string> {
   const { messages, sessions, t, limits } = state;
   let bytes = 0;
   let last = 0;
@@ -91,7 +86,8 @@ function* checkInboxes({ messages, limits }: BaseState): Generator<string> {
   if (owned !== 0) yield "inboxes are indexed under a session that is not theirs";
 }
 
-function* checkFreezes({ freezes, sessions, limits }: BaseState): Generator<string> {
+/** Yields one sentence per broken invariant. */
+export function* checkFreezes({ freezes, sessions, limits }: BaseState): Generator<string> {
   const counts = new Map<string, number>();
   yield* freezeRecords.check(freezes, "freezes", limits.freezesMax);
   for (const { id, actor, project } of freezes.all.values()) {

@@ -1,4 +1,4 @@
-/** The invariants of sessions and of kept replies; part of `check`. */
+/** The invariants of sessions; part of `check`. */
 import type { BaseState } from "../base-state.ts";
 import { Preimages } from "../preimages.ts";
 import { isSame } from "../same-index.ts";
@@ -9,8 +9,6 @@ import { addSession, enterPresent, nameKey, noSessions, type Sessions } from "./
 
 /** Yields one sentence per broken invariant. */
 export function* checkSessions(state: BaseState): Generator<string> {
-  const chars = [...state.replies.values()].reduce((sum, kept) => sum + kept.chars, 0);
-  if (chars !== state.replyChars) yield `kept replies have ${chars} characters, not ${state.replyChars}`;
   const names = new Set<string>();
   for (const session of state.sessions.live.values()) {
     if (session.incarnations.length === 0) yield `session ${session.id} has no incarnation`;

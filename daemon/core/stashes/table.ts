@@ -70,8 +70,12 @@ export function renameStashes(stashes: Stashes, from: string, to: string): void 
   }
 }
 
+interface Own {
+  readonly stashes: Stashes;
+}
+
 /** Yields a sentence for each broken invariant. */
-export function* checkStashes(stashes: Stashes, seq: number): Generator<string> {
+export function* checkStashes({ stashes, seq }: Own & { readonly seq: number }): Generator<string> {
   yield* stashRecords.check(stashes, "stash entries", stashes.limits.stashEntriesMax);
   let last = 0;
   for (const entry of stashes.entries.values()) {
@@ -84,7 +88,7 @@ export function* checkStashes(stashes: Stashes, seq: number): Generator<string> 
 export const stashRows = {
   lists: {
     stashes: valueList(
-      ({ stashes }: { readonly stashes: Stashes }) => stashes.entries,
+      ({ stashes }: Own) => stashes.entries,
       ({ stashes }, entry) => addStash(stashes, entry),
     ),
   },

@@ -74,8 +74,12 @@ export function addResult(checks: CheckTable, result: CheckResult): void {
   checkRecords.makeRoom(checks, checks.limits.checkResultsMax);
 }
 
+interface Own {
+  readonly checks: CheckTable;
+}
+
 /** Yields a sentence for each broken invariant. */
-export function* checkResults(checks: CheckTable, seq: number): Generator<string> {
+export function* checkResults({ checks, seq }: Own & { readonly seq: number }): Generator<string> {
   yield* checkRecords.check(checks, "results of checks", checks.limits.checkResultsMax);
   let last = 0;
   for (const result of checks.results.values()) {
@@ -89,7 +93,7 @@ export const checkRows = {
   empty: noChecks,
   lists: {
     checks: valueList(
-      ({ checks }: { readonly checks: CheckTable }) => checks.results,
+      ({ checks }: Own) => checks.results,
       ({ checks }, result) => addResult(checks, result),
     ),
   },
