@@ -1,10 +1,10 @@
 /** Bounds for maps that keep rows in order of insertion. */
 
-/** Evicts the oldest rows with `drop` until at most `max` are left; `drop` must remove the row. */
-export function dropOldest<K, V>(rows: Map<K, V>, max: number, drop: (key: K, row: V) => void): void {
+/** Drops the oldest rows until at most `max` are left. */
+export function dropOldest<K>(rows: Map<K, unknown>, max: number): void {
   if (rows.size <= max) return;
-  for (const [key, row] of rows) {
-    drop(key, row);
+  for (const key of rows.keys()) {
+    rows.delete(key);
     if (rows.size <= max) return;
   }
 }

@@ -9,7 +9,7 @@ import type { FileRef } from "./file-ref.ts";
 import { PathIndex } from "./path-index.ts";
 import { isSame } from "./same-index.ts";
 import { addToSet, removeFromSet, type Sets } from "./sets.ts";
-import { SortedKeys } from "./sorted-keys.ts";
+import { addToSorted, removeFromSorted, SortedKeys, type SortedSets } from "./sorted-keys.ts";
 
 /** An index of rows. `Found`: what a look-up reads. */
 export interface Index<Row, Found> {
@@ -138,22 +138,15 @@ export function sorted<Row>(placeOf: (row: Row) => Key): Index<Row, SortedKeys> 
 export function sortedBy<Row>(
   groupOf: (row: Row) => string,
   placeOf: (row: Row) => string,
-): Index<Row, Map<string, SortedKeys>> {
+): Index<Row, SortedSets> {
   return {
     empty: () => new Map(),
     move(found, _key, before, next) {
       const [from, was] = before === null ? [null, null] : [groupOf(before), placeOf(before)];
       const [to, is] = next === null ? [null, null] : [groupOf(next), placeOf(next)];
       if (from === to && was === is) return found;
-      if (from !== null) {
-        const places = found.get(from);
-        places?.delete(was);
-        if (places?.size === 0) found.delete(from);
-      }
-      if (to === null) return found;
-      const places = found.get(to);
-      if (places === undefined) found.set(to, new SortedKeys(is));
-      else places.add(is);
+      if (from !== null) removeFromSorted(found, from, was);
+      if (to !== null) addToSorted(found, to, is);
       return found;
     },
   };

@@ -129,6 +129,21 @@ export class SortedKeys {
   }
 }
 
+/** Sorted keys by group. Invariant: no group is empty. */
+export type SortedSets = Map<string, SortedKeys>;
+
+export function addToSorted(groups: SortedSets, group: string, key: string): void {
+  const known = groups.get(group);
+  if (known === undefined) groups.set(group, new SortedKeys(key));
+  else known.add(key);
+}
+
+export function removeFromSorted(groups: SortedSets, group: string, key: string): void {
+  const known = groups.get(group);
+  known?.delete(key);
+  if (known?.size === 0) groups.delete(group);
+}
+
 /** Returns the index of the first key that is not before `key`. */
 function positionOf(chunk: readonly string[], key: string): number {
   let low = 0;

@@ -92,7 +92,7 @@ export function endDeclaration(table: Declarations, declaration: Declaration, en
   removeDeclaration(table, declaration);
   table.endedCount += 1;
   table.ended.set(table.endedCount, { ...declaration, endedAt });
-  dropOldest(table.ended, table.limits.declarationsEndedMax, n => table.ended.delete(n));
+  dropOldest(table.ended, table.limits.declarationsEndedMax);
 }
 
 export function removeDeclaration(table: Declarations, declaration: Declaration): void {

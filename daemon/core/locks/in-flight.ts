@@ -104,7 +104,7 @@ export function expireWrites(state: BaseState, hold: Hold): void {
     expiredWrites.delete(id);
     expiredWrites.set(id, { actor, key, path, file, at: state.t });
   }
-  dropOldest(expiredWrites, state.limits.expiredWritesMax, oldest => expiredWrites.delete(oldest));
+  dropOldest(expiredWrites, state.limits.expiredWritesMax);
 }
 
 /** Returns the locks with the actor's writes in flight, or that expired, sorted, so that replay visits them in the same order. */

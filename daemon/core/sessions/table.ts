@@ -8,7 +8,7 @@ import type { Role, RoleSource } from "../../../protocol/lead/roles.ts";
 import type { Anchor } from "../actor.ts";
 import type { Preimages } from "../preimages.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
-import { SortedKeys } from "../sorted-keys.ts";
+import { addToSorted, removeFromSorted, SortedKeys, type SortedSets } from "../sorted-keys.ts";
 import type { KeptName, Named, NameSource } from "./name-source.ts";
 import type { Revisions } from "./revisions.ts";
 import { idOfKey, placeKey, startKey } from "./start-key.ts";
@@ -35,7 +35,7 @@ export interface Sessions {
   /** derived: sort keys by project and start, and by project and id. */
   readonly places: SortedKeys;
   /** derived: sort keys of those who are there, by project; see `present.ts`. */
-  readonly present: Map<string, SortedKeys>;
+  readonly present: SortedSets;
   readonly ids: SortedKeys;
   /** derived */
   readonly worktrees: Worktrees;
@@ -319,16 +319,12 @@ function unlist(sessions: Sessions, session: Session): void {
 
 /** Adds the session to the list of those who are there. */
 export function enterPresent({ present }: Sessions, session: Session): void {
-  const known = present.get(session.project);
-  if (known === undefined) present.set(session.project, new SortedKeys(startKey(session)));
-  else known.add(startKey(session));
+  addToSorted(present, session.project, startKey(session));
 }
 
 /** Takes the session off the list of those who are there. */
 export function leavePresent({ present }: Sessions, session: Session): void {
-  const known = present.get(session.project);
-  known?.delete(startKey(session));
-  if (known?.size === 0) present.delete(session.project);
+  removeFromSorted(present, session.project, startKey(session));
 }
 
 function listAgent(sessions: Sessions, session: Session, agent: string, name: string): void {

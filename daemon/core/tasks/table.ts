@@ -12,9 +12,10 @@ import type { Actor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import { endOf, scopeOf } from "../ids.ts";
 import type { Preimages, Writable } from "../preimages.ts";
+import { idAt, placeOf } from "../records.ts";
 import type { Revisions } from "../sessions/revisions.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
-import { SortedKeys } from "../sorted-keys.ts";
+import { addToSorted, removeFromSorted, SortedKeys, type SortedSets } from "../sorted-keys.ts";
 
 export interface Tasks {
   readonly preimages: Preimages;
@@ -37,7 +38,7 @@ export interface Tasks {
   /** derived: tasks with unfinished dependencies, each with how many. */
   readonly open: Map<string, number>;
   /** derived: sort keys of tasks by list; see `eachList`. */
-  readonly lists: Map<string, SortedKeys>;
+  readonly lists: SortedSets;
   /** derived: active tasks by the session that claimed them. */
   readonly claims: Map<string, Set<string>>;
   /** `Sessions.touched`: the sessions whose claims changed. */
@@ -131,7 +132,7 @@ const nothing = new SortedKeys();
 
 /** Returns the task of a list's sort key. */
 export function taskAt(tasks: Tasks, place: string): Task {
-  return taskOf(tasks, place.slice(place.indexOf(" ") + 1));
+  return taskOf(tasks, idAt(place));
 }
 
 export function taskOf(tasks: Tasks, id: string): Task {
@@ -154,9 +155,9 @@ function index(tasks: Tasks, task: Task): void {
   const scope = scopeOf(task.project);
   tasks.ids.add(scope + task.id);
   tasks.ends.add(scope + endOf(task.id));
-  const place = sortKeyOf(task);
-  putIn(tasks, listKey("all", null, ""), place);
-  putIn(tasks, listKey("all", task.project, ""), place);
+  const place = placeOf(task);
+  addToSorted(tasks.lists, listKey("all", null, ""), place);
+  addToSorted(tasks.lists, listKey("all", task.project, ""), place);
   tasks.chars += charsOf(task);
   for (const id of task.dependsOn) addToSet(tasks.dependents, id, task.id);
   count(tasks, task);
@@ -166,9 +167,9 @@ function index(tasks: Tasks, task: Task): void {
 /** Removes a task; the caller has checked that no task depends on it. */
 export function removeTask(tasks: Tasks, task: Task): void {
   removeFromLists(tasks, task);
-  const place = sortKeyOf(task);
-  takeFrom(tasks, listKey("all", null, ""), place);
-  takeFrom(tasks, listKey("all", task.project, ""), place);
+  const place = placeOf(task);
+  removeFromSorted(tasks.lists, listKey("all", null, ""), place);
+  removeFromSorted(tasks.lists, listKey("all", task.project, ""), place);
   for (const id of task.dependsOn) removeFromSet(tasks.dependents, id, task.id);
   tasks.open.delete(task.id);
   tasks.chars -= charsOf(task);
@@ -246,12 +247,8 @@ function count(tasks: Tasks, task: Task): void {
   else tasks.open.delete(task.id);
 }
 
+/** What a ready list puts before the sort keys. */
 const ranks: Readonly<Record<TaskPriority, string>> = { high: "0", normal: "1", low: "2" };
-
-/** Returns the task's sort key, by age. A ready list puts the priority before it. */
-function sortKeyOf({ n, id }: Task): string {
-  return `${n.toString(36).padStart(8, "0")} ${id}`;
-}
 
 /** Returns the done tasks of a project that changed last, the latest first; it costs what it returns. */
 export function latestFinished(tasks: Tasks, project: string, max: number): Task[] {
@@ -274,7 +271,7 @@ const afterAll = "~";
 function eachList(tasks: Tasks, task: Task, visit: (key: string, place: string) => void): void {
   const { project } = task;
   const own = classOf(tasks, task);
-  const place = sortKeyOf(task);
+  const place = placeOf(task);
   if (own === "ready" || own === "blocked") {
     visit(listKey("pending", null, ""), place);
     visit(listKey("pending", project, ""), place);
@@ -309,20 +306,8 @@ function listKey(name: ListName, project: string | null, label: string): string 
   return project === null ? name : `${name}\n${project}\n${label}`;
 }
 
-function putIn(tasks: Tasks, key: string, place: string): void {
-  const list = tasks.lists.get(key);
-  if (list !== undefined) list.add(place);
-  else tasks.lists.set(key, new SortedKeys(place));
-}
-
-function takeFrom(tasks: Tasks, key: string, place: string): void {
-  const list = tasks.lists.get(key);
-  list?.delete(place);
-  if (list?.size === 0) tasks.lists.delete(key);
-}
-
 function addToLists(tasks: Tasks, task: Task): void {
-  eachList(tasks, task, (key, place) => putIn(tasks, key, place));
+  eachList(tasks, task, (key, place) => addToSorted(tasks.lists, key, place));
   const session = claimerOf(task)?.session;
   if (session === undefined) return;
   addToSet(tasks.claims, session, task.id);
@@ -331,7 +316,7 @@ function addToLists(tasks: Tasks, task: Task): void {
 }
 
 function removeFromLists(tasks: Tasks, task: Task): void {
-  eachList(tasks, task, (key, place) => takeFrom(tasks, key, place));
+  eachList(tasks, task, (key, place) => removeFromSorted(tasks.lists, key, place));
   const session = claimerOf(task)?.session;
   if (session === undefined) return;
   removeFromSet(tasks.claims, session, task.id);
