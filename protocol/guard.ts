@@ -1,5 +1,5 @@
 /** The git commands of a guarded shell line, and the guard's findings: between the daemon and an adapter. */
-import type { ActorRow } from "./lock.ts";
+import type { ActorRow, FilesNews } from "./lock.ts";
 
 /**
  * In `dir`, a folder of this name means the top of the worktree of the folders before it, as
@@ -200,7 +200,7 @@ export interface ShellUses {
 }
 
 /** The events of the guard. */
-export type GuardEvent = {
+export type GuardEvent = FilesNews & {
   /** A git command of `by` committed uncommitted work of `owner`, or took it out of the working tree. */
   readonly event: "work_taken";
   readonly how: "committed" | "discarded";
@@ -208,9 +208,6 @@ export type GuardEvent = {
   readonly command: string;
   /** The abbreviated id of the commit; null if there is none, or the daemon could not find it. */
   readonly commit: string | null;
-  readonly files: readonly string[];
-  readonly paths: readonly string[];
-  readonly more?: number;
   readonly by: ActorRow;
   readonly owner: ActorRow;
 };

@@ -123,50 +123,43 @@ export interface FileCheckReply {
   readonly token: string;
 }
 
+/** The files of an event, as requested and as absolute paths. */
+export interface FilesNews {
+  readonly files: readonly string[];
+  readonly paths: readonly string[];
+  /** How many more there are. */
+  readonly more?: number;
+}
+
 /** The events of locks. */
 export type LockEvent =
-  | {
+  | (FilesNews & {
       readonly event: "lock_granted";
-      readonly files: readonly string[];
-      readonly paths: readonly string[];
-      readonly more?: number;
       readonly token: string;
       readonly holder: ActorRow;
       readonly waitedMs: number;
-    }
-  | {
+    })
+  | (FilesNews & {
       readonly event: "lock_queued";
-      readonly files: readonly string[];
-      readonly paths: readonly string[];
-      readonly more?: number;
       readonly waiter: ActorRow;
       readonly holder: ActorRow | null;
       readonly position: number;
-    }
-  | {
+    })
+  | (FilesNews & {
       readonly event: "lock_released";
-      readonly files: readonly string[];
-      readonly paths: readonly string[];
-      readonly more?: number;
       readonly holder: ActorRow;
       readonly cause: string;
-    }
-  | {
+    })
+  | (FilesNews & {
       readonly event: "lock_wait_ended";
-      readonly files: readonly string[];
-      readonly paths: readonly string[];
-      readonly more?: number;
       readonly waiter: ActorRow;
       readonly cause: string;
-    }
-  | {
+    })
+  | (FilesNews & {
       readonly event: "lock_revoked";
-      readonly files: readonly string[];
-      readonly paths: readonly string[];
-      readonly more?: number;
       readonly holder: ActorRow;
       readonly by: string;
-    };
+    });
 
 export const lockRequests = {
   file_lock: { params: fileLockSchema, reply: reply<FileLockReply>(), traits: once },

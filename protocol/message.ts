@@ -1,7 +1,7 @@
 /** The wire of messages and freezes: requests, replies and rows. */
 import * as z from "zod";
 import { limits } from "./limits.ts";
-import type { ActorRow } from "./lock.ts";
+import type { ActorRow, FilesNews } from "./lock.ts";
 import { once, type RequestTable, reply } from "./request-table.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
@@ -182,25 +182,19 @@ export type MessageEvent =
 
 /** The events of freezes. */
 export type FreezeEvent =
-  | {
+  | (FilesNews & {
       readonly event: "hold_began";
       readonly hold: string;
-      readonly files: readonly string[];
-      readonly paths: readonly string[];
-      readonly more?: number;
       readonly by: ActorRow | null;
       readonly lastsMs: number;
       readonly project: string;
-    }
-  | {
+    })
+  | (FilesNews & {
       readonly event: "hold_ended";
       readonly hold: string;
-      readonly files: readonly string[];
-      readonly paths: readonly string[];
-      readonly more?: number;
       readonly cause: string;
       readonly project: string;
-    };
+    });
 
 export const messageRequests = {
   message_send: { params: messageSendSchema, reply: reply<MessageSendReply>(), traits: once },

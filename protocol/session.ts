@@ -185,36 +185,21 @@ export interface OkReply {
 }
 
 /** The events of sessions. */
-export type SessionEvent =
-  | {
-      readonly event: "session_started";
-      readonly id: string;
-      readonly name: string;
-      readonly project: string;
-    }
-  | {
-      readonly event: "session_ended";
-      readonly id: string;
-      readonly name: string;
-      readonly project: string;
-      readonly cause: string;
-    }
-  | { readonly event: "session_lost"; readonly id: string; readonly name: string; readonly project: string }
-  | {
-      readonly event: "session_duplicated";
-      readonly id: string;
-      readonly name: string;
-      readonly project: string;
-      readonly incarnations: number;
-    }
-  | {
-      readonly event: "session_renamed";
-      readonly id: string;
-      readonly name: string;
-      /** Its name before. */
-      readonly was: string;
-      readonly project: string;
-    };
+export type SessionEvent = SessionNews &
+  (
+    | { readonly event: "session_started" }
+    | { readonly event: "session_lost" }
+    | { readonly event: "session_ended"; readonly cause: string }
+    | { readonly event: "session_duplicated"; readonly incarnations: number }
+    /** `was`: its name before. */
+    | { readonly event: "session_renamed"; readonly was: string }
+  );
+
+interface SessionNews {
+  readonly id: string;
+  readonly name: string;
+  readonly project: string;
+}
 
 export const sessionRequests = {
   register: { params: registerSchema, reply: reply<RegisterReply>(), traits: once },
