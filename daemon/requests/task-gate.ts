@@ -2,17 +2,9 @@
 import type { Refusal } from "../../protocol/codes.ts";
 import type { Actor } from "../core/actor.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
-import type { TrailLine } from "../trail/line.ts";
 
-/** What is wrong with the step. */
-export interface TaskFinding {
-  /** The gate lets it pass, and the reply has these sentences. */
-  readonly warnings: readonly string[];
-  /** Null: it passes. */
-  readonly refusal: Refusal | null;
-  /** What the trail says, without an agent's own text; null: nothing. */
-  readonly line: (Pick<TrailLine, "rule"> & { readonly why: string }) | null;
-}
+/** What the agent is about to do: to create tasks or bring them in, or to call one done. */
+export type TaskStep = "create" | Completion;
 
 export interface Completion {
   /** Null: a task that the queue does not have yet. */
@@ -23,8 +15,18 @@ export interface Completion {
   readonly what: string;
 }
 
-/** A method that returns null has nothing to ask. `S`: the services that it needs. */
+/** What is wrong with the step. */
+export interface TaskFinding {
+  /** The gate lets it pass, and the reply has these sentences. */
+  readonly warnings: readonly string[];
+  /** Null: it passes. */
+  readonly refusal: Refusal | null;
+  /** What the trail says, without an agent's own text; null: nothing. */
+  readonly line: { readonly rule: string; readonly why: string } | null;
+}
+
+/** `S`: the services that it needs. */
 export interface TaskGate<S extends HookServices = HookServices> {
-  beforeCreation?(services: S, by: Actor): Promise<TaskFinding> | null;
-  beforeDone?(services: S, by: Actor, completion: Completion): Promise<TaskFinding> | null;
+  /** Null: there is nothing to ask. */
+  ask(services: S, by: Actor, step: TaskStep): Promise<TaskFinding> | null;
 }

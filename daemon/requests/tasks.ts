@@ -11,7 +11,7 @@ import type { TaskState } from "../core/tasks/table.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { ClientTasks } from "../sessions/client-tasks.ts";
 import type { TrailLine } from "../trail/line.ts";
-import { beforeCreation, beforeDone } from "./before-task.ts";
+import { beforeTask } from "./before-task.ts";
 import { projectOf } from "./caller.ts";
 import { forward } from "./forward.ts";
 import type { HandlersOf } from "./handler.ts";
@@ -21,7 +21,7 @@ const cwd = "/";
 
 export const taskHandlers: HandlersOf<typeof taskRequests, HookServices> = {
   task_create: (services, request, call) =>
-    beforeCreation(services, request, call, warnings => {
+    beforeTask(services, request, call, "create", warnings => {
       const { description } = request;
       const many = request.tasks !== undefined;
       const named = request.tasks ?? (description === undefined ? [] : [{ ...request, description }]);
@@ -33,7 +33,7 @@ export const taskHandlers: HandlersOf<typeof taskRequests, HookServices> = {
       return create(services, request, call);
     }),
   task_import: (services, request, call) =>
-    beforeCreation(services, request, call, warnings => {
+    beforeTask(services, request, call, "create", warnings => {
       const { all } = services.engine.state.tasks;
       const done = request.tasks.find(({ id, status }) => status === "done" && !all.has(id));
       const bringIn = (more: readonly string[]) =>
@@ -48,7 +48,7 @@ export const taskHandlers: HandlersOf<typeof taskRequests, HookServices> = {
         })(services, request, call);
       if (done === undefined) return bringIn([]);
       const what = `${done.id} is not imported as done; it needs`;
-      return beforeDone(services, request, call, { task: null, cwd: request.cwd ?? null, what }, bringIn);
+      return beforeTask(services, request, call, { task: null, cwd: request.cwd ?? null, what }, bringIn);
     }),
   task_update: (services, request, call) => {
     const update = (warnings: readonly string[]) => {
@@ -73,7 +73,7 @@ export const taskHandlers: HandlersOf<typeof taskRequests, HookServices> = {
     if (request.status !== "done") return update([]);
     const { task } = request;
     const what = "the task is not done yet; it needs";
-    return beforeDone(services, request, call, { task, cwd: request.cwd ?? null, what }, update);
+    return beforeTask(services, request, call, { task, cwd: request.cwd ?? null, what }, update);
   },
   task_get: (services, request, call) =>
     services.engine.read(state => {
