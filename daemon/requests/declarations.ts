@@ -2,17 +2,14 @@
 
 import { refuse } from "../../protocol/codes.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Declare, ViewedFile } from "../core/declarations/commands.ts";
+import type { ViewedFile } from "../core/declarations/commands.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import type { Session } from "../core/sessions/table.ts";
 import { refs } from "../facts/file-refs.ts";
-import { isRefusal, retryOf } from "../server/call.ts";
+import { isRefusal } from "../server/call.ts";
 import type { Services } from "../services.ts";
-import { signOfLife } from "../sessions/commands.ts";
-import { noteReply } from "../trail/decisions.ts";
-import { actorOfId } from "./caller.ts";
+import { forward } from "./forward.ts";
 import type { RequestHandler } from "./handler.ts";
 
 export const declare: RequestHandler<"declare"> = async (services, request, call) => {
@@ -23,41 +20,29 @@ export const declare: RequestHandler<"declare"> = async (services, request, call
     call.reply(refuse("unknown_session", error));
     return;
   }
-  signOfLife(services, request.id, request.agent ?? null);
-  const actor = actorOfId(services, request.id, request.agent, call);
   const files = await viewed(services, session, request.codeView ?? []);
   if (isRefusal(files)) {
     call.reply(files);
     return;
   }
-  const command = {
-    type: "declare" as const,
-    ...commandOf(services, actor, request, files),
-    ...retryOf(request, call),
-  };
-  call.propose(command, reply => {
-    noteReply(services, "declare", actor, reply, { why: whatOf(request) });
-    return reply;
+  const propose = forward<"declare">({
+    command: (_, { by, wallMs }) => {
+      const { identity, understanding, uncertainties = [], anew = false } = request;
+      return {
+        type: "declare",
+        actor: by,
+        ancestors: services.presence.ancestors(by.session, by.agent),
+        anew,
+        ...defined({ ...identity, ...understanding }),
+        files,
+        uncertainties: uncertainties.map(one => ({ ...defined(one), question: one.question })),
+        wallMs,
+      };
+    },
+    line: () => ({ why: whatOf(request) }),
   });
+  propose(services, request, call);
 };
-
-function commandOf(
-  services: Services,
-  actor: Actor,
-  { identity, understanding, uncertainties = [], anew = false }: RequestOf<"declare">,
-  files: readonly ViewedFile[],
-): Declare {
-  const given = { ...identity, ...understanding };
-  return {
-    actor,
-    ancestors: services.presence.ancestors(actor.session, actor.agent),
-    anew,
-    ...defined(given),
-    files,
-    uncertainties: uncertainties.map(one => ({ ...defined(one), question: one.question })),
-    wallMs: services.clock.wall(),
-  };
-}
 
 type Viewed = NonNullable<RequestOf<"declare">["codeView"]>[number];
 
