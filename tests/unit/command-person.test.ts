@@ -1,12 +1,12 @@
 /** What an agent's shell is told that hides its session: words that fit the command. */
 import { describe, expect, it } from "vitest";
 import { rename } from "../../bin/agent/rename.ts";
-import { close } from "../../bin/lead/debates/change.ts";
+import { add as addDebate } from "../../bin/lead/commands/debate.ts";
 import { release } from "../../bin/lead/health/release.ts";
 import { stop } from "../../bin/lead/spawn/stop.ts";
 import type { ProcessContext } from "../../bin/process-context.ts";
 import { set } from "../../bin/tasks/change.ts";
-import { fakeDaemon, fakeWorld } from "./command-world.ts";
+import { fakeDaemon, fakeWorld, runWords } from "./command-world.ts";
 
 type Run = (world: ProcessContext) => Promise<number>;
 
@@ -16,7 +16,8 @@ const commands: readonly (readonly [name: string, run: Run, what: string, tool: 
   ["kite stop", world => stop(world, "alice", false), "stops an agent", null],
   [
     "kite debate close --force",
-    world => close(world, "1", { verdict: "a", because: "b", force: true }),
+    world =>
+      runWords(world, addDebate, ["debate", "close", "1", "--verdict", "a", "--because", "b", "--force"]),
     "forces a debate to close",
     null,
   ],

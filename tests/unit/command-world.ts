@@ -1,6 +1,7 @@
 /** A world for commands: standard output that remembers, and a daemon made of answers. */
 
-import type { Client, ProcessContext } from "../../bin/process-context.ts";
+import { Command } from "commander";
+import type { Client, ProcessContext, Run } from "../../bin/process-context.ts";
 import { NotRunning } from "../../client/errors.ts";
 import type { EventLine, KiteEvent } from "../../protocol/events.ts";
 import { kitePaths } from "../../protocol/paths.ts";
@@ -132,4 +133,19 @@ export function fakeWorld({
       for (const tick of ticks) tick();
     },
   };
+}
+
+/** Runs a command line of the command that `add` adds. Returns the exit code. */
+export async function runWords(
+  world: ProcessContext,
+  add: (program: Command, run: Run) => void,
+  words: readonly string[],
+): Promise<number> {
+  let exitCode = 0;
+  const program = new Command("kite").exitOverride();
+  add(program, async work => {
+    exitCode = await work(world);
+  });
+  await program.parseAsync(words, { from: "user" });
+  return exitCode;
 }

@@ -5,26 +5,32 @@ import type { ParamsOf } from "../../../protocol/requests.ts";
 import type { Client } from "../../process-context.ts";
 import { ask } from "../../with-daemon.ts";
 
+type Asking = Pick<Client, "request">;
+type InProject = Pick<ParamsOf<"debate_list">, "id" | "agent" | "project">;
+
 /** Returns the debates of a project, oldest first. */
-export async function debatesOf(client: Client, project: string): Promise<DebateRow[]> {
+export async function debatesOf(client: Asking, where: InProject): Promise<{ readonly rows: DebateRow[] }> {
   const rows: DebateRow[] = [];
   let after: string | undefined;
   do {
     const page = after === undefined ? {} : { after };
-    const answer = await ask(client, "debate_list", { project, limit: limits.rowsMax, ...page });
+    const answer = await ask(client, "debate_list", { ...where, limit: limits.rowsMax, ...page });
     rows.push(...answer.rows);
     after = answer.next;
   } while (after !== undefined);
-  return rows;
+  return { rows };
 }
 
-type Asked = Omit<ParamsOf<"debate_get">, "after">;
+export type WholeDebate = Omit<DebateGetReply, "next">;
 
 /** Returns the debate that is asked for, with all its entries. */
-export async function wholeDebate(client: Client, asked: Asked): Promise<Omit<DebateGetReply, "next">> {
+export async function wholeDebate(
+  client: Asking,
+  which: Omit<ParamsOf<"debate_get">, "after">,
+): Promise<WholeDebate> {
   const entries: DebateEntryRow[] = [];
   for (let after = 0; ; ) {
-    const { next, ...answer } = await ask(client, "debate_get", { ...asked, after });
+    const { next, ...answer } = await ask(client, "debate_get", { ...which, after });
     entries.push(...answer.entries);
     if (next === undefined) return { ...answer, entries };
     after = next;
