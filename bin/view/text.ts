@@ -27,8 +27,12 @@ function columnsOf(character: string): number {
   return wide.test(character) ? 2 : 1;
 }
 
+/** Letters of the Latin alphabet and before, which take one column each. */
+const isNarrow = /^[\0-\u02ff]*$/;
+
 /** Columns that cleaned `text` takes in a terminal; wide characters take two. */
 export function widthOf(text: string): number {
+  if (isNarrow.test(text)) return text.length;
   let width = 0;
   for (const character of text) width += columnsOf(character);
   return width;
