@@ -20,10 +20,13 @@ export const findRepository: FindRepository = directory => {
 /** Returns the project of directory `cwd`. Throws `ProjectUnknown` instead of guessing a wrong one. */
 export async function projectOf(cwd: string, find: FindRepository = findRepository): Promise<string> {
   const found = await find(cwd);
-  if ("unreachable" in found) {
-    throw new ProjectUnknown(
-      `could not determine the project of ${cwd}: ${found.unreachable}. Try again, or name it: --project`,
-    );
-  }
+  if ("unreachable" in found) throw projectUnknown(cwd, found.unreachable);
   return found.project;
+}
+
+/** Returns the error for a directory that could not be read. */
+export function projectUnknown(cwd: string, why: string): ProjectUnknown {
+  return new ProjectUnknown(
+    `could not determine the project of ${cwd}: ${why}. Try again, or name it: --project`,
+  );
 }

@@ -1,7 +1,7 @@
 /** Sends a command's requests to the daemon, and reports failures. */
 import { NotRunning } from "../client/errors.ts";
 import type { Refusal } from "../protocol/codes.ts";
-import type { RefusalRow } from "../protocol/daemon.ts";
+import type { QueryReply, RefusalRow } from "../protocol/daemon.ts";
 import type { DeclarationRow } from "../protocol/declaration.ts";
 import type { CheckRow } from "../protocol/lead/check.ts";
 import type { MergeRow } from "../protocol/lead/merge.ts";
@@ -168,19 +168,32 @@ export async function rowsOf<T extends keyof Rows>(
   filter: RowFilter = {},
   max: number = limits.rowsShownMax,
 ): Promise<Rows[T][]> {
+  const first = await ask(client, "query", { target, limit: limits.rowsMax, ...filter });
+  return rowsFrom(client, target, first, filter, max);
+}
+
+/** Returns the rows of a first page and those after it, at most `max`. Throws `Refused`. */
+export async function rowsFrom<T extends keyof Rows>(
+  client: Pick<Client, "request" | "daemon">,
+  target: T,
+  first: QueryReply,
+  filter: RowFilter = {},
+  max: number = limits.rowsShownMax,
+): Promise<Rows[T][]> {
   const rows: Rows[T][] = [];
-  let after: string | undefined;
-  do {
-    const page = after === undefined ? {} : { after };
-    const answer = await ask(client, "query", { target, limit: limits.rowsMax, ...filter, ...page });
-    for (const row of answer.rows) {
-      if (!isRow[target](row)) {
-        const error = `the daemon (version ${client.daemon.version}) sends ${target} in an unknown form; restart it: kite down && kite up`;
-        throw new Refused({ ok: false, code: "unsupported_protocol", error });
-      }
+  for (let page = first; ; ) {
+    for (const row of page.rows) {
+      if (!isRow[target](row)) throw unknownForm(client, `sends ${target} in an unknown form`);
       rows.push(row);
     }
-    after = answer.next;
-  } while (after !== undefined && rows.length < max);
-  return rows;
+    const { next: after } = page;
+    if (after === undefined || rows.length >= max) return rows;
+    page = await ask(client, "query", { target, limit: limits.rowsMax, ...filter, after });
+  }
+}
+
+/** Returns the refusal of what a daemon of another version says. */
+export function unknownForm({ daemon }: Pick<Client, "daemon">, what: string): Refused {
+  const error = `the daemon (version ${daemon.version}) ${what}; restart it: kite down && kite up`;
+  return new Refused({ ok: false, code: "unsupported_protocol", error });
 }

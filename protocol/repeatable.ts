@@ -14,6 +14,7 @@ const names: Readonly<Record<Repeatable, true>> = {
   heartbeat: true,
   hello: true,
   merge_attach: true,
+  overview: true,
   ping: true,
   query: true,
   shutdown: true,

@@ -13,6 +13,7 @@ import { roleRequests } from "./lead/role-set.ts";
 import { spawnRequests } from "./lead/spawn.ts";
 import { lockRequests } from "./lock.ts";
 import { messageRequests } from "./message.ts";
+import { overviewRequests } from "./overview.ts";
 import { sessionRequests } from "./session.ts";
 import { taskRequests } from "./task.ts";
 
@@ -29,6 +30,7 @@ export const requests = {
   ...messageRequests,
   ...hookRequests,
   ...daemonRequests,
+  ...overviewRequests,
   ...roleRequests,
   ...releaseRequests,
   ...debateRequests,

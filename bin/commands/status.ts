@@ -1,8 +1,24 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import type { Command } from "commander";
+import { lostStoreProblem, olderStoreText } from "../../daemon/journal/store-mark.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { ProcessContext, Run } from "../process-context.ts";
+import { hookWarnings } from "../doctor/hooks.ts";
+import { offTexts, whatIsOff } from "../off/now.ts";
+import {
+  type ProcessContext,
+  print,
+  printFramed,
+  printJson,
+  type Run,
+  screenOf,
+} from "../process-context.ts";
+import { projectUnknown } from "../project.ts";
 import type { ScopeFlags } from "../scope.ts";
+import { version } from "../version.ts";
+import { notRunningView, statusView } from "../view/status.ts";
+import { exitCodes, granted, rowsFrom, unknownForm, withDaemon } from "../with-daemon.ts";
 
 const help = `
 It shows the project of the working directory, and a line for each other project. --json has all projects.
@@ -71,52 +87,44 @@ export async function status(
   directory?: string,
   flags: ScopeFlags = {},
 ): Promise<number> {
-  const { Refused, rowsOf, withDaemon } = await import("../with-daemon.ts");
-  const { print, printFramed, printJson, screenOf } = await import("../process-context.ts");
-  const { notRunningView, statusView } = await import("../view/status.ts");
-  const { existsSync } = await import("node:fs");
   const { socket, downFile } = world.paths;
-  const { whatIsOff } = await import("../off/now.ts");
-  const { lostStoreProblem, olderStoreText } = await import("../../daemon/journal/store-mark.ts");
-  const problem = lostStoreProblem(world.paths) ?? olderStoreText(world.paths);
-  const notes = [...(problem === null ? [] : [problem]), ...whatIsOff(world)];
+  const lost = lostStoreProblem(world.paths) ?? olderStoreText(world.paths);
+  const store = lost === null ? [] : [lost];
   const absent = () => {
-    const told = notes.length === 0 ? {} : { warnings: notes };
-    if (json) printJson(world, { running: false, socket, start: "kite up", ...told });
+    const notes = [...store, ...whatIsOff(world)];
+    const why = notes.length === 0 ? {} : { warnings: notes };
+    if (json) printJson(world, { running: false, socket, start: "kite up", ...why });
     else print(world, notRunningView(screenOf(world), existsSync(downFile), notes));
   };
+  const isOfAll = json || flags.all === true;
+  const cwd = resolve(world.cwd, directory ?? "");
   return withDaemon(
     world,
     json,
     async client => {
-      const [stats, sessions, locks, holds, refusals, risks, watched] = await Promise.all([
-        client.request("stats", {}),
-        rowsOf(client, "sessions"),
-        rowsOf(client, "locks"),
-        rowsOf(client, "holds"),
-        rowsOf(client, "refusals"),
-        rowsOf(client, "risks"),
-        rowsOf(client, "task_watched"),
-      ]);
-      if (!stats.ok) throw new Refused(stats);
-      const { version } = await import("../version.ts");
-      const { checkCopies, unhooked } = await import("../doctor/hooks.ts");
-      const { dist } = await import("../program-paths.ts");
-      const old = checkCopies(world, dist)
-        .filter(({ result }) => result !== "ok")
-        .map(({ detail, todo }) => `${detail}; ${todo}`);
-      const bare = unhooked(world, sessions).map(
-        directory => `Sessions work in ${directory} without hooks: see kite doctor.`,
-      );
-      const all = [...notes, ...warnings(stats, version), ...old, ...bare, ...unplaced(sessions)];
-      const data = { stats, socket, sessions, locks, holds, refusals, risks, watched, warnings: all };
+      const answer = await client.request("overview", isOfAll ? {} : { cwd });
+      if (!answer.ok && answer.code === "unknown_type") throw unknownForm(client, "knows no overview");
+      const { stats, off, project, unreachable, ...lists } = granted(answer);
+      if (unreachable !== undefined && directory !== undefined) throw projectUnknown(cwd, unreachable);
+      const rows = {
+        sessions: await rowsFrom(client, "sessions", lists.sessions),
+        locks: await rowsFrom(client, "locks", lists.locks),
+        holds: await rowsFrom(client, "holds", lists.holds),
+        refusals: await rowsFrom(client, "refusals", lists.refusals),
+        risks: await rowsFrom(client, "risks", lists.risks),
+        watched: await rowsFrom(client, "task_watched", lists.watched),
+      };
+      const all = [
+        ...store,
+        ...offTexts(off, world),
+        ...warnings(stats, version),
+        ...hookWarnings(world, rows.sessions),
+        ...unplaced(rows.sessions),
+      ];
+      const data = { stats, socket, ...rows, warnings: all };
       if (json) printJson(world, { running: true, ...data });
-      else {
-        const { scopeProject } = await import("../scope.ts");
-        const project = await scopeProject(world, directory, flags);
-        printFramed(world, statusView({ ...data, project }, screenOf(world)));
-      }
-      return 0;
+      else printFramed(world, statusView({ ...data, project }, screenOf(world)));
+      return exitCodes.done;
     },
     { absent },
   );

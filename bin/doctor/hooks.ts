@@ -16,6 +16,7 @@ import type { SessionRow } from "../../protocol/session-rows.ts";
 import { errorText } from "../../protocol/system-error.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
+import { dist } from "../program-paths.ts";
 import type { Check } from "../view/doctor.ts";
 import { projectRoot } from "../view/places.ts";
 import { rowsOf } from "../with-daemon.ts";
@@ -37,15 +38,27 @@ const claudeId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export function unhooked(world: ProcessContext, sessions: readonly SessionRow[]): string[] {
   const { bin } = world.paths;
   const has = (settings: string) => commandsIn(settings, bin).length > 0;
-  if (has(userSettings(world.env))) return [];
+  // Sessions of scripts and of `kite lock` in a terminal need no hooks.
+  const needing = sessions.filter(({ id }) => claudeId.test(id));
+  if (needing.length === 0 || has(userSettings(world.env))) return [];
   const found = new Map<string, boolean>();
-  for (const { worktree, project, id } of sessions) {
-    // Sessions of scripts and of `kite lock` in a terminal need no hooks.
-    if (found.has(worktree) || !claudeId.test(id) || !existsSync(worktree)) continue;
+  for (const { worktree, project } of needing) {
+    if (found.has(worktree) || !existsSync(worktree)) continue;
     const places = new Set([worktree, projectRoot(project)]);
     found.set(worktree, ![...places].flatMap(settingsAt).some(has));
   }
   return [...found].filter(([, isBare]) => isBare).map(([worktree]) => worktree);
+}
+
+/** Returns what `kite status` says of hooks: copies of another version, and where sessions work without. */
+export function hookWarnings(world: ProcessContext, sessions: readonly SessionRow[]): string[] {
+  const old = checkCopies(world, dist).filter(({ result }) => result !== "ok");
+  return [
+    ...old.map(({ detail, todo }) => `${detail}; ${todo}`),
+    ...unhooked(world, sessions).map(
+      directory => `Sessions work in ${directory} without hooks: see kite doctor.`,
+    ),
+  ];
 }
 
 /** Checks that the copies that hooks run equal those of this Kite, which was built into `dist`. */

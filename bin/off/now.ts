@@ -1,22 +1,13 @@
 /** Says where Kite is off now. It only reads; store.ts writes. */
-import {
-  isInForce,
-  type OffSwitch,
-  type OffSwitches,
-  OffSwitchReader,
-} from "../../daemon/config/off-switch.ts";
+import { isInForce, type OffSwitch, OffSwitchReader, offRows } from "../../daemon/config/off-switch.ts";
+import type { OffRow } from "../../protocol/overview.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { tilde } from "../view/places.ts";
 import { clean, clock } from "../view/text.ts";
 
 /** Returns a sentence for each scope in which Kite is off now, with the command that switches it on. */
 export function whatIsOff(world: ProcessContext): string[] {
-  const now = world.now();
-  const shown = {
-    time: (at: number) => clock(at, now),
-    path: (path: string) => tilde(path, world.env["HOME"] ?? ""),
-  };
-  return sentences(new OffSwitchReader(world.paths.home).read(), now, shown).map(clean);
+  return offTexts(offRows(new OffSwitchReader(world.paths.home).read(), world.now()), world);
 }
 
 /** Returns the switches that have not expired. */
@@ -24,27 +15,17 @@ export function stillOff<S extends OffSwitch>(all: ReadonlyMap<string, S>, now: 
   return new Map([...all].filter(([, silence]) => isInForce(silence, now)));
 }
 
-function sentences(
-  silenced: OffSwitches,
-  now: number,
-  shown: { readonly time: (at: number) => string; readonly path: (path: string) => string },
-): string[] {
-  const until = (silence: OffSwitch) => (silence.until === null ? "" : ` until ${shown.time(silence.until)}`);
-  const said: string[] = [];
-  if (silenced.all !== null && isInForce(silenced.all, now)) {
-    said.push(
-      `Kite is off everywhere${until(silenced.all)}: edits are not coordinated. Switch it on: kite on`,
-    );
-  }
-  for (const [directory, silence] of stillOff(silenced.projects, now)) {
-    const path = shown.path(directory);
-    said.push(`Kite is off in ${path}${until(silence)}. Switch it on: kite on --project ${path}`);
-  }
-  for (const [id, silence] of stillOff(silenced.sessions, now)) {
-    const name = silence.name ?? id.slice(0, 8);
-    said.push(
-      `Kite is off for session ${name}${until(silence)}. Switch it on: kite on --session ${id.slice(0, 8)}`,
-    );
-  }
-  return said;
+/** Returns a sentence for each row, with the command that switches Kite on there. */
+export function offTexts(rows: readonly OffRow[], world: Pick<ProcessContext, "env" | "now">): string[] {
+  const now = world.now();
+  return rows.map(({ scope, of, name, until }) => {
+    const end = until === null ? "" : ` until ${clock(until, now)}`;
+    if (of === null) return `Kite is off everywhere${end}: edits are not coordinated. Switch it on: kite on`;
+    if (scope === "project") {
+      const path = tilde(of, world.env["HOME"] ?? "");
+      return clean(`Kite is off in ${path}${end}. Switch it on: kite on --project ${path}`);
+    }
+    const id = of.slice(0, 8);
+    return clean(`Kite is off for session ${name ?? id}${end}. Switch it on: kite on --session ${id}`);
+  });
 }

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import type { HookPlan } from "../../hooks/seam/plan.ts";
 import { actionTraits } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { OffRow } from "../../protocol/overview.ts";
 
 export interface OffSwitch {
   /** Wall time in milliseconds; null: until `kite on`. */
@@ -58,6 +59,16 @@ export function withoutWaits(plan: HookPlan): HookPlan {
     return !waits && tells !== "only";
   });
   return { ...plan, actions, answer: () => ({ output: "" }) };
+}
+
+/** Returns the switches in force at `now`, wall time in milliseconds. */
+export function offRows({ all, projects, sessions }: OffSwitches, now: number): OffRow[] {
+  const rows: OffRow[] = [
+    ...(all === null ? [] : [{ scope: "all" as const, of: null, name: null, until: all.until }]),
+    ...[...projects].map(([of, { until }]) => ({ scope: "project" as const, of, name: null, until })),
+    ...[...sessions].map(([of, { until, name }]) => ({ scope: "session" as const, of, name, until })),
+  ];
+  return rows.filter(row => isInForce(row, now));
 }
 
 /** Parses `off.json`; null if Kite did not write it so. */

@@ -16,6 +16,7 @@ import type { DaemonServices, HandlersOf } from "./handler.ts";
 import { hook } from "./hook.ts";
 import { lockHandlers } from "./locks.ts";
 import { messageHandlers } from "./messages.ts";
+import { overview } from "./overview.ts";
 import { sessionHandlers } from "./sessions.ts";
 import { taskHandlers } from "./tasks.ts";
 
@@ -29,6 +30,7 @@ const handlers: HandlersOf<Requests, HandlerServices> = {
   ...contextHandlers,
   ...messageHandlers,
   ...daemonHandlers,
+  overview,
   declare,
   hook,
   ...checkHandlers,

@@ -1,5 +1,5 @@
 /** query: pages of rows. */
-import { refuse } from "../../protocol/codes.ts";
+import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { QueryTarget } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
@@ -89,20 +89,30 @@ const targets: { readonly [T in Exclude<QueryTarget, Apart>]: Target } = { ...ba
 
 export const query: RequestHandler<"query", DaemonServices> = async (services, request, call) => {
   await call.connection.room();
+  const shown = await answerFor(services, request);
+  if (typeof shown !== "function") return call.reply(shown);
+  await call.replyLong(shown);
+};
+
+/** Returns what makes the answer to a query, or why there is none. */
+export async function answerFor(
+  services: DaemonServices,
+  request: RequestOf<"query">,
+): Promise<(() => Steps<string | Reply>) | Refusal> {
   const { target, id, project, after, limit: max = limits.rowsDefault } = request;
-  if (!isPaged(target)) return call.replyLong(() => apart(services, request, max));
+  if (!isPaged(target)) return () => apart(services, request, max);
   const from = after === undefined ? null : placeIn(after);
   if (from === "nowhere") {
     const error = "query: after: give next of the reply before";
-    return call.reply(refuse("invalid_request", error, { path: "after" }));
+    return refuse("invalid_request", error, { path: "after" });
   }
   const shown: Target = targets[target];
   const rows = await shown.open(services, { id, project, from });
   const wanted = (row: { readonly project: string }) =>
     (project === undefined || row.project === project) &&
     (id === undefined || shown.ids === undefined || shown.ids(row).includes(id));
-  await call.replyLong(() => page(rows(), { wanted, from, max }));
-};
+  return () => page(rows(), { wanted, from, max });
+}
 
 function isPaged(target: QueryTarget): target is Exclude<QueryTarget, Apart> {
   return Object.hasOwn(targets, target);

@@ -28,7 +28,18 @@ const stats: StatsReply = {
 
 function busyDaemon(): FakeDaemon {
   return fakeDaemon({
-    stats,
+    overview: {
+      ok: true,
+      project: null,
+      off: [],
+      stats,
+      sessions: { ok: true, rows: busy.sessions },
+      locks: { ok: true, rows: busy.locks },
+      holds: { ok: true, rows: busy.holds },
+      refusals: { ok: true, rows: busy.refusals },
+      risks: { ok: true, rows: busy.risks },
+      watched: { ok: true, rows: busy.watched },
+    },
     subscribe: { ok: true, cursor: "3.40.0" },
     "query sessions": { ok: true, rows: busy.sessions },
     "query locks": { ok: true, rows: busy.locks },
@@ -104,10 +115,9 @@ describe("kite status", () => {
 
   it("asks page by page", async () => {
     const daemon = busyDaemon();
-    daemon.answers["query sessions"] = asked =>
-      asked["after"] === undefined
-        ? { ok: true, rows: [session("first")], next: "first-0000-4000" }
-        : { ok: true, rows: [session("second")] };
+    const sessions = { ok: true, rows: [session("first")], next: "first-0000-4000" };
+    daemon.answers["overview"] = { ...daemon.answers["overview"], sessions };
+    daemon.answers["query sessions"] = { ok: true, rows: [session("second")] };
     const world = fakeWorld({ daemon });
     await status(world, true);
     const names = JSON.parse(world.out()).sessions.map((s: { name: string }) => s.name);
@@ -117,7 +127,7 @@ describe("kite status", () => {
 
   it("says what a daemon refuses", async () => {
     const daemon = busyDaemon();
-    daemon.answers["stats"] = { ok: false, code: "restarting", error: "the daemon goes down; come back" };
+    daemon.answers["overview"] = { ok: false, code: "restarting", error: "the daemon goes down; come back" };
     const world = fakeWorld({ daemon });
     expect(await status(world, false)).toBe(1);
     expect([world.out(), world.err()]).toEqual(["", "kite: the daemon goes down; come back\n"]);
@@ -128,11 +138,18 @@ describe("kite status", () => {
 
   it("does not show rows it cannot read", async () => {
     const daemon = busyDaemon();
-    daemon.answers["query locks"] = { ok: true, rows: [{ file: "a.ts" }] };
+    const locks = { ok: true, rows: [{ file: "a.ts" }] };
+    daemon.answers["overview"] = { ...daemon.answers["overview"], locks };
     const world = fakeWorld({ daemon });
     expect(await status(world, false)).toBe(1);
     expect(world.err()).toContain(
       "kite: the daemon (version 0.1.0) sends locks in an unknown form; restart it",
+    );
+    daemon.answers["overview"] = { ok: false, code: "unknown_type", error: "unknown type" };
+    const older = fakeWorld({ daemon });
+    expect(await status(older, false)).toBe(1);
+    expect(older.err()).toBe(
+      "kite: the daemon (version 0.1.0) knows no overview; restart it: kite down && kite up\n",
     );
   });
 

@@ -356,6 +356,7 @@ const looks = {
       talk.close();
     }),
   ],
+  overview: [each("", 10, ({ world }) => ({ type: "overview", cwd: world.cwd }))],
   stats: [each("", 10, () => ({ type: "stats" }))],
   ping: [each("", 20, () => ({ type: "ping" }))],
   // The step `stop` measures it.

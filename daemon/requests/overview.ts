@@ -1,0 +1,57 @@
+/** overview: what `kite status` shows, in one answer. */
+import { isAbsolute } from "node:path";
+import { refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import { offRows } from "../config/off-switch.ts";
+import type { HookServices } from "../hooks/hook-services.ts";
+import type { Steps } from "../server/turns.ts";
+import type { DaemonServices, RequestHandler } from "./handler.ts";
+import { answerFor } from "./query.ts";
+import { statsOf } from "./stats.ts";
+
+type OverviewServices = DaemonServices & Pick<HookServices, "offSwitches">;
+
+/** The lists of the reply, each the first page of a query. */
+const lists = {
+  sessions: "sessions",
+  locks: "locks",
+  holds: "holds",
+  refusals: "refusals",
+  risks: "risks",
+  watched: "task_watched",
+} as const;
+
+export const overview: RequestHandler<"overview", OverviewServices> = async (services, { cwd }, call) => {
+  if (cwd !== undefined && !isAbsolute(cwd)) {
+    const error = `overview: cwd: ${cwd} is relative; give an absolute path`;
+    call.reply(refuse("invalid_request", error, { path: "cwd" }));
+    return;
+  }
+  await call.connection.room();
+  const found = cwd === undefined ? { project: null } : await services.facts.repository(cwd);
+  const place =
+    "unreachable" in found ? { project: null, unreachable: found.unreachable } : { project: found.project };
+  const named = Object.entries(lists).map(async ([name, target]) => {
+    const shown = await answerFor(services, { target, limit: limits.rowsMax });
+    return [name, shown] as const;
+  });
+  const answers = await Promise.all(named);
+  await call.replyLong(() => overviewText(services, place, answers));
+};
+
+/** Yields the reply as text: its lists are text already. */
+function* overviewText(
+  services: OverviewServices,
+  place: object,
+  answers: readonly (readonly [string, Awaited<ReturnType<typeof answerFor>>])[],
+): Steps<string> {
+  const fields = { ...place, off: offRows(services.offSwitches.read(), services.clock.wall()) };
+  const parts = [
+    `{"ok":true,${JSON.stringify(fields).slice(1, -1)},"stats":${JSON.stringify(statsOf(services))}`,
+  ];
+  for (const [name, shown] of answers) {
+    const list = typeof shown === "function" ? yield* shown() : shown;
+    parts.push(`"${name}":${typeof list === "string" ? list : JSON.stringify(list)}`);
+  }
+  return `${parts.join(",")}}`;
+}

@@ -1,0 +1,46 @@
+/** The wire of `overview`: what `kite status` shows, in one answer. */
+import * as z from "zod";
+import type { QueryReply, RefusalRow, StatsReply } from "./daemon.ts";
+import type { LockRow } from "./lock.ts";
+import type { HoldRow } from "./message.ts";
+import { type RequestTable, repeatable, reply } from "./request-table.ts";
+import { baseShape, pathSchema } from "./session.ts";
+import type { SessionRow } from "./session-rows.ts";
+import type { TaskRow } from "./task.ts";
+import type { RiskRow } from "./write.ts";
+
+export const overviewSchema = z.object({
+  ...baseShape,
+  /** An absolute directory; the reply has its project. */
+  cwd: pathSchema.optional(),
+});
+
+/** A scope in which Kite is off; `of` names the directory or the session. `until` is wall time in milliseconds. */
+export interface OffRow {
+  readonly scope: "all" | "project" | "session";
+  readonly of: string | null;
+  readonly name: string | null;
+  /** Null: until `kite on`. */
+  readonly until: number | null;
+}
+
+/** Each list is the first page of the `query` for it. */
+export interface OverviewReply {
+  readonly ok: true;
+  /** The project of `cwd`; null without one, or if the daemon could not read it in time. */
+  readonly project: string | null;
+  /** Why the daemon could not read `cwd`. */
+  readonly unreachable?: string;
+  readonly off: readonly OffRow[];
+  readonly stats: StatsReply;
+  readonly sessions: QueryReply<SessionRow>;
+  readonly locks: QueryReply<LockRow>;
+  readonly holds: QueryReply<HoldRow>;
+  readonly refusals: QueryReply<RefusalRow>;
+  readonly risks: QueryReply<RiskRow>;
+  readonly watched: QueryReply<TaskRow>;
+}
+
+export const overviewRequests = {
+  overview: { params: overviewSchema, reply: reply<OverviewReply>(), traits: repeatable },
+} as const satisfies RequestTable;
