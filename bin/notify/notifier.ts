@@ -1,7 +1,7 @@
 /** The program that shows a notice. */
 import { findProgram } from "../../daemon/facts/programs.ts";
-import type { Env } from "../lead/spawn/programs.ts";
-import { ProgramFailed, runProgram, withoutSession } from "../lead/spawn/programs.ts";
+import type { Env } from "../programs.ts";
+import { ProgramFailed, runProgram, withoutSession } from "../programs.ts";
 import type { Notice } from "./notices.ts";
 
 /** Shows one notice. Throws ProgramFailed if the program does not run, or fails. */

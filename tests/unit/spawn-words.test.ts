@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { branchOfAgent } from "../../bin/lead/spawn/branch-of.ts";
 import { briefingOf, promptOf } from "../../bin/lead/spawn/briefing.ts";
-import { inheritedVariables, outputEnd, withoutSession } from "../../bin/lead/spawn/programs.ts";
 import { nextName } from "../../bin/lead/spawn/replace.ts";
 import { spawnsView } from "../../bin/lead/view/spawns.ts";
+import { inheritedVariables, outputEnd, withoutSession } from "../../bin/programs.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import {
   backgroundWords,

@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import { limits } from "../../../protocol/limits.ts";
+import { OutputEnd } from "../../output-end.ts";
 import { signalCode } from "../../signals.ts";
 import { keepFor } from "./keeper.ts";
-import { OutputEnd } from "./output-end.ts";
 
 export interface CheckRun {
   /** A line for the shell. */

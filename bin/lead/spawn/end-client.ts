@@ -2,9 +2,9 @@
 import { clientProgram, isUnknownSession, stopWords } from "../../../hooks/claude-code/spawn/words.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { type Env, neededProgram, ProgramFailed, runProgram, withoutSession } from "../../programs.ts";
 import { clean } from "../../view/text.ts";
 import { handleOf } from "./find.ts";
-import { type Env, neededProgram, ProgramFailed, runProgram, withoutSession } from "./programs.ts";
 import { Tmux } from "./tmux.ts";
 
 interface Where {

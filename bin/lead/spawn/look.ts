@@ -4,6 +4,7 @@ import { stripVTControlCharacters } from "node:util";
 import { LocalError } from "../../../client/errors.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../../process-context.ts";
+import { ProgramFailed } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
 import { clean } from "../../view/text.ts";
 import { exitCodes, fail, rowsOf, withDaemon } from "../../with-daemon.ts";
@@ -11,7 +12,6 @@ import { spawnsView } from "../view/spawns.ts";
 import { neededSpawn } from "./find.ts";
 import { Git } from "./git.ts";
 import { outputOf } from "./output.ts";
-import { ProgramFailed } from "./programs.ts";
 
 export interface ListFlags {
   readonly project?: string;

@@ -2,9 +2,16 @@
 import { clientProgram, logWords } from "../../../hooks/claude-code/spawn/words.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import type { Client } from "../../process-context.ts";
+import {
+  type Env,
+  neededProgram,
+  outputEnd,
+  ProgramFailed,
+  runProgram,
+  withoutSession,
+} from "../../programs.ts";
 import { ask } from "../../with-daemon.ts";
 import { handleOf } from "./find.ts";
-import { type Env, neededProgram, outputEnd, ProgramFailed, runProgram, withoutSession } from "./programs.ts";
 import { Tmux } from "./tmux.ts";
 
 interface Where {

@@ -13,12 +13,19 @@ import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
 import { plain } from "../../../protocol/text.ts";
 import type { Client } from "../../process-context.ts";
+import {
+  type Env,
+  neededProgram,
+  outputEnd,
+  ProgramFailed,
+  runProgram,
+  withoutSession,
+} from "../../programs.ts";
 import { ask, rowsOf } from "../../with-daemon.ts";
 import { briefingOf, earlierOf, promptOf } from "./briefing.ts";
 import { endClient } from "./end-client.ts";
 import { hasEnded } from "./find.ts";
 import { addWorktree, baseOf, freePlace, Git, headOf, type Place } from "./git.ts";
-import { type Env, neededProgram, outputEnd, ProgramFailed, runProgram, withoutSession } from "./programs.ts";
 import { type Template, templateOf } from "./template.ts";
 import { Tmux } from "./tmux.ts";
 

@@ -3,11 +3,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Client, ProcessContext } from "../../process-context.ts";
+import { ProgramFailed } from "../../programs.ts";
 import { ask } from "../../with-daemon.ts";
 import { endClient } from "./end-client.ts";
 import { handleOf, hasEnded } from "./find.ts";
 import { followSpawn } from "./follow.ts";
-import { ProgramFailed } from "./programs.ts";
 
 type Around = Pick<ProcessContext, "env" | "cwd">;
 

@@ -6,11 +6,11 @@ import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { actingSession } from "../../actor.ts";
 import { refuseHidden } from "../../person.ts";
 import { type ProcessContext, print, printJson } from "../../process-context.ts";
+import { neededProgram, ProgramFailed, runHere, withoutSession } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
 import { clean } from "../../view/text.ts";
 import { ask, exitCodes, fail, withDaemon } from "../../with-daemon.ts";
 import { handleOf, neededSpawn } from "./find.ts";
-import { neededProgram, ProgramFailed, runHere, withoutSession } from "./programs.ts";
 import { stopped } from "./stop-agent.ts";
 import { Tmux } from "./tmux.ts";
 

@@ -3,8 +3,8 @@ import { loadConfig } from "../../../daemon/config/config.ts";
 import { clientName } from "../../../hooks/claude-code/spawn/words.ts";
 import { nearest } from "../../../protocol/nearest.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
+import { type Env, neededProgram, ProgramFailed } from "../../programs.ts";
 import type { Place } from "./git.ts";
-import { type Env, neededProgram, ProgramFailed } from "./programs.ts";
 
 /** What the words of a command may name, in braces. */
 export interface Filled {

@@ -8,12 +8,12 @@ import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { actingSession } from "../../actor.ts";
 import { refuseHidden } from "../../person.ts";
 import { type Client, interrupted, type ProcessContext, print, printJson } from "../../process-context.ts";
+import { ProgramFailed } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
 import { clean } from "../../view/text.ts";
 import { ask, exitCodes, Refused, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { hasEnded } from "./find.ts";
 import { followSpawn } from "./follow.ts";
-import { ProgramFailed } from "./programs.ts";
 import { type Around, type Replaced, replaced, wordsOf } from "./replace.ts";
 import type { Started, Starter } from "./start.ts";
 

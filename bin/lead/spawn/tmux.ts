@@ -3,7 +3,7 @@
  * taken for it: ids of panes begin anew with each server. A window whose program could not be started is closed.
  */
 import { limits } from "../../../protocol/limits.ts";
-import { type Env, inheritedVariables, neededProgram, ProgramFailed, runProgram } from "./programs.ts";
+import { type Env, inheritedVariables, neededProgram, ProgramFailed, runProgram } from "../../programs.ts";
 
 /** The option of a pane that holds the agent's id, and the session for agents that are spawned outside tmux. */
 const mark = "@kite_spawn";

@@ -1,14 +1,14 @@
 /** Runs programs for spawned agents: their client, git and tmux. None that belongs to the project. */
 import { spawn } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
-import { LocalError } from "../../../client/errors.ts";
-import { findProgram } from "../../../daemon/facts/programs.ts";
-import { sessionVariables } from "../../../hooks/claude-code/spawn/words.ts";
-import { limits } from "../../../protocol/limits.ts";
-import { errorText } from "../../../protocol/system-error.ts";
-import { plain } from "../../../protocol/text.ts";
-import { signalCode } from "../../signals.ts";
-import { OutputEnd } from "../checks/output-end.ts";
+import { LocalError } from "../client/errors.ts";
+import { findProgram } from "../daemon/facts/programs.ts";
+import { sessionVariables } from "../hooks/claude-code/spawn/words.ts";
+import { limits } from "../protocol/limits.ts";
+import { errorText } from "../protocol/system-error.ts";
+import { plain } from "../protocol/text.ts";
+import { OutputEnd } from "./output-end.ts";
+import { signalCode } from "./signals.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
