@@ -1,21 +1,12 @@
 /** Sends a command's requests to the daemon, and reports failures. */
 import { NotRunning } from "../client/errors.ts";
 import type { Refusal } from "../protocol/codes.ts";
-import type { QueryReply, RefusalRow } from "../protocol/daemon.ts";
-import type { DeclarationRow } from "../protocol/declaration.ts";
-import type { CheckRow } from "../protocol/lead/check.ts";
-import type { MergeRow } from "../protocol/lead/merge.ts";
-import type { SpawnRow } from "../protocol/lead/spawn.ts";
-import type { TeamRow } from "../protocol/lead/team.ts";
+import type { QueryReply } from "../protocol/daemon.ts";
 import { limits } from "../protocol/limits.ts";
-import type { LockRow } from "../protocol/lock.ts";
-import type { HoldRow, PostedRow } from "../protocol/message.ts";
 import type { ParamsOf, ReplyOf, RequestType } from "../protocol/requests.ts";
-import type { SessionRow } from "../protocol/session-rows.ts";
-import type { ClientTaskRow, TaskRow } from "../protocol/task.ts";
-import type { RiskRow, WriteRow } from "../protocol/write.ts";
 import { type Client, type ProcessContext, printJson } from "./process-context.ts";
 import { refusalText } from "./refusal-text.ts";
+import { isRow, type Rows } from "./row-list.ts";
 import { clean } from "./view/text.ts";
 
 /** Exit codes of commands that are not `kite lock`; commander's own for a wrong command line is 1. */
@@ -104,58 +95,6 @@ export async function reported(
     else fail(world, false, error.refusal.code, error.message);
     return exitCodes.failed;
   }
-}
-
-interface Rows {
-  readonly sessions: SessionRow;
-  readonly locks: LockRow;
-  readonly writes: WriteRow;
-  readonly risks: RiskRow;
-  readonly refusals: RefusalRow;
-  readonly tasks: TaskRow;
-  readonly task_ready: TaskRow;
-  readonly task_blocked: TaskRow;
-  readonly task_watched: TaskRow;
-  readonly client_tasks: ClientTaskRow;
-  readonly teams: TeamRow;
-  readonly messages: PostedRow;
-  readonly holds: HoldRow;
-  readonly declarations: DeclarationRow;
-  readonly declarations_ended: DeclarationRow;
-  readonly checks: CheckRow;
-  readonly merges: MergeRow;
-  readonly spawns: SpawnRow;
-}
-
-const isDeclaration = (row: unknown): row is DeclarationRow =>
-  has(row, "id", "role", "task", "files", "endedMs");
-const isTask = (row: unknown): row is TaskRow => has(row, "id", "description", "status", "blockedBy", "risk");
-
-/** Tests whether a row has the fields of this version; one without them comes from a daemon of another version. */
-const isRow: { readonly [T in keyof Rows]: (row: unknown) => row is Rows[T] } = {
-  sessions: (row): row is SessionRow =>
-    has(row, "id", "name", "project", "worktree", "status", "agents", "task"),
-  locks: (row): row is LockRow => has(row, "file", "path", "project", "kind", "holder", "waiters"),
-  writes: (row): row is WriteRow => has(row, "file", "path", "worktree", "state", "writers", "holder"),
-  risks: (row): row is RiskRow => has(row, "file", "project", "sides"),
-  refusals: (row): row is RefusalRow => has(row, "at", "code", "error"),
-  tasks: isTask,
-  task_ready: isTask,
-  task_blocked: isTask,
-  task_watched: isTask,
-  client_tasks: (row): row is ClientTaskRow => has(row, "list", "task", "subject", "state", "resting"),
-  teams: (row): row is TeamRow => has(row, "team", "kind", "members", "tasks", "problems"),
-  messages: (row): row is PostedRow => has(row, "id", "from", "to", "text", "thread"),
-  holds: (row): row is HoldRow => has(row, "hold", "files", "by", "leftMs"),
-  declarations: isDeclaration,
-  declarations_ended: isDeclaration,
-  merges: (row): row is MergeRow => has(row, "id", "base", "branch", "state", "runs", "reason"),
-  spawns: (row): row is SpawnRow => has(row, "id", "name", "state", "backend", "handle", "attempts"),
-  checks: (row): row is CheckRow => has(row, "project", "worktree", "name", "command", "exit", "dirty"),
-};
-
-function has(row: unknown, ...names: readonly string[]): boolean {
-  return typeof row === "object" && row !== null && names.every(name => Object.hasOwn(row, name));
 }
 
 /** Filters of a query; `id` is a session's. */

@@ -1,6 +1,5 @@
 /** Tools that show state: kite_status. It shows only the caller's own project. */
 
-import { homedir } from "node:os";
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
@@ -8,73 +7,61 @@ import type { HoldRow } from "../../protocol/message.ts";
 import type { DeclaredBrief } from "../../protocol/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
-import { LastLooks, leadData } from "../lead/screen/look.ts";
-import { isLead } from "../lead/screen/team.ts";
-import { leadView } from "../lead/view/lead.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
 import { type Call, looks, type Said, type Tool, tool } from "./tool.ts";
 
 /** Number of a session's latest files shown. */
 const filesShownMax = 5;
 
-const status = tool({
-  name: "kite_status",
-  title: "Who works here",
-  description:
-    "Who works in this project, which files are locked or frozen, who waits, ready tasks, unread messages. Call it before " +
-    "work on files that others may edit.",
-  input: z.object({ details: z.boolean().optional().describe("Also directories, agents, open files") }),
-  annotations: looks,
-  run: async (call, { details = false }) => {
-    const { id, name, project, cwd } = call.acting;
-    const [{ sessions, locks, freezes }, { ready, unread }, spawns] = await Promise.all([
-      around(call),
-      waiting(call),
-      rowsOf(call.client, "spawns", { project }),
-    ]);
-    if (!details && isLead(sessions, spawns, call.acting)) return forLead(call, unread);
-    const others = sessions.filter(s => s.id !== id && s.status !== "lost");
-    const text = [
-      `You are ${quote(name)}, in project ${quote(project, limits.pathBytes)}.`,
-      frame,
-      ...listed(others, session => (details ? detail : oneLine)(session, cwd), "no other sessions"),
-      ...listed(locks, lock => lockLine(lock, id, cwd), "no files are held"),
-      ...freezes.map(freeze => `- ${freezeLine(freeze, id, cwd)}`),
-      ...(ready === 0 ? [] : [`Tasks ready to be claimed: ${ready}.`]),
-      ...(unread === 0 ? [] : [`Unread messages: ${unread}.`]),
-    ].join("\n");
-    const held = locks.slice(0, limits.mcpRowsMax).map(lock => lockData(lock, id, cwd));
-    const data = {
-      you: name,
-      project,
-      note: frame,
-      others: some(others).map(session => (details ? full : brief)(session, cwd)),
-      held,
-      freezes: freezes.map(freeze => freezeData(freeze, id, cwd)),
-      readyTasks: ready,
-      unreadMessages: unread,
-    };
-    return { text, data };
-  },
-});
+/** The screen of an agent that gets another one than others; null: the caller is none. `sessions` are its project's. */
+export type OwnScreen = (call: Call, sessions: readonly SessionRow[], unread: number) => Promise<Said | null>;
 
-const lastLooks = new LastLooks();
-
-/** One screen of text. */
-async function forLead({ client, acting }: Call, unread: number): Promise<Said> {
-  const { id, agent, name, project } = acting;
-  const now = Date.now();
-  const reader = { id, agent };
-  const data = await leadData(client, project, reader, lastLooks.next(reader, now));
-  const lines = leadView(data, { width: leadColumns, color: false, now, home: homedir() });
-  const mail = unread === 0 ? [] : [`Unread messages: ${unread}.`];
-  const text = [`You are ${quote(name)}, and lead.`, frame, ...lines, ...mail].join("\n");
-  return { text, data: { you: name, project, note: frame, screen: lines, unreadMessages: unread } };
+/** Returns the tools; `own` is asked before the common screen is made. */
+export function lookTools(own: OwnScreen): readonly Tool[] {
+  return [statusTool(own)];
 }
 
-const leadColumns = 100;
-
-export const lookTools: readonly Tool[] = [status];
+const statusTool = (own: OwnScreen) =>
+  tool({
+    name: "kite_status",
+    title: "Who works here",
+    description:
+      "Who works in this project, which files are locked or frozen, who waits, ready tasks, unread messages. Call it before " +
+      "work on files that others may edit.",
+    input: z.object({ details: z.boolean().optional().describe("Also directories, agents, open files") }),
+    annotations: looks,
+    run: async (call, { details = false }) => {
+      const { id, name, project, cwd } = call.acting;
+      const [{ sessions, locks, freezes }, { ready, unread }] = await Promise.all([
+        around(call),
+        waiting(call),
+      ]);
+      const screen = details ? null : await own(call, sessions, unread);
+      if (screen !== null) return screen;
+      const others = sessions.filter(s => s.id !== id && s.status !== "lost");
+      const text = [
+        `You are ${quote(name)}, in project ${quote(project, limits.pathBytes)}.`,
+        frame,
+        ...listed(others, session => (details ? detail : oneLine)(session, cwd), "no other sessions"),
+        ...listed(locks, lock => lockLine(lock, id, cwd), "no files are held"),
+        ...freezes.map(freeze => `- ${freezeLine(freeze, id, cwd)}`),
+        ...(ready === 0 ? [] : [`Tasks ready to be claimed: ${ready}.`]),
+        ...(unread === 0 ? [] : [`Unread messages: ${unread}.`]),
+      ].join("\n");
+      const held = locks.slice(0, limits.mcpRowsMax).map(lock => lockData(lock, id, cwd));
+      const data = {
+        you: name,
+        project,
+        note: frame,
+        others: some(others).map(session => (details ? full : brief)(session, cwd)),
+        held,
+        freezes: freezes.map(freeze => freezeData(freeze, id, cwd)),
+        readyTasks: ready,
+        unreadMessages: unread,
+      };
+      return { text, data };
+    },
+  });
 
 async function around({ client, acting: { project } }: Call) {
   const [sessions, locks, freezes] = await Promise.all([

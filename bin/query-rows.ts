@@ -1,0 +1,34 @@
+/** Rows of `query` as the base knows them, each with a test of its form. */
+import type { RefusalRow } from "../protocol/daemon.ts";
+import type { DeclarationRow } from "../protocol/declaration.ts";
+import type { LockRow } from "../protocol/lock.ts";
+import type { HoldRow, PostedRow } from "../protocol/message.ts";
+import type { SessionRow } from "../protocol/session-rows.ts";
+import type { ClientTaskRow, TaskRow } from "../protocol/task.ts";
+import type { RiskRow, WriteRow } from "../protocol/write.ts";
+
+/** Returns a test whether a row has these fields of this version; one without them comes from a daemon of another version. */
+export function rowWith<Row>(...names: readonly (string & keyof Row)[]) {
+  return (row: unknown): row is Row =>
+    typeof row === "object" && row !== null && names.every(name => Object.hasOwn(row, name));
+}
+
+const declaration = rowWith<DeclarationRow>("id", "role", "task", "files", "endedMs");
+const task = rowWith<TaskRow>("id", "description", "status", "blockedBy", "risk");
+
+export const baseRows = {
+  sessions: rowWith<SessionRow>("id", "name", "project", "worktree", "status", "agents", "task"),
+  locks: rowWith<LockRow>("file", "path", "project", "kind", "holder", "waiters"),
+  writes: rowWith<WriteRow>("file", "path", "worktree", "state", "writers", "holder"),
+  risks: rowWith<RiskRow>("file", "project", "sides"),
+  refusals: rowWith<RefusalRow>("at", "code", "error"),
+  tasks: task,
+  task_ready: task,
+  task_blocked: task,
+  task_watched: task,
+  client_tasks: rowWith<ClientTaskRow>("list", "task", "subject", "state", "resting"),
+  messages: rowWith<PostedRow>("id", "from", "to", "text", "thread"),
+  holds: rowWith<HoldRow>("hold", "files", "by", "leftMs"),
+  declarations: declaration,
+  declarations_ended: declaration,
+} as const;
