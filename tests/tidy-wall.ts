@@ -10,6 +10,7 @@ const lists: ReadonlySet<string> = new Set([
   "bin/command-table.ts",
   "bin/mcp/tool-list.ts",
   "bin/row-list.ts",
+  "bin/view/features.ts",
   "daemon/config/settings.ts",
   "daemon/core/check.ts",
   "daemon/core/commands.ts",
@@ -38,12 +39,7 @@ const stillToTurn: readonly string[] = [
   "bin/doctor/checks.ts",
   "bin/tasks/look.ts",
   "bin/tasks/store.ts",
-  "bin/view/agent.ts",
   "bin/view/client-tasks.ts",
-  "bin/view/events.ts",
-  "bin/view/sessions.ts",
-  "bin/view/status.ts",
-  "bin/view/urgency.ts",
   "daemon/core/sessions/table.ts",
 ];
 

@@ -5,11 +5,10 @@ import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { NamedAgent } from "../agent/named.ts";
-import { unreadText } from "../lead/view/came-back.ts";
-import { healthText } from "../lead/view/health.ts";
-import { sourceText } from "../lead/view/roles.ts";
 import { paint } from "./color.ts";
 import { declarationFields, summaryOf } from "./declarations.ts";
+import type { OneAgent } from "./feature.ts";
+import { features } from "./features.ts";
 import { type Field, fieldLines } from "./fields.ts";
 import { logLines } from "./log.ts";
 import { Places, projectName, tilde, whereabouts } from "./places.ts";
@@ -88,10 +87,15 @@ function heading({ name, id, agent }: NamedAgent, status: string, screen: Screen
   return paint(screen, "bold", shown) + paint(screen, "dim", rest);
 }
 
-function statusOf({ agent: { agent } }: AgentData, session: SessionRow): string {
-  const own = agent === null ? session : session.agents.find(one => one.agent === agent);
+function statusOf({ agent }: AgentData, session: SessionRow): string {
+  const own = within(session, agent);
   if (own === undefined) return "ended";
-  return own.health === undefined ? own.status : healthText(own.health);
+  const lives = features.map(feature => feature.life?.(own) ?? null);
+  return lives.find(life => life !== null) ?? own.status;
+}
+
+function within(session: SessionRow, { agent }: NamedAgent): OneAgent | undefined {
+  return agent === null ? session : session.agents.find(one => one.agent === agent);
 }
 
 /** Where it works, and what it waits for a person for. */
@@ -105,24 +109,8 @@ function placeFields({ agent, session }: AgentData, screen: Screen): Field[] {
     ["project", projectName(session.project)],
     ["branch", whereabouts(session)],
     ["directory", tilde(session.cwd, screen.home)],
-    ["role", roleText(session, agent.agent)],
-    ["spawned by", session.spawn === undefined ? null : (session.spawn.parent ?? "a person")],
-    ["needs you", agent.agent === null ? session.attention : null],
-    ["merge", agent.agent === null ? cameBackText(session) : null],
+    ...features.flatMap(feature => feature.fields?.(session, within(session, agent)) ?? []),
   ];
-}
-
-/** The merge that came back and that the agent has not read of; null: none. */
-function cameBackText({ cameBack, spawn }: SessionRow): string | null {
-  if (cameBack === undefined) return null;
-  const { merge, branch, base, unread } = cameBack;
-  return `${branch} was not merged into ${base} (${merge}): ${unreadText(unread, spawn !== undefined)}`;
-}
-
-/** The agent's role, with who gave it; null: the default one. */
-function roleText(session: SessionRow, agent: string | null): string | null {
-  const own = agent === null ? session : session.agents.find(one => one.agent === agent);
-  return own?.role === undefined ? null : `${own.role.role}, ${sourceText(own.role.by)}`;
 }
 
 function lockFields({ session, locks, waits, agent }: AgentData, screen: Screen): Field[] {

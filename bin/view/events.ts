@@ -3,7 +3,8 @@
 import { causeText, freezeEnds, lockEnds, sessionEnds, waitEnds } from "../../daemon/trail/causes.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import type { TaskNews } from "../../protocol/task.ts";
-import { sourceText } from "../lead/view/roles.ts";
+import type { FileName } from "./feature.ts";
+import { features } from "./features.ts";
 import { clean, clock, duration, listed, type Screen } from "./text.ts";
 
 /** Returns an event about locks as one line for a person, or null for any other event. */
@@ -12,12 +13,15 @@ export function lockEventLine(event: EventLine, screen: Pick<Screen, "now">): st
   return said === null ? null : `${clock(screen.now, screen.now)}  ${said}`;
 }
 
-/** Returns the name under which a view shows a file. */
-type FileName = (path: string) => string;
-
 /** Returns an event as one line without its time, or null if it does not concern a person. */
 export function eventSentence(event: EventLine, file: FileName = clean): string | null {
-  return lockSentence(event, file) ?? workSentence(event, file) ?? talkSentence(event, file);
+  const own = lockSentence(event, file) ?? workSentence(event, file) ?? talkSentence(event, file);
+  if (own !== null) return own;
+  for (const feature of features) {
+    const said = feature.sentence?.(event, file) ?? null;
+    if (said !== null) return said;
+  }
+  return null;
 }
 
 function workSentence(event: EventLine, file: FileName): string | null {
@@ -40,27 +44,8 @@ function workSentence(event: EventLine, file: FileName): string | null {
     }
     case "session_renamed":
       return `named     ${clean(event.was)} is ${clean(event.name)} now`;
-    case "role_changed":
-      return `role      ${clean(event.agent.name)} is ${event.role} (${sourceText(event.by)})`;
-    case "check_recorded": {
-      const who = event.by === null ? "a person" : clean(event.by.name);
-      return `${event.exit === 0 ? "green" : "red  "}     ${clean(event.check)} in ${file(event.worktree)}, run by ${who}`;
-    }
-    case "spawn_changed":
-      return `agent     ${clean(event.name)}: ${event.state.replaceAll("_", " ")}`;
-    case "merge_changed": {
-      const [branch, base] = [event.branch, event.base].map(name =>
-        clean(name.replace(/^refs\/heads\//, "")),
-      );
-      const why = event.reason === null ? "" : `: ${clean(event.reason)}`;
-      return `merge     ${branch} into ${base} is ${event.state}${why}`;
-    }
     case "file_conflict":
       return `conflict  ${file(event.path)} is open in two sessions`;
-    case "agent_stalled":
-      return `${event.state.padEnd(9)} ${clean(event.agent.name)} for ${duration(event.forMs)}: ${event.todo.map(clean).join(", ")}`;
-    case "agent_recovered":
-      return `back      ${clean(event.agent.name)} gave a sign of life`;
     case "task_created":
       return `new task  ${taskOf(event)}`;
     case "task_claimed":
@@ -84,8 +69,6 @@ function talkSentence(event: EventLine, file: FileName): string | null {
       return event.deleted
         ? `context   ${clean(event.key)} is gone${event.from === null ? "" : `, by ${who(event.from)}`}`
         : `context   ${clean(event.key)} version ${event.version} by ${who(event.from)}`;
-    case "debate_changed":
-      return `debate    ${clean(event.debate)}: ${event.what} by ${who(event.by)}`;
     case "message_sent":
       return `${event.urgent ? "urgent   " : "message  "} ${who(event.from)} to ${listed(event.to.map(who), event.more)}`;
     case "message_undelivered":

@@ -2,9 +2,9 @@
 import type { LockRow } from "../../protocol/lock.ts";
 import type { DeclaredBrief, WorkedOn } from "../../protocol/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
-import { unreadText } from "../lead/view/came-back.ts";
-import { healthAdvice, healthText, troubleOf } from "../lead/view/health.ts";
 import { paint, type Style, unpainted } from "./color.ts";
+import type { OneAgent } from "./feature.ts";
+import { features } from "./features.ts";
 import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places, projectName, projectRoot, tilde, whereabouts } from "./places.ts";
 import { type Cell, table } from "./table.ts";
@@ -184,22 +184,36 @@ function isQuiet(s: SessionRow): boolean {
     s.locks === 0 &&
     s.waitingFor === null &&
     s.attention === null &&
-    s.cameBack === undefined &&
+    !features.some(feature => feature.isShown?.(s)) &&
     s.incarnations < 2 &&
-    troubleOf(s.health) === null &&
+    troubleOf(s) === null &&
     !s.agents.some(isBusy)
   );
 }
 
 /** An agent with a line of its own: it works, waits, or holds something. */
 function isBusy(a: AgentRow): boolean {
-  return a.status === "active" || a.locks > 0 || a.waitingFor !== null || troubleOf(a.health) !== null;
+  return a.status === "active" || a.locks > 0 || a.waitingFor !== null || troubleOf(a) !== null;
+}
+
+/** The state of an agent that somebody has to look at; null: its plain status says all. */
+function troubleOf(agent: OneAgent): { readonly text: string; readonly style: Style } | null {
+  for (const feature of features) {
+    const trouble = feature.trouble?.(agent) ?? null;
+    if (trouble !== null) return trouble;
+  }
+  return null;
+}
+
+/** What to do about an agent, called `name`. */
+function adviceOn(agent: OneAgent, name: string, session: SessionRow): string[] {
+  return features.flatMap(feature => feature.advice?.(agent, name, session) ?? []);
 }
 
 function stateOf(s: SessionRow): { text: string; style: Style } {
   if (s.attention !== null) return { text: "needs you", style: "yellow" };
   if (s.waitingFor !== null) return { text: "waits", style: "blue" };
-  const trouble = troubleOf(s.health);
+  const trouble = troubleOf(s);
   if (trouble !== null) return trouble;
   const styles = { active: "green", idle: "dim", lost: "red" } as const;
   return { text: s.status, style: styles[s.status] };
@@ -240,12 +254,12 @@ function blocksOf(
   const summary = rest.length === 0 ? [] : [{ cells: [`└ ${rest.join(", ")}`], note: "", detail: "" }];
   const agents = shown.map(a => {
     const waits = waitNote({ id: s.id, agent: a.agent }, a.waitingFor, locks, places);
-    const todo = healthAdvice(a.health, `${s.name}/${agentName(a, s)}`, s.pid);
+    const todo = adviceOn(a, `${s.name}/${agentName(a, s)}`, s);
     const doing = a.waitingFor === null ? doingNote(a, places) : [];
     const note = [...todo, ...waits, ...doing, ...workNote(a.declared, null), ...heldNote(a.locks)].join(
       ", ",
     );
-    const trouble = a.waitingFor === null ? troubleOf(a.health) : null;
+    const trouble = a.waitingFor === null ? troubleOf(a) : null;
     return agentBlock(agentName(a, s), trouble ?? plainState(a), note);
   });
   return [own, ...agents, ...summary];
@@ -269,12 +283,11 @@ function agentBlock(name: string, state: Cell, note: string): Block {
 function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): string {
   const parts: string[] = [];
   if (s.attention !== null) parts.push(clean(s.attention));
-  parts.push(...healthAdvice(s.health, s.name, s.pid, s.spawn !== undefined));
-  if (s.cameBack !== undefined) parts.push(unreadText(s.cameBack.unread, s.spawn !== undefined));
+  parts.push(...adviceOn(s, s.name, s));
   parts.push(...waitNote({ id: s.id, agent: null }, s.waitingFor, locks, places));
   if (s.waitingFor === null) parts.push(...doingNote(s, places));
   parts.push(...workNote(s.declared, s.task), ...heldNote(s.locks));
-  if (typeof s.spawn?.parent === "string") parts.push(`spawned by ${clean(s.spawn.parent)}`);
+  parts.push(...features.flatMap(feature => feature.origin?.(s) ?? []));
   if (s.incarnations > 1) parts.push(`open in ${s.incarnations} terminals`);
   return parts.join(", ");
 }
@@ -322,8 +335,10 @@ function detailOf(s: SessionRow, terminals: ReadonlyMap<number, string> | undefi
   const on = terminal === undefined ? "" : ` on ${clean(terminal)}`;
   const pid = s.pid === null ? "no process" : `pid ${s.pid}${on}`;
   const cwd = clean(tilde(s.cwd, screen.home));
-  const state = s.health === undefined ? "" : `, ${healthText(s.health)}`;
-  return `${clean(s.id)}, ${pid}, since ${clock(s.registeredAt, screen.now)}${state}, in ${cwd}`;
+  const state = features
+    .map(feature => feature.life?.(s) ?? "")
+    .map(life => (life === "" ? "" : `, ${life}`));
+  return `${clean(s.id)}, ${pid}, since ${clock(s.registeredAt, screen.now)}${state.join("")}, in ${cwd}`;
 }
 
 /** Puts the note beside the line if it fits, else below it. */

@@ -5,8 +5,6 @@ import type { HoldRow } from "../../protocol/message.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { RiskRow } from "../../protocol/write.ts";
-import { needsLook } from "../lead/view/health.ts";
-import { watchedLines } from "../lead/view/roles.ts";
 import { refusalText } from "../refusal-text.ts";
 import { paint } from "./color.ts";
 import { lockLines } from "./locks.ts";
@@ -17,7 +15,8 @@ import { sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
 import { person as terminalPerson } from "./talk.ts";
 import { bound, clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
-import { hasWait } from "./urgency.ts";
+import { hasTrouble, hasWait } from "./urgency.ts";
+import { watchedLines } from "./watched.ts";
 
 export interface StatusData {
   /** The project to show in full, the others in a line each; null: all. */
@@ -171,7 +170,7 @@ function summary(data: StatusData, screen: Screen): string {
   const count = (test: (s: SessionRow) => boolean) => data.sessions.filter(test).length;
   const asking = count(s => s.attention !== null);
   const waiting = count(hasWait);
-  const stalled = count(s => needsLook(s.health) || s.agents.some(a => needsLook(a.health)));
+  const stalled = count(hasTrouble);
   const projects = new Set(data.sessions.map(s => s.project)).size;
   const parts = [
     `${data.stats.sessions}`,

@@ -1,10 +1,17 @@
 /** Which sessions come first: those that need a person, then those that wait. */
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import { needsLook } from "../lead/view/health.ts";
+import type { OneAgent } from "./feature.ts";
+import { features } from "./features.ts";
 
 /** Whether a person has to do something: answer a question, or look at an agent that stands still. */
 export function needsPerson(s: SessionRow): boolean {
-  return s.attention !== null || needsLook(s.health) || s.agents.some(a => needsLook(a.health));
+  return s.attention !== null || hasTrouble(s);
+}
+
+/** Whether somebody has to look at the session's main agent or one of its agents. */
+export function hasTrouble(s: SessionRow): boolean {
+  const needsLook = (one: OneAgent) => features.some(feature => feature.needsPerson?.(one));
+  return needsLook(s) || s.agents.some(needsLook);
 }
 
 /** Returns true if the session's main agent or one of its agents waits for a file. */

@@ -1,11 +1,8 @@
-/** Roles for a terminal, and the red and critical tasks that a person watches over. */
-import { isLeadRole } from "../../../daemon/core/declarations/role-words.ts";
+/** Roles for a terminal. */
 import { defaultRole, type Role, type RoleSource, rights } from "../../../protocol/lead/roles.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
-import type { TaskRow } from "../../../protocol/task.ts";
 import { type Cell, table } from "../../view/table.ts";
-import { handles } from "../../view/tasks.ts";
-import { clean, duration, type Screen, wrap } from "../../view/text.ts";
+import { clean, type Screen, wrap } from "../../view/text.ts";
 
 /** A live agent with its role. */
 export interface RoleRow {
@@ -63,38 +60,4 @@ export function boundsOf(role: Role): string {
     `takes ${takes.join(", ")}`,
   ];
   return not.filter(one => one !== null).join("; ");
-}
-
-/** The red and critical tasks that run, and those that wait for a lead or a person's yes. */
-export function watchedLines(
-  tasks: readonly TaskRow[],
-  sessions: readonly SessionRow[],
-  screen: Screen,
-): string[] {
-  const handle = handles(tasks);
-  const rows = tasks.map((task): Cell[] => [
-    handle(task.id),
-    { text: task.risk, style: "red" },
-    {
-      text: task.status === "active" ? `runs ${duration(screen.now - task.updatedAt)}` : "ready",
-      style: "dim",
-    },
-    clean(task.description),
-    { text: watchedNote(task, sessions), style: "dim" },
-  ]);
-  return table(rows, [{}, {}, {}, { min: 12 }, { min: 12 }], screen, 2);
-}
-
-function watchedNote(task: TaskRow, sessions: readonly SessionRow[]): string {
-  if (task.held !== null) return clean(task.held);
-  if (task.status !== "active")
-    return task.approved ? "approved, nobody claimed it yet" : "nobody claimed it yet";
-  const who = task.assigneeName === null ? "a person" : clean(task.assigneeName);
-  const leads = sessions
-    .filter(({ project }) => project === task.project)
-    .flatMap(session => [session, ...session.agents])
-    .filter(({ declared, name }) => isLeadRole(declared?.role ?? "") && name !== task.assigneeName)
-    .map(({ name }) => clean(name));
-  const lead = leads.length > 0 ? `lead: ${leads.join(", ")}` : "no lead is alive; it goes on";
-  return `${who}; ${task.approved ? "approved" : lead}`;
 }
