@@ -39,7 +39,6 @@ const stillToTurn: readonly string[] = [
   "bin/doctor/checks.ts",
   "bin/tasks/look.ts",
   "bin/tasks/store.ts",
-  "bin/view/client-tasks.ts",
   "daemon/core/sessions/table.ts",
 ];
 

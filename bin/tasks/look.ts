@@ -2,6 +2,7 @@
 import { limits } from "../../protocol/limits.ts";
 import type { TaskRow, TaskStatus } from "../../protocol/task.ts";
 import { nativeTasks } from "../lead/team/native-tasks.ts";
+import { clientTasksView } from "../lead/view/client-tasks.ts";
 import {
   type Client,
   type ProcessContext,
@@ -11,7 +12,6 @@ import {
   screenOf,
 } from "../process-context.ts";
 import { projectOf } from "../project.ts";
-import { clientTasksView } from "../view/client-tasks.ts";
 import { graphView } from "../view/task-graph.ts";
 import { mermaidView } from "../view/task-mermaid.ts";
 import { tasksView, taskView } from "../view/tasks.ts";

@@ -1,9 +1,10 @@
 /** Tasks of the clients' own lists as text. */
-import type { NativeTaskRow } from "../lead/team/native-tasks.ts";
-import { paint, type Style } from "./color.ts";
-import { projectName } from "./places.ts";
-import { type Cell, table } from "./table.ts";
-import { clean, type Screen, wrap } from "./text.ts";
+
+import { paint, type Style } from "../../view/color.ts";
+import { projectName } from "../../view/places.ts";
+import { type Cell, table } from "../../view/table.ts";
+import { clean, type Screen, wrap } from "../../view/text.ts";
+import type { NativeTaskRow } from "../team/native-tasks.ts";
 
 const styles = {
   open: "plain",
