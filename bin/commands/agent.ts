@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { AgentFlags } from "../agent/agent.ts";
+import { spawnOutput } from "../leading.ts";
 import type { Run } from "../process-context.ts";
 
 const help = `
@@ -30,7 +31,7 @@ export function add(program: Command, run: Run): void {
     .addHelpText("after", help)
     .action(async (name: string, flags: AgentFlags) => {
       if (flags.log === true || flags.diff === true) {
-        const { showDiff, showLog } = await import("../lead/spawn/look.ts");
+        const { showDiff, showLog } = await spawnOutput();
         const show = flags.diff === true ? showDiff : showLog;
         return run(world => show(world, name, flags.json === true));
       }

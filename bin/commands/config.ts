@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import type { ConfigValues } from "../../daemon/config/config.ts";
-import type { HealthSetting } from "../../daemon/lead/health/setting.ts";
-import type { Gates } from "../../protocol/lead/gates.ts";
+import { leadSettings } from "../leading.ts";
 import type { ProcessContext, Run } from "../process-context.ts";
 import type { FindRepository } from "../project.ts";
 
@@ -68,8 +67,7 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
   const { clean, wrap } = await import("../view/text.ts");
   const { tilde } = await import("../view/places.ts");
   const { loadConfig } = await import("../../daemon/config/config.ts");
-  const { healthText } = await import("../../daemon/lead/health/setting.ts");
-  const { gatesText, stricter } = await import("../../protocol/lead/gates.ts");
+  const { settingTexts, trusted } = await leadSettings();
   const { env, paths } = world;
   const { findRepository } = await import("../project.ts");
   const look = find ?? findRepository;
@@ -79,20 +77,18 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
   const isUnknown = "unreachable" in repository;
   const project = isUnknown ? {} : { projectDir: repository.project };
   const { values: own, sources, problems: wrong } = await loadConfig({ env, paths, ...project });
-  const trusted = await trustedGates(world, isUnknown ? null : repository.project);
-  const gates = trusted.gates === null ? own.gates : stricter(own.gates, trusted.gates);
-  const values = { ...own, gates };
-  const isTrusted = gatesText(gates) !== gatesText(own.gates);
+  const more = await trusted(world, isUnknown ? null : repository.project, own);
+  const values = { ...own, ...more.values };
   const left = "the project's .kite/config.json, if there is one, is left out here";
   const unknown = isUnknown ? [`${left}: ${repository.unreachable}`] : [];
-  const problems = [...unknown, ...wrong, ...trusted.problems];
-  const textOf = (value: ConfigValues[keyof ConfigValues]): string => {
+  const problems = [...unknown, ...wrong, ...more.problems];
+  const texts = settingTexts(values);
+  const textOf = (name: string, value: ConfigValues[keyof ConfigValues]): string => {
     if (typeof value !== "object") return String(value);
     if (Array.isArray(value)) return value.join(":") || "-";
-    if (isHealth(value)) return healthText(value);
-    return isGates(value) ? gatesText(value) : Object.keys(value).join(", ") || "-";
+    return texts[name] ?? (Object.keys(value).join(", ") || "-");
   };
-  const sourceOf = new Map(Object.entries(isTrusted ? { ...sources, gates: paths.trusted } : sources));
+  const sourceOf = new Map(Object.entries({ ...sources, ...more.sources }));
   const settings = Object.entries(values).map(([name, value]) => ({
     name,
     value,
@@ -105,44 +101,11 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
     const screen = screenOf(world);
     const rows = settings.map(({ name, value, source }) => [
       name,
-      clean(textOf(value)),
+      clean(textOf(name, value)),
       { text: clean(source === "default" ? source : tilde(source, screen.home)), style: "dim" as const },
     ]);
     print(world, table(rows, [{}, { min: 8 }, { min: 8, cut: "start" as const }], screen));
     for (const problem of problems) print(world, wrap(`! ${clean(problem)}`, screen.width, 2));
   }
   return problems.length === 0 ? 0 : 1;
-}
-
-/** Clients to spawn have lists of words. */
-function isHealth(value: object): value is HealthSetting {
-  return "quietMs" in value && typeof value.quietMs === "number";
-}
-
-function isGates(value: object): value is Gates {
-  return "identity" in value && typeof value.identity === "string";
-}
-
-/** Returns the gates that a person trusted of the project, and says so if its file is another one by now. */
-async function trustedGates(
-  { paths }: ProcessContext,
-  project: string | null,
-): Promise<{ readonly gates: Gates | null; readonly problems: readonly string[] }> {
-  const nothing = { gates: null, problems: [] };
-  if (project === null) return nothing;
-  const { projectFile } = await import("../../daemon/lead/checks/trusted-file.ts");
-  const { readTrusted } = await import("../lead/checks/trusted-store.ts");
-  const { trustNow } = await import("../lead/checks/read.ts");
-  const { InstallFailed } = await import("../../hooks/install/failed.ts");
-  const file = projectFile(project);
-  try {
-    const all = readTrusted(paths.trusted);
-    const gates = all.get(file)?.gates ?? null;
-    if (gates === null || (await trustNow(file, all)) === "trusted") return { gates, problems: [] };
-    const changed = `${file} is not what you trusted: the trusted gates stay in force until you run kite trust`;
-    return { gates, problems: [changed] };
-  } catch (error) {
-    if (!(error instanceof InstallFailed)) throw error;
-    return { gates: null, problems: [error.message] };
-  }
 }

@@ -5,6 +5,7 @@ import { lostStoreProblem, olderStoreText } from "../../daemon/journal/store-mar
 import type { StatsReply } from "../../protocol/daemon.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { hookWarnings } from "../doctor/hooks.ts";
+import { leadStatus } from "../leading.ts";
 import { offTexts, whatIsOff } from "../off/now.ts";
 import {
   type ProcessContext,
@@ -54,30 +55,10 @@ export function add(program: Command, run: Run): void {
     .addHelpText("after", help)
     .action(async (directory: string | undefined, flags: StatusFlags) => {
       const { json, lead } = flags;
-      await run(world =>
-        lead === true ? leadStatus(world, json === true) : status(world, json === true, directory, flags),
-      );
+      if (lead !== true) return run(world => status(world, json === true, directory, flags));
+      const { showLead } = await leadStatus();
+      await run(world => showLead(world, json === true));
     });
-}
-
-/** Shows one screen for the lead of the working directory's project. Returns the exit code. */
-async function leadStatus(world: ProcessContext, json: boolean): Promise<number> {
-  const { withDaemon } = await import("../with-daemon.ts");
-  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
-  const { leadData } = await import("../lead/screen/look.ts");
-  const { leadView } = await import("../lead/view/lead.ts");
-  const { actingSession } = await import("../actor.ts");
-  const { projectOf } = await import("../project.ts");
-  const { limits } = await import("../../protocol/limits.ts");
-  const project = await projectOf(world.cwd);
-  const acting = actingSession(world.env);
-  const reader = acting === null ? null : { id: acting.id, agent: acting.agent ?? null };
-  return withDaemon(world, json, async client => {
-    const data = await leadData(client, project, reader, world.now() - limits.leadNewsMs);
-    if (json) printJson(world, data);
-    else printFramed(world, leadView(data, screenOf(world)));
-    return 0;
-  });
 }
 
 /** Shows the project of `directory`, by default the working directory's. Returns the exit code. */

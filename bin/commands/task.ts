@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import type { Risk } from "../../protocol/risk.ts";
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
+import { teamImport } from "../leading.ts";
 import type { Run } from "../process-context.ts";
 import { subcommand } from "../subcommand.ts";
 import type { AddFlags, ClaimFlags, EditFlags, Ending, TaskFlags } from "../tasks/change.ts";
@@ -190,14 +191,16 @@ function addStore(task: Command, run: Run): void {
       "the open tasks of Claude Code's own list, each once; by default the project's team",
     )
     .action(async (file: string | undefined, flags: ImportFlags) => {
-      const { importTasks, importTeam } = await import("../tasks/store.ts");
       const { fromTeam } = flags;
       if ((file === undefined) === (fromTeam === undefined))
         task.error("kite: name a file, or give --from-team; see kite task import --help");
+      if (file !== undefined) {
+        const { importTasks } = await import("../tasks/import.ts");
+        return run(world => importTasks(world, file, flags));
+      }
+      const { importTeam } = await teamImport();
       const name = typeof fromTeam === "string" ? fromTeam : undefined;
-      await run(world =>
-        file === undefined ? importTeam(world, name, flags) : importTasks(world, file, flags),
-      );
+      await run(world => importTeam(world, name, flags));
     });
   scoped(
     subcommand(task, "export", "write every task in the form that import reads", [

@@ -2,6 +2,7 @@
 import { LocalError } from "../../client/errors.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { errorText, isSystemError } from "../../protocol/system-error.ts";
+import { trustCheck } from "../leading.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 
@@ -33,7 +34,7 @@ export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, v
   yield* await guarded("ends", () => store.checkUnheardEnds(world));
   const settings = await import("./settings.ts");
   yield* await guarded("config", () => settings.checkConfig(world));
-  const { checkTrusted } = await import("../lead/checks/doctor.ts");
+  const { checkTrusted } = await trustCheck();
   yield* await guarded("trust", () => checkTrusted(world));
   const { checkOff } = await import("./off.ts");
   yield* await guarded("off", () => checkOff(world));

@@ -1,8 +1,7 @@
 /** Commands that show tasks: list, ready, show, graph. */
 import { limits } from "../../protocol/limits.ts";
 import type { TaskRow, TaskStatus } from "../../protocol/task.ts";
-import { nativeTasks } from "../lead/team/native-tasks.ts";
-import { clientTasksView } from "../lead/view/client-tasks.ts";
+import { clientLists } from "../leading.ts";
 import {
   type Client,
   type ProcessContext,
@@ -46,6 +45,7 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
     const target = flags.blocked === true ? "task_blocked" : "tasks";
     const rows = await rowsOf(client, target, { ...scope, ...wanted });
     const isWhole = target === "tasks" && Object.keys(wanted).length === 0;
+    const { clientTasksView, nativeTasks } = await clientLists();
     const clientTasks = isWhole ? await nativeTasks(client, scope) : [];
     const shown = status === undefined ? rows.filter(row => row.status !== "done") : rows;
     if (flags.json === true) {

@@ -1,9 +1,7 @@
 /** Tasks of a team's own list as tasks of Kite's queue. */
 import { createHash } from "node:crypto";
 import type { TeamRow, TeamTaskRow } from "../../../protocol/lead/team.ts";
-import type { ParamsOf } from "../../../protocol/requests.ts";
-
-export type Stored = ParamsOf<"task_import">["tasks"][number];
+import type { Stored } from "../../tasks/import.ts";
 
 /**
  * The open tasks, each pending and after those open ones that it waits for. Its id follows from the list and its own id
