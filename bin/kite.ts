@@ -2,11 +2,15 @@
 // report what is wrong.
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
+const sayVersion = () => import("./frequent/version.ts");
+
 /** Commands that agents and people call often. The build makes each one file, which loads faster than many. */
 const frequent = new Map([
   ["lock", () => import("./frequent/lock.ts")],
   ["status", () => import("./frequent/status.ts")],
   ["task", () => import("./frequent/task.ts")],
+  ["--version", sayVersion],
+  ["-V", sayVersion],
 ]);
 
 if (major < 20 || (major === 20 && minor < 19)) {

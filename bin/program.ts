@@ -5,6 +5,7 @@ import { kitePaths } from "../protocol/paths.ts";
 import { errorText, isSystemError } from "../protocol/system-error.ts";
 import { fitHelp } from "./help-width.ts";
 import type { Invocation, ProcessContext, Run } from "./process-context.ts";
+import { endQuietlyWithReader } from "./standard-output.ts";
 import { version } from "./version.ts";
 
 /** A command of `kite`. */
@@ -132,22 +133,4 @@ function commandIn(argv: readonly string[], commands: Commands): string | undefi
   const [first, second] = words;
   const name = first === "help" ? second : first;
   return name !== undefined && Object.hasOwn(commands, name) ? name : undefined;
-}
-
-/**
- * Exits quietly if the reader has closed the pipe, as in `kite log | head`. Any other failure of the output (a full disk)
- * is told on standard error, if that still works.
- */
-function endQuietlyWithReader(): void {
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit();
-    process.stderr.write(`kite: the output cannot be written: ${outputProblem(error)}\n`);
-    process.exit(1);
-  });
-  // Without standard error nobody can be told; the exit code still says how the command ended.
-  process.stderr.on("error", () => process.exit(1));
-}
-
-function outputProblem(error: Error): string {
-  return errorText(error).replace("the disk of the file", "its disk").replace("the file", "it");
 }
