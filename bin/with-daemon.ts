@@ -4,10 +4,17 @@ import type { Refusal } from "../protocol/codes.ts";
 import type { QueryReply } from "../protocol/daemon.ts";
 import { limits } from "../protocol/limits.ts";
 import type { ParamsOf, ReplyOf, RequestType } from "../protocol/requests.ts";
-import { type Client, type ProcessContext, printJson } from "./process-context.ts";
+import {
+  type Client,
+  type ProcessContext,
+  print,
+  printFramed,
+  printJson,
+  screenOf,
+} from "./process-context.ts";
 import { refusalText } from "./refusal-text.ts";
 import { isRow, type Rows } from "./row-list.ts";
-import { clean } from "./view/text.ts";
+import { clean, type Screen } from "./view/text.ts";
 
 /** Exit codes of commands that are not `kite lock`; commander's own for a wrong command line is 1. */
 export const exitCodes = { done: 0, failed: 1, notRunning: 3 } as const;
@@ -42,6 +49,30 @@ export async function ask<T extends RequestType>(
 export function fail(world: ProcessContext, json: boolean, code: string, error: string): void {
   if (json) printJson(world, { ok: false, code, error });
   else world.stderr.write(`kite: ${clean(error)}\n`);
+}
+
+/** Prints what a command did: as JSON, or in lines. Returns the exit code of success. */
+export function printDone(
+  world: ProcessContext,
+  json: boolean,
+  value: unknown,
+  lines: (screen: Screen) => readonly string[],
+): number {
+  if (json) printJson(world, value);
+  else print(world, lines(screenOf(world)));
+  return exitCodes.done;
+}
+
+/** Prints what a command shows of others' words: as JSON, or in lines behind the frame. Returns the exit code of success. */
+export function printShown(
+  world: ProcessContext,
+  json: boolean,
+  value: unknown,
+  lines: (screen: Screen) => readonly string[],
+): number {
+  if (json) printJson(world, value);
+  else printFramed(world, lines(screenOf(world)));
+  return exitCodes.done;
 }
 
 export interface AskOptions {

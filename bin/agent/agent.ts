@@ -4,9 +4,9 @@ import type { TrailLine } from "../../daemon/trail/line.ts";
 import { readTrail } from "../../daemon/trail/read.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { TaskRow } from "../../protocol/task.ts";
-import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
+import type { Client, ProcessContext } from "../process-context.ts";
 import { type AgentData, agentView, type HistoryData, historyView } from "../view/agent.ts";
-import { exitCodes, rowsOf, withDaemon } from "../with-daemon.ts";
+import { printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "./named.ts";
 
 /** Decisions shown of a live agent, and in a history. */
@@ -31,16 +31,12 @@ export async function agent(world: ProcessContext, name: string, flags: AgentFla
     const known = await agentCalled(world, live, name);
     if (known !== null && flags.history !== true) {
       const data = await present(world, client, known);
-      if (flags.json === true) printJson(world, data);
-      else printFramed(world, agentView(data, world.cwd, screenOf(world)));
-      return exitCodes.done;
+      return printShown(world, flags.json === true, data, screen => agentView(data, world.cwd, screen));
     }
     const found = known ?? (await agentCalled(world, await pastAgents(world, client), name));
     if (found === null) throw noAgent(live, name);
     const data = await past(world, client, found, known !== null);
-    if (flags.json === true) printJson(world, data);
-    else printFramed(world, historyView(data, screenOf(world)));
-    return exitCodes.done;
+    return printShown(world, flags.json === true, data, screen => historyView(data, screen));
   });
 }
 

@@ -1,10 +1,10 @@
 /** `kite rename`: gives a session another name. */
 import { actingSession } from "../actor.ts";
 import { hiddenAgent } from "../person.ts";
-import { type ProcessContext, print, printJson } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { clean } from "../view/text.ts";
-import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, printDone, withDaemon } from "../with-daemon.ts";
 
 export interface RenameFlags {
   readonly project?: string;
@@ -33,8 +33,8 @@ export async function rename(
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, json, async client => {
     const answer = await ask(client, "session_rename", { ...acting, of, name: second ?? first, project });
-    if (json) printJson(world, answer);
-    else print(world, [`${clean(answer.was)} is called ${clean(answer.name)} now.`]);
-    return exitCodes.done;
+    return printDone(world, json, answer, () => [
+      `${clean(answer.was)} is called ${clean(answer.name)} now.`,
+    ]);
   });
 }

@@ -7,19 +7,12 @@ import type { SessionRow } from "../../protocol/session-rows.ts";
 import { hookWarnings } from "../doctor/hooks.ts";
 import { leadStatus } from "../leading.ts";
 import { offTexts, whatIsOff } from "../off/now.ts";
-import {
-  type ProcessContext,
-  print,
-  printFramed,
-  printJson,
-  type Run,
-  screenOf,
-} from "../process-context.ts";
+import { type ProcessContext, print, printJson, type Run, screenOf } from "../process-context.ts";
 import { projectUnknown } from "../project.ts";
 import type { ScopeFlags } from "../scope.ts";
 import { version } from "../version.ts";
 import { notRunningView, statusView } from "../view/status.ts";
-import { exitCodes, granted, rowsFrom, unknownForm, withDaemon } from "../with-daemon.ts";
+import { granted, printShown, rowsFrom, unknownForm, withDaemon } from "../with-daemon.ts";
 
 const help = `
 It shows the project of the working directory, and a line for each other project. --json has all projects.
@@ -103,9 +96,9 @@ export async function status(
         ...unplaced(rows.sessions),
       ];
       const data = { stats, socket, ...rows, warnings: all };
-      if (json) printJson(world, { running: true, ...data });
-      else printFramed(world, statusView({ ...data, project }, screenOf(world)));
-      return exitCodes.done;
+      return printShown(world, json, { running: true, ...data }, screen =>
+        statusView({ ...data, project }, screen),
+      );
     },
     { absent },
   );

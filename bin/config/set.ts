@@ -8,8 +8,8 @@ import { readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { isAgents, refuseAgent } from "../person.ts";
-import { type ProcessContext, print, printJson } from "../process-context.ts";
-import { exitCodes, fail } from "../with-daemon.ts";
+import type { ProcessContext } from "../process-context.ts";
+import { exitCodes, fail, printDone } from "../with-daemon.ts";
 
 const refusal = "changes Kite's settings";
 
@@ -44,13 +44,10 @@ export async function setSetting(
     ...overridden(now, key),
     "a running daemon keeps its values until it is restarted: kite down && kite up",
   );
-  if (json) printJson(world, { ok: true, key, value, file: paths.config, notes });
-  else
-    print(world, [
-      `${key} is ${typeof value === "string" ? value : JSON.stringify(value)} in ${paths.config}`,
-      ...notes,
-    ]);
-  return exitCodes.done;
+  return printDone(world, json, { ok: true, key, value, file: paths.config, notes }, () => [
+    `${key} is ${typeof value === "string" ? value : JSON.stringify(value)} in ${paths.config}`,
+    ...notes,
+  ]);
 }
 
 /** Takes a key out of the file, also one that Kite does not know. Returns the exit code. */
@@ -68,9 +65,9 @@ export async function unsetSetting(
     return next;
   });
   const { config } = world.paths;
-  if (json) printJson(world, { ok: true, key, was, file: config });
-  else print(world, [was ? `${key} was taken out of ${config}` : `${config} has no ${key}; nothing changed`]);
-  return exitCodes.done;
+  return printDone(world, json, { ok: true, key, was, file: config }, () => [
+    was ? `${key} was taken out of ${config}` : `${config} has no ${key}; nothing changed`,
+  ]);
 }
 
 /** A list for `ignore` has colons between its globs, as its variable; other values are JSON, else a text. */

@@ -19,7 +19,7 @@ import {
 import { projectOf } from "../project.ts";
 import { declarationLines, declarationsView, declaredView, overlapLines } from "../view/declarations.ts";
 import { clean } from "../view/text.ts";
-import { ask, exitCodes, fail, rowsOf, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 import { exampleOf, nothingKnown } from "./example.ts";
 import { type Flag, partsOf } from "./flags.ts";
 import { wholePaths } from "./folders.ts";
@@ -86,9 +86,7 @@ async function liveAgent(world: ProcessContext, client: Client, name: string): P
 
 async function showAll(world: ProcessContext, client: Client, json: boolean): Promise<number> {
   const declarations = await rowsOf(client, "declarations", { project: await projectOf(world.cwd) });
-  if (json) printJson(world, { declarations });
-  else printFramed(world, declarationsView(declarations, screenOf(world)));
-  return exitCodes.done;
+  return printShown(world, json, { declarations }, screen => declarationsView(declarations, screen));
 }
 
 /** Prints a filled declaration: with what is known of the agent that asks, else with made-up words. */

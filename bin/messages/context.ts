@@ -11,11 +11,10 @@ import {
   printFrame,
   printFramed,
   printJson,
-  screenOf,
 } from "../process-context.ts";
 import { contextView, valueText } from "../view/talk.ts";
 import { clean, clock } from "../view/text.ts";
-import { ask, exitCodes, fail, Refused, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, printDone, printShown, Refused, withDaemon } from "../with-daemon.ts";
 import { type Who, who } from "./who.ts";
 
 export interface ContextFlags {
@@ -80,9 +79,7 @@ export async function set(
       ...(version === null ? {} : { ifVersion: version }),
       ...(ttlMs === null ? {} : { ttlMs }),
     });
-    if (json) printJson(world, answer);
-    else print(world, [`${clean(answer.key)} is version ${answer.version}`]);
-    return exitCodes.done;
+    return printDone(world, json, answer, () => [`${clean(answer.key)} is version ${answer.version}`]);
   });
 }
 
@@ -93,9 +90,7 @@ export async function list(
   const from = await who(world, flags.project);
   return withDaemon(world, flags.json === true, async client => {
     const rows = await rowsFrom(client, from, flags.prefix ?? "");
-    if (flags.json === true) printJson(world, { rows });
-    else printFramed(world, contextView(rows, screenOf(world)));
-    return exitCodes.done;
+    return printShown(world, flags.json === true, { rows }, screen => contextView(rows, screen));
   });
 }
 
@@ -108,9 +103,9 @@ export async function remove(
   const ifVersion = flags.ifVersion === undefined ? {} : { ifVersion: Number(flags.ifVersion) };
   return withDaemon(world, flags.json === true, async client => {
     const answer = await ask(client, "context_delete", { ...from, key, ...ifVersion });
-    if (flags.json === true) printJson(world, answer);
-    else print(world, [`deleted ${clean(key)}, version ${answer.version}`]);
-    return exitCodes.done;
+    return printDone(world, flags.json === true, answer, () => [
+      `deleted ${clean(key)}, version ${answer.version}`,
+    ]);
   });
 }
 

@@ -3,10 +3,10 @@ import { limits } from "../../protocol/limits.ts";
 import { absolute } from "../actor.ts";
 import { durationOf } from "../commands/off.ts";
 import { refuseHidden } from "../person.ts";
-import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
+import { type ProcessContext, print, printJson } from "../process-context.ts";
 import { freezesView } from "../view/talk.ts";
 import { clean, counted } from "../view/text.ts";
-import { ask, exitCodes, fail, rowsOf, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, printDone, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 import { who } from "./who.ts";
 
 export interface FreezeFlags {
@@ -35,9 +35,7 @@ export async function freeze(
   return withDaemon(world, json, async client => {
     if (files.length === 0) {
       const rows = await rowsOf(client, "holds", { project: from.project });
-      if (json) printJson(world, { ok: true, rows });
-      else printFramed(world, freezesView(rows, screenOf(world)));
-      return exitCodes.done;
+      return printShown(world, json, { ok: true, rows }, screen => freezesView(rows, screen));
     }
     // Other sessions read the message alone, so it must name the files and the duration.
     const please = `please do not edit ${files.join(", ")} for ${flags.for}`;
@@ -67,11 +65,8 @@ export async function thaw(
   return withDaemon(world, json, async client => {
     const answer = await ask(client, "resume", { ...from, ...(hold === undefined ? {} : { hold }) });
     const { resumed } = answer;
-    if (json) printJson(world, answer);
-    else
-      print(world, [
-        resumed.length === 0 ? "No freeze was in force." : `${resumed.map(clean).join(", ")} ended`,
-      ]);
-    return exitCodes.done;
+    return printDone(world, json, answer, () => [
+      resumed.length === 0 ? "No freeze was in force." : `${resumed.map(clean).join(", ")} ended`,
+    ]);
   });
 }

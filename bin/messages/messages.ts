@@ -2,18 +2,11 @@
 import { limits } from "../../protocol/limits.ts";
 import type { MessageListReply, MessageRow, MessageSendReply, PostedRow } from "../../protocol/message.ts";
 import { type Acting, actingSession } from "../actor.ts";
-import {
-  type Client,
-  type ProcessContext,
-  print,
-  printFramed,
-  printJson,
-  screenOf,
-} from "../process-context.ts";
+import { type Client, type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { inboxView, postedView } from "../view/talk.ts";
 import { clean, counted, listed } from "../view/text.ts";
-import { ask, exitCodes, fail, rowsOf, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, printDone, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 import { who } from "./who.ts";
 
 export interface SendFlags {
@@ -46,9 +39,7 @@ export async function send(
       ...(reply === undefined ? {} : { replyTo: reply }),
       ...(flags.urgent === true ? { urgent: true } : {}),
     });
-    if (json) printJson(world, answer);
-    else print(world, sentTo(answer));
-    return exitCodes.done;
+    return printDone(world, json, answer, () => sentTo(answer));
   });
 }
 
@@ -61,9 +52,7 @@ export async function broadcast(
   const from = await who(world, flags.project);
   return withDaemon(world, json, async client => {
     const answer = await ask(client, "broadcast", { ...from, message: words.join(" ") });
-    if (json) printJson(world, answer);
-    else print(world, sentTo(answer));
-    return exitCodes.done;
+    return printDone(world, json, answer, () => sentTo(answer));
   });
 }
 
@@ -110,18 +99,16 @@ export async function ack(
     const wanted =
       flags.all === true ? (await inboxOf(client, acting, {})).messages : ids.map(id => ({ id }));
     const acknowledged = await acknowledge(client, acting, wanted);
-    if (json) printJson(world, { ok: true, acknowledged });
-    else print(world, [`acknowledged ${counted(acknowledged.length, "message")}`]);
-    return exitCodes.done;
+    return printDone(world, json, { ok: true, acknowledged }, () => [
+      `acknowledged ${counted(acknowledged.length, "message")}`,
+    ]);
   });
 }
 
 async function posted(world: ProcessContext, project: string, json: boolean): Promise<number> {
   return withDaemon(world, json, async client => {
     const rows: PostedRow[] = await rowsOf(client, "messages", { project });
-    if (json) printJson(world, { ok: true, rows });
-    else printFramed(world, postedView(rows, screenOf(world)));
-    return exitCodes.done;
+    return printShown(world, json, { ok: true, rows }, screen => postedView(rows, screen));
   });
 }
 

@@ -9,7 +9,7 @@ import { type AskPerson, isYes } from "../ask-person.ts";
 import { oddJournalFile } from "../doctor/journal-files.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
 import { repairLines, savedOf } from "../view/repair.ts";
-import { exitCodes, fail } from "../with-daemon.ts";
+import { exitCodes, fail, printDone } from "../with-daemon.ts";
 
 export interface RepairFlags {
   readonly yes?: boolean;
@@ -77,18 +77,19 @@ export async function repair(
     await replaceJournal(paths.journal, copy, remains.epoch, saved.snapshot);
     // The kept events may tell of entries that are lost; subscribers start anew without them.
     rmSync(paths.events, { force: true });
-    if (json) printJson(world, { ok: true, ...outcome(saved, copy, found.damage) });
-    else print(world, [`Saved. The damaged journal is kept in ${copy}`, "Start Kite: kite up"]);
-    return exitCodes.done;
+    return printDone(world, json, { ok: true, ...outcome(saved, copy, found.damage) }, () => [
+      `Saved. The damaged journal is kept in ${copy}`,
+      "Start Kite: kite up",
+    ]);
   } finally {
     await acquired.instance.release();
   }
 }
 
 function nothingToDo(world: ProcessContext, json: boolean, why: string): number {
-  if (json) printJson(world, { ok: true, repaired: false, why });
-  else print(world, [`${why.slice(0, 1).toUpperCase()}${why.slice(1)}: there is nothing to repair.`]);
-  return exitCodes.done;
+  return printDone(world, json, { ok: true, repaired: false, why }, () => [
+    `${why.slice(0, 1).toUpperCase()}${why.slice(1)}: there is nothing to repair.`,
+  ]);
 }
 
 /** `copy`: where the damaged journal was put aside; null: nothing was changed. */

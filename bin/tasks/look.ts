@@ -15,7 +15,7 @@ import { graphView } from "../view/task-graph.ts";
 import { mermaidView } from "../view/task-mermaid.ts";
 import { tasksView, taskView } from "../view/tasks.ts";
 import { counted, wrap } from "../view/text.ts";
-import { ask, exitCodes, rowsOf, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 
 export interface ScopeFlags {
   readonly project?: string;
@@ -76,9 +76,9 @@ export async function ready(
   const label = flags.label === undefined ? {} : { label: flags.label };
   return withDaemon(world, flags.json === true, async client => {
     const tasks = await rowsOf(client, "task_ready", { ...scope, ...label });
-    if (flags.json === true) printJson(world, { tasks });
-    else printFramed(world, tasksView({ tasks, none: "No task is ready." }, screenOf(world)));
-    return exitCodes.done;
+    return printShown(world, flags.json === true, { tasks }, screen =>
+      tasksView({ tasks, none: "No task is ready." }, screen),
+    );
   });
 }
 
@@ -87,9 +87,7 @@ export async function show(world: ProcessContext, name: string, flags: ScopeFlag
   const scope = await scopeOf(world, flags);
   return withDaemon(world, json, async client => {
     const answer = await ask(client, "task_get", { task: name, ...scope });
-    if (json) printJson(world, answer);
-    else printFramed(world, taskView(answer.task, screenOf(world)));
-    return exitCodes.done;
+    return printShown(world, json, answer, screen => taskView(answer.task, screen));
   });
 }
 

@@ -4,9 +4,9 @@ import { resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { actingSession } from "../actor.ts";
-import { type Client, jsonLine, type ProcessContext, print, printJson } from "../process-context.ts";
+import { type Client, jsonLine, type ProcessContext } from "../process-context.ts";
 import { clean, counted } from "../view/text.ts";
-import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, printDone, withDaemon } from "../with-daemon.ts";
 import { everyTask, type ScopeFlags, scopeOf } from "./look.ts";
 
 /** Writes every task of the project, or of all projects with `--all-projects`, as a JSON list. */
@@ -24,9 +24,9 @@ export async function exportTasks(
       return exitCodes.done;
     }
     writeFileSync(resolve(world.cwd, file), text);
-    if (flags.json === true) printJson(world, { ok: true, exported: tasks.length });
-    else print(world, [`exported ${counted(tasks.length, "task")} to ${clean(file)}`]);
-    return exitCodes.done;
+    return printDone(world, flags.json === true, { ok: true, exported: tasks.length }, () => [
+      `exported ${counted(tasks.length, "task")} to ${clean(file)}`,
+    ]);
   });
 }
 
@@ -54,9 +54,9 @@ export async function remove(
         ...(await removeSome(world, client, scope, wanted.slice(at, at + limits.tasksPerRequestMax))),
       );
     }
-    if (json) printJson(world, { ok: true, removed });
-    else print(world, [`removed ${counted(removed.length, "task")}`]);
-    return exitCodes.done;
+    return printDone(world, json, { ok: true, removed }, () => [
+      `removed ${counted(removed.length, "task")}`,
+    ]);
   });
 }
 

@@ -1,9 +1,9 @@
 /** Runs a verb of the command line. */
 import { who } from "../messages/who.ts";
 import { refuseHidden } from "../person.ts";
-import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import { projectOf } from "../project.ts";
-import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, printDone, printShown, withDaemon } from "../with-daemon.ts";
 import { Misuse, type Verb } from "./verb.ts";
 
 /** What a person typed, by the names of the request's fields. */
@@ -41,13 +41,8 @@ export async function runVerb(
   const params = { ...actor, ...fields };
   return withDaemon(world, json, async client => {
     const reply = await (verb.fetch?.(client, params) ?? ask(client, verb.request, params as never));
-    if (json) printJson(world, reply);
-    else {
-      const lines = verb.forPerson(reply, screenOf(world));
-      if (verb.isLook) printFramed(world, lines);
-      else print(world, lines);
-    }
-    return exitCodes.done;
+    const printReply = verb.isLook ? printShown : printDone;
+    return printReply(world, json, reply, screen => verb.forPerson(reply, screen));
   });
 }
 

@@ -6,11 +6,11 @@ import { isNothing } from "../../../daemon/lead/checks/trusted-file.ts";
 import { shellArgument } from "../../../protocol/text.ts";
 import { type AskPerson, isYes, terminalQuestion } from "../../ask-person.ts";
 import { isAgents } from "../../person.ts";
-import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
+import { type ProcessContext, print, screenOf } from "../../process-context.ts";
 import type { FindRepository } from "../../project.ts";
 import { tilde } from "../../view/places.ts";
 import { clean } from "../../view/text.ts";
-import { exitCodes, fail } from "../../with-daemon.ts";
+import { exitCodes, fail, printDone } from "../../with-daemon.ts";
 import { checksAt, type NamedChecks } from "./read.ts";
 import { showTrust } from "./trust-text.ts";
 import { setTrusted } from "./trusted-store.ts";
@@ -45,9 +45,9 @@ export async function trust(
   const { repository, file, checks, gates, setup, problems } = named;
   if (flags.revoke === true) {
     const was = await setTrusted(paths.trusted, file, null);
-    if (json) printJson(world, { ok: true, file, revoked: was });
-    else print(world, [`${place(world, repository)}: ${was ? "no longer trusted" : "was not trusted"}`]);
-    return exitCodes.done;
+    return printDone(world, json, { ok: true, file, revoked: was }, () => [
+      `${place(world, repository)}: ${was ? "no longer trusted" : "was not trusted"}`,
+    ]);
   }
   if (!json) showTrust(world, named);
   const isGone = isNothing(named);
@@ -79,9 +79,9 @@ export async function trust(
     };
     await setTrusted(paths.trusted, file, isGone ? null : text);
   }
-  if (json) printJson(world, { ok: true, file, checks, gates, setup, problems, was: named.trust });
-  else print(world, [isNew ? (isGone ? accepted : trustedWords(named)) : already]);
-  return exitCodes.done;
+  return printDone(world, json, { ok: true, file, checks, gates, setup, problems, was: named.trust }, () => [
+    isNew ? (isGone ? accepted : trustedWords(named)) : already,
+  ]);
 }
 
 function trustedWords({ checks }: Pick<NamedChecks, "checks">): string {

@@ -3,7 +3,7 @@ import type { MergeRow } from "../../../protocol/lead/merge.ts";
 import { who } from "../../messages/who.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
-import { ask, exitCodes, rowsOf, withDaemon } from "../../with-daemon.ts";
+import { ask, exitCodes, printDone, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { mergeLines } from "../view/merges.ts";
 import { spawnedReaders } from "./authors.ts";
 
@@ -47,12 +47,6 @@ export async function cancelMerge(world: ProcessContext, id: string, flags: Queu
   const json = flags.json === true;
   return withDaemon(world, json, async client => {
     const reply = await ask(client, "merge_cancel", { ...by, merge: id });
-    if (json) printJson(world, reply);
-    else
-      print(
-        world,
-        reply.cancelled.map(one => `cancelled ${one}`),
-      );
-    return exitCodes.done;
+    return printDone(world, json, reply, () => reply.cancelled.map(one => `cancelled ${one}`));
   });
 }

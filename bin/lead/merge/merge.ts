@@ -13,7 +13,7 @@ import {
   screenOf,
 } from "../../process-context.ts";
 import { clean, counted } from "../../view/text.ts";
-import { exitCodes, Refused, rowsOf, withDaemon } from "../../with-daemon.ts";
+import { exitCodes, printShown, Refused, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { nestingProblem } from "../checks/nesting.ts";
 import { checksAt } from "../checks/read.ts";
 import { mergeLines, reasonLines } from "../view/merges.ts";
@@ -56,9 +56,9 @@ export async function merge(
       const planned = new Set(plan.map(({ branch }) => branch));
       const all = await waitingFor(client, project, base);
       const waiting = all.filter(({ branch }) => !planned.has(branch));
-      if (json) printJson(world, { base, waiting, plan, checks });
-      else printFramed(world, planLines({ base, waiting, plan, checks }));
-      return exitCodes.done;
+      return printShown(world, json, { base, waiting, plan, checks }, () =>
+        planLines({ base, waiting, plan, checks }),
+      );
     },
     { reconnect: true, reconnectMs },
   );

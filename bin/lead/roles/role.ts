@@ -3,10 +3,10 @@
 import { roles } from "../../../protocol/lead/roles.ts";
 import { nearest } from "../../../protocol/nearest.ts";
 import { isAgents, refuseAgent } from "../../person.ts";
-import { type ProcessContext, print, printFramed, printJson, screenOf } from "../../process-context.ts";
+import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
 import { clean, wrap } from "../../view/text.ts";
-import { ask, exitCodes, fail, rowsOf, withDaemon } from "../../with-daemon.ts";
+import { ask, exitCodes, fail, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { boundsOf, roleRows, rolesView, sourceText } from "../view/roles.ts";
 
 export interface RoleFlags {
@@ -20,9 +20,7 @@ export async function listRoles(world: ProcessContext, flags: RoleFlags): Promis
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, flags.json === true, async client => {
     const rows = roleRows(await rowsOf(client, "sessions", { project }));
-    if (flags.json === true) printJson(world, { roles: rows });
-    else printFramed(world, rolesView(rows, screenOf(world)));
-    return exitCodes.done;
+    return printShown(world, flags.json === true, { roles: rows }, screen => rolesView(rows, screen));
   });
 }
 

@@ -1,9 +1,9 @@
 /** `kite status --lead`. */
 import { limits } from "../../../protocol/limits.ts";
 import { actingSession } from "../../actor.ts";
-import { type ProcessContext, printFramed, printJson, screenOf } from "../../process-context.ts";
+import type { ProcessContext } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
-import { exitCodes, withDaemon } from "../../with-daemon.ts";
+import { printShown, withDaemon } from "../../with-daemon.ts";
 import { leadView } from "../view/lead.ts";
 import { leadData } from "./look.ts";
 
@@ -14,8 +14,6 @@ export async function showLead(world: ProcessContext, json: boolean): Promise<nu
   const reader = acting === null ? null : { id: acting.id, agent: acting.agent ?? null };
   return withDaemon(world, json, async client => {
     const data = await leadData(client, project, reader, world.now() - limits.leadNewsMs);
-    if (json) printJson(world, data);
-    else printFramed(world, leadView(data, screenOf(world)));
-    return exitCodes.done;
+    return printShown(world, json, data, screen => leadView(data, screen));
   });
 }

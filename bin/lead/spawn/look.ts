@@ -3,11 +3,11 @@ import { existsSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { LocalError } from "../../../client/errors.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
-import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../../process-context.ts";
+import type { Client, ProcessContext } from "../../process-context.ts";
 import { ProgramFailed } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
 import { clean } from "../../view/text.ts";
-import { exitCodes, fail, rowsOf, withDaemon } from "../../with-daemon.ts";
+import { exitCodes, fail, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { spawnsView } from "../view/spawns.ts";
 import { neededSpawn } from "./find.ts";
 import { Git } from "./git.ts";
@@ -23,9 +23,7 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, flags.json === true, async client => {
     const agents = await rowsOf(client, "spawns", { project });
-    if (flags.json === true) printJson(world, { agents });
-    else printFramed(world, spawnsView(agents, screenOf(world)));
-    return exitCodes.done;
+    return printShown(world, flags.json === true, { agents }, screen => spawnsView(agents, screen));
   });
 }
 
@@ -75,9 +73,7 @@ function shown(
     const row = await neededSpawn(client, name, await projectOf(world.cwd));
     try {
       const lines = await work(row);
-      if (isJson) printJson(world, { spawn: row, [field]: lines.join("\n") });
-      else printFramed(world, lines);
-      return exitCodes.done;
+      return printShown(world, isJson, { spawn: row, [field]: lines.join("\n") }, () => lines);
     } catch (error) {
       if (!(error instanceof LocalError)) throw error;
       fail(world, isJson, "spawn_failed", error.message);

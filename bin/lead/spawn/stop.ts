@@ -5,11 +5,11 @@ import { attachWords, clientProgram } from "../../../hooks/claude-code/spawn/wor
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { actingSession } from "../../actor.ts";
 import { refuseHidden } from "../../person.ts";
-import { type ProcessContext, print, printJson } from "../../process-context.ts";
+import type { ProcessContext } from "../../process-context.ts";
 import { neededProgram, ProgramFailed, runHere, withoutSession } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
 import { clean } from "../../view/text.ts";
-import { ask, exitCodes, fail, withDaemon } from "../../with-daemon.ts";
+import { ask, exitCodes, fail, printDone, withDaemon } from "../../with-daemon.ts";
 import { handleOf, neededSpawn } from "./find.ts";
 import { stopped } from "./stop-agent.ts";
 import { Tmux } from "./tmux.ts";
@@ -68,9 +68,9 @@ export async function stop(world: ProcessContext, name: string, isJson: boolean)
 }
 
 function told(world: ProcessContext, row: SpawnRow, isJson: boolean): number {
-  if (isJson) printJson(world, { ok: true, spawn: row });
-  else print(world, [`${clean(row.name)}: ${row.state.replaceAll("_", " ")}`]);
-  return exitCodes.done;
+  return printDone(world, isJson, { ok: true, spawn: row }, () => [
+    `${clean(row.name)}: ${row.state.replaceAll("_", " ")}`,
+  ]);
 }
 
 /** Reports a program that failed, and an interrupted connection, in a sentence. */

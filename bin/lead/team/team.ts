@@ -1,6 +1,6 @@
 /** `kite team`. */
-import { type ProcessContext, printFramed, printJson, screenOf } from "../../process-context.ts";
-import { exitCodes, fail, withDaemon } from "../../with-daemon.ts";
+import type { ProcessContext } from "../../process-context.ts";
+import { exitCodes, fail, printShown, withDaemon } from "../../with-daemon.ts";
 import { teamsView } from "../view/team.ts";
 import { teamsNamed } from "./named.ts";
 
@@ -12,8 +12,6 @@ export async function team(world: ProcessContext, name: string | undefined, json
       fail(world, json, "invalid_request", `no live team of Claude Code fits ${name}; kite team lists them`);
       return exitCodes.failed;
     }
-    if (json) printJson(world, { teams });
-    else printFramed(world, teamsView(teams, screenOf(world)));
-    return exitCodes.done;
+    return printShown(world, json, { teams }, screen => teamsView(teams, screen));
   });
 }
