@@ -1,4 +1,5 @@
 /** The commands of `kite`. */
+import { lock, status, task } from "./frequent-commands.ts";
 import type { Commands } from "./program.ts";
 
 /** Every command, in the order of `kite --help`. `run` loads only the file of the command that it runs. */
@@ -12,10 +13,7 @@ export const commands: Commands = {
     description: "stop the daemon, and keep hooks from starting it",
     load: () => import("./commands/down.ts"),
   },
-  status: {
-    description: "show the sessions, their locks and their waiters",
-    load: () => import("./commands/status.ts"),
-  },
+  status,
   watch: {
     description: "show sessions, locks, tasks and events, live",
     load: () => import("./commands/watch.ts"),
@@ -53,11 +51,7 @@ export const commands: Commands = {
     description: "show which session's uncommitted work is in which file",
     load: () => import("./commands/whose.ts"),
   },
-  lock: {
-    description: "hold files while a command runs",
-    load: () => import("./commands/lock.ts"),
-    acts: true,
-  },
+  lock,
   unlock: {
     description: "release locks",
     load: () => import("./commands/unlock.ts"),
@@ -67,11 +61,7 @@ export const commands: Commands = {
     description: "show Claude Code's teams: members, tasks, and what is wrong",
     load: () => import("./lead/commands/team.ts"),
   },
-  task: {
-    description: "plan work: tasks that sessions claim, finish and build on",
-    load: () => import("./commands/task.ts"),
-    acts: true,
-  },
+  task,
   rename: {
     description: "give a session another name",
     load: () => import("./commands/rename.ts"),

@@ -10,8 +10,10 @@ import { version } from "./version.ts";
 
 /** A command of `kite`. */
 export interface Entry {
+  /** What `kite --help` says of it. */
   readonly description: string;
-  readonly load: () => Promise<{ readonly add: (program: Command, run: Run, all: Commands) => void }>;
+  /** Loads what adds the arguments, options and action of the command. */
+  readonly load: () => Promise<{ readonly add: (command: Command, run: Run, all: Commands) => void }>;
   /** The command acts for the session or agent that runs it. */
   readonly acts?: true;
   /** For programs; help does not show it. */
@@ -55,8 +57,9 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
       writeOut: text => stdout.write(fitHelp(text, stdout.columns ?? Number.POSITIVE_INFINITY)),
     })
     .showSuggestionAfterError();
-  const entry = commands[nameIn(argv) ?? ""];
-  if (entry !== undefined) (await entry.load()).add(program, inCall, commands);
+  const called = nameIn(argv) ?? "";
+  const entry = commands[called];
+  if (entry !== undefined) await addCommand(program, called, entry, inCall, commands);
   else
     for (const [name, { description, hidden = false }] of Object.entries(commands))
       program.command(name, { hidden }).description(description);
@@ -77,6 +80,18 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
     stderr.write(`kite: ${errorText(error)}\n`);
     return 1;
   }
+}
+
+/** Adds a command with all that it takes. */
+export async function addCommand(
+  program: Command,
+  name: string,
+  { description, hidden, load }: Entry,
+  run: Run,
+  all: Commands,
+): Promise<void> {
+  const { add } = await load();
+  add(program.command(name, { hidden: hidden === true }).description(description), run, all);
 }
 
 /**

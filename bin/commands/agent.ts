@@ -19,10 +19,8 @@ Examples:
   $ kite agent alice/Explore
   $ kite agent alice --history`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("agent")
-    .description("show one agent: what it declared, holds, waits for and works on")
+export function add(command: Command, run: Run): void {
+  command
     .argument("<name>", "the agent's name, its id, or the beginning of its id")
     .option("--history", "show what it declared and finished before")
     .option("--log", "print what a spawned agent's client printed last")

@@ -12,10 +12,8 @@ interface Flags {
   readonly json?: boolean;
 }
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("broadcast")
-    .description("send a message to every other session of the project")
+export function add(command: Command, run: Run): void {
+  command
     .argument("<text...>")
     .option("--project <project>", "a project other than that of the working directory; only at a terminal")
     .option("--json", "print one JSON object")

@@ -9,10 +9,8 @@ Example:
   $ kite complete -- task cl
   claim	claim the most urgent ready task that your role takes, or the named one`;
 
-export function add(program: Command, run: Run, all: Commands): void {
-  program
-    .command("complete")
-    .description("list the words that complete a command line")
+export function add(command: Command, run: Run, all: Commands): void {
+  command
     .argument("[words...]", "the words behind kite; the last one is being completed")
     .addHelpText("after", help)
     .action((words: readonly string[]) => run(world => complete(world, words, all)));

@@ -10,11 +10,8 @@ Examples:
   $ echo 'source <(kite completion zsh)' >> ~/.zshrc                  # after compinit
   $ echo 'kite completion fish | source' >> ~/.config/fish/config.fish`;
 
-export function add(program: Command, run: Run): void {
-  const completion = program
-    .command("completion")
-    .description("print the script with which a shell completes kite's command line")
-    .addHelpText("after", help);
+export function add(completion: Command, run: Run): void {
+  completion.addHelpText("after", help);
   const shell = completion.createArgument("<shell>", "the shell").choices(shells);
   completion.addArgument(shell).action((name: Shell) =>
     run(async ({ stdout }) => {

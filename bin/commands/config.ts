@@ -19,10 +19,8 @@ Examples:
   $ kite config
   $ kite config set lockWaitMs 20000`;
 
-export function add(program: Command, run: Run): void {
-  const command = program
-    .command("config")
-    .description("show each setting and its source, or change one")
+export function add(command: Command, run: Run): void {
+  command
     .enablePositionalOptions()
     .option("--json", "print one JSON object")
     .addHelpText("after", help)

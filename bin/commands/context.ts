@@ -13,11 +13,8 @@ Example:
   $ kite context set api.port 4000
   $ kite context get api.port`;
 
-export function add(program: Command, run: Run): void {
-  const context = program
-    .command("context")
-    .description("share small values with the sessions of a project")
-    .addHelpText("after", overview);
+export function add(context: Command, run: Run): void {
+  context.addHelpText("after", overview);
   command(context, "get", "print a value as JSON", "$ kite context get api.port")
     .argument("<key>")
     .option("--raw", "print a text exactly as it was set, for a script")

@@ -33,11 +33,8 @@ interface OtherFlags {
   readonly json?: boolean;
 }
 
-export function add(program: Command, run: Run): void {
-  const command = program
-    .command("declare")
-    .description("say what you are about to do: task, plan, files, open questions")
-    .argument("[file]", "a file with the declaration, - for standard input");
+export function add(command: Command, run: Run): void {
+  command.argument("[file]", "a file with the declaration, - for standard input");
   // Flags of one part belong together by their order, which commander's values do not keep.
   const flags: Flag[] = [];
   for (const [name, [takes, says]] of Object.entries(flagNames) as [

@@ -6,9 +6,8 @@ interface DemoFlags {
   readonly json?: boolean;
 }
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("demo")
+export function add(command: Command, run: Run): void {
+  command
     .description("watch four simulated sessions share two files, for about 15 seconds")
     .option("--json", "print one JSON object at the end, and nothing else")
     .addHelpText(

@@ -23,9 +23,8 @@ export interface DoctorFlags {
   readonly json?: boolean;
 }
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("doctor")
+export function add(command: Command, run: Run): void {
+  command
     .description("check the installation, say what to do, and with --fix do it")
     .option("--fix", "do what the lines say, each step after a question")
     .option("--yes", "with --fix: do every step without a question")

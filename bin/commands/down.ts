@@ -21,9 +21,8 @@ Example:
   $ kite down
   kite stopped: pid 4711`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("down")
+export function add(command: Command, run: Run): void {
+  command
     .description("stop the daemon, and keep hooks from starting it until the next `kite up`")
     .option("--yes", "do not ask, even if sessions are at work")
     .option("--json", "print one JSON object")

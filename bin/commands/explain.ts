@@ -32,10 +32,8 @@ Examples:
   $ kite explain t-mhx3k2p1-1a
   $ kite explain --file alice`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("explain")
-    .description("say who has a file, what an agent waits for or what blocks a task, and why")
+export function add(command: Command, run: Run): void {
+  command
     .argument("[what]", "a file or directory, an agent, or a task")
     .option("--file <path>", "this file or directory")
     .option("--agent <name>", "this session or agent")

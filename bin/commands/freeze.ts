@@ -14,10 +14,8 @@ Examples:
   $ kite freeze src/db/ --for 5m --message "migrating the schema"
   $ kite freeze                                        # the freezes in force`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("freeze")
-    .description("keep other sessions from editing files for a while")
+export function add(command: Command, run: Run): void {
+  command
     .argument("[file...]", "files, or directories with a slash at their end; none: show the freezes")
     .option("--for <time>", "longest time: 90s, 5m; up to 10m", "5m")
     .option("--message <text>", "why; Kite shows it to the other sessions")

@@ -38,9 +38,8 @@ Examples:
   installed: /home/ada/.claude/settings.json
   $ kite install --project ~/shop --print`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("install")
+export function add(command: Command, run: Run): void {
+  command
     .description("connect Claude Code to Kite: everywhere, or in one project")
     .option(
       "--project [DIR]",
@@ -52,7 +51,7 @@ export function add(program: Command, run: Run): void {
     .option("--allow", "let agents use these tools without asking you each time")
     .option("--statusline", "show in Claude Code's status line what a session holds and waits for")
     .addOption(
-      program
+      command
         .createOption("--client <name>", "which client forwards the events; by default perl if it works")
         .choices(["perl", "node"]),
     )

@@ -33,10 +33,8 @@ Examples:
   $ kite lock package.json -- npm install
   $ kite lock --wait 0 src/db/ -- ./migrate.sh || echo busy`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("lock")
-    .description("hold files while a command runs")
+export function add(command: Command, run: Run): void {
+  command
     .argument("<file...>", "files, or directories with a slash at their end")
     .usage("[options] FILE... -- COMMAND...")
     .option(

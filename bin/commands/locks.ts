@@ -19,10 +19,8 @@ Examples:
   $ kite locks
   $ kite locks --watch`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("locks")
-    .description("list the locks and their waiters")
+export function add(command: Command, run: Run): void {
+  command
     .argument("[directory]", "list those of this directory's project; by default the working directory's")
     .option("--all", "list those of all projects")
     .option("--watch", "update the list until interrupted")

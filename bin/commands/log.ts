@@ -33,10 +33,8 @@ Examples:
   $ kite log --agent alice --follow
   $ kite log --file src/ --decision deny,wait --since 2h`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("log")
-    .description("show each decision, and its reason")
+export function add(command: Command, run: Run): void {
+  command
     .option("-n, --lines <n>", "how many of the latest decisions; by default 50, with --since all")
     .option("--agent <name>", "only this session or agent: its name, or the beginning of its id")
     .option("--file <path>", "only this file, or the files in this directory")

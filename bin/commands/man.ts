@@ -8,17 +8,13 @@ The page is made from the help of every command. The package contains it, so aft
 Examples:
   $ kite man > kite.1 && man ./kite.1`;
 
-export function add(program: Command, run: Run, all: Commands): void {
-  program
-    .command("man")
-    .description("print Kite's manual page")
-    .addHelpText("after", help)
-    .action(async () => {
-      const { manualPage } = await import("../man/page.ts");
-      const { version } = await import("../version.ts");
-      await run(async ({ stdout }) => {
-        stdout.write(await manualPage(all, version));
-        return 0;
-      });
+export function add(command: Command, run: Run, all: Commands): void {
+  command.addHelpText("after", help).action(async () => {
+    const { manualPage } = await import("../man/page.ts");
+    const { version } = await import("../version.ts");
+    await run(async ({ stdout }) => {
+      stdout.write(await manualPage(all, version));
+      return 0;
     });
+  });
 }

@@ -8,9 +8,8 @@ Code. In another client, configure the command "kite" with the argument "mcp".
 Example, as a client's configuration:
   {"mcpServers": {"kite": {"command": "kite", "args": ["mcp"]}}}`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("mcp")
+export function add(command: Command, run: Run): void {
+  command
     .description("serve Kite's tools to an agent, over the Model Context Protocol")
     .addHelpText("after", help)
     .action(() => run(mcp));

@@ -14,11 +14,8 @@ Example:
   $ kite message send alice "the schema is done"
   $ kite message inbox`;
 
-export function add(program: Command, run: Run): void {
-  const message = program
-    .command("message")
-    .description("send messages to other sessions, and read yours")
-    .addHelpText("after", overview);
+export function add(message: Command, run: Run): void {
+  message.addHelpText("after", overview);
   subcommand(message, "send", "send a message", [
     '$ kite message send alice "the schema is done"',
     '$ kite message send --reply m-4 "thanks"',

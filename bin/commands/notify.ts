@@ -17,10 +17,8 @@ Example:
   watching: somebody who needs you, long waits, work that was wiped; Ctrl-C ends it
   carol needs you in shop: permission for Bash`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("notify")
-    .description("show a desktop notice when somebody needs you, waits for long, or lost work")
+export function add(command: Command, run: Run): void {
+  command
     .option("--test", "show one notice now, and end")
     .addHelpText("after", help)
     .action(async ({ test }: { readonly test?: boolean }) => {

@@ -24,9 +24,8 @@ Examples:
   Kite is off everywhere until 15:02:11. Switch it on: kite on
   $ kite off --session alice`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("off")
+export function add(command: Command, run: Run): void {
+  command
     .description("let every edit through, everywhere, in one project or for one session")
     .option("--project [DIR]", "in the project around DIR (by default the working directory)")
     .option("--session <name>", "for this session: its name, or the beginning of its id")

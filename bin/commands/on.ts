@@ -15,10 +15,8 @@ Example:
   $ kite on
   Kite is on.`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("on")
-    .description("undo kite off")
+export function add(command: Command, run: Run): void {
+  command
     .option("--project [DIR]", "in the project around DIR (by default the working directory)")
     .option("--session <name>", "for this session: its name, or the beginning of its id")
     .option("--json", "print one JSON object")

@@ -22,13 +22,11 @@ Example:
   install it: claude plugin marketplace add /home/ada/kite-plugin
   and then: claude plugin install kite@kite`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("plugin")
-    .description("make a Claude Code plugin of Kite in a folder")
+export function add(command: Command, run: Run): void {
+  command
     .argument("<dir>", "a new or empty folder, or the one of an earlier call")
     .addOption(
-      program
+      command
         .createOption("--client <name>", "which client forwards the events; by default perl if it works")
         .choices(["perl", "node"]),
     )

@@ -14,10 +14,8 @@ Examples:
   $ kite rename calm-otter alice
   $ kite rename calm alice`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("rename")
-    .description("give a session another name")
+export function add(command: Command, run: Run): void {
+  command
     .argument(
       "<session>",
       "the session's name, its id, or the beginning of one; or the new name of your own session",

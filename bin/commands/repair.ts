@@ -14,9 +14,8 @@ Exit codes: 0 saved, or nothing to repair; 1 not confirmed, or the daemon runs.
 Example:
   $ kite repair`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("repair")
+export function add(command: Command, run: Run): void {
+  command
     .description("save what a damaged journal still holds, and keep the damaged files")
     .option("--yes", "save it without a question")
     .option("--json", "print one JSON object")

@@ -22,10 +22,8 @@ Examples:
   $ kite risk
   $ kite risk --all`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("risk")
-    .description("show which files of live branches would conflict if merged today")
+export function add(command: Command, run: Run): void {
+  command
     .option("--all", "every worktree of the repository, not only those with live sessions")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)

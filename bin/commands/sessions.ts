@@ -17,9 +17,8 @@ interface SessionsFlags extends ScopeFlags {
   readonly json?: boolean;
 }
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("sessions")
+export function add(command: Command, run: Run): void {
+  command
     .description("list the sessions, with their ids, processes and directories")
     .argument("[directory]", "list those of this directory's project; by default the working directory's")
     .option("--all", "list those of all projects")

@@ -22,10 +22,8 @@ Examples:
   $ kite stats
   $ kite stats --since 2h`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("stats")
-    .description("count decisions, waits and denials, and time hooks")
+export function add(command: Command, run: Run): void {
+  command
     .option("--since <time>", "only since then: 10m, 2h, 14:30, 2026-11-22T10:00; by default all")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)

@@ -37,10 +37,8 @@ interface StatusFlags extends ScopeFlags {
   readonly lead?: boolean;
 }
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("status")
-    .description("show the sessions, their locks and their waiters")
+export function add(command: Command, run: Run): void {
+  command
     .argument("[directory]", "show the project of this directory; by default the working directory's")
     .option("--all", "show all projects in full")
     .option("--lead", "show what a lead of the project reads, with what is new in the last 15 minutes")

@@ -11,12 +11,8 @@ Example, in settings.json by hand:
 It shows, for example:
   kite: bob waits for you · holds auth.ts +2 · 3 tasks ready · 1 unread`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("statusline")
-    .description("print one line for Claude Code's status line")
-    .addHelpText("after", help)
-    .action(() => run(statusLine));
+export function add(command: Command, run: Run): void {
+  command.addHelpText("after", help).action(() => run(statusLine));
 }
 
 async function statusLine(world: ProcessContext): Promise<number> {

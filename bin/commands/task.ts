@@ -50,11 +50,8 @@ interface ImportFlags extends JsonFlag {
   readonly fromTeam?: string | true;
 }
 
-export function add(program: Command, run: Run): void {
-  const task = program
-    .command("task")
-    .description("plan work: tasks that sessions claim, finish and build on")
-    .addHelpText("after", overview);
+export function add(task: Command, run: Run): void {
+  task.addHelpText("after", overview);
   addChanges(task, run);
   addEnds(task, run);
   addViews(task, run);

@@ -16,10 +16,8 @@ interface Flags {
   readonly json?: boolean;
 }
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("thaw")
-    .description("end freezes: other sessions may edit the files again")
+export function add(command: Command, run: Run): void {
+  command
     .argument("[freeze]", "only this freeze")
     .option("--project <project>", "a project other than that of the working directory; only at a terminal")
     .option("--json", "print one JSON object")

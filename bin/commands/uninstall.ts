@@ -8,9 +8,8 @@ interface UninstallFlags {
   readonly json?: boolean;
 }
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("uninstall")
+export function add(command: Command, run: Run): void {
+  command
     .description("undo `kite install`")
     .option(
       "--project [DIR]",

@@ -19,10 +19,8 @@ Examples:
   $ kite unlock src/auth.ts
   $ kite unlock --force src/auth.ts`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("unlock")
-    .description("release locks")
+export function add(command: Command, run: Run): void {
+  command
     .argument("<file...>", "the files, as they were locked")
     .option("--force", "release the locks of any holder")
     .option("--json", "print one JSON object")

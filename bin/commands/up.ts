@@ -16,10 +16,8 @@ Example:
   $ kite up
   kite started: version 0.1.0, pid 4711, /home/ada/.kite/kite.sock`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("up")
-    .description("start the daemon, unless it already runs")
+export function add(command: Command, run: Run): void {
+  command
     .option("--foreground", "run it in this terminal, until interrupted")
     .option("--unless-down", "do nothing after `kite down`, as hooks do")
     .option("--empty", "begin with an empty store if the journal is missing: for a person")

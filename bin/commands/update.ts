@@ -21,10 +21,8 @@ interface UpdateFlags {
   readonly json?: boolean;
 }
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("update")
-    .description("show which parts of Kite are older than this program, and how to update them")
+export function add(command: Command, run: Run): void {
+  command
     .option("--fetch", "ask the remote of the clone first")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)

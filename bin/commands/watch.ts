@@ -14,10 +14,8 @@ Examples:
   $ kite watch
   $ kite watch | tee -a today.log`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("watch")
-    .description("show sessions, locks, tasks and events, live")
+export function add(command: Command, run: Run): void {
+  command
     .option("--json", "print JSON, a line for each event")
     .addHelpText("after", help)
     .action(async (flags: WatchFlags) => {

@@ -25,10 +25,8 @@ Examples:
   $ kite whose src/auth.ts
   $ kite whose src/`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("whose")
-    .description("show which session's uncommitted work is in which file")
+export function add(command: Command, run: Run): void {
+  command
     .argument("[file]", "only this file, or the files below this directory")
     .option("--all", "show all projects")
     .option("--json", "print one JSON object")

@@ -1,6 +1,6 @@
 /** What the command line says before the word that is being completed. */
 import { Command, type Option } from "commander";
-import type { Commands } from "../program.ts";
+import { addCommand, type Commands } from "../program.ts";
 
 /** A command line up to the cursor, read with the definitions of its command. */
 export interface TypedLine {
@@ -25,7 +25,7 @@ export async function readLine(before: readonly string[], commands: Commands): P
   if (entry === undefined) return null;
   const program = new Command("kite");
   // Only the definition is read; nothing runs.
-  (await entry.load()).add(program, async () => {}, commands);
+  await addCommand(program, name, entry, async () => {}, commands);
   let command = named(program, name);
   let path = name;
   let position = 0;

@@ -1,7 +1,8 @@
 /** `kite task` in one file: see build.mjs. */
+import { task } from "../frequent-commands.ts";
 import { runHere } from "../program.ts";
 
 /** Runs the command line of this process, which is one of `kite task`. */
 export function start(): Promise<void> {
-  return runHere({ task: { description: "", load: () => import("../commands/task.ts"), acts: true } });
+  return runHere({ task });
 }

@@ -135,15 +135,15 @@ export function fakeWorld({
   };
 }
 
-/** Runs a command line of the command that `add` adds. Returns the exit code. */
+/** Runs a command line; the first word is the command, whose options and action `add` adds. Returns the exit code. */
 export async function runWords(
   world: ProcessContext,
-  add: (program: Command, run: Run) => void,
+  add: (command: Command, run: Run) => void,
   words: readonly string[],
 ): Promise<number> {
   let exitCode = 0;
   const program = new Command("kite").exitOverride();
-  add(program, async work => {
+  add(program.command(words[0] ?? ""), async work => {
     exitCode = await work(world);
   });
   await program.parseAsync(words, { from: "user" });

@@ -21,10 +21,8 @@ Examples:
   $ kite agents prune
   $ kite agents prune paging`;
 
-export function add(program: Command, run: Run): void {
-  const agents = program
-    .command("agents")
-    .description("list the spawned agents, or remove what ended ones left")
+export function add(agents: Command, run: Run): void {
+  agents
     .option("--project <project>", "another project than that of the working directory")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)

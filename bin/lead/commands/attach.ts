@@ -10,10 +10,8 @@ Exit codes: those of the program that shows it; 1 refused or failed, 3 no daemon
 Example:
   $ kite attach paging`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("attach")
-    .description("open a spawned agent in this terminal")
+export function add(command: Command, run: Run): void {
+  command
     .argument("<name>", "the agent's name, or the id of its record")
     .addHelpText("after", help)
     .action(async (name: string) => {

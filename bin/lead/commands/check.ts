@@ -22,10 +22,8 @@ Examples:
   $ kite check
   $ kite check test --timeout 60 --quiet`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("check")
-    .description("run the project's checks, and keep the results for this state")
+export function add(command: Command, run: Run): void {
+  command
     .argument("[name...]", "checks; by default all")
     .option("--list", "show the checks, whether they are trusted, and their latest results")
     .option("-q, --quiet", "show output only of red checks, and only its end")

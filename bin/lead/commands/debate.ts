@@ -26,10 +26,7 @@ Examples:
   $ kite debate concede 1 leak
   $ kite debate close 1 --verdict race --because "it goes away on one core"`;
 
-export function add(program: Command, run: Run): void {
-  const debate = program
-    .command("debate")
-    .description("challenge rival hypotheses before one is chosen")
-    .addHelpText("after", overview);
+export function add(debate: Command, run: Run): void {
+  debate.addHelpText("after", overview);
   addVerbs(debate, run, debateVerbs);
 }

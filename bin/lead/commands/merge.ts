@@ -34,10 +34,8 @@ Examples:
   $ kite merge pay cart --into release --check
   $ kite merge --list`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("merge")
-    .description("merge finished branches one after the other, each checked first")
+export function add(command: Command, run: Run): void {
+  command
     .argument("[name...]", "branches, or agents")
     .option("--into <base>", "the branch to merge into; by default the main worktree's")
     .option("--check", "merge and check, and leave the base where it is")

@@ -16,10 +16,8 @@ Examples:
   $ kite release alice
   $ kite release alice/Explore --reason "its terminal hangs"`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("release")
-    .description("give back the tasks and turn locks of an agent that stalled")
+export function add(command: Command, run: Run): void {
+  command
     .argument("<name>", "the agent's name, its id, or the beginning of its id")
     .option("--reason <text>", "why, for the trail and for who claims the tasks next")
     .option("--json", "print one JSON object")

@@ -14,10 +14,8 @@ Exit codes: 0 a session goes on, 1 refused or failed, 3 no daemon runs.
 Example:
   $ kite replace paging`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("replace")
-    .description("resume a spawned agent that stalled, or put another one in its place")
+export function add(command: Command, run: Run): void {
+  command
     .argument("<name>", "the agent's name, or the id of its record")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)

@@ -22,10 +22,8 @@ Examples:
   $ kite role alice researcher
   $ kite role alice/Explore --clear`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("role")
-    .description("list the roles of the agents, or give one a role")
+export function add(command: Command, run: Run): void {
+  command
     .argument("[name]", "the agent's name, its id, or the beginning of its id")
     .argument("[role]", roles.join(", "))
     .option("--clear", "take back the role that the agent was given")

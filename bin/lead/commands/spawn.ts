@@ -27,10 +27,8 @@ Examples:
   $ kite spawn --task 1a --role tester --wait
   $ kite spawn "Mend the build" --from release-2 --tmux`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("spawn")
-    .description("start an agent in a worktree of its own")
+export function add(command: Command, run: Run): void {
+  command
     .argument("[prompt...]", "what it is to do")
     .option("--name <name>", "its name, its folder and its branch; by default the role and a number")
     .option("--role <role>", "its role, in a word")

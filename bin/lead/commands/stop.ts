@@ -14,10 +14,8 @@ Exit codes: 0 it has ended, 1 refused or failed, 3 no daemon runs.
 Example:
   $ kite stop paging`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("stop")
-    .description("stop a spawned agent")
+export function add(command: Command, run: Run): void {
+  command
     .argument("<name>", "the agent's name, or the id of its record")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)

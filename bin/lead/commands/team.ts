@@ -19,10 +19,8 @@ Examples:
   $ kite team alice
   $ kite task import --from-team`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("team")
-    .description("show Claude Code's teams: members, tasks, and what is wrong")
+export function add(command: Command, run: Run): void {
+  command
     .argument("[name]", "one team; by default all")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)

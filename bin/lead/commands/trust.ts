@@ -17,10 +17,8 @@ Examples:
   $ kite trust
   $ kite trust --revoke ~/code/shop`;
 
-export function add(program: Command, run: Run): void {
-  program
-    .command("trust")
-    .description("read a project's checks, and let kite check run them")
+export function add(command: Command, run: Run): void {
+  command
     .argument("[dir]", "a directory of the project", ".")
     .option("--yes", "for scripts of yours: do not ask")
     .option("--list", "show which projects' checks are trusted")

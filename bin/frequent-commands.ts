@@ -1,0 +1,19 @@
+/** Commands that agents and people call often; each is built into one file, too. */
+import type { Entry } from "./program.ts";
+
+export const lock: Entry = {
+  description: "hold files while a command runs",
+  load: () => import("./commands/lock.ts"),
+  acts: true,
+};
+
+export const status: Entry = {
+  description: "show the sessions, their locks and their waiters",
+  load: () => import("./commands/status.ts"),
+};
+
+export const task: Entry = {
+  description: "plan work: tasks that sessions claim, finish and build on",
+  load: () => import("./commands/task.ts"),
+  acts: true,
+};
