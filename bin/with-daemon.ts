@@ -167,3 +167,15 @@ export function unknownForm({ daemon }: Pick<Client, "daemon">, what: string): R
   const error = `the daemon (version ${daemon.version}) ${what}; restart it: kite down && kite up`;
   return new Refused({ ok: false, code: "unsupported_protocol", error });
 }
+
+/** Asks for page after page: `ask` gets the end of the page before. */
+export async function pagesOf<Page extends { readonly next?: string }>(
+  ask: (from: { readonly after?: string }) => Promise<Page>,
+): Promise<Page[]> {
+  const pages = [await ask({})];
+  for (;;) {
+    const after = pages.at(-1)?.next;
+    if (after === undefined) return pages;
+    pages.push(await ask({ after }));
+  }
+}

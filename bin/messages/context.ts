@@ -14,7 +14,7 @@ import {
 } from "../process-context.ts";
 import { contextView, valueText } from "../view/talk.ts";
 import { clean, clock } from "../view/text.ts";
-import { ask, exitCodes, fail, printDone, printShown, Refused, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, pagesOf, printDone, printShown, Refused, withDaemon } from "../with-daemon.ts";
 import { type Who, who } from "./who.ts";
 
 export interface ContextFlags {
@@ -160,15 +160,9 @@ export async function watch(
 }
 
 async function rowsFrom(client: Client, from: Who, prefix: string) {
-  const rows = [];
-  let after: string | undefined;
-  do {
-    const page = after === undefined ? {} : { after };
-    const answer = await ask(client, "context_list", { ...from, prefix, limit: limits.rowsMax, ...page });
-    rows.push(...answer.rows);
-    after = answer.next;
-  } while (after !== undefined);
-  return rows;
+  const limit = limits.rowsMax;
+  const pages = await pagesOf(page => ask(client, "context_list", { ...from, prefix, limit, ...page }));
+  return pages.flatMap(({ rows }) => rows);
 }
 
 /** Parses `4000`, `true` and `{"a":1}` as JSON; anything else is a text. */

@@ -1,12 +1,12 @@
 /** Commands for messages: send, inbox, ack, broadcast. */
 import { limits } from "../../protocol/limits.ts";
-import type { MessageListReply, MessageRow, MessageSendReply, PostedRow } from "../../protocol/message.ts";
+import type { MessageListReply, MessageSendReply, PostedRow } from "../../protocol/message.ts";
 import { type Acting, actingSession } from "../actor.ts";
 import { type Client, type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { inboxView, postedView } from "../view/talk.ts";
 import { clean, counted, listed } from "../view/text.ts";
-import { ask, exitCodes, fail, printDone, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, pagesOf, printDone, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 import { who } from "./who.ts";
 
 export interface SendFlags {
@@ -117,20 +117,10 @@ async function inboxOf(
   acting: Acting,
   { unread, thread }: InboxFlags,
 ): Promise<Pick<MessageListReply, "messages" | "unread">> {
-  const messages: MessageRow[] = [];
-  const wanted = { ...acting, limit: limits.rowsMax, unread: unread === true };
-  let after: string | undefined;
-  for (;;) {
-    const page = after === undefined ? {} : { after };
-    const answer = await ask(client, "message_list", {
-      ...wanted,
-      ...(thread === undefined ? {} : { thread }),
-      ...page,
-    });
-    messages.push(...answer.messages);
-    after = answer.next;
-    if (after === undefined) return { messages, unread: answer.unread };
-  }
+  const one = thread === undefined ? {} : { thread };
+  const wanted = { ...acting, limit: limits.rowsMax, unread: unread === true, ...one };
+  const pages = await pagesOf(from => ask(client, "message_list", { ...wanted, ...from }));
+  return { messages: pages.flatMap(page => page.messages), unread: pages.at(-1)?.unread ?? 0 };
 }
 
 async function acknowledge(

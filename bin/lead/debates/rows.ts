@@ -3,22 +3,16 @@ import type { DebateEntryRow, DebateGetReply, DebateRow } from "../../../protoco
 import { limits } from "../../../protocol/limits.ts";
 import type { ParamsOf } from "../../../protocol/requests.ts";
 import type { Client } from "../../process-context.ts";
-import { ask } from "../../with-daemon.ts";
+import { ask, pagesOf } from "../../with-daemon.ts";
 
 type Asking = Pick<Client, "request">;
 type InProject = Pick<ParamsOf<"debate_list">, "id" | "agent" | "project">;
 
 /** Returns the debates of a project, oldest first. */
 export async function debatesOf(client: Asking, where: InProject): Promise<{ readonly rows: DebateRow[] }> {
-  const rows: DebateRow[] = [];
-  let after: string | undefined;
-  do {
-    const page = after === undefined ? {} : { after };
-    const answer = await ask(client, "debate_list", { ...where, limit: limits.rowsMax, ...page });
-    rows.push(...answer.rows);
-    after = answer.next;
-  } while (after !== undefined);
-  return { rows };
+  const limit = limits.rowsMax;
+  const pages = await pagesOf(from => ask(client, "debate_list", { ...where, limit, ...from }));
+  return { rows: pages.flatMap(({ rows }) => rows) };
 }
 
 export type WholeDebate = Omit<DebateGetReply, "next">;
