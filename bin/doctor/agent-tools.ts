@@ -9,6 +9,7 @@ import { mcpPath } from "../../hooks/install/launcher.ts";
 import { jsonProblem } from "../../protocol/json-position.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
+import { defined } from "../defined.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { advise, aside } from "./advice.ts";
@@ -72,7 +73,7 @@ async function started(
   const began = performance.now();
   const { HOME, PATH } = env;
   const child = spawn(program, [], {
-    env: { ...(HOME === undefined ? {} : { HOME }), ...(PATH === undefined ? {} : { PATH }) },
+    env: defined({ HOME, PATH }),
     stdio: ["pipe", "pipe", "ignore"],
     timeout: limits.mcpStartMs,
     killSignal: "SIGKILL",

@@ -15,6 +15,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { errorText } from "../../protocol/system-error.ts";
 import { shellArgument } from "../../protocol/text.ts";
+import { defined } from "../defined.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
 import type { Check } from "../view/doctor.ts";
@@ -175,7 +176,7 @@ async function run(
 ): Promise<string | null> {
   const { HOME, PATH } = env;
   const child = spawn(command, args, {
-    env: { ...(HOME === undefined ? {} : { HOME }), ...(PATH === undefined ? {} : { PATH }) },
+    env: defined({ HOME, PATH }),
     stdio: ["pipe", "ignore", "ignore"],
     timeout: limits.hookTurnTimeoutMs,
     killSignal: "SIGKILL",

@@ -11,6 +11,7 @@ import {
   taskUpdateSchema,
 } from "../../protocol/task.ts";
 import { duration, frame, plain, quote } from "../../protocol/text.ts";
+import { defined } from "../defined.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
 import { told } from "./schema.ts";
 import { type Call, looks, type Said, type Tool, tool } from "./tool.ts";
@@ -55,8 +56,7 @@ const list = tool({
   annotations: looks,
   run: async (call, { which = "open", task: id, label, text }) => {
     if (id !== undefined) return oneTask(call, id);
-    const filter = { ...(label === undefined ? {} : { label }), ...(text === undefined ? {} : { text }) };
-    const rows = await wantedRows(call, which, filter);
+    const rows = await wantedRows(call, which, defined({ label, text }));
     const shown = rows.slice(0, limits.mcpRowsMax);
     const more = rows.length - shown.length;
     const lines = shown.map(row => `- ${taskLine(row)}`);

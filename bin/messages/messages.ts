@@ -2,6 +2,7 @@
 import { limits } from "../../protocol/limits.ts";
 import type { MessageListReply, MessageSendReply, PostedRow } from "../../protocol/message.ts";
 import { type Acting, actingSession } from "../actor.ts";
+import { defined } from "../defined.ts";
 import { type Client, type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { inboxView, postedView } from "../view/talk.ts";
@@ -35,8 +36,7 @@ export async function send(
     const answer = await ask(client, "message_send", {
       ...from,
       text,
-      ...(to === undefined ? {} : { to }),
-      ...(reply === undefined ? {} : { replyTo: reply }),
+      ...defined({ to, replyTo: reply }),
       ...(flags.urgent === true ? { urgent: true } : {}),
     });
     return printDone(world, json, answer, () => sentTo(answer));
@@ -117,8 +117,7 @@ async function inboxOf(
   acting: Acting,
   { unread, thread }: InboxFlags,
 ): Promise<Pick<MessageListReply, "messages" | "unread">> {
-  const one = thread === undefined ? {} : { thread };
-  const wanted = { ...acting, limit: limits.rowsMax, unread: unread === true, ...one };
+  const wanted = { ...acting, limit: limits.rowsMax, unread: unread === true, ...defined({ thread }) };
   const pages = await pagesOf(from => ask(client, "message_list", { ...wanted, ...from }));
   return { messages: pages.flatMap(page => page.messages), unread: pages.at(-1)?.unread ?? 0 };
 }

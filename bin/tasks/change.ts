@@ -3,6 +3,7 @@ import type { Refusal } from "../../protocol/codes.ts";
 import { isGrave, type Risk } from "../../protocol/risk.ts";
 import type { TaskPriority, TaskRow } from "../../protocol/task.ts";
 import { actingSession, terminalName, terminalProcess } from "../actor.ts";
+import { defined } from "../defined.ts";
 import { hiddenAgent, isAgents, refuseAgent } from "../person.ts";
 import { type Client, type ProcessContext, print, printFramed, printJson } from "../process-context.ts";
 import { projectOf } from "../project.ts";
@@ -22,6 +23,7 @@ export interface AddFlags {
 
 /** Returns the exit code, as all functions here do. */
 export async function add(world: ProcessContext, description: string, flags: AddFlags): Promise<number> {
+  const { priority, debate, risk } = flags;
   const project = flags.project ?? (await projectOf(world.cwd));
   return change(world, flags.json === true, client =>
     client.request("task_create", {
@@ -30,9 +32,7 @@ export async function add(world: ProcessContext, description: string, flags: Add
       description,
       labels: [...flags.label],
       dependsOn: [...flags.needs],
-      ...(flags.priority === undefined ? {} : { priority: flags.priority }),
-      ...(flags.debate === undefined ? {} : { debate: flags.debate }),
-      ...(flags.risk === undefined ? {} : { risk: flags.risk }),
+      ...defined({ priority, debate, risk }),
     }),
   );
 }
@@ -58,11 +58,9 @@ export async function edit(world: ProcessContext, task: string, flags: EditFlags
   const json = flags.json === true;
   const { description, priority, label, needs, risk } = flags;
   const changes = {
-    ...(description === undefined ? {} : { description }),
-    ...(priority === undefined ? {} : { priority }),
+    ...defined({ description, priority, risk }),
     ...(label.length === 0 ? {} : { labels: [...label] }),
     ...(needs.length === 0 ? {} : { dependsOn: [...needs] }),
-    ...(risk === undefined ? {} : { risk }),
   };
   if (Object.keys(changes).length === 0) {
     fail(

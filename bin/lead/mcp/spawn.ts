@@ -6,6 +6,7 @@ import { spawnCreateSchema } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { kitePaths } from "../../../protocol/paths.ts";
 import { quote } from "../../../protocol/text.ts";
+import { defined } from "../../defined.ts";
 import { type Call, type Tool, tool } from "../../mcp/tool.ts";
 import type { ProcessContext } from "../../process-context.ts";
 import { Refused } from "../../with-daemon.ts";
@@ -36,7 +37,7 @@ const spawn = tool({
     const { client, actor, acting, after } = call;
     const paths = kitePaths(process.env);
     const { project, cwd } = acting;
-    const asked = { prompt: prompt ?? null, here, tmux: false, ...definedOf({ ...given, model, from }) };
+    const asked = { prompt: prompt ?? null, here, tmux: false, ...defined({ ...given, model, from }) };
     const started = await startAgent({ client, actor, project, cwd, env: process.env, paths }, asked);
     const { row } = started;
     after(() => tended({ paths, cwd, env: process.env }, call, started));
@@ -46,13 +47,6 @@ const spawn = tool({
 });
 
 export const spawnTools: readonly Tool[] = [spawn];
-
-type Given = Partial<Record<"name" | "role" | "task" | "model" | "from", string | undefined>>;
-
-/** Returns the fields that have a value. */
-function definedOf(given: Given): Partial<Record<keyof Given, string>> {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-}
 
 /**
  * Waits until the agent has registered; if it fails, its record keeps what it printed. If the user's setting is to replace

@@ -2,6 +2,7 @@
 import { LocalError } from "../../../client/errors.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { actingSession } from "../../actor.ts";
+import { defined } from "../../defined.ts";
 import { refuseHidden } from "../../person.ts";
 import type { Client, ProcessContext } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
@@ -29,17 +30,12 @@ export interface SpawnFlags {
 /** Returns the exit code: 0 if the agent runs, or with `--wait` if its turn is over or it is done. */
 export async function spawn(world: ProcessContext, prompt: string, flags: SpawnFlags): Promise<number> {
   const isJson = flags.json === true;
-  const { name, role, task, model, client: of, from, here = false, tmux = false } = flags;
+  const { name, role, task, model, client, from, here = false, tmux = false } = flags;
   const asked: Asked = {
     prompt: prompt === "" ? null : prompt,
     here,
     tmux,
-    ...(name === undefined ? {} : { name }),
-    ...(role === undefined ? {} : { role }),
-    ...(task === undefined ? {} : { task }),
-    ...(model === undefined ? {} : { model }),
-    ...(of === undefined ? {} : { client: of }),
-    ...(from === undefined ? {} : { from }),
+    ...defined({ name, role, task, model, client, from }),
   };
   if (here && from !== undefined) {
     fail(

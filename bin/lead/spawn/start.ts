@@ -12,6 +12,7 @@ import type { SpawnRow, StalledSetting } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
 import { plain } from "../../../protocol/text.ts";
+import { defined } from "../../defined.ts";
 import type { Client } from "../../process-context.ts";
 import {
   type Env,
@@ -84,13 +85,9 @@ export async function startAgent(starter: Starter, asked: Asked): Promise<Starte
     backend: asked.tmux || template !== null ? "tmux" : "background",
     client: asked.client ?? clientName,
     reportsEnd: template === null,
-    ...(name === undefined ? {} : { name }),
-    ...(role === undefined ? {} : { role }),
-    ...(task === undefined ? {} : { task }),
+    ...defined({ name, role, task, model, replaces }),
     ...(base === null ? {} : { base }),
     ...(prompt === null ? {} : { prompt: keptPrompt(prompt) }),
-    ...(model === undefined ? {} : { model }),
-    ...(replaces === undefined ? {} : { replaces }),
   });
   const note: Note = async known =>
     (await ask(client, "spawn_update", { ...actor, spawn: row.id, ...known })).spawn;
