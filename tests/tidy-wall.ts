@@ -33,9 +33,7 @@ const lists: ReadonlySet<string> = new Set([
 ]);
 
 /** Files of the base that import the leading half still; one that does no longer leaves this list. */
-const stillToTurn: readonly string[] = [
-  "daemon/core/sessions/table.ts",
-];
+const stillToTurn: readonly string[] = ["daemon/core/sessions/table.ts"];
 
 /** Imports of the leading half by files of the base, types included. */
 export function importsThroughWall(sources: readonly Source[]): string[] {

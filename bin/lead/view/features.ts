@@ -1,5 +1,5 @@
 /** What the leading half shows of agents: how they are, their roles, who spawned them, and merges that came back. */
-import { isLeadRole } from "../../../daemon/core/lead/declarations/mismatches.ts";
+import { isLeadRole } from "../../../daemon/core/declarations/role-words.ts";
 import type { AgentFeature } from "../../view/feature.ts";
 import { clean } from "../../view/text.ts";
 import { unreadText } from "./came-back.ts";
