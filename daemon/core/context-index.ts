@@ -6,7 +6,7 @@
 import type { JsonValue } from "../../protocol/context.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import { Records, sorted, sortedBy, total } from "./records.ts";
-import { head, valueList } from "./slice.ts";
+import { numberHead, valueList } from "./slice.ts";
 
 export interface ContextItem {
   readonly project: string;
@@ -114,21 +114,12 @@ function timeText(at: number): string {
   return Math.max(0, Math.trunc(at)).toString(36).padStart(timeDigits, "0");
 }
 
-interface Own {
-  readonly context: ContextTable;
-}
-
 export const contextRows = {
-  head: head(
-    ({ context }: Own) => ({ contextVersions: context.versions }),
-    ({ context }, { contextVersions }) => {
-      context.versions = contextVersions;
-    },
-  ),
+  head: numberHead("contextVersions", "versions"),
   lists: {
     context: valueList(
-      ({ context }: Own) => context.items,
-      ({ context }, item) => contextRecords.put(context, item),
+      (context: ContextTable) => context.items,
+      (context, item) => contextRecords.put(context, item),
     ),
   },
 };

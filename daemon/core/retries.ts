@@ -78,8 +78,8 @@ export function forgetRefusals(state: BaseState, node: string): void {
 export const replyRows = {
   lists: {
     replies: pairList(
-      ({ replies }: BaseState) => replies,
-      (state, [key, kept]) => putReply(state, key, kept),
+      (replies: BaseState["replies"]) => replies,
+      (_replies, [key, kept], state: BaseState) => putReply(state, key, kept),
     ),
   },
 };

@@ -5,92 +5,87 @@
 import type { Limits } from "../../protocol/limits.ts";
 import type { Images } from "./preimages.ts";
 
-/** `S`: the tables of the slice, within the state. */
-export interface Rows<S> {
+/** `Table`: the slice's own, which most need alone; `Whole`: what it stands in. */
+export interface Rows<Table, Whole> {
   /** Makes the table, if the base does not know it. */
   empty?(limits: Limits): unknown;
   /** Single values, and lists that stay short. */
-  readonly head?: Head<S, object>;
+  readonly head?: Head<Table, object>;
   /** By the names on the lines of a snapshot. */
-  readonly lists: { readonly [Name in string]: List<S, unknown> };
+  readonly lists: { readonly [Name in string]: List<Table, unknown, Whole> };
 }
 
-interface Head<S, Fields> {
-  write(state: S): Fields;
+interface Head<Table, Fields> {
+  write(table: Table): Fields;
   /** A field that older snapshots do not have may be absent. */
-  read(state: S, header: Fields): void;
+  read(table: Table, header: Fields): void;
 }
 
-interface List<S, Stored> {
+interface List<Table, Stored, Whole = unknown> {
   /** Notes the rows as they are now; `images` has those that entries change before they are read. */
-  write(state: S, images: Images): Iterable<Stored>;
-  read(state: S, row: Stored): void;
+  write(table: Table, images: Images): Iterable<Stored>;
+  read(table: Table, row: Stored, state: Whole): void;
 }
 
-export function head<S, Fields extends object>(
-  write: (state: S) => Fields,
-  read: (state: S, header: Fields) => void,
-): Head<S, Fields> {
+export function head<Table, Fields extends object>(
+  write: (table: Table) => Fields,
+  read: (table: Table, header: Fields) => void,
+): Head<Table, Fields> {
   return { write, read };
 }
 
-/** The number of the last row, if there ever was one. */
-export function countHead<S, Name extends string>(
-  name: Name,
-  tableOf: (state: S) => { count: number },
-): Head<S, { readonly [N in Name]?: number }> {
+/** A number of the table, under `name`; a snapshot without it says 0. `isSparse`: 0 is not written. */
+export function numberHead<Field extends string>(
+  name: string,
+  field: Field,
+  isSparse = false,
+): Head<{ [F in Field]: number }, { readonly [Name in string]?: number }> {
   return {
-    write(state) {
-      const { count } = tableOf(state);
-      return (count === 0 ? {} : { [name]: count }) as { readonly [N in Name]?: number };
-    },
-    read(state, header) {
-      tableOf(state).count = header[name] ?? 0;
+    write: table => (isSparse && table[field] === 0 ? {} : { [name]: table[field] }),
+    read(table, header) {
+      table[field] = header[name] ?? 0;
     },
   };
 }
 
 /** A table's rows, which entries replace and never change. */
-export function valueList<S, Row>(
-  tableOf: (state: S) => ReadonlyMap<unknown, Row>,
-  read: (state: S, row: Row) => void,
-): List<S, Row> {
-  return { write: state => [...tableOf(state).values()], read };
+export function valueList<Table, Row>(
+  rowsOf: (table: Table) => ReadonlyMap<unknown, Row>,
+  read: (table: Table, row: Row) => void,
+): List<Table, Row> {
+  return { write: table => [...rowsOf(table).values()], read };
 }
 
 /** A table's keys with their values, which entries replace and never change. */
-export function pairList<S, Key, Value>(
-  tableOf: (state: S) => ReadonlyMap<Key, Value>,
-  read: (state: S, pair: readonly [Key, Value]) => void,
-): List<S, readonly [Key, Value]> {
+export function pairList<Table, Key, Value, Whole>(
+  rowsOf: (table: Table) => ReadonlyMap<Key, Value>,
+  read: (table: Table, pair: readonly [Key, Value], state: Whole) => void,
+): List<Table, readonly [Key, Value], Whole> {
   return {
-    write(state) {
-      const [keys, values] = [[...tableOf(state).keys()], [...tableOf(state).values()]];
-      return {
-        *[Symbol.iterator]() {
-          for (const [i, key] of keys.entries()) yield [key, values[i] as Value] as const;
-        },
-      };
+    write(table) {
+      const [keys, values] = [[...rowsOf(table).keys()], [...rowsOf(table).values()]];
+      return later(keys, (key, i) => [key, values[i] as Value] as const);
     },
     read,
   };
 }
 
 /** A table's rows in the form in which they are stored, made when they are read. */
-export function formList<S, Row extends object, Stored>(
-  tableOf: (state: S) => ReadonlyMap<unknown, Row>,
+export function formList<Table, Row extends object, Stored>(
+  rowsOf: (table: Table) => ReadonlyMap<unknown, Row>,
   formOf: (row: Row) => Stored,
-  read: (state: S, row: Stored) => void,
-): List<S, Stored> {
+  read: (table: Table, row: Stored) => void,
+): List<Table, Stored> {
   return {
-    write(state, images) {
-      const rows = [...tableOf(state).values()];
-      return {
-        *[Symbol.iterator]() {
-          for (const row of rows) yield formOf(images.of(row));
-        },
-      };
-    },
+    write: (table, images) => later([...rowsOf(table).values()], row => formOf(images.of(row))),
     read,
+  };
+}
+
+function later<Row, Stored>(rows: readonly Row[], make: (row: Row, i: number) => Stored): Iterable<Stored> {
+  return {
+    *[Symbol.iterator]() {
+      for (const [i, row] of rows.entries()) yield make(row, i);
+    },
   };
 }

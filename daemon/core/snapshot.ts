@@ -9,7 +9,7 @@ import { emptyState } from "./empty-state.ts";
 import { settlePlaces } from "./locks/table.ts";
 import { Images } from "./preimages.ts";
 import { settlePresence } from "./sessions/present.ts";
-import { headOrder, rowsOf, type State } from "./state.ts";
+import { headOrder, rowsOf, type Slice, type State } from "./state.ts";
 import { insertTasks } from "./tasks/table.ts";
 
 const format = 1;
@@ -33,7 +33,7 @@ export interface Copy {
  * has rows that change meanwhile as they were; without it the copy is read before the next entry.
  */
 export function copyOf(state: State, images = new Images()): Copy {
-  const heads = [...headOrder].map(name => rowsOf[name].head?.write(state));
+  const heads = [...headOrder].map(slice => headOf(state, slice));
   const header: Header = {
     format,
     rules: state.rules,
@@ -45,11 +45,19 @@ export function copyOf(state: State, images = new Images()): Copy {
     ...Object.assign({}, ...heads),
     told: state.lastEventCursor,
   };
-  const lists = [...listsByName].map(([name, list]) => [name, list.write(state, images)] as const);
-  return { header, lists: new Map(lists) };
+  return { header, lists: new Map(slices.flatMap(slice => listsOf(state, slice, images))) };
 }
 
-const listsByName = new Map(Object.values(rowsOf).flatMap(({ lists }) => Object.entries(lists)));
+const slices = Object.keys(rowsOf) as Slice[];
+
+function headOf<S extends Slice>(state: State, slice: S): object | undefined {
+  return rowsOf[slice].head?.write(state[slice]);
+}
+
+function listsOf<S extends Slice>(state: State, slice: S, images: Images) {
+  const lists = Object.entries(rowsOf[slice].lists);
+  return lists.map(([name, list]) => [name, list.write(state[slice], images)] as const);
+}
 
 /** Yields the lines of the state, without line ends. */
 export function* linesOf({ header, lists }: Copy): Generator<string, void> {
@@ -116,14 +124,23 @@ function readHeader(state: State, line: string): void {
   state.storeId = header.storeId;
   state.epoch = header.epoch;
   for (const [node, start] of header.nodes) state.nodes.set(node, start);
-  for (const { head } of Object.values(rowsOf)) head?.read(state, header);
+  for (const slice of slices) readHead(state, slice, header);
   state.lastEventCursor = header.told;
+}
+
+function readHead<S extends Slice>(state: State, slice: S, header: Header): void {
+  rowsOf[slice].head?.read(state[slice], header);
 }
 
 function readLists(state: State, line: string): void {
   const part: { readonly [Name in string]: readonly unknown[] } = JSON.parse(line);
   for (const [name, rows] of Object.entries(part)) {
-    const list = listsByName.get(name);
-    for (const row of rows) list?.read(state, row);
+    const slice = slices.find(one => name in rowsOf[one].lists);
+    if (slice !== undefined) readList(state, slice, name, rows);
   }
+}
+
+function readList<S extends Slice>(state: State, slice: S, name: string, rows: readonly unknown[]): void {
+  const list = rowsOf[slice].lists[name];
+  for (const row of rows) list?.read(state[slice], row, state);
 }

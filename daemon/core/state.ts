@@ -66,7 +66,7 @@ export interface State extends BaseState, OwnTables {}
 export type Slice = keyof BaseTables | keyof OwnTables;
 
 /** What a snapshot has of each table; a missing one does not compile. */
-export const rowsOf: { readonly [N in Slice]: Rows<State> } = slices;
+export const rowsOf: { readonly [N in Slice]: Rows<State[N], State> } = slices;
 
 /** The tables in the order of their fields in the header of a snapshot. */
 export const headOrder: ReadonlySet<Slice> = new Set([...firstHeads, ...(Object.keys(slices) as Slice[])]);

@@ -457,8 +457,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "a late write that is forgotten over a start",
     file: "daemon/core/locks/snapshot.ts",
-    find: "expiredWrites: [...locks.expiredWrites] }),",
-    put: "expiredWrites: [...locks.expiredWrites].slice(0, 0) }),",
+    find: "expiredWrites: [...expiredWrites] }),",
+    put: "expiredWrites: [...expiredWrites].slice(0, 0) }),",
     tells: /what was written late is another after a start|differs from what was lived|not that of its log/,
   },
   {
@@ -770,8 +770,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "a merge that is forgotten over a start",
     file: "daemon/core/lead/merges/table.ts",
-    find: "({ merges }, merge) => addMerge(merges, merge),",
-    put: '({ merges }, merge) => void (merge.state !== "running" && addMerge(merges, merge)),',
+    find: "valueList((merges: Merges) => merges.all, addMerge)",
+    put: 'valueList((merges: Merges) => merges.all, (merges, merge) => { if (merge.state !== "running") addMerge(merges, merge); })',
     tells: /differs from what was lived|is lost|reads back as another|is not that of its log/,
   },
   {

@@ -159,9 +159,10 @@ export function textsOf(state: State): ReadonlyMap<Slice, string> {
   return new Map([...all].map(slice => [slice, JSON.stringify(storedOf(state, slice))]));
 }
 
-function storedOf(state: State, name: Slice): readonly unknown[] {
-  const { head, lists } = rowsOf[name];
-  return [head?.write(state), ...Object.values(lists).map(list => [...list.write(state, new Images())])];
+function storedOf<S extends Slice>(state: State, slice: S): readonly unknown[] {
+  const { head, lists } = rowsOf[slice];
+  const rows = Object.values(lists).map(list => [...list.write(state[slice], new Images())]);
+  return [head?.write(state[slice]), ...rows];
 }
 
 /** The slices that an entry changed and is not taken to touch, a sentence each. */

@@ -11,7 +11,7 @@ import { noteKey, type Whose } from "../messages/notice-table.ts";
 import { dropOldest } from "../oldest.ts";
 import { paths, Records, sets } from "../records.ts";
 import type { Revisions } from "../sessions/revisions.ts";
-import { head, pairList, valueList } from "../slice.ts";
+import { numberHead, pairList, valueList } from "../slice.ts";
 import { isLeadRole } from "./role-words.ts";
 
 export interface Declaration extends Whose {
@@ -105,28 +105,13 @@ export function declarationsOf(table: Declarations, session: string): Declaratio
   return [...(table.bySession.get(session) ?? [])].flatMap(key => table.live.get(key) ?? []);
 }
 
-interface Own {
-  readonly declarations: Declarations;
-}
-
 export const declarationRows = {
-  head: head(
-    // Absent in snapshots from before declarations.
-    ({ declarations }: Own): { readonly endedDeclarations?: number } => ({
-      endedDeclarations: declarations.endedCount,
-    }),
-    ({ declarations }, { endedDeclarations = 0 }) => {
-      declarations.endedCount = endedDeclarations;
-    },
-  ),
+  head: numberHead("endedDeclarations", "endedCount"),
   lists: {
-    declarations: valueList(
-      ({ declarations }: Own) => declarations.live,
-      ({ declarations }, one) => addDeclaration(declarations, one),
-    ),
+    declarations: valueList((table: Declarations) => table.live, addDeclaration),
     endedDeclarations: pairList(
-      ({ declarations }: Own) => declarations.ended,
-      ({ declarations }, [n, one]) => declarations.ended.set(n, one),
+      ({ ended }: Declarations) => ended,
+      ({ ended }, [n, one]) => ended.set(n, one),
     ),
   },
 };

@@ -134,13 +134,10 @@ function onceEach(writers: readonly Writer[]): Writer[] {
 
 export const writeRows = {
   lists: {
-    writes: valueList(
-      ({ writes }: { readonly writes: Writes }) => writes.files,
-      ({ writes }, work) => addWork(writes, work),
-    ),
+    writes: valueList((writes: Writes) => writes.files, addWork),
     settled: valueList(
-      ({ writes }: { readonly writes: Writes }) => writes.settled,
-      ({ writes }, work) => settledRecords.put(writes, work),
+      (writes: Writes) => writes.settled,
+      (writes, work) => settledRecords.put(writes, work),
     ),
   },
 };
@@ -148,8 +145,8 @@ export const writeRows = {
 export const riskRows = {
   lists: {
     risks: pairList(
-      (state: Risks) => state.risks,
-      (state, [, risk]) => riskRecords.put(state, risk),
+      (risks: Risks["risks"]) => risks,
+      (_risks, [, risk], state: Risks) => riskRecords.put(state, risk),
     ),
   },
 };

@@ -9,28 +9,24 @@ type PlainHold = Omit<Hold, "row" | "placeInRow" | "place"> & {
 };
 type PlainWaiter = Omit<Waiter, "row" | "blockers">;
 
-interface Own {
-  readonly locks: Locks;
-}
-
 export const lockRows = {
   head: head(
-    ({ locks }: Own) => ({ grants: locks.grants, expiredWrites: [...locks.expiredWrites] }),
-    ({ locks }, { grants, expiredWrites }) => {
+    ({ grants, expiredWrites }: Locks) => ({ grants, expiredWrites: [...expiredWrites] }),
+    (locks, { grants, expiredWrites }) => {
       locks.grants = grants;
       for (const [flight, write] of expiredWrites) locks.expiredWrites.set(flight, write);
     },
   ),
   lists: {
     holds: formList(
-      ({ locks }: Own) => locks.holds,
+      (locks: Locks) => locks.holds,
       plainHold,
-      ({ locks }, hold) => addHold(locks, holdOf(hold)),
+      (locks, hold) => addHold(locks, holdOf(hold)),
     ),
     waiters: formList(
-      ({ locks }: Own) => locks.waiters,
+      (locks: Locks) => locks.waiters,
       plainWaiter,
-      ({ locks }, waiter) => addWaiter(locks, { ...waiter, row: null, blockers: null }),
+      (locks, waiter) => addWaiter(locks, { ...waiter, row: null, blockers: null }),
     ),
   },
 };

@@ -1,7 +1,7 @@
 /** Pending notices and reported conflicts. */
 import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { Records, sets } from "../records.ts";
-import { head, valueList } from "../slice.ts";
+import { numberHead, valueList } from "../slice.ts";
 import type { ConflictSide } from "./notice-commands.ts";
 
 export interface PendingNotes {
@@ -48,26 +48,17 @@ export function noNotes(): Notes {
   return { ...pendingRecords.empty(), ...conflictRecords.empty(), count: 0 };
 }
 
-interface Own {
-  readonly notes: Notes;
-}
-
 export const noteRows = {
-  head: head(
-    ({ notes }: Own) => ({ noteCount: notes.count }),
-    ({ notes }, { noteCount }) => {
-      notes.count = noteCount;
-    },
-  ),
+  head: numberHead("noteCount", "count"),
   lists: {
     notes: valueList(
-      ({ notes }: Own) => notes.pending,
-      ({ notes }, pending) => pendingRecords.put(notes, pending),
+      (notes: Notes) => notes.pending,
+      (notes, pending) => pendingRecords.put(notes, pending),
     ),
     conflicts: {
-      write: ({ notes }: Own) =>
-        [...notes.conflicts.values()].map(({ id, sides }) => [id, { sides }] as const),
-      read: ({ notes }: Own, [id, { sides }]: readonly [string, Pick<Conflict, "sides">]) =>
+      write: ({ conflicts }: Notes) =>
+        [...conflicts.values()].map(({ id, sides }) => [id, { sides }] as const),
+      read: (notes: Notes, [id, { sides }]: readonly [string, Pick<Conflict, "sides">]) =>
         conflictRecords.put(notes, { id, sides }),
     },
   },

@@ -1,42 +1,23 @@
 /** What a snapshot has of messages and freezes. */
-import { formList, head, valueList } from "../slice.ts";
+import { formList, head, numberHead, valueList } from "../slice.ts";
 import { addFreeze } from "./freeze-table.ts";
 import type { Freezes, Message, Messages } from "./state.ts";
 import { addMessage, type NewMessage } from "./table.ts";
 
 export const messageRows = {
   head: head(
-    ({ messages }: { readonly messages: Messages }) => ({
-      messageCount: messages.count,
-      sent: [...messages.sent],
-    }),
-    ({ messages }, { messageCount, sent }) => {
+    ({ count, sent }: Messages) => ({ messageCount: count, sent: [...sent] }),
+    (messages, { messageCount, sent }) => {
       messages.count = messageCount;
       for (const [by, times] of sent) messages.sent.set(by, times);
     },
   ),
-  lists: {
-    messages: formList(
-      ({ messages }: { readonly messages: Messages }) => messages.all,
-      plainMessage,
-      ({ messages }, message) => addMessage(messages, message),
-    ),
-  },
+  lists: { messages: formList((messages: Messages) => messages.all, plainMessage, addMessage) },
 };
 
 export const freezeRows = {
-  head: head(
-    ({ freezes }: { readonly freezes: Freezes }) => ({ editHoldCount: freezes.count }),
-    ({ freezes }, { editHoldCount }) => {
-      freezes.count = editHoldCount;
-    },
-  ),
-  lists: {
-    editHolds: valueList(
-      ({ freezes }: { readonly freezes: Freezes }) => freezes.all,
-      ({ freezes }, freeze) => addFreeze(freezes, freeze),
-    ),
-  },
+  head: numberHead("editHoldCount", "count"),
+  lists: { editHolds: valueList((freezes: Freezes) => freezes.all, addFreeze) },
 };
 
 function plainMessage(message: Message): NewMessage {

@@ -21,43 +21,37 @@ type StoredSession = Omit<Session, "agents" | "teammates" | "roles" | "members" 
   readonly members?: readonly (readonly [string, Member])[];
 };
 
-interface Own {
-  readonly sessions: Sessions;
-}
-
 export const sessionRows = {
   head: head(
-    ({ sessions }: Own) => ({ ended: [...sessions.ended] }),
-    ({ sessions }, { ended }) => {
+    (sessions: Sessions) => ({ ended: [...sessions.ended] }),
+    (sessions, { ended }) => {
       for (const [id, at] of ended) sessions.ended.set(id, at);
     },
   ),
   lists: {
-    sessions: formList(
-      ({ sessions }: Own) => sessions.live,
-      plainSession,
-      ({ sessions }, session) => {
-        const { agents, teammates, roles, members } = session;
-        addSession(sessions, {
-          ...session,
-          namedBy: session.namedBy ?? "client",
-          agents: new Map(agents),
-          teammates: new Map(teammates),
-          roles: new Map(roles),
-          members: new Map(members),
-        });
-      },
-    ),
+    sessions: formList((sessions: Sessions) => sessions.live, plainSession, readSession),
     keptNames: pairList(
-      ({ sessions }: Own) => sessions.keptNames,
-      ({ sessions }, [id, kept]) => sessions.keptNames.set(id, kept),
+      ({ keptNames }: Sessions) => keptNames,
+      ({ keptNames }, [id, kept]) => keptNames.set(id, kept),
     ),
     idle: {
-      write: ({ sessions }: Own) => [...sessions.idle],
-      read: ({ sessions }: Own, id: string) => sessions.idle.add(id),
+      write: (sessions: Sessions) => [...sessions.idle],
+      read: (sessions: Sessions, id: string) => sessions.idle.add(id),
     },
   },
 };
+
+function readSession(sessions: Sessions, session: StoredSession): void {
+  const { agents, teammates, roles, members } = session;
+  addSession(sessions, {
+    ...session,
+    namedBy: session.namedBy ?? "client",
+    agents: new Map(agents),
+    teammates: new Map(teammates),
+    roles: new Map(roles),
+    members: new Map(members),
+  });
+}
 
 function plainSession({ roles, members, ...session }: Session): StoredSession {
   return {

@@ -70,12 +70,14 @@ export function renameStashes(stashes: Stashes, from: string, to: string): void 
   }
 }
 
-interface Own {
-  readonly stashes: Stashes;
-}
-
 /** Yields a sentence for each broken invariant. */
-export function* checkStashes({ stashes, seq }: Own & { readonly seq: number }): Generator<string> {
+export function* checkStashes({
+  stashes,
+  seq,
+}: {
+  readonly stashes: Stashes;
+  readonly seq: number;
+}): Generator<string> {
   yield* stashRecords.check(stashes, "stash entries", stashes.limits.stashEntriesMax);
   let last = 0;
   for (const entry of stashes.entries.values()) {
@@ -86,10 +88,5 @@ export function* checkStashes({ stashes, seq }: Own & { readonly seq: number }):
 }
 
 export const stashRows = {
-  lists: {
-    stashes: valueList(
-      ({ stashes }: Own) => stashes.entries,
-      ({ stashes }, entry) => addStash(stashes, entry),
-    ),
-  },
+  lists: { stashes: valueList((stashes: Stashes) => stashes.entries, addStash) },
 };

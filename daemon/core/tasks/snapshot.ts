@@ -2,10 +2,6 @@
 import { formList, head } from "../slice.ts";
 import type { Task, Tasks } from "./table.ts";
 
-interface Own {
-  readonly tasks: Tasks;
-}
-
 interface Fields {
   readonly taskCount: number;
   /** Absent in snapshots from before tasks were numbered by project. */
@@ -16,13 +12,13 @@ interface Fields {
 
 export const taskRows = {
   head: head(
-    ({ tasks }: Own): Fields => ({
+    (tasks: Tasks): Fields => ({
       taskCount: tasks.created,
       taskNumbers: [...tasks.numbers],
       taskNumbersFrom: tasks.numbersFrom,
       taskStamp: tasks.stamp,
     }),
-    ({ tasks }, { taskCount, taskNumbers = [], taskNumbersFrom, taskStamp }) => {
+    (tasks, { taskCount, taskNumbers = [], taskNumbersFrom, taskStamp }) => {
       tasks.created = taskCount;
       for (const [project, n] of taskNumbers) tasks.numbers.set(project, n);
       tasks.numbersFrom = taskNumbersFrom ?? taskCount;
@@ -32,9 +28,9 @@ export const taskRows = {
   lists: {
     // Whether a task is ready depends on its dependencies: `readState` inserts all tasks together.
     tasks: formList(
-      ({ tasks }: Own) => tasks.all,
+      (tasks: Tasks) => tasks.all,
       plainTask,
-      ({ tasks }, task) => tasks.all.set(task.id, task),
+      (tasks, task) => tasks.all.set(task.id, task),
     ),
   },
 };

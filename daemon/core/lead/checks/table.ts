@@ -74,12 +74,14 @@ export function addResult(checks: CheckTable, result: CheckResult): void {
   checkRecords.makeRoom(checks, checks.limits.checkResultsMax);
 }
 
-interface Own {
-  readonly checks: CheckTable;
-}
-
 /** Yields a sentence for each broken invariant. */
-export function* checkResults({ checks, seq }: Own & { readonly seq: number }): Generator<string> {
+export function* checkResults({
+  checks,
+  seq,
+}: {
+  readonly checks: CheckTable;
+  readonly seq: number;
+}): Generator<string> {
   yield* checkRecords.check(checks, "results of checks", checks.limits.checkResultsMax);
   let last = 0;
   for (const result of checks.results.values()) {
@@ -91,10 +93,5 @@ export function* checkResults({ checks, seq }: Own & { readonly seq: number }): 
 
 export const checkRows = {
   empty: noChecks,
-  lists: {
-    checks: valueList(
-      ({ checks }: Own) => checks.results,
-      ({ checks }, result) => addResult(checks, result),
-    ),
-  },
+  lists: { checks: valueList((checks: CheckTable) => checks.results, addResult) },
 };

@@ -10,7 +10,7 @@ import type { ActorRow } from "../../../../protocol/lock.ts";
 import { assert } from "../../assert.ts";
 import { idIndexes } from "../../ids.ts";
 import { idAt, placeOf, Records, sets, sorted, sortedBy } from "../../records.ts";
-import { countHead, valueList } from "../../slice.ts";
+import { numberHead, valueList } from "../../slice.ts";
 
 export interface Debate {
   readonly id: string;
@@ -143,17 +143,8 @@ function speakersOf({ openedBy, participants, entries }: Debate): string[] {
   return [...new Set(rows.flatMap(row => (row === null ? [] : [row.id])))];
 }
 
-interface Own {
-  readonly debates: Debates;
-}
-
 export const debateRows = {
   empty: noDebates,
-  head: countHead("debateCount", ({ debates }: Own) => debates),
-  lists: {
-    debates: valueList(
-      ({ debates }: Own) => debates.all,
-      ({ debates }, debate) => addDebate(debates, debate),
-    ),
-  },
+  head: numberHead("debateCount", "count", true),
+  lists: { debates: valueList((debates: Debates) => debates.all, addDebate) },
 };

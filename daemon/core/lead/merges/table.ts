@@ -13,7 +13,7 @@ import { assert } from "../../assert.ts";
 import { idIndexes } from "../../ids.ts";
 import { boundKey } from "../../origin.ts";
 import { placeOf, Records, sets, sorted, unique } from "../../records.ts";
-import { countHead, valueList } from "../../slice.ts";
+import { numberHead, valueList } from "../../slice.ts";
 import type { Runner } from "./commands.ts";
 
 /** A merge, with the fields of its row. The number of a run is its fencing token: reports of earlier runs are refused. */
@@ -107,17 +107,8 @@ export function putMerge(merges: Merges, next: Merge): void {
   addMerge(merges, next);
 }
 
-interface Own {
-  readonly merges: Merges;
-}
-
 export const mergeRows = {
   empty: noMerges,
-  head: countHead("mergeCount", ({ merges }: Own) => merges),
-  lists: {
-    merges: valueList(
-      ({ merges }: Own) => merges.all,
-      ({ merges }, merge) => addMerge(merges, merge),
-    ),
-  },
+  head: numberHead("mergeCount", "count", true),
+  lists: { merges: valueList((merges: Merges) => merges.all, addMerge) },
 };

@@ -10,7 +10,7 @@ import type { SpawnRow } from "../../../../protocol/lead/spawn.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
 import { assert } from "../../assert.ts";
 import { placeOf, Records, sets, sorted, unique } from "../../records.ts";
-import { countHead, valueList } from "../../slice.ts";
+import { numberHead, valueList } from "../../slice.ts";
 import { isFinal } from "./transitions.ts";
 
 /** A record: its row without what follows from its session and its task, and what only the core knows. */
@@ -104,17 +104,8 @@ export function spawnNameKey(project: string, name: string): string {
   return `${project}\n${name}`;
 }
 
-interface Own {
-  readonly spawns: Spawns;
-}
-
 export const spawnRows = {
   empty: noSpawns,
-  head: countHead("spawnCount", ({ spawns }: Own) => spawns),
-  lists: {
-    spawns: valueList(
-      ({ spawns }: Own) => spawns.all,
-      ({ spawns }, spawn) => addSpawn(spawns, spawn),
-    ),
-  },
+  head: numberHead("spawnCount", "count", true),
+  lists: { spawns: valueList((spawns: Spawns) => spawns.all, addSpawn) },
 };
