@@ -1,6 +1,5 @@
 /** Where other parts of the daemon join in the events of hooks. Each is asked in the order of the list of slices. */
 
-import type { HookPlan } from "../../hooks/seam/plan.ts";
 import type { FileNote, HookAction, News } from "../../hooks/seam/slices.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
@@ -11,6 +10,8 @@ import type { Led } from "./wake.ts";
 /** An agent's sign of life; `agent` is null for the main agent. */
 export type Sign = Extract<HookAction, { do: "heartbeat" }> & { readonly whose: Whose };
 
+export type TeammateSign = Sign & { readonly teammate: NonNullable<Sign["teammate"]> };
+
 /** What a session's process says of it: its name, and a command that follows its beginning. */
 export interface Introduction {
   readonly name: string;
@@ -19,14 +20,16 @@ export interface Introduction {
 
 /** What a slice does at events of hooks; `S` are the services that it needs. */
 export interface HookPart<S> {
-  /** An event of a client came, whether or not Kite is off for it. */
-  planned?(services: S, plan: HookPlan): void;
+  /** An event told where the session's client keeps its files, whether or not Kite is off for it. */
+  homeTold?(services: S, session: string, home: string): void;
   /** Whether a known session begins anew, since its event came from elsewhere than its record says. */
   isElsewhere?(services: S, session: string, cwd: string): boolean;
   /** Returns the directory in which a session that comes back begins. */
   beginsIn?(services: S, session: string, cwd: string): Promise<string>;
   /** What the process of a session that begins says of it; null: nothing. */
   introduction?(services: S, session: string, pid: number): Introduction | null;
+  /** A sign of life says that the agent is a teammate. */
+  teammate?(services: S, sign: TeammateSign): void;
   /** An agent gave a sign of life, and its presence shows it. */
   alive?(services: S, sign: Sign): void;
   /** An agent's presence has changed: the last word after a sign of life, and after the end of an agent. */
@@ -61,10 +64,11 @@ export function hookPoints<S>(parts: readonly HookPart<S>[]): HookPoints<S> {
   const at = <P extends keyof HookPart<S>>(point: P) =>
     parts.filter((part): part is HookPart<S> & Pick<Required<HookPart<S>>, P> => part[point] !== undefined);
   return {
-    planned: at("planned"),
+    homeTold: at("homeTold"),
     isElsewhere: at("isElsewhere"),
     beginsIn: at("beginsIn"),
     introduction: at("introduction"),
+    teammate: at("teammate"),
     alive: at("alive"),
     changed: at("changed"),
     turnOver: at("turnOver"),

@@ -80,7 +80,11 @@ export function heartbeat({ services }: Run, action: ActionOf<"heartbeat">): Hoo
   if (typeof attention === "string") row.attention = { text: attention, agent, at: services.clock.now() };
   if (attention === null && row.attention?.agent === agent) row.attention = null;
   const whose = { session, agent };
-  for (const part of points.alive) part.alive(services, { ...action, whose });
+  const sign = { ...action, whose };
+  const { teammate } = action;
+  if (teammate !== undefined)
+    for (const part of points.teammate) part.teammate(services, { ...sign, teammate });
+  for (const part of points.alive) part.alive(services, sign);
   if (ended && agent !== null) {
     row.agents.delete(agent);
     services.clientTasks.idle(whose);

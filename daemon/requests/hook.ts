@@ -32,7 +32,9 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
   const { env = {}, ppid = null, wake = false, statusLine = false } = request;
   const { socket, hookWaitMs: waitMs } = services;
   const asked = adapter.plan(request.event, { env, ppid, socket, waitMs, wake, statusLine });
-  for (const part of services.points.planned) part.planned(services, asked);
+  const { session, home } = asked;
+  if (session !== null && home !== null)
+    for (const part of services.points.homeTold) part.homeTold(services, session, home);
   const isUnseen = isOffFor(services, asked, request.event["cwd"]);
   if (isUnseen && statusLine) {
     const words = { output: offLine };

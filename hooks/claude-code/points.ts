@@ -9,6 +9,8 @@ import type { Row } from "./plan-parts.ts";
 
 /** Asks before a step of an agent; `T` says what the step is. */
 export interface Asking<T> {
+  /** The name of its action: without an outcome of that, it has nothing to word. */
+  readonly did: HookAction["do"];
   /** Null: the step needs no question. */
   asks(step: T, actor: Actor): HookAction | null;
   /** Words what came of that; `rest` words what comes after it, if the step happens. */
@@ -38,7 +40,12 @@ export function answerAround<T>(
   outcomes: readonly HookOutcome[],
   rest: () => Output,
 ): Output {
-  return all.reduceRight((inner, one) => () => one.answer(step, outcomes, inner), rest)();
+  let answer = rest;
+  for (const one of all.toReversed()) {
+    const inner = answer;
+    for (const { did } of outcomes) if (did === one.did) answer = () => one.answer(step, outcomes, inner);
+  }
+  return answer();
 }
 
 /** Calls of the client's own tools that a slice has a row for. */

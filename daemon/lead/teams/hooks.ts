@@ -11,9 +11,7 @@ type TeamActions = { readonly [D in "gate_team" | "team_call_open"]: ActionHandl
 export const teamActions: TeamActions = { gate_team: gateTeam, team_call_open: teamCallOpen };
 
 export const teamPart: HookPart<LeadServices> = {
-  planned: ({ teams }, { session, home }) => {
-    if (session !== null && home !== null) teams.saw(session, home);
-  },
+  homeTold: ({ teams }, session, home) => teams.saw(session, home),
   introduction: ({ facts, teams }, session, pid) => {
     const anchor = facts.anchor(pid);
     const teammate = anchor === null ? null : teams.processAt(anchor).teammate;
@@ -23,10 +21,10 @@ export const teamPart: HookPart<LeadServices> = {
       command: { type: "teammate_named", session, agent: null, ...teammate },
     };
   },
-  alive: ({ engine }, { whose, active, teammate }) => {
+  teammate: ({ engine }, { whose, active, teammate }) => {
     const { session, agent } = whose;
     const live = engine.state.sessions.live.get(session);
-    if (teammate === undefined || live === undefined) return;
+    if (live === undefined) return;
     // The daemon may not have applied the agent's beginning yet; the core decides then.
     const isNew = active === true && agent !== null && !live.agents.has(agent);
     if (isNew || needsTeammate(engine.state, live, agent, teammate))

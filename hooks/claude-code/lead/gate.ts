@@ -14,11 +14,13 @@ import type { Asking } from "../points.ts";
 const sentenceChars = 600;
 
 export const beforeWrite: Asking<Edit & { readonly isOwn: boolean }> = {
+  did: "gate_write",
   asks: ({ file, cwd, isOwn }, actor) => ({ do: "gate_write", ...actor, file, cwd, isOwn }),
   answer: withGate,
 };
 
 export const beforeShell: Asking<ShellUses & { readonly cwd: string }> = {
+  did: "gate_shell",
   asks: ({ cwd, uses, aliases }, actor) =>
     uses.length + aliases.length === 0 ? null : { do: "gate_shell", ...actor, cwd, uses, aliases },
   answer: (_step, outcomes, rest) => withShellGate(outcomes, rest),
@@ -72,6 +74,7 @@ const supply = "Supply them with the tool kite_declare, or: kite declare --examp
 
 /** The agent goes on instead of stopping. */
 export const beforeStop: Asking<null> = {
+  did: "gate_stop",
   asks: (_step, actor) => ({ do: "gate_stop", ...actor }),
   answer: (_step, outcomes, rest) => {
     const held = heldBack(outcomes, "gate_stop");
@@ -87,6 +90,7 @@ export const beforeStop: Asking<null> = {
 
 /** The task is not completed. */
 export const beforeCompletion: Asking<{ readonly cwd: string | null }> = {
+  did: "gate_complete",
   asks: ({ cwd }, actor) => ({ do: "gate_complete", ...actor, cwd }),
   answer: ({ cwd }, outcomes, rest) => {
     const found = heldBack(outcomes, "gate_complete");
