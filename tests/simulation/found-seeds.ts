@@ -20,6 +20,7 @@ export const foundSeeds = seedsOf([
   ["file", 1021, 400, "a request repeated long after, and taken by a power cut, may be carried out again"],
   ["file", 3000144, 727, "what a request is granted may pass to a command of its actor within the step"],
   ["remote", 3000137, 953, "the same, of an agent in a session's second terminal"],
+  ["file", 3000298, 945, "the same, by an agent: the write from before a start that held it up expires"],
 ]);
 
 /** The same of what only an audit of each entry sees. */

@@ -37,7 +37,7 @@ function exact(a: Actor, b: Actor): boolean {
 }
 
 /** The actor, or its command, runs this other command, and waits for its end. */
-export function runs(a: Actor, command: Actor): boolean {
+function runs(a: Actor, command: Actor): boolean {
   if (command.command === undefined || !same(a, command) || exact(a, command)) return false;
   return (
     a.command === undefined ||

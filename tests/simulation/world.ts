@@ -33,7 +33,7 @@ import { flyingBefore, LateWrites } from "./late.ts";
 import { leftRunners, MergeLives } from "./merges.ts";
 import { NameLives } from "./names.ts";
 import { NoteLives, notesBefore } from "./notes.ts";
-import { type Granted, notReturned, overdue, runs, wrongs } from "./oracle.ts";
+import { type Granted, isHeir, notReturned, overdue, wrongs } from "./oracle.ts";
 import { misplaced } from "./positions.ts";
 import { Random } from "./random.ts";
 import { type ReleaseBefore, ReleaseLives, releaseBefore } from "./releases.ts";
@@ -473,7 +473,7 @@ export class World {
   #granted({ origin, seq, command }: Entry, step: Step, before: readonly Hold[]): Granted[] {
     const granted: Granted[] = [];
     const heirs = step.answers.flatMap(a => a.grant?.actor ?? []);
-    const isHeir = (actor: Actor) =>
+    const inherits = (actor: Actor) =>
       [...before.flatMap(ownersOf), ...heirs].some(
         a =>
           a.session === actor.session &&
@@ -483,10 +483,10 @@ export class World {
     for (const { to, grant } of step.answers) {
       const ticket = this.#tickets.get(key(to));
       if (grant !== null && ticket !== undefined)
-        granted.push({ origin: to, ticket, inherited: isHeir(grant.actor) });
+        granted.push({ origin: to, ticket, inherited: inherits(grant.actor) });
     }
     if (command.type === "lock_request" && step.reply?.ok) {
-      granted.push({ origin, ticket: seq, inherited: isHeir(command.actor) });
+      granted.push({ origin, ticket: seq, inherited: inherits(command.actor) });
     }
     return granted;
   }
@@ -1018,14 +1018,15 @@ function tokenIn(reply: Reply | null): Token {
   return { epoch: Number(epoch), grant: Number(grant) };
 }
 
-/** Whether the request was granted, and a command of its actor, which waited, took a lock of it over within the step. */
+/** Whether the request was granted, and one who works for its actor, and waited, took a lock of it over within the step. */
 function isPassedOn(command: Command, { reply, answers }: Step): command is LockCommand {
   if (command.type !== "lock_request" || !reply?.ok) return false;
   const keys = new Set(command.files.map(file => file.key));
-  return answers.some(
-    ({ grant }) =>
-      grant !== null && runs(command.actor, grant.actor) && grant.files.some(file => keys.has(file.key)),
-  );
+  return answers.some(({ grant }) => {
+    if (grant === null || !grant.files.some(file => keys.has(file.key))) return false;
+    const { actor } = grant;
+    return isHeir({ actor, ancestors: ancestorsOf(actor.agent) }, command.actor);
+  });
 }
 
 /** The tokens that lenders keep while commands have their locks. */
