@@ -1,7 +1,7 @@
 /** The manual page, made from the help of every command. */
 import { Command } from "commander";
 import { fitHelp } from "../help-width.ts";
-import type { Commands } from "../program.ts";
+import { addCommand, type Commands, type Entry } from "../program.ts";
 
 /** Returns the page in the language of man(7). */
 export async function manualPage(commands: Commands, version: string): Promise<string> {
@@ -38,11 +38,7 @@ export async function manualPage(commands: Commands, version: string): Promise<s
 }
 
 /** Returns a section for the command, and one for each of its subcommands. */
-async function helpTexts(
-  name: string,
-  { load }: Commands[string],
-  commands: Commands,
-): Promise<readonly string[]> {
+async function helpTexts(name: string, entry: Entry, commands: Commands): Promise<readonly string[]> {
   let help = "";
   const program = new Command("kite").configureOutput({
     writeOut: text => {
@@ -51,7 +47,7 @@ async function helpTexts(
     getOutHelpWidth: () => columns,
   });
   // Only the definition is read; nothing runs.
-  (await load()).add(program, async () => {}, commands);
+  await addCommand(program, name, entry, async () => {}, commands);
   const sections: string[] = [];
   const describe = (command: Command, path: string) => {
     help = "";
