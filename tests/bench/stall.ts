@@ -7,6 +7,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../../protocol/limits.ts";
+import { requests } from "../../protocol/requests.ts";
 import type { Watched } from "./programs/stall-daemon.ts";
 import { beside as compared, type Figure, figure, type Table, type Tables, table } from "./report.ts";
 import type { Probe } from "./stall/probe.ts";
@@ -60,6 +61,9 @@ export async function* stall(): Tables {
   }
   yield* tablesOf(sizes, costs);
   yield table("a stop, beside subscribers and waiting requests", stops);
+  const rest = Object.keys(requests).filter(type => !Object.hasOwn(probes, type));
+  const names = rest.length === 0 ? "none" : rest.join(", ");
+  yield table("requests that this bench does not make", [figure(names, rest.length, { atMost: 0 })]);
 }
 
 let asked = 0;
