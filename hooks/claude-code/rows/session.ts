@@ -1,7 +1,7 @@
 /** Events of a session's life: it begins, goes on and ends. */
 import type { HookAction } from "../../seam/slices.ts";
+import { promptAnswer, startAnswer } from "../answers/first-context.ts";
 import { readSoFar, withInbox } from "../answers/inbox.ts";
-import { promptAnswer, startAnswer } from "../answers/start.ts";
 import { field } from "../payload.ts";
 import { begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
 import { isMachineMade } from "./wake.ts";

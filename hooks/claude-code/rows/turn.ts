@@ -3,9 +3,9 @@
 import type { HookContext } from "../../seam/plan.ts";
 import type { HookAction, HookOutcome } from "../../seam/slices.ts";
 import { type Actor, goneAgents, isSubagent } from "../agents.ts";
+import { agentStartAnswer } from "../answers/first-context.ts";
 import { readSoFar } from "../answers/inbox.ts";
 import { nothing, type Output } from "../answers/output.ts";
-import { agentStartAnswer } from "../answers/start.ts";
 import { type Event, field, label } from "../payload.ts";
 import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
