@@ -7,6 +7,7 @@ import type { TeamFinding, TeamMode } from "../../../protocol/lead/team.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../../core/actor.ts";
 import { blockersOf } from "../../core/lead/teams/blocked-claim.ts";
+import { beforeMove, beforeTaskChange } from "../../core/lead/teams/calls.ts";
 import { deadLetter } from "../../core/lead/teams/dead-letter.ts";
 import {
   bareName,
@@ -16,7 +17,6 @@ import {
   nextOwner,
   type Worker,
 } from "../../core/lead/teams/facts.ts";
-import { beforeMove, beforeTaskChange } from "../../core/lead/teams/table.ts";
 import type { Session } from "../../core/sessions/table.ts";
 import { type ActionOf, actorOfAction, ancestorsOf } from "../../hooks/action.ts";
 import { decidedBy } from "../../trail/decisions.ts";
