@@ -32,30 +32,17 @@ const lists: ReadonlySet<string> = new Set([
   "protocol/session-rows.ts",
 ]);
 
-/** Files of the base that import the leading half still; one that does no longer leaves this list. */
-const stillToTurn: readonly string[] = ["daemon/core/sessions/table.ts"];
-
 /** Imports of the leading half by files of the base, types included. */
 export function importsThroughWall(sources: readonly Source[]): string[] {
   const found: string[] = [];
   for (const { path, text } of sources) {
-    if (isLeading(path) || lists.has(path) || stillToTurn.includes(path)) continue;
+    if (isLeading(path) || lists.has(path)) continue;
     for (const { from } of importsOf(codeOf(text))) {
       const target = from?.startsWith(".") ? normalize(`${dirname(path)}/${from}`) : "";
       if (isLeading(target)) found.push(`${path} imports ${target}`);
     }
   }
   return found;
-}
-
-/** Files that `stillToTurn` has, and that import nothing of the leading half. */
-export function turnedAlready(sources: readonly Source[]): string[] {
-  return stillToTurn.filter(path => {
-    const text = sources.find(source => source.path === path)?.text;
-    if (text === undefined) return true;
-    const targets = importsOf(codeOf(text)).map(({ from }) => normalize(`${dirname(path)}/${from}`));
-    return !targets.some(isLeading);
-  });
 }
 
 function isLeading(path: string): boolean {

@@ -6,7 +6,9 @@ import { checkResults } from "./lead/checks/table.ts";
 import { checkDebates } from "./lead/debates/check.ts";
 import { checkMismatches } from "./lead/declarations/check.ts";
 import { checkMerges } from "./lead/merges/check.ts";
+import { checkRoles } from "./lead/roles/given.ts";
 import { checkSpawns } from "./lead/spawns/check.ts";
+import { checkMembers, checkTeammates } from "./lead/teams/teammates.ts";
 import { checkLocks } from "./locks/check.ts";
 import { checkContext, checkFreezes, checkMessages } from "./messages/check.ts";
 import { checkNotes } from "./messages/check-notices.ts";
@@ -19,6 +21,9 @@ import { checkTasks } from "./tasks/check.ts";
 /** Finds the broken invariants of each slice; a missing one does not compile. */
 const checks: { readonly [S in Slice]: (state: State) => Iterable<string> } = {
   sessions: checkSessions,
+  teammates: checkTeammates,
+  roles: checkRoles,
+  members: checkMembers,
   locks: checkLocks,
   tasks: checkTasks,
   writes: checkWrites,

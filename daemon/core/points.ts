@@ -24,10 +24,10 @@ export interface Points<S> {
   daemonStarts?(state: S, node: string, step: Step): void;
   /** Another agent stopped this one, which ends. */
   agentIsStopped?(state: S, session: string, agent: string): void;
+  /** An agent within a session ends: its inbox, freezes and declarations have. */
+  agentEnds?(state: S, session: string, agent: string): void;
   /** A session goes on under the id `to`: it still lives, and that one has not begun. */
   sessionMoves?(state: S, from: string, to: string): void;
-  /** A session went on as `after`: it has ended, and `after` lives. */
-  sessionMoved?(state: S, before: Session, after: Session): void;
   /** A session ends: its locks, claims, notices and declarations have. */
   sessionEnds?(state: S, session: Session, cause: string, step: Step): void;
   /** Returns a sentence for each thing in a declaration that the agent's client says otherwise. */

@@ -13,6 +13,19 @@ export interface Rows<Table, Whole> {
   readonly head?: Head<Table, object>;
   /** By the names on the lines of a snapshot. */
   readonly lists: { readonly [Name in string]: List<Table, unknown, Whole> };
+  /** Fields in the rows of other slices, by the names of their lists. */
+  readonly parts?: { readonly [Name in string]: Part<Table> };
+}
+
+interface Part<Table> {
+  /** Notes the table as it is now. Returns what gives the fields of a row. */
+  write(table: Table): (row: Identified) => object;
+  /** Reads its fields, and returns the row without them. */
+  read(table: Table, row: Identified): object;
+}
+
+export interface Identified {
+  readonly id: string;
 }
 
 interface Head<Table, Fields> {

@@ -9,6 +9,7 @@ import { emptyState } from "./empty-state.ts";
 import { settlePlaces } from "./locks/table.ts";
 import { Images } from "./preimages.ts";
 import { settlePresence } from "./sessions/present.ts";
+import type { Identified } from "./slice.ts";
 import { headOrder, rowsOf, type Slice, type State } from "./state.ts";
 import { insertTasks } from "./tasks/table.ts";
 
@@ -56,7 +57,25 @@ function headOf<S extends Slice>(state: State, slice: S): object | undefined {
 
 function listsOf<S extends Slice>(state: State, slice: S, images: Images) {
   const lists = Object.entries(rowsOf[slice].lists);
-  return lists.map(([name, list]) => [name, list.write(state[slice], images)] as const);
+  return lists.map(
+    ([name, list]) => [name, withParts(state, name, list.write(state[slice], images))] as const,
+  );
+}
+
+/** Returns the rows of a list with the fields that other slices have there. */
+function withParts(state: State, list: string, rows: Iterable<unknown>): Iterable<unknown> {
+  const parts = slices.flatMap(slice => partOf(state, slice, list) ?? []);
+  return parts.length === 0 ? rows : joinedRows(rows as Iterable<Identified>, parts);
+}
+
+function partOf<S extends Slice>(state: State, slice: S, list: string) {
+  return rowsOf[slice].parts?.[list]?.write(state[slice]);
+}
+
+type FieldsOf = (row: Identified) => object;
+
+function* joinedRows(rows: Iterable<Identified>, parts: readonly FieldsOf[]): Generator<object, void> {
+  for (const row of rows) yield Object.assign({}, row, ...parts.map(fieldsOf => fieldsOf(row)));
 }
 
 /** Yields the lines of the state, without line ends. */
@@ -142,5 +161,14 @@ function readLists(state: State, line: string): void {
 
 function readList<S extends Slice>(state: State, slice: S, name: string, rows: readonly unknown[]): void {
   const list = rowsOf[slice].lists[name];
-  for (const row of rows) list?.read(state[slice], row, state);
+  const others = slices.filter(one => rowsOf[one].parts?.[name] !== undefined);
+  for (const row of rows) {
+    const own = others.reduce((rest, other) => readPart(state, other, name, rest), row);
+    list?.read(state[slice], own, state);
+  }
+}
+
+/** Reads the slice's fields of a row, and returns the row without them. */
+function readPart<S extends Slice>(state: State, slice: S, list: string, row: unknown): unknown {
+  return rowsOf[slice].parts?.[list]?.read(state[slice], row as Identified);
 }

@@ -7,7 +7,9 @@ import { riskRows, writeRows } from "./files/table.ts";
 import { checkRows } from "./lead/checks/table.ts";
 import { debateRows } from "./lead/debates/table.ts";
 import { mergeRows } from "./lead/merges/table.ts";
+import { roleRows } from "./lead/roles/table.ts";
 import { spawnRows } from "./lead/spawns/table.ts";
+import { memberRows, teammateRows } from "./lead/teams/table.ts";
 import { lockRows } from "./locks/snapshot.ts";
 import { noteRows } from "./messages/notice-table.ts";
 import { freezeRows, messageRows } from "./messages/snapshot.ts";
@@ -21,6 +23,9 @@ import { taskRows } from "./tasks/snapshot.ts";
 /** In the order in which a snapshot has their lists. */
 const slices = {
   sessions: sessionRows,
+  teammates: teammateRows,
+  roles: roleRows,
+  members: memberRows,
   locks: lockRows,
   tasks: taskRows,
   writes: writeRows,

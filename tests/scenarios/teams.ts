@@ -2,9 +2,11 @@
 import type { State } from "../../daemon/core/state.ts";
 
 /** Who leads whom, and what a lead is to be told of teammates that are gone. */
-export function shownTeams({ sessions, notes }: State): string[] {
-  const led = [...sessions.live.values()].flatMap(({ name, members }) => {
-    const all = [...members].map(([called, { session, gone }]) => `${called} (${gone?.how ?? session})`);
+export function shownTeams({ sessions, members, notes }: State): string[] {
+  const led = [...sessions.live.values()].flatMap(({ id, name }) => {
+    const all = [...(members.get(id) ?? [])].map(
+      ([called, { session, gone }]) => `${called} (${gone?.how ?? session})`,
+    );
     return all.length === 0 ? [] : [`${name} leads ${all.join(", ")}`];
   });
   const told = [...notes.pending.values()].flatMap(({ session, notes: all }) =>

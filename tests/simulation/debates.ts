@@ -266,13 +266,14 @@ function speaker({ id, agent }: ActorRow): string {
 }
 
 /** Who is there in the project besides the actor and the agents that it waits for; lost sessions are not. */
-function company({ sessions }: State, project: string, { session, agent }: Actor): Actor[] {
+function company({ sessions, teammates }: State, project: string, { session, agent }: Actor): Actor[] {
   return [...sessions.live.values()]
     .filter(one => one.project === project && (one.id === session || one.lostAt === null))
-    .flatMap(({ id, agents, teammates, incarnations }) => {
+    .flatMap(({ id, agents, incarnations }) => {
       const incarnation = incarnations[0]?.ordinal ?? 0;
-      const main = id !== session || (agent !== null && teammates.has(agent)) ? [null] : [];
-      const mates = [...agents.keys()].filter(one => id === session && one !== agent && teammates.has(one));
+      const isMate = (one: string) => teammates.get(id)?.has(one) === true;
+      const main = id !== session || (agent !== null && isMate(agent)) ? [null] : [];
+      const mates = [...agents.keys()].filter(one => id === session && one !== agent && isMate(one));
       return [...main, ...mates].map(one => ({ session: id, agent: one, incarnation }));
     });
 }

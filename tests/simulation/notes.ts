@@ -307,11 +307,11 @@ function isStill({ declarations }: State, key: string, note: FileNote): boolean 
 }
 
 /** The numbers of the notes that agents have, and who leads whom, before an entry. */
-export function notesBefore({ notes, sessions }: State) {
+export function notesBefore({ notes, sessions, teammates, members: led }: State) {
   const numbers = new Map([...notes.pending].map(([key, { notes: all }]) => [key, all.map(({ n }) => n)]));
-  const members = [...sessions.live.values()].flatMap(({ id: session, teammates }) =>
-    [...teammates].flatMap(([agent, { name, team, lead = session }]) => {
-      const place = sessions.live.get(lead)?.members.get(name);
+  const members = [...sessions.live.values()].flatMap(({ id: session }) =>
+    [...(teammates.get(session) ?? [])].flatMap(([agent, { name, team, lead = session }]) => {
+      const place = led.get(lead)?.get(name);
       const isMember = agent !== null || (place?.session === session && place.gone === undefined);
       return isMember ? [{ session, agent, name, team, lead }] : [];
     }),

@@ -400,14 +400,14 @@ export const planted: readonly Planted[] = [
   {
     bug: "a lead that is not told of a teammate's end",
     file: "daemon/core/lead/teams/teammates.ts",
-    find: "  tellGone(state, lead.id, teammate, how);\n",
+    find: "  tellGone(state, lead, own, how);\n",
     put: "",
     tells: /is to be told/,
   },
   {
     bug: "a teammate that keeps its place under another name",
     file: "daemon/core/lead/teams/teammates.ts",
-    find: "  if (agent === null) leave(state, session, known);\n",
+    find: "  if (agent === null) leave(state, id, known);\n",
     put: "",
     tells: /does not say that it is/,
   },
@@ -811,9 +811,9 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "a given role that is forgotten over a start",
-    file: "daemon/core/sessions/snapshot.ts",
-    find: "...(roles.size === 0 ? {} : { roles: [...roles] }),",
-    put: "",
+    file: "daemon/core/sessions/side-table.ts",
+    find: "isAlways || all.has(id) ?",
+    put: "isAlways ?",
     tells: /is another after a start|differs from what was lived/,
   },
   {

@@ -106,7 +106,7 @@ function isOf(actor: Actor | null, { session, agent }: Release): boolean {
 /** A session's main agent leads its agents; a declared lead leads its project. */
 function mayRelease(state: State, { by, session, agent }: Release): boolean {
   if (by === null || (by.session === session && by.agent === null && agent !== null)) return true;
-  const teamLead = state.sessions.live.get(session)?.teammates.get(null)?.lead;
+  const teamLead = state.teammates.get(session)?.get(null)?.lead;
   if (by.agent === null && teamLead === by.session && teamLead !== session) return true;
   const began = [...state.spawns.all.values()].filter(one => one.session === session);
   const isParent = began.some(

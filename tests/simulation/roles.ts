@@ -125,15 +125,15 @@ export function couldRun(
 }
 
 function roleIn(state: State, { session, agent }: Pick<Actor, "session" | "agent">): string {
-  const given = state.sessions.live.get(session)?.roles;
+  const given = state.roles.get(session);
   const word = state.declarations.live.get(agent === null ? session : `${session}\n${agent}`)?.role;
   const own = given?.get(agent)?.role ?? given?.get(null)?.role;
   return own ?? (word === "tester" ? "tester" : "implementer");
 }
 
-function givenIn({ sessions }: State): ReadonlyMap<string, string> {
-  const all = [...sessions.live.values()].flatMap(({ id, roles }) =>
-    [...roles].map(([agent, { role, by }]) => [keyOf({ session: id, agent }), `${role} by ${by}`] as const),
+function givenIn({ roles }: State): ReadonlyMap<string, string> {
+  const all = [...roles].flatMap(([id, given]) =>
+    [...given].map(([agent, { role, by }]) => [keyOf({ session: id, agent }), `${role} by ${by}`] as const),
   );
   return new Map(all.sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -78,7 +78,7 @@ describe("a team of sessions", () => {
     w.do(named("m2", "bob"));
     return w;
   }
-  const members = (w: World) => [...(w.state.sessions.live.get("lead")?.members ?? [])];
+  const members = (w: World) => [...(w.state.members.get("lead") ?? [])];
   const told = (w: World) => (w.state.notes.pending.get("lead")?.notes ?? []).map(({ note }) => note);
   const end = (session: string, cause: "anchor_gone" | "ended") =>
     ({ type: "session_end", session, incarnation: null, cause }) as const;
@@ -123,7 +123,7 @@ describe("a team of sessions", () => {
   it("an event that names no lead changes nothing", () => {
     const w = team();
     w.do({ type: "teammate_named", session: "m1", agent: null, name: "ann", team: "red" });
-    expect(w.state.sessions.live.get("m1")?.teammates.get(null)).toEqual({
+    expect(w.state.teammates.get("m1")?.get(null)).toEqual({
       name: "ann",
       team: "red",
       lead: "lead",

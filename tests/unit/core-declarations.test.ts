@@ -470,7 +470,7 @@ describe("what the client says of an agent", () => {
   it("is of agents that the session has, and of no session that is not there", () => {
     const w = world();
     named(w, child, "reviewer");
-    expect(w.state.sessions.live.get("ann")?.teammates.size).toBe(0);
+    expect(w.state.teammates.has("ann")).toBe(false);
     expect(named(w, actor("eve"), "reviewer")).toEqual({ ok: true });
     expect(w.state.sessions.live.has("eve")).toBe(false);
   });

@@ -22,9 +22,6 @@ const session = (id: string, ...begun: number[]): Session => ({
   lostAt: null,
   suspendedUntil: null,
   incarnations: begun.map((entry, ordinal) => ({ ordinal, begun: entry, anchor: null })),
-  teammates: new Map(),
-  roles: new Map(),
-  members: new Map(),
   agents: new Map<string, string>(),
 });
 

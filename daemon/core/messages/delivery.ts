@@ -100,4 +100,5 @@ export const agentEnd: Handler<"agent_end"> = (state, { actor, stopped }, _meta,
   // Removed last, because returned messages carry the agent's name.
   const live = state.sessions.live.get(session);
   if (live !== undefined) removeAgent(state.sessions, live, agent);
+  for (const { agentEnds } of state.points) agentEnds?.(state, session, agent);
 };

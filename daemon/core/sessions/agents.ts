@@ -6,7 +6,7 @@
  */
 
 import { limits } from "../../../protocol/limits.ts";
-import type { Session } from "../base-state.ts";
+import type { Session, Sessions } from "../base-state.ts";
 import { compareAgain } from "../declarations/compare.ts";
 import type { Handler } from "../handler.ts";
 import { isShortId, shortId } from "./agent-names.ts";
@@ -34,4 +34,10 @@ function freeName(session: Session, name: string): string {
   let free = name;
   for (let n = 2; taken.has(free); n += 1) free = `${name}-${n}`;
   return free;
+}
+
+/** Whether the session lives and has the agent; null is its main agent. */
+export function hasAgent({ live }: Sessions, session: string, agent: string | null): boolean {
+  const known = live.get(session);
+  return known !== undefined && (agent === null || known.agents.has(agent));
 }

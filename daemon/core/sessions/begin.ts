@@ -97,8 +97,6 @@ function goOn(state: BaseState, before: Session, command: SessionBegin, meta: Me
   const own = { name: before.name, by: before.namedBy };
   const said = saidBy(command);
   begin(state, command, before.namedBy === "person" || said === null ? own : said, meta, step);
-  const after = sessionOf(state, command.session);
-  for (const { sessionMoved } of state.points) sessionMoved?.(state, before, after);
   renameWriters(state.writes, before.id, command.session);
   renameStashes(state.stashes, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...movedTo(hold, actor), place: state.locks.grants });
@@ -163,9 +161,6 @@ function begin(
     suspendedUntil: null,
     incarnations: [{ ordinal: 0, begun: meta.seq, anchor: command.anchor }],
     agents: new Map(),
-    teammates: new Map(),
-    roles: new Map(),
-    members: new Map(),
   });
   step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
 }

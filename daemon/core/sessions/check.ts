@@ -22,20 +22,6 @@ export function* checkSessions(state: BaseState): Generator<string> {
     if (new Set(session.agents.values()).size !== session.agents.size) {
       yield `two agents of session ${session.id} have one name`;
     }
-    for (const agent of session.teammates.keys()) {
-      if (agent !== null && !session.agents.has(agent))
-        yield `${agent} is a teammate and no agent of ${session.id}`;
-    }
-    for (const agent of session.roles.keys()) {
-      if (agent !== null && !session.agents.has(agent))
-        yield `${agent} has a role and is no agent of ${session.id}`;
-    }
-    if (session.members.size > state.limits.teamMembersMax) yield `session ${session.id} leads too many`;
-    for (const [called, { session: id, gone }] of session.members) {
-      const own = state.sessions.live.get(id)?.teammates.get(null);
-      if (gone === undefined && (own?.name !== called || own.lead !== session.id))
-        yield `${id} does not say that it is ${called} of session ${session.id}`;
-    }
     if (state.sessions.ended.has(session.id)) yield `session ${session.id} is live and ended`;
     if (session.lostAt !== null && session.incarnations.some(i => i.anchor !== null)) {
       yield `session ${session.id} has an anchor and is lost`;

@@ -1,24 +1,12 @@
 /** What a snapshot has of sessions. */
 import { formList, head, pairList } from "../slice.ts";
 import type { NameSource } from "./name-source.ts";
-import {
-  addSession,
-  type GivenRole,
-  type Member,
-  type Session,
-  type Sessions,
-  type Teammate,
-} from "./table.ts";
+import { addSession, type Session, type Sessions } from "./table.ts";
 
-type StoredSession = Omit<Session, "agents" | "teammates" | "roles" | "members" | "namedBy"> & {
+type StoredSession = Omit<Session, "agents" | "namedBy"> & {
   /** Absent: the client, in snapshots from before sources of names. */
   readonly namedBy?: NameSource;
   readonly agents?: readonly (readonly [string, string])[];
-  readonly teammates?: readonly (readonly [string | null, Teammate])[];
-  /** Absent: nobody gave any. */
-  readonly roles?: readonly (readonly [string | null, GivenRole])[];
-  /** Absent: it leads no other session. */
-  readonly members?: readonly (readonly [string, Member])[];
 };
 
 export const sessionRows = {
@@ -42,23 +30,10 @@ export const sessionRows = {
 };
 
 function readSession(sessions: Sessions, session: StoredSession): void {
-  const { agents, teammates, roles, members } = session;
-  addSession(sessions, {
-    ...session,
-    namedBy: session.namedBy ?? "client",
-    agents: new Map(agents),
-    teammates: new Map(teammates),
-    roles: new Map(roles),
-    members: new Map(members),
-  });
+  const { namedBy = "client", agents } = session;
+  addSession(sessions, { ...session, namedBy, agents: new Map(agents) });
 }
 
-function plainSession({ roles, members, ...session }: Session): StoredSession {
-  return {
-    ...session,
-    agents: [...session.agents],
-    teammates: [...session.teammates],
-    ...(roles.size === 0 ? {} : { roles: [...roles] }),
-    ...(members.size === 0 ? {} : { members: [...members] }),
-  };
+function plainSession(session: Session): StoredSession {
+  return { ...session, agents: [...session.agents] };
 }

@@ -4,7 +4,6 @@
  * Invariants: names are unique in a project; a lookup by name, agent, prefix of an id, process or project visits
  * only the sessions that it returns.
  */
-import type { Role, RoleSource } from "../../../protocol/lead/roles.ts";
 import type { Anchor } from "../actor.ts";
 import type { Preimages } from "../preimages.ts";
 import { addToSet, removeFromSet } from "../sets.ts";
@@ -69,33 +68,6 @@ export interface Session {
   readonly incarnations: readonly Incarnation[];
   /** The names of the agents within it, by agent id, in the order they began; `nameAgent` sets them. */
   readonly agents: ReadonlyMap<string, string>;
-  /** The teammates among its agents by agent id; null is its main agent, which may be a teammate of another session. */
-  readonly teammates: ReadonlyMap<string | null, Teammate>;
-  /** The roles that its agents were given, by agent id; null is its main agent. `core/roles/given.ts` sets them. */
-  readonly roles: ReadonlyMap<string | null, GivenRole>;
-  /** Teammates with sessions of their own that this session leads, by name; `teammates.ts` sets them. */
-  readonly members: ReadonlyMap<string, Member>;
-}
-
-/** A role that an agent did not choose for itself. */
-export interface GivenRole {
-  readonly role: Role;
-  readonly by: Extract<RoleSource, "person" | "spawn">;
-}
-
-/** A member of a team, as its client names it. */
-export interface Teammate {
-  readonly name: string;
-  readonly team: string;
-  /** The session that leads it, if it is a session of its own and its client said so. */
-  readonly lead?: string;
-}
-
-/** A teammate with a session of its own, which may have ended. */
-export interface Member {
-  readonly session: string;
-  /** `died`: its process ended without a word. `ended`: it said so itself. */
-  readonly gone?: { readonly how: "died" | "ended"; readonly at: number };
 }
 
 export interface Incarnation {
@@ -172,10 +144,7 @@ export function nameAgent(sessions: Sessions, session: Session, agent: string, n
 
 export function removeAgent(sessions: Sessions, session: Session, agent: string): void {
   unlistAgent(sessions, session, agent);
-  const { agents, teammates, roles } = sessions.preimages.writable(session);
-  agents.delete(agent);
-  teammates.delete(agent);
-  roles.delete(agent);
+  sessions.preimages.writable(session).agents.delete(agent);
 }
 
 /** Sets until when its process may continue the session under another id (core time, ms); null: it is not suspended. */

@@ -1,6 +1,7 @@
 /** Whether a session leads agents that are at work: then it is told if one of them stalls. */
 import { leads } from "../../core/lead/health/leads.ts";
 import { isFinal } from "../../core/lead/spawns/transitions.ts";
+import { allAt } from "../../core/sessions/side-table.ts";
 import { sessionsOf } from "../../core/sessions/table.ts";
 import type { State } from "../../core/state.ts";
 import type { PresenceTable } from "../../sessions/presence.ts";
@@ -21,7 +22,7 @@ export function leadsAtWork({ engine: { state }, presence }: Source, id: string)
     one => one?.parent?.id === id && one.session === null && !isFinal(one.state),
   );
   if (isStarting) return true;
-  const members = [...session.members.values()].flatMap(
+  const members = [...allAt(state.members, id).values()].flatMap(
     ({ session: member }) => state.sessions.live.get(member) ?? [],
   );
   const near = new Set([...members, ...sessionsOf(state.sessions, session.project)]);

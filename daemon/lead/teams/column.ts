@@ -3,7 +3,11 @@ import type { TeammateColumn } from "../../../protocol/lead/team.ts";
 import type { Session } from "../../core/base-state.ts";
 import type { RowSource } from "../../views/row.ts";
 
-export function teammateColumn(_: RowSource, { teammates }: Session, agent: string | null): TeammateColumn {
-  const own = agent === null ? teammates.get(null) : undefined;
+export function teammateColumn(
+  { engine: { state } }: RowSource,
+  { id }: Session,
+  agent: string | null,
+): TeammateColumn {
+  const own = agent === null ? state.teammates.get(id)?.get(null) : undefined;
   return own === undefined ? {} : { teammate: { name: own.name, team: own.team, lead: own.lead ?? null } };
 }

@@ -153,7 +153,7 @@ class TeamGate {
     const { team, lead } = this.#place;
     const { state } = this.#run.services.engine;
     // Nobody is proven dead: the file need not be read.
-    const member = state.sessions.live.get(lead)?.members.get(bareName(to));
+    const member = state.members.get(lead)?.get(bareName(to));
     if (member?.gone === undefined) return nothing;
     const listed = await looks.team(home, team);
     if (listed === null) return nothing;
@@ -269,8 +269,10 @@ class TeamGate {
   /** Whether the session is in no team, and only shares a list that its process names: then it has no name there. */
   #isAlone(): boolean {
     const { session } = this.#asked;
-    const isNamed = this.#run.services.teams.processOf(session).list !== null;
-    return isNamed && this.#place.isLead && session.members.size === 0 && session.teammates.size === 0;
+    const { engine, teams } = this.#run.services;
+    const isNamed = teams.processOf(session).list !== null;
+    const { members, teammates } = engine.state;
+    return isNamed && this.#place.isLead && !members.has(session.id) && !teammates.has(session.id);
   }
 
   /** The findings, with tasks that the agent could take instead. */

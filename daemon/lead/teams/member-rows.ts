@@ -2,7 +2,8 @@
 
 import type { TeamMemberRow } from "../../../protocol/lead/team.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
-import type { Member } from "../../core/sessions/table.ts";
+import type { Member } from "../../core/lead/teams/table.ts";
+import { allAt } from "../../core/sessions/side-table.ts";
 import type { RowSource } from "../../views/row.ts";
 import { sessionRow } from "../../views/sessions-and-locks.ts";
 import type { Teams } from "./teams.ts";
@@ -58,14 +59,15 @@ export function memberRow(source: MemberSource, wanted: Wanted): TeamMemberRow {
 }
 
 function seenAs(source: MemberSource, name: string, lead: string, pane: Member | undefined): Seen | null {
-  const { live } = source.engine.state.sessions;
+  const { sessions, teammates } = source.engine.state;
+  const { live } = sessions;
   const session = pane === undefined ? undefined : live.get(pane.session);
   if (session !== undefined) return mainOf(sessionRow(source, session), "pane");
   const leader = live.get(lead);
   if (leader === undefined) return null;
   const row = sessionRow(source, leader);
   if (name === source.teams.client?.leadName) return mainOf(row, "lead");
-  const [agent] = [...leader.teammates].flatMap(([id, own]) =>
+  const [agent] = [...allAt(teammates, lead)].flatMap(([id, own]) =>
     id !== null && own.name === name ? [id] : [],
   );
   const found = row.agents.find(one => one.agent === agent);

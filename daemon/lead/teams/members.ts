@@ -2,7 +2,9 @@
 import type { ClientTeams, NativeTeam } from "../../../hooks/seam/teams.ts";
 import type { Actor } from "../../core/actor.ts";
 import type { MemberState } from "../../core/lead/teams/facts.ts";
-import type { Member, Session } from "../../core/sessions/table.ts";
+import type { Member } from "../../core/lead/teams/table.ts";
+import { allAt } from "../../core/sessions/side-table.ts";
+import type { Session } from "../../core/sessions/table.ts";
 import type { State } from "../../core/state.ts";
 
 /** An actor's place among the teams of its client. */
@@ -21,9 +23,9 @@ export interface Place {
 }
 
 /** The name of the team that a session leads or could lead: a cleared session keeps its members and their team. */
-export function teamLedBy(state: State, client: ClientTeams, { id, members }: Session): string {
-  for (const { session } of members.values()) {
-    const team = state.sessions.live.get(session)?.teammates.get(null)?.team;
+export function teamLedBy(state: State, client: ClientTeams, { id }: Session): string {
+  for (const { session } of allAt(state.members, id).values()) {
+    const team = state.teammates.get(session)?.get(null)?.team;
     if (team !== undefined) return team;
   }
   return client.teamOf(id);
@@ -41,7 +43,8 @@ export function placeOf(
   called: string | null,
   ancestors: readonly (string | null)[],
 ): Place {
-  const own = session.teammates.get(null);
+  const teammates = allAt(state.teammates, session.id);
+  const own = teammates.get(null);
   if (own !== undefined) {
     const { team, lead = session.id, name } = own;
     const member = { agent: null, name };
@@ -49,7 +52,7 @@ export function placeOf(
   }
   const led = { team: teamLedBy(state, client, session), lead: session.id };
   for (const one of [agent, ...ancestors]) {
-    const name = one === null ? null : (session.teammates.get(one)?.name ?? (one === agent ? called : null));
+    const name = one === null ? null : (teammates.get(one)?.name ?? (one === agent ? called : null));
     if (name === null) continue;
     const isIt = one === agent;
     const member = { agent: one, name };
@@ -61,12 +64,11 @@ export function placeOf(
 }
 
 /** The members with sessions of their own by name: as their lead keeps them, or after its end as they say themselves. */
-export function panesOf({ sessions }: State, lead: string): ReadonlyMap<string, Member> {
-  const leader = sessions.live.get(lead);
-  if (leader !== undefined) return leader.members;
+export function panesOf({ sessions, teammates, members }: State, lead: string): ReadonlyMap<string, Member> {
+  if (sessions.live.has(lead)) return allAt(members, lead);
   const panes = new Map<string, Member>();
-  for (const [session, { teammates }] of sessions.live) {
-    const own = teammates.get(null);
+  for (const session of sessions.live.keys()) {
+    const own = teammates.get(session)?.get(null);
     if (own?.lead === lead) panes.set(own.name, { session });
   }
   return panes;
@@ -79,12 +81,11 @@ export function membersOf(
   team: Pick<NativeTeam, "members"> | null,
   lead: string,
 ): Map<string, MemberState> {
-  const leader = state.sessions.live.get(lead);
   const members = new Map<string, MemberState>();
   for (const { name } of team?.members ?? []) members.set(name, "unknown");
   for (const [name, { gone }] of panesOf(state, lead))
     if (gone === undefined || members.has(name)) members.set(name, gone === undefined ? "live" : "dead");
-  for (const [agent, { name }] of leader?.teammates ?? []) if (agent !== null) members.set(name, "live");
-  members.set(client.leadName, leader === undefined ? "unknown" : "live");
+  for (const [agent, { name }] of allAt(state.teammates, lead)) if (agent !== null) members.set(name, "live");
+  members.set(client.leadName, state.sessions.live.has(lead) ? "live" : "unknown");
   return members;
 }

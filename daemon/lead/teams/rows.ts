@@ -7,6 +7,7 @@ import type { SessionRow } from "../../../protocol/session-rows.ts";
 import { blockersOf } from "../../core/lead/teams/blocked-claim.ts";
 import type { Members, Tasks } from "../../core/lead/teams/facts.ts";
 import { problemsOf } from "../../core/lead/teams/standing.ts";
+import { allAt } from "../../core/sessions/side-table.ts";
 import type { Session } from "../../core/sessions/table.ts";
 import { sessionsOf } from "../../core/sessions/table.ts";
 import type { DaemonServices } from "../../requests/handler.ts";
@@ -75,7 +76,7 @@ function sortKeyOf({ id, team }: Found): string {
 
 /** Looks at many sessions in several turns of the event loop. */
 async function foundTeams({ engine, teams }: TeamSource, project: string | null): Promise<Found[]> {
-  const { sessions } = engine.state;
+  const { sessions, teammates, members } = engine.state;
   const found = new Map<string, Found>();
   const add = (session: Session, one: Pick<Found, "team" | "kind" | "lead" | "isSeen">) => {
     const home = teams.homeOf(session);
@@ -89,8 +90,9 @@ async function foundTeams({ engine, teams }: TeamSource, project: string | null)
     if (i > 0 && i % limits.teamSessionsPerTurn === 0) await new Promise(resolve => setImmediate(resolve));
     // It has ended meanwhile.
     if (sessions.live.get(session.id) !== session) continue;
-    const own = session.teammates.get(null);
-    const isLead = session.members.size > 0 || [...session.teammates.keys()].some(agent => agent !== null);
+    const own = teammates.get(session.id)?.get(null);
+    const isLead =
+      members.has(session.id) || [...allAt(teammates, session.id).keys()].some(agent => agent !== null);
     const { list } = teams.processOf(session);
     if (own !== undefined) {
       if (own.lead !== undefined)

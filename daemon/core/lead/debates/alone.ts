@@ -8,15 +8,20 @@ import { limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
 import { quote } from "../../../../protocol/text.ts";
 import type { Actor } from "../../actor.ts";
+import { allAt } from "../../sessions/side-table.ts";
 import { type Session, sessionsOf } from "../../sessions/table.ts";
 import type { State } from "../../state.ts";
 import type { Debate } from "./table.ts";
 
 /** Returns the others in the project that could speak, at most as many as a refusal names; empty: the agent is alone. */
-export function othersThere({ sessions }: State, project: string, { session, agent }: Actor): ActorRow[] {
+export function othersThere(
+  { sessions, teammates }: State,
+  project: string,
+  { session, agent }: Actor,
+): ActorRow[] {
   const rows: ActorRow[] = [];
   const own = sessions.live.get(session);
-  if (own !== undefined) rows.push(...besides(own, agent));
+  if (own !== undefined) rows.push(...besides(own, allAt(teammates, session), agent));
   for (const { id, name, lostAt } of sessionsOf(sessions, project)) {
     if (rows.length >= limits.recipientsNamedMax) break;
     if (id !== session && lostAt === null) rows.push({ id, agent: null, name });
@@ -32,7 +37,11 @@ export function waysOn({ id }: Debate, others: readonly ActorRow[], verdict: str
 }
 
 /** Returns the teammates in the agent's own session, and its main agent if the agent is a teammate. */
-function besides({ id, name, agents, teammates }: Session, agent: string | null): ActorRow[] {
+function besides(
+  { id, name, agents }: Session,
+  teammates: ReadonlyMap<string | null, unknown>,
+  agent: string | null,
+): ActorRow[] {
   const rows: ActorRow[] = [];
   if (agent !== null && teammates.has(agent)) rows.push({ id, agent: null, name });
   for (const [other, called] of agents)

@@ -1,12 +1,12 @@
 /** What is said of a declaration when it is made: see `core/slices.ts`. */
-import type { BaseState } from "../../base-state.ts";
 import type { Rules } from "../../handler.ts";
 import type { Whose } from "../../messages/notice-table.ts";
 import { isShortId } from "../../sessions/agent-names.ts";
+import type { State } from "../../state.ts";
 import { mismatchesIn, type Said } from "./mismatches.ts";
 import { missingIn } from "./missing.ts";
 
-export const comparisonRules: Rules<object> = {
+export const comparisonRules: Rules<object, State> = {
   commands: {},
   points: {
     mismatchesIn: (state, declaration) => mismatchesIn(declaration, clientWord(state, declaration)),
@@ -15,9 +15,9 @@ export const comparisonRules: Rules<object> = {
 };
 
 /** Returns what the client says of an agent. */
-function clientWord(state: BaseState, { session: id, agent }: Whose): Said {
+function clientWord(state: State, { session: id, agent }: Whose): Said {
   const session = state.sessions.live.get(id);
-  const teammate = session?.teammates.get(agent);
+  const teammate = state.teammates.get(id)?.get(agent);
   if (teammate !== undefined) return teammate;
   const name = agent === null ? undefined : session?.agents.get(agent);
   const isSaid = name !== undefined && agent !== null && !isShortId(name, agent);

@@ -43,9 +43,9 @@ export function leadsOf(
 }
 
 /** The agents that began this one: its session's main agent, its team's lead, and the one that spawned its session. */
-function nearLeads({ sessions, spawns }: State, { session, agent }: Whose): Whose[] {
+function nearLeads({ teammates, spawns }: State, { session, agent }: Whose): Whose[] {
   const found: Whose[] = agent === null ? [] : [{ session, agent: null }];
-  const lead = sessions.live.get(session)?.teammates.get(null)?.lead;
+  const lead = teammates.get(session)?.get(null)?.lead;
   if (lead !== undefined && lead !== session) found.push({ session: lead, agent: null });
   const parent = spawnAt(spawns, session)?.parent ?? null;
   if (parent === null) return found;

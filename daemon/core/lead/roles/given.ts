@@ -10,9 +10,11 @@ import type { Handler } from "../../handler.ts";
 import type { Whose } from "../../messages/notice-table.ts";
 import { tellLater } from "../../messages/notices.ts";
 import { recipientOf } from "../../messages/recipients.ts";
-import type { GivenRole } from "../../sessions/table.ts";
+import { hasAgent } from "../../sessions/agents.ts";
+import { deleteAt, setAt } from "../../sessions/side-table.ts";
 import type { State } from "../../state.ts";
 import { roleOf } from "./standing.ts";
+import type { GivenRole } from "./table.ts";
 
 export const roleSet: Handler<"role_set", State> = (state, { by, name, role, project }, _meta, step) => {
   if (by !== null) {
@@ -28,7 +30,7 @@ export const roleSet: Handler<"role_set", State> = (state, { by, name, role, pro
   }
   const whose = { session: found.id, agent: found.agent };
   const before = roleOf(state, whose);
-  if (role === null) takeRole(state, whose);
+  if (role === null) deleteAt(state.roles, whose.session, whose.agent);
   else giveRole(state, whose, role, "person");
   const now = roleOf(state, whose);
   if (now.role !== before.role || now.by !== before.by) {
@@ -44,19 +46,20 @@ export const roleSet: Handler<"role_set", State> = (state, { by, name, role, pro
  * step that registers a spawned agent calls it with `spawn`. It tells the actor nothing.
  */
 export function giveRole(
-  { sessions }: State,
+  { sessions, roles }: State,
   { session, agent }: Whose,
   role: Role,
   by: GivenRole["by"],
 ): boolean {
-  const known = sessions.live.get(session);
-  if (known === undefined || (agent !== null && !known.agents.has(agent))) return false;
-  if (by !== "person" && known.roles.get(agent)?.by === "person") return false;
-  sessions.preimages.writable(known).roles.set(agent, { role, by });
+  if (!hasAgent(sessions, session, agent)) return false;
+  if (by !== "person" && roles.get(session)?.get(agent)?.by === "person") return false;
+  setAt(roles, session, agent, { role, by });
   return true;
 }
 
-function takeRole({ sessions }: State, { session, agent }: Whose): void {
-  const known = sessions.live.get(session);
-  if (known !== undefined) sessions.preimages.writable(known).roles.delete(agent);
+/** Yields one sentence per role of an agent that is none of its session. */
+export function* checkRoles({ sessions, roles }: State): Generator<string> {
+  for (const [id, all] of roles)
+    for (const agent of all.keys())
+      if (!hasAgent(sessions, id, agent)) yield `${agent} has a role and is no agent of ${id}`;
 }

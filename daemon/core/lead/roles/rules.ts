@@ -1,8 +1,8 @@
 /** The rules of roles: see `core/slices.ts`. */
-import type { Session } from "../../base-state.ts";
 import type { Declaration } from "../../declarations/table.ts";
 import { lasting } from "../../durability.ts";
 import type { Rules } from "../../handler.ts";
+import { deleteAt, setAt } from "../../sessions/side-table.ts";
 import type { State } from "../../state.ts";
 import { claimPoints } from "./claims.ts";
 import type { RoleCommands } from "./commands.ts";
@@ -11,12 +11,18 @@ import { roleKept, roleOf } from "./standing.ts";
 
 export const roleRules: Rules<RoleCommands, State> = {
   commands: { role_set: lasting(roleSet) },
-  points: { sessionMoved: moveRole, declaredFields, ...claimPoints },
+  points: {
+    declaredFields,
+    agentEnds: ({ roles }, session, agent) => deleteAt(roles, session, agent),
+    sessionMoves: moveRole,
+    sessionEnds: ({ roles }, { id }) => roles.delete(id),
+    ...claimPoints,
+  },
 };
 
-function moveRole({ preimages }: State, before: Session, after: Session): void {
-  const role = before.roles.get(null);
-  if (role !== undefined) preimages.writable(after).roles.set(null, role);
+function moveRole({ roles }: State, from: string, to: string): void {
+  const role = roles.get(from)?.get(null);
+  if (role !== undefined) setAt(roles, to, null, role);
 }
 
 function declaredFields(state: State, declaration: Declaration) {

@@ -9,9 +9,10 @@ import { defaultRole, type Role, type RoleBrief, type RoleSource } from "../../.
 import { limits } from "../../../../protocol/limits.ts";
 import { actorRow } from "../../locks/replies.ts";
 import { noteKey, type Whose } from "../../messages/notice-table.ts";
-import { type GivenRole, sessionsOf } from "../../sessions/table.ts";
+import { sessionsOf } from "../../sessions/table.ts";
 import type { State } from "../../state.ts";
 import { roleNamed } from "../declarations/mismatches.ts";
+import type { GivenRole } from "./table.ts";
 
 /** A role, and who gave it. */
 export interface Standing {
@@ -29,8 +30,8 @@ export function roleOf(state: State, whose: Whose): Standing {
 }
 
 /** Returns the role that the actor was given, by itself or with its session's main agent. */
-function givenRole({ sessions }: State, { session, agent }: Whose): GivenRole | undefined {
-  const known = sessions.live.get(session)?.roles;
+function givenRole({ roles }: State, { session, agent }: Whose): GivenRole | undefined {
+  const known = roles.get(session);
   return known?.get(agent) ?? known?.get(null);
 }
 
