@@ -7,9 +7,11 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import type { Command } from "./commands.ts";
+import type { Numbers } from "./handler.ts";
+import { slices } from "./slices.ts";
 import type { State } from "./state.ts";
 
-/** Numbers of tasks, debates, spawned agents and merges that one entry gives out at most: people type them. */
+/** Numbers that people type, of tasks and the like, that one entry gives out at most. */
 const typedMax = limits.tasksPerRequestMax;
 /** Numbers of other things. */
 const numbersMax = 10_000;
@@ -25,30 +27,32 @@ export interface Gap {
 
 /** The numbers that a command uses for what it makes. */
 export interface NumbersMade {
-  /** The kind of id that has them; tasks count per project. */
-  readonly kind: "t" | "d" | "a" | "mg";
+  /** The kind of id that has them. */
+  readonly kind: string;
+  /** Its kind, or of tasks also their project. */
   readonly counter: string;
   readonly count: number;
   readonly wallMs: number;
 }
 
+const taskKind = "t";
+const numbered: readonly Numbers<State>[] = slices.flatMap(slice =>
+  "numbers" in slice ? [slice.numbers] : [],
+);
+
+/** The kinds of ids that have a number. */
+export const numberedKinds: readonly string[] = [taskKind, ...numbered.map(({ kind }) => kind)];
+
 /** Returns the numbers in ids of what the command makes, or null if it makes nothing whose id tells its time. */
 export function numbersOf(command: Command): NumbersMade | null {
-  switch (command.type) {
-    case "task_create": {
-      const { project, tasks, wallMs } = command;
-      return { kind: "t", counter: taskCounter(project), count: tasks.length, wallMs };
-    }
-    case "debate_open":
-      return { kind: "d", counter: "debates", count: 1, wallMs: command.wallMs };
-    case "spawn_create":
-    case "spawn_replace":
-      return { kind: "a", counter: "spawns", count: 1, wallMs: command.wallMs };
-    case "merge_queue":
-      return { kind: "mg", counter: "merges", count: command.merges.length, wallMs: command.wallMs };
-    default:
-      return null;
+  if (command.type === "task_create") {
+    const { project, tasks, wallMs } = command;
+    return { kind: taskKind, counter: taskCounter(project), count: tasks.length, wallMs };
   }
+  if (!("wallMs" in command)) return null;
+  const { wallMs } = command;
+  const made = numbered.map(({ kind, usedBy }) => ({ kind, counter: kind, count: usedBy(command), wallMs }));
+  return made.find(({ count }) => count > 0) ?? null;
 }
 
 /** Makes the state ready for the entry behind the gap. */
@@ -62,7 +66,7 @@ export function passGap(state: State, { until, lastSeq, numbers }: Gap): void {
   locks.grants += entries * numbersMax;
   context.versions += entries * numbersMax;
   const projects = [...tasks.numbers.keys()].map(taskCounter);
-  for (const counter of new Set(["debates", "spawns", "merges", ...projects, ...numbers.keys()])) {
+  for (const counter of new Set([...numbered.map(({ kind }) => kind), ...projects, ...numbers.keys()])) {
     const present = numberAt(state, counter);
     const known = numbers.get(counter) ?? 0;
     // A number below the present one was given out already, so it is none of what comes.
@@ -83,16 +87,15 @@ function taskCounter(project: string): string {
   return taskPrefix + project;
 }
 
-function numberAt({ debates, spawns, merges, tasks }: State, counter: string): number {
-  if (counter === "debates") return debates.count;
-  if (counter === "spawns") return spawns.count;
-  if (counter === "merges") return merges.count;
+function numberAt(state: State, counter: string): number {
+  const { tasks } = state;
+  const other = numbered.find(({ kind }) => kind === counter);
+  if (other !== undefined) return other.tableIn(state).count;
   return tasks.numbers.get(counter.slice(taskPrefix.length)) ?? tasks.numbersFrom;
 }
 
-function setNumber({ debates, spawns, merges, tasks }: State, counter: string, number: number): void {
-  if (counter === "debates") debates.count = number;
-  else if (counter === "spawns") spawns.count = number;
-  else if (counter === "merges") merges.count = number;
-  else tasks.numbers.set(counter.slice(taskPrefix.length), number);
+function setNumber(state: State, counter: string, number: number): void {
+  const other = numbered.find(({ kind }) => kind === counter);
+  if (other !== undefined) other.tableIn(state).count = number;
+  else state.tasks.numbers.set(counter.slice(taskPrefix.length), number);
 }

@@ -1,6 +1,6 @@
 /** What a slice brings above the state: its rules. Invariant: a handler checks first and changes after. */
 import type { BaseState } from "./base-state.ts";
-import type { CommandOf, CommandType, Due, DueName, DueOf } from "./commands.ts";
+import type { Command, CommandOf, CommandType, Due, DueName, DueOf } from "./commands.ts";
 import type { Durability } from "./durability.ts";
 import type { Origin } from "./origin.ts";
 import type { Step } from "./outcome.ts";
@@ -55,10 +55,20 @@ export function timer<D, S, R>(
   };
 }
 
+/** The numbers of what a slice makes: its ids are `kind-TIME-NUMBER`, with the time of the request. */
+export interface Numbers<S> {
+  readonly kind: string;
+  /** Returns the table, whose `count` is the last number. */
+  tableIn(state: S): { count: number };
+  /** Returns how many numbers the command uses. */
+  usedBy(command: Command): number;
+}
+
 /** The rules of a slice with these commands. */
 export interface Rules<C, S extends BaseState = BaseState> {
   readonly commands: CommandRules<keyof C & CommandType, S>;
   readonly points?: Points<S>;
+  readonly numbers?: Numbers<S>;
 }
 
 /** The rules of a slice that also has timers. */

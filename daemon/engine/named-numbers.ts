@@ -1,9 +1,9 @@
 /**
- * Finds which numbers things had behind a gap of the log: the id of a task, a debate, a spawned agent or a merge is made
- * of the time of its request and a number that counts on, and later entries name them by their ids.
+ * Finds which numbers things had behind a gap of the log: an id is made of the time of its request and a number that counts
+ * on, and later entries name things by their ids.
  */
 import type { Entry } from "../core/commands.ts";
-import { numbersOf } from "../core/gap.ts";
+import { numberedKinds, numbersOf } from "../core/gap.ts";
 
 /** The numbers in ids, by kind of id and the time in it. */
 export type NamedNumbers = ReadonlyMap<string, ReadonlySet<number>>;
@@ -66,4 +66,4 @@ function keyOf(kind: string, ms: number): string {
   return `${kind} ${ms}`;
 }
 
-const idPattern = /"(t|d|a|mg)-([0-9a-z]{1,10})-([0-9a-z]{1,6})"/g;
+const idPattern = new RegExp(`"(${numberedKinds.join("|")})-([0-9a-z]{1,10})-([0-9a-z]{1,6})"`, "g");

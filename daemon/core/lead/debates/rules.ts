@@ -15,6 +15,11 @@ export const debateRules: Rules<DebateCommands, State> = {
     debate_enter: lasting(debateEnter),
     debate_close: lasting(debateClose),
   },
+  numbers: {
+    kind: "d",
+    tableIn: ({ debates }) => debates,
+    usedBy: ({ type }) => (type === "debate_open" ? 1 : 0),
+  },
   points: {
     sessionMoves: ({ debates }, from, to) => moveSpeaker(debates, from, to),
     debateNamed,

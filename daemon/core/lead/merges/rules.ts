@@ -16,6 +16,11 @@ export const mergeRules: TimedRules<MergeCommands, MergeDues, State> = {
     merge_cancel: lastingAndFreeing(mergeCancel),
     merge_unbind: freeing(mergeUnbind),
   },
+  numbers: {
+    kind: "mg",
+    tableIn: ({ merges }) => merges,
+    usedBy: command => (command.type === "merge_queue" ? command.merges.length : 0),
+  },
   points: { daemonStarts: awaitRunners },
   timers: {
     merge_runner_over: timer(({ merges }, due) => merges.all.get(due.merge), runnerOverAt, runnerOver),

@@ -25,6 +25,11 @@ export const spawnRules: TimedRules<
     spawn_moved: passing(spawnMoved),
     spawn_remove: lastingAndFreeing(spawnRemove),
   },
+  numbers: {
+    kind: "a",
+    tableIn: ({ spawns }) => spawns,
+    usedBy: ({ type }) => (type === "spawn_create" || type === "spawn_replace" ? 1 : 0),
+  },
   points: {
     sessionMoves: ({ spawns }, from, to) => moveSpawn(spawns, from, to),
     answersFor: ({ spawns }, by, other) => spawnAt(spawns, other.session)?.parent?.id === by.session,
