@@ -15,7 +15,7 @@ const lists: ReadonlySet<string> = new Set([
   "daemon/config/settings.ts",
   "daemon/core/check.ts",
   "daemon/core/commands.ts",
-  "daemon/core/slices.ts",
+  "daemon/core/rule-list.ts",
   "daemon/core/state.ts",
   "daemon/hooks/slices.ts",
   "daemon/requests/handlers.ts",

@@ -6,20 +6,20 @@
 import { assert } from "./assert.ts";
 import type { CommandOf, CommandType, Entry } from "./commands.ts";
 import { freeing } from "./durability.ts";
-import { type CommandRules, joined, type Meta } from "./handler.ts";
 import { grantWaiters } from "./locks/grant.ts";
 import { askedAgain } from "./locks/request.ts";
 import type { Retry } from "./origin.ts";
 import { Step } from "./outcome.ts";
 import { keepReply, keptReply } from "./retries.ts";
+import { ruleList } from "./rule-list.ts";
+import { type CommandRules, joined, type Meta } from "./rules.ts";
 import { settleRoom } from "./sessions/room.ts";
-import { slices } from "./slices.ts";
 import type { State } from "./state.ts";
 import { elapse } from "./timers.ts";
 
 /** Every command's handler and durability. */
 export const commandRules: CommandRules<CommandType, State> = {
-  ...joined(slices.map(({ commands }) => commands)),
+  ...joined(ruleList.map(({ commands }) => commands)),
   elapse: freeing(elapse),
 };
 

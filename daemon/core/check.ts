@@ -1,4 +1,4 @@
-/** The invariants of every slice as one function; the simulation calls it after each step. */
+/** The invariants of every table as one function; the simulation calls it after each step. */
 
 import { checkDeclarations } from "./declarations/check.ts";
 import { checkRisks, checkWrites } from "./files/check.ts";
@@ -15,11 +15,11 @@ import { checkNotes } from "./messages/check-notices.ts";
 import { checkReplies } from "./retries.ts";
 import { checkSessions } from "./sessions/check.ts";
 import { checkStashes } from "./stashes/table.ts";
-import type { Slice, State } from "./state.ts";
+import type { State, TableName } from "./state.ts";
 import { checkTasks } from "./tasks/check.ts";
 
-/** Finds the broken invariants of each slice; a missing one does not compile. */
-const checks: { readonly [S in Slice]: (state: State) => Iterable<string> } = {
+/** Finds the broken invariants of each table; a missing one does not compile. */
+const checks: { readonly [N in TableName]: (state: State) => Iterable<string> } = {
   sessions: checkSessions,
   teammates: checkTeammates,
   roles: checkRoles,
@@ -42,6 +42,6 @@ const checks: { readonly [S in Slice]: (state: State) => Iterable<string> } = {
 };
 
 /** Returns one sentence per broken invariant of these slices; empty if all hold. */
-export function check(state: State, of: Iterable<Slice> = Object.keys(checks) as Slice[]): string[] {
-  return [...of].flatMap(slice => [...checks[slice](state)]);
+export function check(state: State, of: Iterable<TableName> = Object.keys(checks) as TableName[]): string[] {
+  return [...of].flatMap(table => [...checks[table](state)]);
 }

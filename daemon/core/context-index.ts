@@ -6,7 +6,7 @@
 import type { JsonValue } from "../../protocol/context.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import { Records, sorted, sortedBy, total } from "./records.ts";
-import { numberHead, valueList } from "./slice.ts";
+import { numberHead, valueList } from "./rows.ts";
 
 export interface ContextItem {
   readonly project: string;

@@ -11,10 +11,10 @@ import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { Actor } from "./actor.ts";
 import type { BaseState, ContextItem, ContextTable } from "./base-state.ts";
 import { contextRecords, isThere, isVerdictKey, itemKey, sizeOf, verdicts } from "./context-index.ts";
-import type { Handler, Meta } from "./handler.ts";
 import { actorRow } from "./locks/replies.ts";
 import type { ContextSet } from "./messages/commands.ts";
 import type { Step } from "./outcome.ts";
+import type { Handler, Meta } from "./rules.ts";
 
 export const contextSet: Handler<"context_set"> = (state, command, meta, step) => {
   const { project, key } = command;

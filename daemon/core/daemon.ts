@@ -6,12 +6,12 @@ import { rulesKnown } from "./base-state.ts";
 import type { Commands } from "./commands.ts";
 import { dropVolatile } from "./context.ts";
 import { freeing, lasting, lastingAndFreeing } from "./durability.ts";
-import type { Handler, Rules } from "./handler.ts";
 import { detachWaiter } from "./locks/grant.ts";
 import { loansOf } from "./locks/inherit.ts";
 import { markUnseen } from "./locks/unseen.ts";
 import { forgetOffers } from "./messages/inbox.ts";
 import { forgetRefusals, replyUnheard } from "./retries.ts";
+import type { Handler, Rules } from "./rules.ts";
 
 /**
  * Begins a new epoch of a node's daemon, whose earlier connections are gone. Its waiters keep their queue positions

@@ -7,8 +7,8 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import type { Command } from "./commands.ts";
-import type { Numbers } from "./handler.ts";
-import { slices } from "./slices.ts";
+import { ruleList } from "./rule-list.ts";
+import type { Numbers } from "./rules.ts";
 import type { State } from "./state.ts";
 
 /** Numbers that people type, of tasks and the like, that one entry gives out at most. */
@@ -36,8 +36,8 @@ export interface NumbersMade {
 }
 
 const taskKind = "t";
-const numbered: readonly Numbers<State>[] = slices.flatMap(slice =>
-  "numbers" in slice ? [slice.numbers] : [],
+const numbered: readonly Numbers<State>[] = ruleList.flatMap(rules =>
+  "numbers" in rules ? [rules.numbers] : [],
 );
 
 /** The kinds of ids that have a number. */

@@ -8,10 +8,10 @@
 
 import { refuse } from "../../protocol/codes.ts";
 import type { BaseState, KeptReply } from "./base-state.ts";
-import type { Handler } from "./handler.ts";
 import { type Origin, originKey, type Retry } from "./origin.ts";
 import type { Reply } from "./outcome.ts";
-import { pairList } from "./slice.ts";
+import { pairList } from "./rows.ts";
+import type { Handler } from "./rules.ts";
 
 /** Forgets an undelivered refusal, so that a retry runs. A success stays, because it changed the state. */
 export const replyUnheard: Handler<"reply_unheard"> = (state, { to, kept }, _meta, step) => {

@@ -8,14 +8,14 @@ import type { BaseState, NodeStart } from "./base-state.ts";
 import { emptyState } from "./empty-state.ts";
 import { settlePlaces } from "./locks/table.ts";
 import { Images } from "./preimages.ts";
+import type { Identified } from "./rows.ts";
 import { settlePresence } from "./sessions/present.ts";
-import type { Identified } from "./slice.ts";
-import { headOrder, rowsOf, type Slice, type State } from "./state.ts";
+import { headOrder, rowsOf, type State, type TableName } from "./state.ts";
 import { insertTasks } from "./tasks/table.ts";
 
 const format = 1;
 
-/** The first line: what stands here, and the fields of the slices. */
+/** The first line: what stands here, and the fields of the tables. */
 interface Header extends Pick<BaseState, "rules" | "seq" | "t" | "storeId" | "epoch"> {
   readonly format: number;
   readonly nodes: readonly (readonly [string, NodeStart])[];
@@ -34,7 +34,7 @@ export interface Copy {
  * has rows that change meanwhile as they were; without it the copy is read before the next entry.
  */
 export function copyOf(state: State, images = new Images()): Copy {
-  const heads = [...headOrder].map(slice => headOf(state, slice));
+  const heads = [...headOrder].map(table => headOf(state, table));
   const header: Header = {
     format,
     rules: state.rules,
@@ -46,30 +46,30 @@ export function copyOf(state: State, images = new Images()): Copy {
     ...Object.assign({}, ...heads),
     told: state.lastEventCursor,
   };
-  return { header, lists: new Map(slices.flatMap(slice => listsOf(state, slice, images))) };
+  return { header, lists: new Map(tableNames.flatMap(table => listsOf(state, table, images))) };
 }
 
-const slices = Object.keys(rowsOf) as Slice[];
+const tableNames = Object.keys(rowsOf) as TableName[];
 
-function headOf<S extends Slice>(state: State, slice: S): object | undefined {
-  return rowsOf[slice].head?.write(state[slice]);
+function headOf<N extends TableName>(state: State, table: N): object | undefined {
+  return rowsOf[table].head?.write(state[table]);
 }
 
-function listsOf<S extends Slice>(state: State, slice: S, images: Images) {
-  const lists = Object.entries(rowsOf[slice].lists);
+function listsOf<N extends TableName>(state: State, table: N, images: Images) {
+  const lists = Object.entries(rowsOf[table].lists);
   return lists.map(
-    ([name, list]) => [name, withParts(state, name, list.write(state[slice], images))] as const,
+    ([name, list]) => [name, withParts(state, name, list.write(state[table], images))] as const,
   );
 }
 
-/** Returns the rows of a list with the fields that other slices have there. */
+/** Returns the rows of a list with the fields that other tables have there. */
 function withParts(state: State, list: string, rows: Iterable<unknown>): Iterable<unknown> {
-  const parts = slices.flatMap(slice => partOf(state, slice, list) ?? []);
+  const parts = tableNames.flatMap(table => partOf(state, table, list) ?? []);
   return parts.length === 0 ? rows : joinedRows(rows as Iterable<Identified>, parts);
 }
 
-function partOf<S extends Slice>(state: State, slice: S, list: string) {
-  return rowsOf[slice].parts?.[list]?.write(state[slice]);
+function partOf<N extends TableName>(state: State, table: N, list: string) {
+  return rowsOf[table].parts?.[list]?.write(state[table]);
 }
 
 type FieldsOf = (row: Identified) => object;
@@ -143,32 +143,32 @@ function readHeader(state: State, line: string): void {
   state.storeId = header.storeId;
   state.epoch = header.epoch;
   for (const [node, start] of header.nodes) state.nodes.set(node, start);
-  for (const slice of slices) readHead(state, slice, header);
+  for (const table of tableNames) readHead(state, table, header);
   state.lastEventCursor = header.told;
 }
 
-function readHead<S extends Slice>(state: State, slice: S, header: Header): void {
-  rowsOf[slice].head?.read(state[slice], header);
+function readHead<N extends TableName>(state: State, table: N, header: Header): void {
+  rowsOf[table].head?.read(state[table], header);
 }
 
 function readLists(state: State, line: string): void {
   const part: { readonly [Name in string]: readonly unknown[] } = JSON.parse(line);
   for (const [name, rows] of Object.entries(part)) {
-    const slice = slices.find(one => name in rowsOf[one].lists);
-    if (slice !== undefined) readList(state, slice, name, rows);
+    const table = tableNames.find(one => name in rowsOf[one].lists);
+    if (table !== undefined) readList(state, table, name, rows);
   }
 }
 
-function readList<S extends Slice>(state: State, slice: S, name: string, rows: readonly unknown[]): void {
-  const list = rowsOf[slice].lists[name];
-  const others = slices.filter(one => rowsOf[one].parts?.[name] !== undefined);
+function readList<N extends TableName>(state: State, table: N, name: string, rows: readonly unknown[]): void {
+  const list = rowsOf[table].lists[name];
+  const others = tableNames.filter(one => rowsOf[one].parts?.[name] !== undefined);
   for (const row of rows) {
     const own = others.reduce((rest, other) => readPart(state, other, name, rest), row);
-    list?.read(state[slice], own, state);
+    list?.read(state[table], own, state);
   }
 }
 
-/** Reads the slice's fields of a row, and returns the row without them. */
-function readPart<S extends Slice>(state: State, slice: S, list: string, row: unknown): unknown {
-  return rowsOf[slice].parts?.[list]?.read(state[slice], row as Identified);
+/** Reads the table's fields of a row, and returns the row without them. */
+function readPart<N extends TableName>(state: State, table: N, list: string, row: unknown): unknown {
+  return rowsOf[table].parts?.[list]?.read(state[table], row as Identified);
 }

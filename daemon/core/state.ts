@@ -1,4 +1,4 @@
-/** The list of the state's slices: those of the base, and those that lead agents. */
+/** The list of the state's tables: those of the base, and those that lead agents. */
 import type { Limits } from "../../protocol/limits.ts";
 import { type BaseState, type BaseTables, emptyBaseState } from "./base-state.ts";
 import { contextRows } from "./context-index.ts";
@@ -15,13 +15,13 @@ import { noteRows } from "./messages/notice-table.ts";
 import { freezeRows, messageRows } from "./messages/snapshot.ts";
 import type { Points } from "./points.ts";
 import { replyRows } from "./retries.ts";
+import type { Rows } from "./rows.ts";
 import { sessionRows } from "./sessions/snapshot.ts";
-import type { Rows } from "./slice.ts";
 import { stashRows } from "./stashes/table.ts";
 import { taskRows } from "./tasks/snapshot.ts";
 
 /** In the order in which a snapshot has their lists. */
-const slices = {
+const tables = {
   sessions: sessionRows,
   teammates: teammateRows,
   roles: roleRows,
@@ -43,8 +43,8 @@ const slices = {
   replies: replyRows,
 };
 
-/** The slices whose fields come first in the header of a snapshot, in this order. */
-const firstHeads: readonly Slice[] = [
+/** The tables whose fields come first in the header of a snapshot, in this order. */
+const firstHeads: readonly TableName[] = [
   "sessions",
   "locks",
   "tasks",
@@ -56,10 +56,10 @@ const firstHeads: readonly Slice[] = [
   "freezes",
 ];
 
-type Slices = typeof slices;
+type Listed = typeof tables;
 type OwnTables = {
-  readonly [N in keyof Slices as Slices[N] extends { readonly empty: unknown } ? N : never]: TableOf<
-    Slices[N]
+  readonly [N in keyof Listed as Listed[N] extends { readonly empty: unknown } ? N : never]: TableOf<
+    Listed[N]
   >;
 };
 type TableOf<Rows> = Rows extends { empty(limits: Limits): infer Table } ? Table : never;
@@ -67,14 +67,17 @@ type TableOf<Rows> = Rows extends { empty(limits: Limits): infer Table } ? Table
 /** The whole state. */
 export interface State extends BaseState, OwnTables {}
 
-/** A slice of the state, by the name of its table. */
-export type Slice = keyof BaseTables | keyof OwnTables;
+/** The name of a table of the state. */
+export type TableName = keyof BaseTables | keyof OwnTables;
 
 /** What a snapshot has of each table; a missing one does not compile. */
-export const rowsOf: { readonly [N in Slice]: Rows<State[N], State> } = slices;
+export const rowsOf: { readonly [N in TableName]: Rows<State[N], State> } = tables;
 
 /** The tables in the order of their fields in the header of a snapshot. */
-export const headOrder: ReadonlySet<Slice> = new Set([...firstHeads, ...(Object.keys(slices) as Slice[])]);
+export const headOrder: ReadonlySet<TableName> = new Set([
+  ...firstHeads,
+  ...(Object.keys(tables) as TableName[]),
+]);
 
 /** Returns the state before the first entry. */
 export function newState(points: readonly Points<State>[], rules: number, bounds: Limits): State {
@@ -83,8 +86,8 @@ export function newState(points: readonly Points<State>[], rules: number, bounds
 
 /** Returns the tables that the base does not know. */
 function emptyTables(bounds: Limits): OwnTables {
-  const tables = Object.entries(slices).flatMap(([name, slice]) =>
-    "empty" in slice ? [[name, slice.empty(bounds)] as const] : [],
+  const made = Object.entries(tables).flatMap(([name, rows]) =>
+    "empty" in rows ? [[name, rows.empty(bounds)] as const] : [],
   );
-  return Object.fromEntries(tables) as unknown as OwnTables;
+  return Object.fromEntries(made) as unknown as OwnTables;
 }

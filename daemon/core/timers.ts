@@ -5,12 +5,12 @@
 
 import { refuse } from "../../protocol/codes.ts";
 import type { Due, DueName, DueOf } from "./commands.ts";
-import { type Handler, joined, type TimerRules } from "./handler.ts";
 import type { Step, Timer } from "./outcome.ts";
-import { slices } from "./slices.ts";
+import { ruleList } from "./rule-list.ts";
+import { type Handler, joined, type TimerRules } from "./rules.ts";
 import type { State } from "./state.ts";
 
-const timed = slices.flatMap(slice => ("timers" in slice ? [slice] : []));
+const timed = ruleList.flatMap(rules => ("timers" in rules ? [rules] : []));
 const timers: TimerRules<DueName, State> = joined(timed.map(slice => slice.timers));
 
 /** Returns when `due` is due in this state (core time, ms), or null if it no longer applies. */

@@ -2,7 +2,7 @@
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
-import type { Slice, State } from "../../daemon/core/state.ts";
+import type { State, TableName } from "../../daemon/core/state.ts";
 import type { Random } from "./random.ts";
 
 type Recorded = CommandOf<"check_record">;
@@ -52,7 +52,7 @@ export class CheckLives {
   }
 
   /** Everything that is wrong after an entry. */
-  *observe(state: State, { command, seq }: Entry, touched: ReadonlySet<Slice>): Generator<string, void> {
+  *observe(state: State, { command, seq }: Entry, touched: ReadonlySet<TableName>): Generator<string, void> {
     if (command.type === "check_record") {
       this.#latest.delete(placeOf(command));
       this.#latest.set(placeOf(command), seq);

@@ -10,7 +10,7 @@ import type { Debate } from "../../daemon/core/lead/debates/table.ts";
 import type { Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import type { Slice, State } from "../../daemon/core/state.ts";
+import type { State, TableName } from "../../daemon/core/state.ts";
 import type { MissingRow, VerdictRow } from "../../protocol/lead/debate.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
@@ -81,7 +81,7 @@ export class DebateLives {
     { reply, events }: Step,
     before: DebatesBefore,
     tasks: TasksBefore,
-    touched: ReadonlySet<Slice>,
+    touched: ReadonlySet<TableName>,
   ): Generator<string, void> {
     if (command.type === "task_update" && command.by !== null) yield* tookOff(state, tasks);
     if (command.type.startsWith("task_")) yield* strayed(state, tasks);

@@ -6,7 +6,7 @@ import type { Actor } from "../../daemon/core/actor.ts";
 import type { Hold } from "../../daemon/core/base-state.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
-import type { Slice, State } from "../../daemon/core/state.ts";
+import type { State, TableName } from "../../daemon/core/state.ts";
 import { isHeir } from "./oracle.ts";
 import type { Random } from "./random.ts";
 
@@ -49,7 +49,7 @@ export class LateWrites {
     { command }: Entry,
     step: Step,
     before: readonly Hold[],
-    touched: ReadonlySet<Slice>,
+    touched: ReadonlySet<TableName>,
   ): Generator<string, void> {
     const told = step.events.flatMap(({ event }) =>
       event.event === "lost_update" ? [sentence(event.file, event.writer, event.holder)] : [],

@@ -7,7 +7,7 @@ import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { MergeCommands, MergeOutcome, Runner } from "../../daemon/core/lead/merges/commands.ts";
 import type { Merge } from "../../daemon/core/lead/merges/table.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
-import type { Slice, State } from "../../daemon/core/state.ts";
+import type { State, TableName } from "../../daemon/core/state.ts";
 import type { MergeReason } from "../../protocol/lead/merge.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Random } from "./random.ts";
@@ -157,7 +157,7 @@ export class MergeLives {
     state: State,
     { command }: Entry,
     step: Step,
-    touched: ReadonlySet<Slice>,
+    touched: ReadonlySet<TableName>,
   ): Generator<string, void> {
     yield* this.#lateWord(command, step);
     if (!touched.has("merges")) return;

@@ -7,7 +7,7 @@ import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { DeclaredFile } from "../../daemon/core/declarations/table.ts";
 import { actorRow } from "../../daemon/core/locks/replies.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
-import type { Slice, State } from "../../daemon/core/state.ts";
+import type { State, TableName } from "../../daemon/core/state.ts";
 import type { Task } from "../../daemon/core/tasks/table.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -99,7 +99,7 @@ export class NoteLives {
     entry: Entry,
     step: Step,
     before: ReturnType<typeof notesBefore>,
-    touched: ReadonlySet<Slice>,
+    touched: ReadonlySet<TableName>,
     tasks: TasksBefore,
   ): Generator<string, void> {
     const { command } = entry;

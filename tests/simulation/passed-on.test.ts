@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Command } from "../../daemon/core/commands.ts";
-import type { Slice } from "../../daemon/core/state.ts";
+import type { TableName } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import { World, waits } from "../unit/core-world.ts";
 import { flyingBefore, LateWrites } from "./late.ts";
@@ -35,7 +35,7 @@ class Watched extends World {
     const entry = { seq: 0, at: this.now, origin: this.origin(0), command };
     const tasks = releaseBefore(this.state, entry);
     const step = this.step(command);
-    yield* this.#late.observe(this.state, entry, step, flying, new Set<Slice>(["locks"]));
+    yield* this.#late.observe(this.state, entry, step, flying, new Set<TableName>(["locks"]));
     yield* this.#unseen.observe(this.state, entry, step, flying, undefined);
     yield* this.#releases.observe(this.state, entry, step.reply, holds, tasks);
   }

@@ -10,7 +10,7 @@ import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { inboxKey } from "../../daemon/core/messages/recipients.ts";
 import { lettersOf } from "../../daemon/core/messages/table.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
-import type { Slice, State } from "../../daemon/core/state.ts";
+import type { State, TableName } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { Random } from "./random.ts";
@@ -106,7 +106,7 @@ export class TalkLives {
     entry: Entry,
     step: Step,
     granted: readonly Hold[],
-    touched: ReadonlySet<Slice>,
+    touched: ReadonlySet<TableName>,
   ): Generator<string, void> {
     const { command } = entry;
     const { reply } = step;

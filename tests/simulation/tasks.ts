@@ -5,7 +5,7 @@
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
-import type { Slice, State } from "../../daemon/core/state.ts";
+import type { State, TableName } from "../../daemon/core/state.ts";
 import type { NewTask } from "../../daemon/core/tasks/commands.ts";
 import type { Task } from "../../daemon/core/tasks/table.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -75,7 +75,7 @@ export class TaskLives {
     before: TasksBefore,
     { command }: Entry,
     reply: Reply | null,
-    touched: ReadonlySet<Slice>,
+    touched: ReadonlySet<TableName>,
     roles: RolesBefore,
   ): Generator<string, void> {
     if (command.type === "task_remove" && reply?.ok) for (const id of before.keys()) this.#forget(state, id);

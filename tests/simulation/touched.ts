@@ -2,19 +2,25 @@
 import type { Command, CommandType, Entry } from "../../daemon/core/commands.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
 import { Images } from "../../daemon/core/preimages.ts";
-import { rowsOf, type Slice, type State } from "../../daemon/core/state.ts";
+import { rowsOf, type State, type TableName } from "../../daemon/core/state.ts";
 
 /** Every so many entries all of the state is looked at, for what a command touches although it should not. */
 const wholeEvery = 25;
 
-const all: ReadonlySet<Slice> = new Set(Object.keys(rowsOf) as Slice[]);
-const none: ReadonlySet<Slice> = new Set<Slice>();
+const all: ReadonlySet<TableName> = new Set(Object.keys(rowsOf) as TableName[]);
+const none: ReadonlySet<TableName> = new Set<TableName>();
 // Whether a session makes room depends on most of what it has: it is looked at with everything else.
-const sessions: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies"]);
+const sessions: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies"]);
 // Leads get a notice of a red or critical task that begins.
-const tasks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "tasks", "notes"]);
-const talk: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "context", "messages", "freezes"]);
-const debates: ReadonlySet<Slice> = new Set<Slice>([
+const tasks: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "tasks", "notes"]);
+const talk: ReadonlySet<TableName> = new Set<TableName>([
+  "sessions",
+  "replies",
+  "context",
+  "messages",
+  "freezes",
+]);
+const debates: ReadonlySet<TableName> = new Set<TableName>([
   "sessions",
   "replies",
   "context",
@@ -22,11 +28,11 @@ const debates: ReadonlySet<Slice> = new Set<Slice>([
   "freezes",
   "debates",
 ]);
-const locks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "locks"]);
-const checks: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "checks"]);
-const spawns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "spawns"]);
-const merges: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "merges"]);
-const mergeEnds: ReadonlySet<Slice> = new Set<Slice>([
+const locks: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "locks"]);
+const checks: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "checks"]);
+const spawns: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "spawns"]);
+const merges: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "merges"]);
+const mergeEnds: ReadonlySet<TableName> = new Set<TableName>([
   "sessions",
   "replies",
   "merges",
@@ -35,10 +41,10 @@ const mergeEnds: ReadonlySet<Slice> = new Set<Slice>([
   "messages",
   "freezes",
 ]);
-const notes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "notes"]);
-const stashes: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "notes", "stashes"]);
-const turns: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "locks", "notes"]);
-const writes: ReadonlySet<Slice> = new Set<Slice>([
+const notes: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "notes"]);
+const stashes: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "notes", "stashes"]);
+const turns: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "locks", "notes"]);
+const writes: ReadonlySet<TableName> = new Set<TableName>([
   "sessions",
   "replies",
   "writes",
@@ -46,8 +52,13 @@ const writes: ReadonlySet<Slice> = new Set<Slice>([
   "notes",
   "declarations",
 ]);
-const declarations: ReadonlySet<Slice> = new Set<Slice>(["sessions", "replies", "notes", "declarations"]);
-const flights: ReadonlySet<Slice> = new Set<Slice>([
+const declarations: ReadonlySet<TableName> = new Set<TableName>([
+  "sessions",
+  "replies",
+  "notes",
+  "declarations",
+]);
+const flights: ReadonlySet<TableName> = new Set<TableName>([
   "sessions",
   "replies",
   "locks",
@@ -56,7 +67,7 @@ const flights: ReadonlySet<Slice> = new Set<Slice>([
   "notes",
   "declarations",
 ]);
-const freezes: ReadonlySet<Slice> = new Set<Slice>([
+const freezes: ReadonlySet<TableName> = new Set<TableName>([
   "sessions",
   "replies",
   "locks",
@@ -66,7 +77,7 @@ const freezes: ReadonlySet<Slice> = new Set<Slice>([
 ]);
 
 /** Commands that leave some slices alone while no session comes or goes; any other may touch all. */
-const narrow: ReadonlyMap<CommandType, ReadonlySet<Slice>> = new Map([
+const narrow: ReadonlyMap<CommandType, ReadonlySet<TableName>> = new Map([
   ["task_create", tasks],
   ["task_import", tasks],
   ["task_update", tasks],
@@ -121,7 +132,7 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<Slice>> = new Map([
 ]);
 
 /** The same of what passes with time. */
-const elapsed: ReadonlyMap<string, ReadonlySet<Slice>> = new Map([
+const elapsed: ReadonlyMap<string, ReadonlySet<TableName>> = new Map([
   ["wait_over", locks],
   ["place_over", locks],
   ["yield_over", locks],
@@ -136,11 +147,11 @@ const elapsed: ReadonlyMap<string, ReadonlySet<Slice>> = new Map([
 ]);
 
 /** The slices that an entry can have touched, and now and then all of them. */
-export function touchedBy({ seq, command }: Entry, step: Step): ReadonlySet<Slice> {
+export function touchedBy({ seq, command }: Entry, step: Step): ReadonlySet<TableName> {
   return seq % wholeEvery === 0 ? all : slicesOf(command, step);
 }
 
-function slicesOf(command: Command, { reply, answers, events }: Step): ReadonlySet<Slice> {
+function slicesOf(command: Command, { reply, answers, events }: Step): ReadonlySet<TableName> {
   if (events.some(({ event }) => event.event.startsWith("session_"))) return all;
   const isRefused = reply !== null && !reply.ok && answers.length === 0 && events.length === 0;
   if (isRefused) return byRefused(command);
@@ -149,17 +160,17 @@ function slicesOf(command: Command, { reply, answers, events }: Step): ReadonlyS
 }
 
 /** A refusal may be kept for a retry, and who asks for a lock to write has ended the writes before. */
-function byRefused(command: Command): ReadonlySet<Slice> {
+function byRefused(command: Command): ReadonlySet<TableName> {
   if (command.type === "lock_request" && command.flight !== null) return locks;
   return "retry" in command && command.retry !== undefined ? sessions : none;
 }
 
 /** Each slice as a text: what is stored of it, without the indexes. */
-export function textsOf(state: State): ReadonlyMap<Slice, string> {
+export function textsOf(state: State): ReadonlyMap<TableName, string> {
   return new Map([...all].map(slice => [slice, JSON.stringify(storedOf(state, slice))]));
 }
 
-function storedOf<S extends Slice>(state: State, slice: S): readonly unknown[] {
+function storedOf<S extends TableName>(state: State, slice: S): readonly unknown[] {
   const { head, lists } = rowsOf[slice];
   const rows = Object.values(lists).map(list => [...list.write(state[slice], new Images())]);
   return [head?.write(state[slice]), ...rows];
@@ -167,8 +178,8 @@ function storedOf<S extends Slice>(state: State, slice: S): readonly unknown[] {
 
 /** The slices that an entry changed and is not taken to touch, a sentence each. */
 export function* untold(
-  before: ReadonlyMap<Slice, string>,
-  after: ReadonlyMap<Slice, string>,
+  before: ReadonlyMap<TableName, string>,
+  after: ReadonlyMap<TableName, string>,
   { command }: Entry,
   step: Step,
 ): Generator<string, void> {

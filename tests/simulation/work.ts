@@ -6,7 +6,7 @@ import type { Actor } from "../../daemon/core/actor.ts";
 import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { WriteNote } from "../../daemon/core/files/commands.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
-import type { Slice, State } from "../../daemon/core/state.ts";
+import type { State, TableName } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import { ancestorsOf } from "./families.ts";
 import type { Random } from "./random.ts";
@@ -114,7 +114,7 @@ export class WorkLives {
     state: State,
     { seq, command }: Entry,
     step: Step,
-    touched: ReadonlySet<Slice>,
+    touched: ReadonlySet<TableName>,
   ): Generator<string, void> {
     const bypassed = step.events.flatMap(({ event }) => (event.event === "bypassed" ? [event.file] : []));
     if (command.type === "flight_end") this.#add(command.actor, command.noted, seq);

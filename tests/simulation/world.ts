@@ -13,7 +13,7 @@ import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import type { Bound, Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import type { Slice, State } from "../../daemon/core/state.ts";
+import type { State, TableName } from "../../daemon/core/state.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
 import type { Found, Journal } from "../../daemon/journal/journal.ts";
@@ -123,7 +123,7 @@ export class World {
   readonly #tell: boolean;
   readonly #audit: boolean;
   /** Slices that entries touched since the core's own check looked at them. */
-  readonly #unchecked = new Set<Slice>();
+  readonly #unchecked = new Set<TableName>();
   /** Which of `checkEvery` entries the check follows: another one with another seed. */
   readonly #checkedAt: number;
   #engine: Engine | null = null;
@@ -131,7 +131,7 @@ export class World {
   #shadow: State = emptyState(firstRulesLevel);
   #shadowVoided = new Set<number>();
   /** The shadow's slices as an audit saw them after the last entry; null where another state may be there since. */
-  #texts: ReadonlyMap<Slice, string> | null = null;
+  #texts: ReadonlyMap<TableName, string> | null = null;
   #clients: Client[] = [];
   #connections = 0;
   #life = 0;

@@ -10,8 +10,8 @@ import type { Limits } from "../../../protocol/limits.ts";
 import { noteKey, type Whose } from "../messages/notice-table.ts";
 import { dropOldest } from "../oldest.ts";
 import { paths, Records, sets } from "../records.ts";
+import { numberHead, pairList, valueList } from "../rows.ts";
 import type { Revisions } from "../sessions/revisions.ts";
-import { numberHead, pairList, valueList } from "../slice.ts";
 import { isLeadRole } from "./role-words.ts";
 
 export interface Declaration extends Whose {

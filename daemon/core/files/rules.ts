@@ -1,6 +1,6 @@
-/** The rules of uncommitted work: see `core/slices.ts`. */
+/** The rules of uncommitted work: see `core/rules.ts`. */
 import { passing } from "../durability.ts";
-import type { Rules } from "../handler.ts";
+import type { Rules } from "../rules.ts";
 import type { WriteCommands } from "./commands.ts";
 import { workReturned, writesNoted, writesSettled } from "./dirty-files.ts";
 import { workTaken } from "./work-taken.ts";

@@ -5,8 +5,8 @@
  */
 import { type Actor, sameActor } from "../actor.ts";
 import { Records, sets } from "../records.ts";
+import { pairList, valueList } from "../rows.ts";
 import type { Revisions } from "../sessions/revisions.ts";
-import { pairList, valueList } from "../slice.ts";
 
 /** A file with uncommitted work, as far as the daemon saw its writes. */
 export interface DirtyFile {

@@ -6,9 +6,9 @@
 import { limits } from "../../../protocol/limits.ts";
 import { actorKey } from "../actor.ts";
 import type { DirtyFile, Writer } from "../base-state.ts";
-import type { Handler } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
 import { tellLater } from "../messages/notices.ts";
+import type { Handler } from "../rules.ts";
 import { isAlive, sameLineage } from "../sessions/kinship.ts";
 import { pathOfWork } from "./dirty-files.ts";
 

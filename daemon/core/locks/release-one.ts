@@ -7,8 +7,8 @@
 
 import type { BaseState, Hold } from "../base-state.ts";
 import type { FileName } from "../file-ref.ts";
-import type { Meta } from "../handler.ts";
 import type { Step } from "../outcome.ts";
+import type { Meta } from "../rules.ts";
 import { projectOf } from "../sessions/kinship.ts";
 import { locksOf } from "./by-actor.ts";
 import type { LockRelease } from "./commands.ts";

@@ -1,6 +1,6 @@
-/** The rules of locks: see `core/slices.ts`. */
+/** The rules of locks: see `core/rules.ts`. */
 import { freeing, passing } from "../durability.ts";
-import type { TimedRules } from "../handler.ts";
+import type { TimedRules } from "../rules.ts";
 import type { LockCommands, LockDues } from "./commands.ts";
 import { flightEnd, leaseRenew } from "./in-flight.ts";
 import { lockDetach, lockRelease, lockRevoke, lockUnbind, lockUndelivered, turnEnd } from "./release.ts";

@@ -1,6 +1,6 @@
 /** What a snapshot has of locks and waiters. */
 import type { Hold, Locks, Waiter } from "../base-state.ts";
-import { formList, head } from "../slice.ts";
+import { formList, head } from "../rows.ts";
 import { addHold, addWaiter } from "./table.ts";
 
 type PlainHold = Omit<Hold, "row" | "placeInRow" | "place"> & {

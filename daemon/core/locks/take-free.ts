@@ -8,9 +8,9 @@
 
 import type { BaseState, Token } from "../base-state.ts";
 import type { FileRef } from "../file-ref.ts";
-import type { Meta } from "../handler.ts";
 import type { Origin } from "../origin.ts";
 import type { Step } from "../outcome.ts";
+import type { Meta } from "../rules.ts";
 import { ensureSession } from "../sessions/begin.ts";
 import { projectOf } from "../sessions/kinship.ts";
 import type { LockRequest } from "./commands.ts";

@@ -2,8 +2,8 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { BaseState, Hold, Waiter } from "../base-state.ts";
 import type { Due } from "../commands.ts";
-import { type TimerRules, timer } from "../handler.ts";
 import type { Step } from "../outcome.ts";
+import { type TimerRules, timer } from "../rules.ts";
 import { firstBlocker } from "./blockers.ts";
 import type { LockDues, OfLock, OfWaiter } from "./commands.ts";
 import { answerWaiter, detachWaiter, dismiss } from "./grant.ts";

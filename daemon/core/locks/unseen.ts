@@ -8,8 +8,8 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import type { BaseState, Hold } from "../base-state.ts";
-import type { Handler } from "../handler.ts";
 import type { Step } from "../outcome.ts";
+import type { Handler } from "../rules.ts";
 import { flyingOf } from "./in-flight.ts";
 import { setFlights } from "./table.ts";
 import { yieldLater } from "./yield.ts";

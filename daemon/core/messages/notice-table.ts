@@ -1,7 +1,7 @@
 /** Pending notices and reported conflicts. */
 import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { Records, sets } from "../records.ts";
-import { numberHead, valueList } from "../slice.ts";
+import { numberHead, valueList } from "../rows.ts";
 import type { ConflictSide } from "./notice-commands.ts";
 
 export interface PendingNotes {

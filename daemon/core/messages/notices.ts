@@ -10,7 +10,7 @@
 import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { type Actor, actorKey } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
-import type { Handler } from "../handler.ts";
+import type { Handler } from "../rules.ts";
 import type { ConflictSide } from "./notice-commands.ts";
 import { type Conflict, conflictRecords, noteKey, pendingRecords, type Whose } from "./notice-table.ts";
 

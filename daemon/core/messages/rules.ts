@@ -1,8 +1,8 @@
-/** The rules of context, messages, notices and freezes: see `core/slices.ts`. */
+/** The rules of context, messages, notices and freezes: see `core/rules.ts`. */
 import { contextDelete, contextSet, endItem } from "../context.ts";
 import { itemKey } from "../context-index.ts";
 import { freeing, lasting, lastingAndFreeing, passing } from "../durability.ts";
-import { type TimedRules, timer } from "../handler.ts";
+import { type TimedRules, timer } from "../rules.ts";
 import type { TalkCommands, TalkDues } from "./commands.ts";
 import { agentEnd, inboxTake, inboxTold, messageAck } from "./delivery.ts";
 import { endFreeze, resume } from "./freezes.ts";

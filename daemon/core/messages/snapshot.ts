@@ -1,5 +1,5 @@
 /** What a snapshot has of messages and freezes. */
-import { formList, head, numberHead, valueList } from "../slice.ts";
+import { formList, head, numberHead, valueList } from "../rows.ts";
 import { addFreeze } from "./freeze-table.ts";
 import type { Freezes, Message, Messages } from "./state.ts";
 import { addMessage, type NewMessage } from "./table.ts";

@@ -8,7 +8,7 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { Session, Sessions } from "../base-state.ts";
 import { compareAgain } from "../declarations/compare.ts";
-import type { Handler } from "../handler.ts";
+import type { Handler } from "../rules.ts";
 import { isShortId, shortId } from "./agent-names.ts";
 import { nameAgent } from "./table.ts";
 

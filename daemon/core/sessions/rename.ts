@@ -1,7 +1,7 @@
 /** A person's name for a session. Invariant: an agent renames its own session alone; the name stays until a person's next. */
 import { refuse } from "../../../protocol/codes.ts";
-import type { Handler } from "../handler.ts";
 import { recipientOf } from "../messages/recipients.ts";
+import type { Handler } from "../rules.ts";
 import { nameKey, renameSession } from "./table.ts";
 
 export const sessionRename: Handler<"session_rename"> = (state, command, _meta, step) => {

@@ -1,6 +1,6 @@
-/** The rules of sessions: see `core/slices.ts`. */
+/** The rules of sessions: see `core/rules.ts`. */
 import { freeing, lasting, passing } from "../durability.ts";
-import type { TimedRules } from "../handler.ts";
+import type { TimedRules } from "../rules.ts";
 import { agentBegin } from "./agents.ts";
 import { sessionBegin } from "./begin.ts";
 import type { SessionCommands, SessionDues } from "./commands.ts";

@@ -5,7 +5,7 @@
  * Invariants: a map is a value, which a change replaces, and none is empty. The slice drops what it has of a session, or of
  * an agent, at the point of its end.
  */
-import type { Identified, Rows } from "../slice.ts";
+import type { Identified, Rows } from "../rows.ts";
 
 /** By session id. */
 export type SideTable<K, V> = Map<string, ReadonlyMap<K, V>>;

@@ -1,5 +1,5 @@
 /** What a snapshot has of sessions. */
-import { formList, head, pairList } from "../slice.ts";
+import { formList, head, pairList } from "../rows.ts";
 import type { NameSource } from "./name-source.ts";
 import { addSession, type Session, type Sessions } from "./table.ts";
 

@@ -2,10 +2,10 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { BaseState, Hold, Session } from "../base-state.ts";
 import type { Due } from "../commands.ts";
-import { type TimerRules, timer } from "../handler.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
 import { holdsOf, releaseParts } from "../locks/release.ts";
 import type { Step } from "../outcome.ts";
+import { type TimerRules, timer } from "../rules.ts";
 import type { OfSession, SessionDues } from "./commands.ts";
 import { end, leaseAfterLostMs } from "./end.ts";
 

@@ -6,9 +6,9 @@ import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import type { Commands } from "../commands.ts";
 import { passing } from "../durability.ts";
-import type { Handler, Rules } from "../handler.ts";
 import { actorRow } from "../locks/replies.ts";
 import { tellLater } from "../messages/notices.ts";
+import type { Handler, Rules } from "../rules.ts";
 import { isAlive } from "../sessions/kinship.ts";
 import { addStash, type StashEntry, stashKey } from "./table.ts";
 

@@ -7,7 +7,7 @@
 import type { Limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../actor.ts";
 import { Records } from "../records.ts";
-import { valueList } from "../slice.ts";
+import { valueList } from "../rows.ts";
 
 /** An entry of a stash list, with its maker. */
 export interface StashEntry {

@@ -2,7 +2,7 @@
 
 import { refuse } from "../../../protocol/codes.ts";
 import { isGrave } from "../../../protocol/risk.ts";
-import type { Handler } from "../handler.ts";
+import type { Handler } from "../rules.ts";
 import { findTask, isTask, stateRefusal, taskRow, tell } from "./replies.ts";
 import { riskOf } from "./risk.ts";
 import { revise } from "./table.ts";

@@ -6,8 +6,8 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Handler } from "../handler.ts";
 import { ruleAt } from "../points.ts";
+import type { Handler } from "../rules.ts";
 import type { TaskCreate, TaskImport } from "./commands.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
 import { countTo, newIds } from "./numbers.ts";

@@ -1,6 +1,6 @@
-/** The rules of tasks: see `core/slices.ts`. */
+/** The rules of tasks: see `core/rules.ts`. */
 import { lasting, lastingAndFreeing } from "../durability.ts";
-import type { Rules } from "../handler.ts";
+import type { Rules } from "../rules.ts";
 import { taskApprove } from "./approve.ts";
 import { taskClaim, taskRelease } from "./claim.ts";
 import type { TaskCommands } from "./commands.ts";

@@ -1,5 +1,5 @@
 /** What a snapshot has of tasks. */
-import { formList, head } from "../slice.ts";
+import { formList, head } from "../rows.ts";
 import type { Task, Tasks } from "./table.ts";
 
 interface Fields {

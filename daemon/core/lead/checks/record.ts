@@ -1,8 +1,8 @@
 /** Records the result of a check. Invariant: a result replaces the one before, green or red. */
 import type { Commands } from "../../commands.ts";
 import { lasting } from "../../durability.ts";
-import type { Handler, Rules } from "../../handler.ts";
 import { actorRow } from "../../locks/replies.ts";
+import type { Handler, Rules } from "../../rules.ts";
 import type { State } from "../../state.ts";
 import { addResult } from "./table.ts";
 

@@ -9,7 +9,7 @@ import type { ActorRow } from "../../../../protocol/lock.ts";
 import type { Actor } from "../../actor.ts";
 import type { Retry } from "../../origin.ts";
 import { Records } from "../../records.ts";
-import { valueList } from "../../slice.ts";
+import { valueList } from "../../rows.ts";
 
 /** The state of a worktree: its commit, and a hash of what differs from it. */
 export interface Revision {

@@ -1,6 +1,6 @@
-/** The rules of debates: see `core/slices.ts`. */
+/** The rules of debates: see `core/rules.ts`. */
 import { lasting } from "../../durability.ts";
-import type { Rules } from "../../handler.ts";
+import type { Rules } from "../../rules.ts";
 import type { State } from "../../state.ts";
 import { debateClose } from "./close.ts";
 import type { DebateCommands } from "./commands.ts";

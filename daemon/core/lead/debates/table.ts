@@ -10,7 +10,7 @@ import type { ActorRow } from "../../../../protocol/lock.ts";
 import { assert } from "../../assert.ts";
 import { idIndexes } from "../../ids.ts";
 import { idAt, placeOf, Records, sets, sorted, sortedBy } from "../../records.ts";
-import { numberHead, valueList } from "../../slice.ts";
+import { numberHead, valueList } from "../../rows.ts";
 
 export interface Debate {
   readonly id: string;

@@ -1,6 +1,7 @@
-/** What is said of a declaration when it is made: see `core/slices.ts`. */
-import type { Rules } from "../../handler.ts";
+/** What is said of a declaration when it is made: see `core/rules.ts`. */
+
 import type { Whose } from "../../messages/notice-table.ts";
+import type { Rules } from "../../rules.ts";
 import { isShortId } from "../../sessions/agent-names.ts";
 import type { State } from "../../state.ts";
 import { mismatchesIn, type Said } from "./mismatches.ts";

@@ -8,10 +8,10 @@
 import { refuse } from "../../../../protocol/codes.ts";
 import { limits } from "../../../../protocol/limits.ts";
 import { lastingAndFreeing } from "../../durability.ts";
-import type { Handler, Rules } from "../../handler.ts";
 import { rowsOfSession } from "../../locks/by-actor.ts";
 import { releaseTurn } from "../../locks/release.ts";
 import { actorRow, pathOf } from "../../locks/replies.ts";
+import type { Handler, Rules } from "../../rules.ts";
 import type { State } from "../../state.ts";
 import { claimsOf, giveBack } from "../../tasks/leave.ts";
 import { claimerOf } from "../../tasks/table.ts";

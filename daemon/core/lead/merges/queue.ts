@@ -6,8 +6,8 @@
  */
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
-import type { Handler } from "../../handler.ts";
 import { actorRow } from "../../locks/replies.ts";
+import type { Handler } from "../../rules.ts";
 import { noSession } from "../../sessions/end.ts";
 import { isAlive } from "../../sessions/kinship.ts";
 import type { State } from "../../state.ts";

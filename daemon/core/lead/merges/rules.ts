@@ -1,6 +1,6 @@
-/** The rules of merges: see `core/slices.ts`. */
+/** The rules of merges: see `core/rules.ts`. */
 import { freeing, lasting, lastingAndFreeing, passing } from "../../durability.ts";
-import { type TimedRules, timer } from "../../handler.ts";
+import { type TimedRules, timer } from "../../rules.ts";
 import type { State } from "../../state.ts";
 import type { MergeCommands, MergeDues } from "./commands.ts";
 import { mergeCancel, mergeReport } from "./end.ts";

@@ -7,10 +7,10 @@
  */
 import { limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
-import type { Handler } from "../../handler.ts";
 import { actorRow } from "../../locks/replies.ts";
 import { boundKey } from "../../origin.ts";
 import type { Step } from "../../outcome.ts";
+import type { Handler } from "../../rules.ts";
 import type { State } from "../../state.ts";
 import { announce, mergeRow } from "./replies.ts";
 import { inOrder, type Merge, putMerge, queueOf } from "./table.ts";

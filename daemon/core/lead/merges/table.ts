@@ -13,7 +13,7 @@ import { assert } from "../../assert.ts";
 import { idIndexes } from "../../ids.ts";
 import { boundKey } from "../../origin.ts";
 import { placeOf, Records, sets, sorted, unique } from "../../records.ts";
-import { numberHead, valueList } from "../../slice.ts";
+import { numberHead, valueList } from "../../rows.ts";
 import type { Runner } from "./commands.ts";
 
 /** A merge, with the fields of its row. The number of a run is its fencing token: reports of earlier runs are refused. */

@@ -6,10 +6,10 @@
  */
 import { refuse } from "../../../../protocol/codes.ts";
 import type { Role } from "../../../../protocol/lead/roles.ts";
-import type { Handler } from "../../handler.ts";
 import type { Whose } from "../../messages/notice-table.ts";
 import { tellLater } from "../../messages/notices.ts";
 import { recipientOf } from "../../messages/recipients.ts";
+import type { Handler } from "../../rules.ts";
 import { hasAgent } from "../../sessions/agents.ts";
 import { deleteAt, setAt } from "../../sessions/side-table.ts";
 import type { State } from "../../state.ts";

@@ -1,7 +1,7 @@
-/** The rules of roles: see `core/slices.ts`. */
+/** The rules of roles: see `core/rules.ts`. */
 import type { Declaration } from "../../declarations/table.ts";
 import { lasting } from "../../durability.ts";
-import type { Rules } from "../../handler.ts";
+import type { Rules } from "../../rules.ts";
 import { deleteAt, setAt } from "../../sessions/side-table.ts";
 import type { State } from "../../state.ts";
 import { claimPoints } from "./claims.ts";

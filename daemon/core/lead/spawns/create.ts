@@ -7,8 +7,8 @@
  */
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import { defaultRole } from "../../../../protocol/lead/roles.ts";
-import type { Handler } from "../../handler.ts";
 import { actorRow } from "../../locks/replies.ts";
+import type { Handler } from "../../rules.ts";
 import { noSession } from "../../sessions/end.ts";
 import { isAlive, projectOf } from "../../sessions/kinship.ts";
 import { nameKey } from "../../sessions/table.ts";

@@ -11,8 +11,8 @@
  */
 import type { Refusal } from "../../../../protocol/codes.ts";
 import type { Session } from "../../base-state.ts";
-import type { Handler, Meta } from "../../handler.ts";
 import type { Step } from "../../outcome.ts";
+import type { Handler, Meta } from "../../rules.ts";
 import { sessionBegin } from "../../sessions/begin.ts";
 import type { SessionBegin } from "../../sessions/commands.ts";
 import type { State } from "../../state.ts";

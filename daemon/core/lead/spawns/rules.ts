@@ -1,6 +1,6 @@
-/** The rules of spawned agents: see `core/slices.ts`. */
+/** The rules of spawned agents: see `core/rules.ts`. */
 import { lasting, lastingAndFreeing, passing } from "../../durability.ts";
-import { type TimedRules, timer } from "../../handler.ts";
+import { type TimedRules, timer } from "../../rules.ts";
 import type { SessionCommands } from "../../sessions/commands.ts";
 import type { State } from "../../state.ts";
 import type { SpawnCommands, SpawnDues } from "./commands.ts";

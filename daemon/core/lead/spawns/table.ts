@@ -10,7 +10,7 @@ import type { SpawnRow } from "../../../../protocol/lead/spawn.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
 import { assert } from "../../assert.ts";
 import { placeOf, Records, sets, sorted, unique } from "../../records.ts";
-import { numberHead, valueList } from "../../slice.ts";
+import { numberHead, valueList } from "../../rows.ts";
 import { isFinal } from "./transitions.ts";
 
 /** A record: its row without what follows from its session and its task, and what only the core knows. */

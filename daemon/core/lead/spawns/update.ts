@@ -6,8 +6,8 @@
  */
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import { limits } from "../../../../protocol/limits.ts";
-import type { Handler } from "../../handler.ts";
 import type { Step } from "../../outcome.ts";
+import type { Handler } from "../../rules.ts";
 import type { State } from "../../state.ts";
 import type { SpawnUpdate } from "./commands.ts";
 import { notItsLead } from "./replace.ts";

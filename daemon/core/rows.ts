@@ -1,11 +1,11 @@
 /**
- * What a snapshot has of a slice of the state: fields of its header, and lists. A list keeps the order of the table, so a
+ * What a snapshot has of a table of the state: fields of its header, and lists. A list keeps the order of the table, so a
  * state that is read has the same bytes when it is written.
  */
 import type { Limits } from "../../protocol/limits.ts";
 import type { Images } from "./preimages.ts";
 
-/** `Table`: the slice's own, which most need alone; `Whole`: what it stands in. */
+/** `Table`: the table itself, which most need alone; `Whole`: the state in which it stands. */
 export interface Rows<Table, Whole> {
   /** Makes the table, if the base does not know it. */
   empty?(limits: Limits): unknown;
@@ -13,7 +13,7 @@ export interface Rows<Table, Whole> {
   readonly head?: Head<Table, object>;
   /** By the names on the lines of a snapshot. */
   readonly lists: { readonly [Name in string]: List<Table, unknown, Whole> };
-  /** Fields in the rows of other slices, by the names of their lists. */
+  /** Fields in the rows of other tables, by the names of their lists. */
   readonly parts?: { readonly [Name in string]: Part<Table> };
 }
 

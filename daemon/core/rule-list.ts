@@ -1,6 +1,6 @@
 /**
- * The slices of the core, of both halves: what each does at its commands, its timers and the base's points. A later slice
- * may handle a command of an earlier one, whose handler it then calls.
+ * The rules of all slices, of both halves: what each does at its commands, its timers and the base's points. A later one may
+ * handle a command of an earlier one, whose handler it then calls.
  */
 import { daemonRules } from "./daemon.ts";
 import { declarationRules } from "./declarations/declare.ts";
@@ -19,7 +19,7 @@ import { sessionRules } from "./sessions/rules.ts";
 import { stashRules } from "./stashes/note.ts";
 import { taskRules } from "./tasks/rules.ts";
 
-export const slices = [
+export const ruleList = [
   daemonRules,
   lockRules,
   sessionRules,
