@@ -42,6 +42,7 @@ const mergeEnds: ReadonlySet<TableName> = new Set<TableName>([
   "freezes",
 ]);
 const notes: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "notes"]);
+const roles: ReadonlySet<TableName> = new Set<TableName>([...notes, "roles"]);
 const stashes: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "notes", "stashes"]);
 const turns: ReadonlySet<TableName> = new Set<TableName>(["sessions", "replies", "locks", "notes"]);
 const writes: ReadonlySet<TableName> = new Set<TableName>([
@@ -58,6 +59,7 @@ const declarations: ReadonlySet<TableName> = new Set<TableName>([
   "notes",
   "declarations",
 ]);
+const teams: ReadonlySet<TableName> = new Set<TableName>([...declarations, "teammates", "members"]);
 const flights: ReadonlySet<TableName> = new Set<TableName>([
   "sessions",
   "replies",
@@ -85,7 +87,7 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<TableName>> = new Map([
   ["task_release", tasks],
   ["task_remove", tasks],
   ["task_approve", tasks],
-  ["role_set", notes],
+  ["role_set", roles],
   ["session_rename", sessions],
   ["declare", declarations],
   ["check_record", checks],
@@ -99,7 +101,7 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<TableName>> = new Map([
   ["merge_unbind", merges],
   ["merge_cancel", merges],
   ["merge_report", mergeEnds],
-  ["teammate_named", declarations],
+  ["teammate_named", teams],
   ["debate_open", debates],
   ["debate_enter", debates],
   ["debate_close", debates],
@@ -171,9 +173,13 @@ export function textsOf(state: State): ReadonlyMap<TableName, string> {
 }
 
 function storedOf<S extends TableName>(state: State, slice: S): readonly unknown[] {
-  const { head, lists } = rowsOf[slice];
+  const { head, lists, parts = {} } = rowsOf[slice];
   const rows = Object.values(lists).map(list => [...list.write(state[slice], new Images())]);
-  return [head?.write(state[slice]), ...rows];
+  const fields = Object.values(parts).map(part => {
+    const fieldsOf = part.write(state[slice]);
+    return [...state.sessions.live.keys()].map(id => fieldsOf({ id }));
+  });
+  return [head?.write(state[slice]), ...rows, ...fields];
 }
 
 /** The slices that an entry changed and is not taken to touch, a sentence each. */
