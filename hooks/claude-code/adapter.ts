@@ -4,7 +4,7 @@ import { nothing } from "./answers/output.ts";
 import { statusLine } from "./answers/status-line.ts";
 import { doingOf } from "./doing.ts";
 import { lifeFiles } from "./life-files.ts";
-import { clientPid, field, wellFormed } from "./payload.ts";
+import { clientPid, type Event, readEvent } from "./payload.ts";
 import { idle, type Plan, type Row } from "./plan-parts.ts";
 import { otherEvent } from "./rows/session.ts";
 import { type EventRow, eventTable } from "./rows/table.ts";
@@ -25,13 +25,11 @@ const wakingRows: ReadonlyMap<string, Row> = rowsOf(({ how }) => how === "waking
 /** The adapter for Claude Code. */
 export const claudeCode: HookAdapter = { plan, agentFile, teams: teamFiles, lifeFiles };
 
-function plan(event: Readonly<Record<string, unknown>>, context: HookContext): HookPlan {
-  const usable = wellFormed(event);
-  const name = usable ? field(event, "hook_event_name") : null;
-  const session = usable ? field(event, "session_id") : null;
-  const agent = usable ? field(event, "agent_id") : null;
-  const pid = clientPid(context);
+function plan(payload: Event["raw"], context: HookContext): HookPlan {
+  const event = readEvent(payload);
+  const { name, session, agent } = event;
   if (context.statusLine === true) return statusLinePlan(session);
+  const pid = clientPid(context);
   const plan =
     name === null || session === null
       ? idle
@@ -44,12 +42,12 @@ function plan(event: Readonly<Record<string, unknown>>, context: HookContext): H
     event: name ?? "unknown",
     session,
     agent,
-    tool: usable ? field(event, "tool_name") : null,
+    tool: event.tool,
     file: plan.file ?? null,
-    doing: usable ? doingOf(event) : null,
+    doing: doingOf(event),
     ...(context.env["KITE_SPAWN"] === undefined ? {} : { spawn: context.env["KITE_SPAWN"] }),
-    home: usable ? homeOf(event) : null,
-    transcript: usable ? field(event, "transcript_path") : null,
+    home: homeOf(event),
+    transcript: event.transcript,
     actions: plan.actions,
     answer: plan.answer ?? (() => nothing),
   };

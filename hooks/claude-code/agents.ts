@@ -1,5 +1,5 @@
 /** How the client names a session's agents, and which of them are gone. */
-import { type Event, field, within } from "./payload.ts";
+import { type Event, within } from "./payload.ts";
 
 /** Who acts: a session's main agent, or an agent within it; `pid` is the client's process. */
 export interface Actor {
@@ -37,7 +37,7 @@ export function ancestorsOf(agent: string | undefined): readonly null[] {
 
 /** The file in which the client keeps a subagent's parent, beside the session's transcript; null if there is none. */
 export function parentFile(event: Event, { session, agent }: Actor): string | null {
-  const transcript = field(event, "transcript_path");
+  const { transcript } = event;
   if (agent === undefined || !isSubagent(agent) || transcript === null) return null;
   const folder = transcript.slice(0, transcript.lastIndexOf("/"));
   return `${folder}/${session}/subagents/agent-${agent}.meta.json`;
@@ -50,7 +50,7 @@ export function parentFile(event: Event, { session, agent }: Actor): string | nu
  * list what these wait for. It lists teammates under other ids than their own, so teammates do not count as gone.
  */
 export function goneAgents(event: Event): ((agent: string) => boolean) | null {
-  const tasks = event["background_tasks"];
+  const tasks = event.raw["background_tasks"];
   if (!Array.isArray(tasks) || !tasks.every(isShell)) return null;
   return isSubagent;
 }

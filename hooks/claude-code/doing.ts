@@ -1,14 +1,14 @@
 /** What an event says that the agent does, for a list of sessions: a file that it writes, a program that it runs. */
 import { limits } from "../../protocol/limits.ts";
 import type { Doing } from "../../protocol/session.ts";
-import { type Event, field, inputPath, inputText } from "./payload.ts";
+import { type Event, inputPath, inputText } from "./payload.ts";
 import { writes } from "./rows/tool.ts";
 
 /** Returns null for an event that says nothing of it. Of a shell line it keeps the name of the first program only. */
 export function doingOf(event: Event): Doing | null {
-  const begins = field(event, "hook_event_name") === "PreToolUse";
-  if (!begins && field(event, "hook_event_name") !== "PostToolUse") return null;
-  const tool = field(event, "tool_name") ?? "";
+  const begins = event.name === "PreToolUse";
+  if (!begins && event.name !== "PostToolUse") return null;
+  const tool = event.tool ?? "";
   const input = writes.get(tool);
   const file = input === undefined ? null : inputPath(event, input);
   if (file !== null) return { verb: begins ? "writes" : "wrote", what: file };

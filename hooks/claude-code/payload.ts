@@ -2,42 +2,52 @@
 import { limits } from "../../protocol/limits.ts";
 import type { HookContext } from "../seam/plan.ts";
 
-/** One event as the client sent it. */
-export type Event = Readonly<Record<string, unknown>>;
+type Field = "name" | "session" | "agent" | "prompt" | "toolUseId" | "tool" | "reason" | "cwd" | "transcript";
 
-/** The fields that the adapter reads. A field that is present must be text within these bounds. */
-const bounds = {
-  hook_event_name: limits.nameBytes,
-  session_id: limits.idBytes,
-  agent_id: limits.idBytes,
-  prompt_id: limits.idBytes,
-  tool_use_id: limits.idBytes,
-  tool_name: limits.idBytes,
-  reason: limits.nameBytes,
-  cwd: limits.pathBytes,
-  transcript_path: limits.pathBytes,
-} as const;
-
-type Field = keyof typeof bounds;
-
-const fields = Object.entries(bounds);
-
-/**
- * Whether every field that is present can be used. One wrong type makes the whole event unusable: an `agent_id` that is
- * not text must not turn an agent's edit into its session's.
- */
-export function wellFormed(event: Event): boolean {
-  for (const [name, max] of fields) {
-    const value = event[name];
-    if (value !== undefined && value !== null && !isText(value, max)) return false;
-  }
-  return true;
+/** One event: the fields that most rows read, null where absent, and all of it as the client sent it. */
+export interface Event extends Readonly<Record<Field, string | null>> {
+  readonly raw: Readonly<Record<string, unknown>>;
 }
 
-/** A field of a well-formed event; null if it is absent. */
-export function field(event: Event, name: Field): string | null {
-  const value = event[name];
-  return typeof value === "string" ? value : null;
+/** Each field's name in the event, and its bound. */
+const fields: readonly (readonly [Field, string, number])[] = [
+  ["name", "hook_event_name", limits.nameBytes],
+  ["session", "session_id", limits.idBytes],
+  ["agent", "agent_id", limits.idBytes],
+  ["prompt", "prompt_id", limits.idBytes],
+  ["toolUseId", "tool_use_id", limits.idBytes],
+  ["tool", "tool_name", limits.idBytes],
+  ["reason", "reason", limits.nameBytes],
+  ["cwd", "cwd", limits.pathBytes],
+  ["transcript", "transcript_path", limits.pathBytes],
+];
+
+const absent = {
+  name: null,
+  session: null,
+  agent: null,
+  prompt: null,
+  toolUseId: null,
+  tool: null,
+  reason: null,
+  cwd: null,
+  transcript: null,
+};
+const unusable: Event = { raw: {}, ...absent };
+
+/**
+ * Reads an event. One field that is neither text within its bound nor absent makes the whole event read as empty: an
+ * `agent_id` that is not text must not turn an agent's edit into its session's.
+ */
+export function readEvent(raw: Event["raw"]): Event {
+  const event: { raw: Event["raw"] } & Record<Field, string | null> = { raw, ...absent };
+  for (const [field, name, max] of fields) {
+    const value = raw[name];
+    if (value === undefined || value === null) continue;
+    if (!isText(value, max)) return unusable;
+    event[field] = value;
+  }
+  return event;
 }
 
 /** A name that only people read; null if there is none that can be used. */
@@ -45,31 +55,31 @@ export function label(
   event: Event,
   name: "agent_type" | "teammate_name" | "team_name" | "task_id" | "session_title",
 ): string | null {
-  const value = event[name];
+  const value = event.raw[name];
   return isText(value, limits.nameBytes) ? value : null;
 }
 
 /** A name in the tool's response; null if there is none that can be used. */
 export function responseLabel(event: Event, name: string): string | null {
-  const value = within(event["tool_response"], name);
+  const value = within(event.raw["tool_response"], name);
   return isText(value, limits.nameBytes) ? value : null;
 }
 
 /** A path in the tool's input; null if there is none that can be used. */
 export function inputPath(event: Event, name: string): string | null {
-  const value = within(event["tool_input"], name);
+  const value = within(event.raw["tool_input"], name);
   return isText(value, limits.pathBytes) ? value : null;
 }
 
 /** A text of any length in the tool's input; null if there is none. */
 export function inputText(event: Event, name: string): string | null {
-  const value = within(event["tool_input"], name);
+  const value = within(event.raw["tool_input"], name);
   return typeof value === "string" ? value : null;
 }
 
 /** An id in the tool's input or response; null if there is none that can be used. */
 export function innerId(event: Event, outer: "tool_input" | "tool_response", name: string): string | null {
-  const value = within(event[outer], name);
+  const value = within(event.raw[outer], name);
   return isId(value) ? value : null;
 }
 

@@ -4,7 +4,7 @@ import type { HookContext } from "../seam/plan.ts";
 import type { HookAction, HookOutcome } from "../seam/slices.ts";
 import { type Actor, isSubagent, isTeammate, teamOf } from "./agents.ts";
 import type { Output } from "./answers/output.ts";
-import { type Event, field, label } from "./payload.ts";
+import { type Event, label } from "./payload.ts";
 
 /** What one event asks of the daemon, and its answer; without `answer` it prints nothing. */
 export interface Plan {
@@ -27,7 +27,7 @@ type HeartbeatFields = Partial<
 
 /** Registers an unknown session; only for events that the client waits for. Empty if the event names no directory. */
 export function begin(event: Event, { session, pid }: Actor, revive = false): readonly HookAction[] {
-  const cwd = field(event, "cwd");
+  const { cwd } = event;
   if (cwd === null) return [];
   const title = label(event, "session_title");
   const more = { ...(pid === undefined ? {} : { pid }), ...(title === null ? {} : { title }) };

@@ -10,7 +10,7 @@ import type {
   ProcessWords,
 } from "../seam/teams.ts";
 import { teamOf } from "./agents.ts";
-import { type Event, field, within } from "./payload.ts";
+import { type Event, within } from "./payload.ts";
 
 /** The name by which members call the lead. */
 const leadName = "team-lead";
@@ -33,7 +33,7 @@ export const teamFiles: ClientTeams = {
 
 /** The client's folder: it keeps the session's transcript there. Null if the event does not tell. */
 export function homeOf(event: Event): string | null {
-  const transcript = field(event, "transcript_path") ?? "";
+  const transcript = event.transcript ?? "";
   const at = transcript.lastIndexOf("/projects/");
   return at > 0 && isFolder(transcript.slice(0, at)) ? transcript.slice(0, at) : null;
 }

@@ -3,15 +3,12 @@ import { describe, expect, it } from "vitest";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { doingOf } from "../../hooks/claude-code/doing.ts";
+import { readEvent } from "../../hooks/claude-code/payload.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { screen, session } from "./view-rows.ts";
 
-const event = (name: string, tool: string, input: object) => ({
-  hook_event_name: name,
-  session_id: "s",
-  tool_name: tool,
-  tool_input: input,
-});
+const event = (name: string, tool: string, input: object) =>
+  readEvent({ hook_event_name: name, session_id: "s", tool_name: tool, tool_input: input });
 
 describe("an event", () => {
   it("says which file is written, before and after", () => {
@@ -24,7 +21,7 @@ describe("an event", () => {
       what: "/p/n.ipynb",
     });
     expect(doingOf(event("PreToolUse", "Read", { file_path: "/p/a.ts" }))).toBeNull();
-    expect(doingOf(event("Stop", "", {}))).toBeNull();
+    expect(doingOf(event("Stop", "Edit", { file_path: "/p/a.ts" }))).toBeNull();
   });
 
   it.each([

@@ -4,7 +4,7 @@ import { type Event, within } from "../payload.ts";
 
 /** Where a tool changed its file, in new line numbers: `line 2`, `lines 10-40, 52`; null if the event does not say. */
 export function changedLines(event: Event): string | null {
-  const hunks = within(event["tool_response"], "structuredPatch");
+  const hunks = within(event.raw["tool_response"], "structuredPatch");
   if (!Array.isArray(hunks)) return null;
   const ranges: string[] = [];
   for (const hunk of hunks.slice(0, limits.changedRangesMax)) {

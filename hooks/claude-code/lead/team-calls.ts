@@ -3,24 +3,24 @@ import type { HookAction } from "../../seam/slices.ts";
 import type { TaskChange, TeamCall } from "../../seam/teams.ts";
 import { type Actor, ancestorsOf, isTeammate, parentFile } from "../agents.ts";
 import { withInbox } from "../answers/inbox.ts";
-import { type Event, field, inputText, isId, label, within } from "../payload.ts";
+import { type Event, inputText, isId, label, within } from "../payload.ts";
 import { atWork, begin, type Row } from "../plan-parts.ts";
 import type { ToolSlice } from "../points.ts";
 import { namesIn } from "../team-files.ts";
 import { teamAnswer } from "./team.ts";
 
 const teamTool: Row = (event, actor) => {
-  const call = callOf(event, field(event, "tool_name") ?? "");
+  const call = callOf(event, event.tool ?? "");
   const line = { ancestors: ancestorsOf(actor.agent), parentFile: parentFile(event, actor) };
   const gate: HookAction[] =
     call === null ? [] : [{ do: "gate_team", ...actor, name: ownName(event, actor), call, ...line }];
   const actions = [...begin(event, actor), atWork(event, actor), ...gate];
-  return withInbox("PreToolUse", actor, field(event, "cwd") ?? "", { actions, answer: teamAnswer });
+  return withInbox("PreToolUse", actor, event.cwd ?? "", { actions, answer: teamAnswer });
 };
 
 /** A person is asked about a call (`asked`), or it did not run: what the daemon took from it is not so yet. */
 function teamCallOpen(event: Event, { session, agent }: Actor, asked: boolean): readonly HookAction[] {
-  const call = callOf(event, field(event, "tool_name") ?? "");
+  const call = callOf(event, event.tool ?? "");
   if (call?.what !== "task_update" && call?.what !== "begin") return [];
   return [{ do: "team_call_open", session, ...(agent === undefined ? {} : { agent }), call, asked }];
 }
@@ -40,7 +40,7 @@ function ownName(event: Event, { agent }: Actor): string | null {
 
 /** null: the call names nothing that the rules could be asked about, or would be refused by the client itself. */
 function callOf(event: Event, tool: string): TeamCall | null {
-  const input = event["tool_input"];
+  const input = event.raw["tool_input"];
   if (tool === "EnterWorktree" || tool === "ExitWorktree") return { what: "move", tool };
   if (tool === "SendMessage") {
     const to = within(input, "to");

@@ -6,7 +6,7 @@ import type { HookAction } from "../../seam/slices.ts";
 import { ancestorsOf, parentFile } from "../agents.ts";
 import { guardAnswer } from "../answers/guard.ts";
 import { withInbox } from "../answers/inbox.ts";
-import { field, inputText } from "../payload.ts";
+import { inputText } from "../payload.ts";
 import { atWork, begin, type Row } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
 import { before } from "../slices.ts";
@@ -23,8 +23,7 @@ function shellEnv({ env }: HookContext): ReadonlyMap<string, string> {
  */
 export const preShell: Row = (event, actor, context) => {
   const line = inputText(event, "command");
-  const toolUseId = field(event, "tool_use_id");
-  const cwd = field(event, "cwd");
+  const { toolUseId, cwd } = event;
   if (line === null || toolUseId === null || cwd === null) return otherEvent(event, actor, context);
   const env = shellEnv(context);
   const { commands, aliases, unread } = guardShell(line, cwd, env);
@@ -38,7 +37,7 @@ export const preShell: Row = (event, actor, context) => {
     ...actor,
     cwd,
     toolUseId,
-    promptId: field(event, "prompt_id"),
+    promptId: event.prompt,
     waitMs,
     commands,
     aliases,

@@ -35,6 +35,6 @@ export function clientTask(
 }
 
 function subjectOf(event: Event): string {
-  const subject = event["task_subject"];
+  const subject = event.raw["task_subject"];
   return typeof subject === "string" ? subject.slice(0, limits.clientSubjectChars) : "";
 }

@@ -3,7 +3,7 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import type { Actor } from "../agents.ts";
-import { type Event, field, within } from "../payload.ts";
+import { type Event, within } from "../payload.ts";
 import { atWork, begin, type Plan, type Row } from "../plan-parts.ts";
 import { otherEvent } from "./session.ts";
 
@@ -14,8 +14,7 @@ export function isOwnTool(tool: string): boolean {
 
 /** The call follows with the same tool use id. */
 export const ownTool: Row = (event, actor, context) => {
-  const toolUseId = field(event, "tool_use_id");
-  const cwd = field(event, "cwd");
+  const { toolUseId, cwd } = event;
   if (toolUseId === null || cwd === null) return otherEvent(event, actor, context);
   const { session, agent } = actor;
   const use: HookAction = {
@@ -24,7 +23,7 @@ export const ownTool: Row = (event, actor, context) => {
     ...(agent === undefined ? {} : { agent }),
     toolUseId,
     cwd,
-    promptId: field(event, "prompt_id"),
+    promptId: event.prompt,
     isBackground: false,
   };
   return { actions: [...begin(event, actor), atWork(event, actor), use] };
@@ -35,9 +34,8 @@ export const ownTool: Row = (event, actor, context) => {
  * front of the line would tell, too, but then the person's own rule `Bash(kite *)` would not match the line any more.)
  */
 export function typed(event: Event, { session, agent }: Actor, plan: Plan): Plan {
-  const command = within(event["tool_input"], "command");
-  const toolUseId = field(event, "tool_use_id");
-  const cwd = field(event, "cwd");
+  const command = within(event.raw["tool_input"], "command");
+  const { toolUseId, cwd } = event;
   if (typeof command !== "string" || !mentionsKite.test(command) || toolUseId === null || cwd === null)
     return plan;
   const who = { session, ...(agent === undefined ? {} : { agent }) };
@@ -47,8 +45,8 @@ export function typed(event: Event, { session, agent }: Actor, plan: Plan): Plan
     toolUseId,
     cwd,
     command: command.slice(0, limits.typedChars),
-    promptId: field(event, "prompt_id"),
-    isBackground: within(event["tool_input"], "run_in_background") === true,
+    promptId: event.prompt,
+    isBackground: within(event.raw["tool_input"], "run_in_background") === true,
   };
   return { ...plan, actions: [use, ...plan.actions] };
 }

@@ -2,16 +2,15 @@
 import type { HookAction } from "../../seam/slices.ts";
 import { promptAnswer, startAnswer } from "../answers/first-context.ts";
 import { readSoFar, withInbox } from "../answers/inbox.ts";
-import { field } from "../payload.ts";
 import { begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
 import { isMachineMade } from "./wake.ts";
 
 /** Also runs after a compaction: the model has lost what the start told it, while its turn may go on. */
 export const sessionStart: Row = (event, actor, context) => {
   const { session } = actor;
-  const cwd = field(event, "cwd");
+  const { cwd } = event;
   if (cwd === null) return idle;
-  const isCompacted = event["source"] === "compact";
+  const isCompacted = event.raw["source"] === "compact";
   const rests = isCompacted ? {} : { active: false };
   const actions: HookAction[] = [
     ...begin(event, actor, true),
@@ -30,7 +29,7 @@ export const sessionStart: Row = (event, actor, context) => {
  */
 export const userPromptSubmit: Row = (event, actor, context) => {
   if (actor.agent !== undefined) return waitingEvent(event, actor, context);
-  const prompt = field(event, "prompt_id");
+  const { prompt } = event;
   const ended: HookAction[] = prompt === null ? [] : [{ do: "turn_end", ...actor, keepPrompt: prompt }];
   const prompted = {
     do: "prompt_submitted",
@@ -42,7 +41,7 @@ export const userPromptSubmit: Row = (event, actor, context) => {
   const { session } = actor;
   const changes = { do: "list_peers", session, changesOnly: true } as const;
   const actions = [...begin(event, actor), ...ended, working, prompted, changes];
-  const cwd = field(event, "cwd") ?? "";
+  const cwd = event.cwd ?? "";
   const answer: Plan["answer"] = outcomes => promptAnswer(cwd, outcomes);
   return withInbox("UserPromptSubmit", actor, cwd, { actions, answer });
 };
@@ -50,7 +49,7 @@ export const userPromptSubmit: Row = (event, actor, context) => {
 /** After `clear` and `resume` the same process goes on under another id. */
 export const sessionEnd: Row = (event, actor) => {
   const main = mainOf(actor);
-  const cause = field(event, "reason") ?? "other";
+  const cause = event.reason ?? "other";
   const goesOn = cause === "clear" || cause === "resume";
   return { actions: [goesOn ? { do: "suspend", ...main } : { do: "end", ...main, cause }] };
 };

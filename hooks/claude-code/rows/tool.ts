@@ -7,7 +7,7 @@ import { type Actor, ancestorsOf, isAgent, parentFile } from "../agents.ts";
 import { changedLines } from "../answers/changed-lines.ts";
 import { withInbox, withNotes } from "../answers/inbox.ts";
 import { lockAnswer } from "../answers/lock.ts";
-import { type Event, field, innerId, inputPath, isId, responseLabel, within } from "../payload.ts";
+import { type Event, innerId, inputPath, isId, responseLabel, within } from "../payload.ts";
 import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
 import { before, toolSlices } from "../slices.ts";
@@ -23,11 +23,10 @@ export const writes: ReadonlyMap<string, string> = new Map([
 ]);
 
 export const preToolUse: Row = (event, actor, context) => {
-  const tool = toolOf(event);
+  const tool = event.tool ?? "";
   if (!writes.has(tool)) return preOtherTool(event, actor, context);
   const file = writtenFile(event);
-  const toolUseId = field(event, "tool_use_id");
-  const cwd = field(event, "cwd");
+  const { toolUseId, cwd } = event;
   if (file === null || toolUseId === null || cwd === null) return idle;
   const { waitMs } = context;
   const lock: HookAction = {
@@ -35,7 +34,7 @@ export const preToolUse: Row = (event, actor, context) => {
     ...actor,
     file,
     cwd,
-    promptId: field(event, "prompt_id"),
+    promptId: event.prompt,
     toolUseId,
     waitMs,
     ancestors: ancestorsOf(actor.agent),
@@ -51,7 +50,7 @@ export const preToolUse: Row = (event, actor, context) => {
 };
 
 const preOtherTool: Row = (event, actor, context) => {
-  const tool = toolOf(event);
+  const tool = event.tool ?? "";
   if (isOwnTool(tool)) return ownTool(event, actor, context);
   if (tool === "Bash") return typed(event, actor, preShell(event, actor, context));
   const row = toolSlices.find(({ tools }) => tools.includes(tool))?.row ?? otherEvent;
@@ -64,31 +63,31 @@ function callOpen(event: Event, actor: Actor, isAsked: boolean): readonly HookAc
 }
 
 export const postToolUse: Row = (event, actor) => {
-  const tool = toolOf(event);
+  const tool = event.tool ?? "";
   const plan = writes.has(tool)
     ? written(event, actor, true)
     : { actions: [...shellEnd(event, actor), ...agentOf(event, tool, actor), wentOn(actor)] };
   const done = { ...plan, actions: [resultOf(event, actor, null), ...plan.actions] };
-  return withNotes("PostToolUse", actor, field(event, "cwd") ?? "", done);
+  return withNotes("PostToolUse", actor, event.cwd ?? "", done);
 };
 
 /** A failed Agent call does not name the agent: the agent's StopFailure did. */
 export const postToolUseFailure: Row = (event, actor) => {
-  const plan = writes.has(toolOf(event))
+  const plan = writes.has(event.tool ?? "")
     ? written(event, actor, false)
     : { actions: [...shellEnd(event, actor), ...callOpen(event, actor, false), wentOn(actor)] };
-  const { error, is_interrupt: isInterrupt } = event;
+  const { error, is_interrupt: isInterrupt } = event.raw;
   // A person who interrupts a call knows of it.
   const isFailure = typeof error === "string" && isInterrupt !== true;
   const failed = isFailure ? [resultOf(event, actor, error.slice(0, limits.failureChars))] : [];
   const done = { ...plan, actions: [...failed, ...plan.actions] };
-  return withNotes("PostToolUseFailure", actor, field(event, "cwd") ?? "", done);
+  return withNotes("PostToolUseFailure", actor, event.cwd ?? "", done);
 };
 
 /** Comes after refused calls, too. It ends only the writes it names, because the next write may have begun. */
 export const postToolBatch: Row = (event, actor) => {
-  const calls: unknown = event["tool_calls"];
-  const cwd = field(event, "cwd");
+  const calls: unknown = event.raw["tool_calls"];
+  const { cwd } = event;
   const ends = (Array.isArray(calls) ? calls : []).flatMap((call): readonly HookAction[] => {
     const toolUseId = within(call, "tool_use_id");
     const isWrite = writes.has(String(within(call, "tool_name")));
@@ -99,10 +98,10 @@ export const postToolBatch: Row = (event, actor) => {
 
 /** A dialog waits for a person. Meanwhile the actor keeps the lock for its write. */
 export const permissionRequest: Row = (event, actor) => {
-  const tool = toolOf(event);
+  const tool = event.tool ?? "";
   const file = writtenFile(event);
   const name = /^[\w-]+$/.test(tool) ? tool : quote(tool, limits.nameBytes);
-  const of = file === null ? "" : ` of ${quote(nearPath(file, field(event, "cwd") ?? ""))}`;
+  const of = file === null ? "" : ` of ${quote(nearPath(file, event.cwd ?? ""))}`;
   const kept: readonly HookAction[] = writes.has(tool)
     ? [{ do: "renew", ...actor }]
     : tool === "Bash"
@@ -114,7 +113,7 @@ export const permissionRequest: Row = (event, actor) => {
 
 /** The client's own check refused a call. The call will not run, and no other event says so. */
 export const permissionDenied: Row = (event, actor, context) => {
-  const tool = toolOf(event);
+  const tool = event.tool ?? "";
   if (writes.has(tool)) return written(event, actor, false);
   const rest = otherEvent(event, actor, context).actions;
   const over: readonly HookAction[] =
@@ -124,8 +123,7 @@ export const permissionDenied: Row = (event, actor, context) => {
 
 /** A write ended; `wrote` says whether it changed the file. */
 function written(event: Event, actor: Actor, wrote: boolean): Plan {
-  const toolUseId = field(event, "tool_use_id");
-  const cwd = field(event, "cwd");
+  const { toolUseId, cwd } = event;
   const file = writtenFile(event);
   if (toolUseId === null || cwd === null) return { actions: [wentOn(actor)] };
   const lines = wrote ? changedLines(event) : null;
@@ -149,10 +147,9 @@ function flightEnd(actor: Actor, cwd: string, toolUseId: string) {
 
 /** A shell command ended, with success or not. One in the background goes on, and no event reports its end. */
 function shellEnd(event: Event, actor: Actor): readonly HookAction[] {
-  const toolUseId = field(event, "tool_use_id");
-  const cwd = field(event, "cwd");
-  if (toolOf(event) !== "Bash" || toolUseId === null || cwd === null) return [];
-  const ran = event["duration_ms"];
+  const { toolUseId, cwd } = event;
+  if (event.tool !== "Bash" || toolUseId === null || cwd === null) return [];
+  const ran = event.raw["duration_ms"];
   const ranMs = typeof ran === "number" && Number.isFinite(ran) && ran >= 0 ? ran : null;
   return [{ do: "shell_end", ...actor, toolUseId, cwd, ranMs, ancestors: ancestorsOf(actor.agent) }];
 }
@@ -164,7 +161,7 @@ function agentOf(event: Event, tool: string, actor: Actor): readonly HookAction[
 
 /** A teammate of the same process has begun. One in a pane is a session of its own, which this event does not name. */
 function newTeammate(event: Event, tool: string, { session }: Actor): readonly HookAction[] {
-  if (tool !== "Agent" || within(event["tool_response"], "status") !== "teammate_spawned") return [];
+  if (tool !== "Agent" || within(event.raw["tool_response"], "status") !== "teammate_spawned") return [];
   const agent = innerId(event, "tool_response", "agentId");
   const [name, team] = [responseLabel(event, "name"), responseLabel(event, "team_name")];
   if (agent === null || !isAgent(agent) || name === null || team === null) return [];
@@ -173,7 +170,7 @@ function newTeammate(event: Event, tool: string, { session }: Actor): readonly H
 
 /** A subagent that gave its result, or was stopped, has ended, whether or not it reported that itself. */
 function endOfAgent(event: Event, tool: string, actor: Actor): readonly HookAction[] {
-  const response = event["tool_response"];
+  const response = event.raw["tool_response"];
   const agent =
     tool === "Agent" && within(response, "status") === "completed"
       ? innerId(event, "tool_response", "agentId")
@@ -189,12 +186,12 @@ function endOfAgent(event: Event, tool: string, actor: Actor): readonly HookActi
  * before this one or after it. A teammate that is woken again begins anew.
  */
 function endOfTeammate(event: Event, tool: string, actor: Actor): readonly HookAction[] {
-  const response = event["tool_response"];
+  const response = event.raw["tool_response"];
   if (tool === "TaskStop" && within(response, "task_type") === "in_process_teammate") {
     const agentName = within(response, "command");
     return isId(agentName) ? [heartbeat(mainOf(actor), { agentName, ended: true, stopped: true })] : [];
   }
-  const said = within(event["tool_input"], "message");
+  const said = within(event.raw["tool_input"], "message");
   const agreed =
     tool === "SendMessage" &&
     within(said, "type") === "shutdown_response" &&
@@ -209,7 +206,7 @@ function wentOn(actor: Actor): HookAction {
 }
 
 function resultOf(event: Event, actor: Actor, error: string | null): HookAction {
-  return { do: "record_result", ...actor, tool: toolOf(event), error };
+  return { do: "record_result", ...actor, tool: event.tool ?? "", error };
 }
 
 /** The client's own plans and memories, which are nobody's code. */
@@ -217,11 +214,7 @@ function isOwnFile(file: string): boolean {
   return /\/\.claude\/(?:plans|projects|agent-memory|tasks|teams)\//.test(file) && !file.includes("/../");
 }
 
-function toolOf(event: Event): string {
-  return field(event, "tool_name") ?? "";
-}
-
 function writtenFile(event: Event): string | null {
-  const name = writes.get(toolOf(event));
+  const name = writes.get(event.tool ?? "");
   return name === undefined ? null : inputPath(event, name);
 }

@@ -6,7 +6,7 @@ import { type Actor, goneAgents, isSubagent } from "../agents.ts";
 import { agentStartAnswer } from "../answers/first-context.ts";
 import { readSoFar } from "../answers/inbox.ts";
 import { nothing, type Output } from "../answers/output.ts";
-import { type Event, field, label } from "../payload.ts";
+import { type Event, label } from "../payload.ts";
 import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
 import { before } from "../slices.ts";
@@ -22,7 +22,7 @@ export const stop: Row = (event, actor) => {
 
 /** An agent that goes on because a hook said so may stop now: no gate is asked twice in a row. */
 function gate(event: Event, actor: Actor): readonly HookAction[] {
-  return event["stop_hook_active"] === true ? [] : asksBefore(before.stop, null, actor);
+  return event.raw["stop_hook_active"] === true ? [] : asksBefore(before.stop, null, actor);
 }
 
 function stopAnswer(outcomes: readonly HookOutcome[]): Output {
@@ -42,14 +42,14 @@ export const subagentStart: Row = (event, actor, context) => {
   if (agent === undefined) return waitingEvent(event, actor, context);
   const peers: HookAction = { do: "list_peers", session, agent };
   const actions = [...begin(event, actor), peers, atWork(event, actor), readSoFar(actor)];
-  const cwd = field(event, "cwd") ?? "";
+  const cwd = event.cwd ?? "";
   return { actions, answer: outcomes => agentStartAnswer({ session, cwd }, outcomes) };
 };
 
 /** A turn has ended, not the agent: it may go on, and teammates come back. */
 export const subagentStop: Row = (event, actor, context) => {
   // The client's own helper for the summary of a compaction: no event reported its start.
-  if (event["agent_type"] === "") return idle;
+  if (event.raw["agent_type"] === "") return idle;
   if (actor.agent === undefined) return waitingEvent(event, actor, context);
   const actions = [...begin(event, actor), ...gate(event, actor), ...turnOver(actor), readSoFar(actor)];
   return { actions, answer: stopAnswer };
@@ -80,7 +80,7 @@ export const taskCreated: Row = (event, actor, context) => ({
 
 /** The client calls a task of its own list completed. It says so at each idle of the task's owner, too. */
 export const taskCompleted: Row = (event, actor, context) => {
-  const step = { cwd: field(event, "cwd") };
+  const step = { cwd: event.cwd };
   return {
     actions: [
       ...byTeammate(event, actor, context),

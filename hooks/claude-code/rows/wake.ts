@@ -9,7 +9,7 @@ import type { FreedFile, ReturnedMerge } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { nothing, type Output, wake } from "../answers/output.ts";
 import { newsText } from "../answers/slices.ts";
-import { type Event, field } from "../payload.ts";
+import type { Event } from "../payload.ts";
 import { idle, mainOf, type Row } from "../plan-parts.ts";
 
 const opening = "Kite: a file that you were refused is free now.";
@@ -25,13 +25,13 @@ export const wakingStop: Row = (event, actor, { env }) => {
   const isAttended = env["CLAUDE_CODE_SESSION_ATTENDED"] === "1";
   if (actor.agent !== undefined) return idle;
   const { session } = mainOf(actor);
-  const cwd = field(event, "cwd") ?? "";
+  const cwd = event.cwd ?? "";
   return {
     actions: [
       {
         do: "await_release",
         session,
-        promptId: field(event, "prompt_id"),
+        promptId: event.prompt,
         ...(isAttended ? {} : { unattended: true as const }),
       },
     ],
@@ -73,7 +73,7 @@ function returned({ merge, branch, base }: ReturnedMerge): string {
  * program looks like a person's.
  */
 export function isMachineMade(event: Event): boolean {
-  const { prompt } = event;
+  const { prompt } = event.raw;
   if (typeof prompt !== "string") return false;
   return (
     /^\s*<(?:task-notification|agent-message)[\s>]/.test(prompt) ||
