@@ -18,12 +18,18 @@ export function globProblem(pattern: string): string | null {
 
 /** Returns a test whether a path (relative, without a slash at either end) matches any of the patterns. */
 export function anyGlob(patterns: readonly string[]): (path: string) => boolean {
-  const all = patterns.map(namesOf);
+  const all = patterns.map(pattern => ({ names: namesOf(pattern), literal: literalOf(pattern) }));
   return path => {
-    const names = path.split("/");
-    for (const pattern of all) if (matches(pattern, names, "**", matchesName)) return true;
+    for (const { names, literal } of all)
+      if (path.includes(literal) && matches(names, path.split("/"), "**", matchesName)) return true;
     return false;
   };
+}
+
+/** The longest text that every path that the pattern matches contains: nearly all paths lack it. */
+function literalOf(pattern: string): string {
+  const texts = pattern.split(/[*?/]/);
+  return texts.reduce((longest, text) => (text.length > longest.length ? text : longest));
 }
 
 function namesOf(pattern: string): string[] {
