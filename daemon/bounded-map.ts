@@ -44,11 +44,11 @@ export class BoundedMap<K, V> {
 
   /** Makes this the latest entry, and evicts the oldest ones beyond the bounds. */
   set(key: K, value: V): void {
-    this.delete(key);
-    this.#entries.set(key, value);
+    const entries = this.#entries;
+    if (entries.has(key)) this.delete(key);
+    entries.set(key, value);
     const { entriesMax, weightMax = Number.POSITIVE_INFINITY, weightOf } = this.#bounds;
     if (weightOf !== undefined) this.#weight += weightOf(value);
-    const entries = this.#entries;
     if (entries.size <= entriesMax && this.#weight <= weightMax) return;
     this.forgetWhile(() => entries.size > 1 && (entries.size > entriesMax || this.#weight > weightMax));
   }
