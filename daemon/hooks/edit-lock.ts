@@ -104,9 +104,10 @@ export class HookLocks {
     action: HookAsk,
     actor: Actor,
   ): { readonly waited: Promise<Waited>; readonly delivered: (ok: boolean) => void } {
-    this.#forget(services.clock.now());
+    const now = services.clock.now();
+    this.#forget(now);
     const key = [action.session, action.agent ?? "", action.toolUseId, ...keysOf(action)].join("\n");
-    const asked = this.#asked.get(key) ?? this.#begin(services, call, action, actor, key);
+    const asked = this.#asked.get(key) ?? this.#begin(services, call, action, actor, key, now);
     join(asked, call);
     return { waited: asked.waited, delivered: ok => heard(asked, ok) };
   }
@@ -133,10 +134,16 @@ export class HookLocks {
     }
   }
 
-  #begin(services: LockServices, call: Call, asks: HookAsk, actor: Actor, key: string): PendingEditLock {
+  #begin(
+    services: LockServices,
+    call: Call,
+    asks: HookAsk,
+    actor: Actor,
+    key: string,
+    began: number,
+  ): PendingEditLock {
     const action = call.connection.hasRoomToWait ? asks : { ...asks, waitMs: 0 };
     const { engine, clock } = services;
-    const began = clock.now();
     const calls = new Set<Call>();
     let before: string | null = null;
     let parked: Parked | null = null;
@@ -177,13 +184,14 @@ export class HookLocks {
     const [file] = action.files;
     n = engine.submit(commandOf(services, action, actor), {
       answer: reply => {
+        const now = clock.now();
         asked.isDecided = true;
-        this.#decide(n, key, asked, clock.now());
+        this.#decide(n, key, asked, now);
         const change =
           reply.ok && parked !== null && file !== undefined
             ? changeSince(services, parked, file, actor)
             : unchanged;
-        settle({ reply, waitedMs: clock.now() - began, before, change, isAbandoned: false });
+        settle({ reply, waitedMs: now - began, before, change, isAbandoned: false });
       },
       parked: () => {
         asked.isParked = true;
