@@ -13,10 +13,14 @@ import type { Delivery } from "./delivery.ts";
 import type { HookServices } from "./hook-services.ts";
 
 /** Returns unread messages if this event can carry them; a log entry of its own records the delivery. */
-export async function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> {
+export function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> | HookOutcome {
   const { engine, pending } = run.services;
   const actor = actorOfAction(run, action);
-  if (!pending.has(engine.state, actor)) return nothingToTell;
+  return pending.has(engine.state, actor) ? tell(run, action, actor) : nothingToTell;
+}
+
+async function tell(run: Run, action: ActionOf<"inbox">, actor: Actor): Promise<HookOutcome> {
+  const { engine } = run.services;
   const { notes: taken, dropped } = action.take ? takeNotes(run, actor) : noNotes;
   const notes = await completed(run.services, actor.session, taken);
   const terminals = action.take ? newTerminals(run, actor) : null;

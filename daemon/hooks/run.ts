@@ -31,7 +31,9 @@ export async function runPlan(
     // A gate has denied the tool: it needs no lock and no look at others' files.
     if (isDenied && traits.waits) continue;
     const handle: AnyHandler = actionHandlers[action.do];
-    const outcome = await handle(run, action);
+    const done = handle(run, action);
+    // Nearly every action is done at once, and a wait for nothing costs a turn of the microtasks.
+    const outcome = done instanceof Promise ? await done : done;
     if (outcome === null) continue;
     outcomes.push(outcome);
     if (traits.holdsBack) isDenied ||= isHeldBack(outcome);
