@@ -1,5 +1,5 @@
 /** Tells the log what the sessions of spawned agents do, as their events show it. */
-import { spawnAt } from "../../core/lead/spawns/table.ts";
+import { type Spawn, spawnAt } from "../../core/lead/spawns/table.ts";
 import { isFinal, mayMove } from "../../core/lead/spawns/transitions.ts";
 import type { Services } from "../../services.ts";
 
@@ -9,16 +9,18 @@ type Deps = Pick<Services, "clock" | "presence"> & {
 
 /** The session's client asks a person, goes on or works. A session whose turn ends is `turnOver`'s. */
 export function spawnSeen(services: Deps, session: string): void {
+  const spawn = spawnAt(services.engine.state.spawns, session);
+  if (spawn === undefined) return;
   const { active, attention } = services.presence.of(session);
-  if (attention !== null) moveTo(services, session, "waits_on_person");
-  else if (active) moveTo(services, session, "running");
-  else if (spawnAt(services.engine.state.spawns, session)?.state === "waits_on_person")
-    moveTo(services, session, "idle");
+  if (attention !== null) move(services, spawn, "waits_on_person");
+  else if (active) move(services, spawn, "running");
+  else if (spawn.state === "waits_on_person") move(services, spawn, "idle");
 }
 
 /** The turn of the session's main agent is over. Before its first turn an agent that starts is not idle. */
 export function spawnTurnOver(services: Deps, session: string): void {
-  moveTo(services, session, "idle");
+  const spawn = spawnAt(services.engine.state.spawns, session);
+  if (spawn !== undefined) move(services, spawn, "idle");
 }
 
 /** A person prompted the session: an agent that came back after it had been stopped stays. */
@@ -47,13 +49,13 @@ export async function beginningIn(
 
 /** Whether an event in `cwd` shows that the agent is back in its own worktree, while its session counts elsewhere. */
 export function isBackInWorktree({ engine }: Pick<Deps, "engine">, session: string, cwd: string): boolean {
-  const own = spawnAt(engine.state.spawns, session)?.worktree ?? null;
-  const now = engine.state.sessions.live.get(session)?.worktree;
+  const { spawns, sessions } = engine.state;
+  const own = spawnAt(spawns, session)?.worktree ?? null;
+  const now = sessions.live.get(session)?.worktree;
   return own !== null && own !== now && (cwd === own || cwd.startsWith(`${own}/`));
 }
 
-function moveTo({ engine, clock }: Deps, session: string, to: "running" | "waits_on_person" | "idle"): void {
-  const spawn = spawnAt(engine.state.spawns, session);
-  if (spawn === undefined || isFinal(spawn.state) || !mayMove(spawn.state, to)) return;
+function move({ engine, clock }: Deps, spawn: Spawn, to: "running" | "waits_on_person" | "idle"): void {
+  if (isFinal(spawn.state) || !mayMove(spawn.state, to)) return;
   engine.submitWithRetry({ type: "spawn_moved", spawn: spawn.id, state: to, wallMs: clock.wall() });
 }
