@@ -15,18 +15,25 @@ import { agentGone, newsOf } from "./inbox.ts";
 import type { Introduction } from "./points.ts";
 import { type Led, leadsNobody } from "./wake.ts";
 
-export async function begin({ services, plan }: Run, action: ActionOf<"begin">): Promise<HookOutcome> {
-  const { session, cwd, pid = null, revive, title } = action;
+export function begin(run: Run, action: ActionOf<"begin">): Promise<HookOutcome> | HookOutcome {
+  const { services } = run;
+  const { session, cwd, pid, revive, title } = action;
   const known = services.engine.state.sessions.live.get(session);
-  const isSame = known?.incarnations.some(i => pid === null || i.anchor?.pid === pid) ?? false;
-  signOfLife(services, session);
-  const { presence } = services;
-  const row = presence.of(session);
+  const isSame = known?.incarnations.some(i => pid === undefined || i.anchor?.pid === pid) ?? false;
+  const row = services.presence.of(session);
   const isWhere = row.unplaced === null && !isElsewhere(services, session, cwd);
   const isNewTitle = title !== undefined && row.title !== title;
-  if (known !== undefined && isSame && !revive && isWhere && !isNewTitle) {
+  // The heartbeat of the same event is the sign of life.
+  if (known !== undefined && isSame && !revive && isWhere && !isNewTitle)
     return { did: "begin", ok: true, name: known.name, project: known.project };
-  }
+  return beginAnew(run, action);
+}
+
+/** Registers the session, or its process or place if these are new. */
+async function beginAnew({ services, plan }: Run, action: ActionOf<"begin">): Promise<HookOutcome> {
+  const { session, cwd, pid = null, revive, title } = action;
+  const { presence } = services;
+  signOfLife(services, session);
   await endDeadIncarnations(services, session);
   const introduction = pid === null ? null : introductionOf(services, session, pid);
   const said = title ?? introduction?.name ?? null;
@@ -71,8 +78,7 @@ export function heartbeat({ services }: Run, action: ActionOf<"heartbeat">): Hoo
   const agent = action.agent ?? (agentName === undefined ? null : agentCalled(live, agentName));
   // An event that says nothing of the agent's turn may come late, so it does not bring the agent back. Nor does the end
   // of a turn: a teammate's end is reported with its last turn, or before it.
-  signOfLife(services, session, active === true ? agent : null, agentName ?? null);
-  const row = presence.of(session);
+  const row = signOfLife(services, session, active === true ? agent : null, agentName ?? null);
   const known = agent === null ? undefined : row.agents.get(agent);
   if (known !== undefined && descends !== undefined) known.descends = descends;
   if (active !== undefined) presence.turn(session, agent, active, failed);

@@ -43,8 +43,9 @@ const register: RequestHandler<"register"> = async (services, request, call) => 
 /** An earlier lock or end on this connection may begin or end the session. */
 const heartbeat: RequestHandler<"heartbeat"> = (services, request, call) =>
   services.engine.read(state => {
-    const known = state.sessions.live.has(request.id);
-    call.reply(known ? signOfLife(services, request.id) : unknown(request.id));
+    const isKnown = state.sessions.live.has(request.id);
+    if (isKnown) signOfLife(services, request.id);
+    call.reply(isKnown ? { ok: true } : unknown(request.id));
   });
 
 const deregister: RequestHandler<"deregister"> = (services, request, call) => {

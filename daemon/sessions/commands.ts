@@ -4,11 +4,11 @@ import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
 import type { Actor } from "../core/actor.ts";
 import type { LockRequest } from "../core/locks/commands.ts";
-import type { Reply } from "../core/outcome.ts";
 import { needsName } from "../core/sessions/agents.ts";
 import type { SessionBegin } from "../core/sessions/commands.ts";
 import type { Repository } from "../facts/repositories.ts";
 import type { Services } from "../services.ts";
+import type { Presence } from "./presence.ts";
 
 /** Returns the actor of a session: the incarnation of the calling process, else the first live one. */
 export function actorOf(
@@ -115,7 +115,7 @@ async function repositoryOf(
 }
 
 /**
- * Notes a sign of life; a lost session is found again. An unknown agent of the session begins, with the name from its
+ * Notes a sign of life, and returns what is known of it; a lost session is found again. An unknown agent of the session begins, with the name from its
  * client, if any.
  */
 export function signOfLife(
@@ -123,8 +123,8 @@ export function signOfLife(
   session: string,
   agent: string | null = null,
   name: string | null = null,
-): Reply {
-  services.presence.seen(session, agent);
+): Presence {
+  const row = services.presence.seen(session, agent);
   const known = services.engine.state.sessions.live.get(session);
   if (agent !== null && known !== undefined && needsName(known, agent, name)) {
     services.engine.submitWithRetry({ type: "agent_begin", session, agent, name });
@@ -132,7 +132,7 @@ export function signOfLife(
   if (known !== undefined && known.lostAt !== null) {
     services.engine.submitWithRetry({ type: "session_found", session });
   }
-  return { ok: true };
+  return row;
 }
 
 /** Ends incarnations whose process is gone before a new one begins, so that it does not count as a second terminal. */

@@ -5,7 +5,10 @@ import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
 /** What an adapter asks the daemon to do for one event. `slices.ts` has all actions, `plan.ts` the plan. */
 export type BaseAction =
   | {
-      /** Register the session, or bring it up to date; `revive` lets an ended id begin again. */
+      /**
+       * Register the session, or bring it up to date; `revive` lets an ended id begin again. The plan has a heartbeat, too:
+       * of a session that is up to date that alone is the sign of life.
+       */
       readonly do: "begin";
       readonly session: string;
       readonly cwd: string;

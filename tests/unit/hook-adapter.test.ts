@@ -128,6 +128,15 @@ describe("every recorded payload", () => {
     checkPlan(event);
   });
 
+  test("gives a sign of life of each session that it begins", () => {
+    for (const { event } of all) {
+      const { actions } = plan(event);
+      const begun = actions.flatMap(action => (action.do === "begin" ? [action.session] : []));
+      const alive = actions.flatMap(action => (action.do === "heartbeat" ? [action.session] : []));
+      expect(alive).toEqual(expect.arrayContaining(begun));
+    }
+  });
+
   test("answers what the client understands", () => {
     const kinds = new Map(
       all.map(({ event }) => [`${event["hook_event_name"]} ${event["tool_name"]}`, event]),
