@@ -38,13 +38,14 @@ function plan(payload: Event["raw"], context: HookContext): HookPlan {
           { session, ...(agent === null ? {} : { agent }), ...(pid === null ? {} : { pid }) },
           context,
         );
+  const file = plan.file ?? null;
   return {
     event: name ?? "unknown",
     session,
     agent,
     tool: event.tool,
-    file: plan.file ?? null,
-    doing: doingOf(event),
+    file,
+    doing: doingOf(event, file),
     ...(context.env["KITE_SPAWN"] === undefined ? {} : { spawn: context.env["KITE_SPAWN"] }),
     home: homeOf(event),
     transcript: event.transcript,

@@ -1,18 +1,17 @@
 /** What an event says that the agent does, for a list of sessions: a file that it writes, a program that it runs. */
 import { limits } from "../../protocol/limits.ts";
 import type { Doing } from "../../protocol/session.ts";
-import { type Event, inputPath, inputText } from "./payload.ts";
-import { writes } from "./rows/tool.ts";
+import { type Event, inputText } from "./payload.ts";
 
-/** Returns null for an event that says nothing of it. Of a shell line it keeps the name of the first program only. */
-export function doingOf(event: Event): Doing | null {
+/**
+ * Returns null for an event that says nothing of it; `file` is the file that the event is about, if it is about one. Of a
+ * shell line this keeps the name of the first program only.
+ */
+export function doingOf(event: Event, file: string | null): Doing | null {
   const begins = event.name === "PreToolUse";
   if (!begins && event.name !== "PostToolUse") return null;
-  const tool = event.tool ?? "";
-  const input = writes.get(tool);
-  const file = input === undefined ? null : inputPath(event, input);
   if (file !== null) return { verb: begins ? "writes" : "wrote", what: file };
-  const program = tool === "Bash" ? programOf(inputText(event, "command") ?? "") : null;
+  const program = event.tool === "Bash" ? programOf(inputText(event, "command") ?? "") : null;
   return program === null ? null : { verb: begins ? "runs" : "ran", what: program };
 }
 

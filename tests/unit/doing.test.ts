@@ -2,26 +2,27 @@
 import { describe, expect, it } from "vitest";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
-import { doingOf } from "../../hooks/claude-code/doing.ts";
-import { readEvent } from "../../hooks/claude-code/payload.ts";
 import { SimulatedClock } from "../simulation/host.ts";
+import { plan } from "./hook-events.ts";
 import { screen, session } from "./view-rows.ts";
 
-const event = (name: string, tool: string, input: object) =>
-  readEvent({ hook_event_name: name, session_id: "s", tool_name: tool, tool_input: input });
+const doingOf = (name: string, tool: string, input: object) => {
+  const call = { tool_name: tool, tool_use_id: "t", tool_input: input };
+  return plan({ hook_event_name: name, session_id: "s", cwd: "/p", ...call }).doing;
+};
 
 describe("an event", () => {
   it("says which file is written, before and after", () => {
-    expect(doingOf(event("PreToolUse", "Edit", { file_path: "/p/a.ts" }))).toEqual({
+    expect(doingOf("PreToolUse", "Edit", { file_path: "/p/a.ts" })).toEqual({
       verb: "writes",
       what: "/p/a.ts",
     });
-    expect(doingOf(event("PostToolUse", "NotebookEdit", { notebook_path: "/p/n.ipynb" }))).toEqual({
+    expect(doingOf("PostToolUse", "NotebookEdit", { notebook_path: "/p/n.ipynb" })).toEqual({
       verb: "wrote",
       what: "/p/n.ipynb",
     });
-    expect(doingOf(event("PreToolUse", "Read", { file_path: "/p/a.ts" }))).toBeNull();
-    expect(doingOf(event("Stop", "Edit", { file_path: "/p/a.ts" }))).toBeNull();
+    expect(doingOf("PreToolUse", "Read", { file_path: "/p/a.ts" })).toBeNull();
+    expect(doingOf("Stop", "Edit", { file_path: "/p/a.ts" })).toBeNull();
   });
 
   it.each([
@@ -32,7 +33,7 @@ describe("an event", () => {
     ["$(cat secret)", null],
     ["", null],
   ])("names of %j the program alone", (command, what) => {
-    expect(doingOf(event("PreToolUse", "Bash", { command }))?.what ?? null).toBe(what);
+    expect(doingOf("PreToolUse", "Bash", { command })?.what ?? null).toBe(what);
   });
 });
 
