@@ -18,8 +18,9 @@ export function decidedBy(
 ) {
   const at = clock.wall();
   if (actor === null) return { at, id: null, agent: null, name: person, project: null };
-  const { id, agent, name } = actorRow(engine.state, actor);
-  return { at, id, agent, name, project: projectOf(engine.state, actor) ?? null };
+  const { state } = engine;
+  const { id, agent, name } = actorRow(state, actor);
+  return { at, id, agent, name, project: projectOf(state, actor) ?? null };
 }
 
 /** A request for locks, or for their release, as its line shows it. */
@@ -147,10 +148,10 @@ export interface HookAnswered {
 /** Writes a line for a hook's answer that was sent after `ms` milliseconds. A session that has ended has no name. */
 export function noteHook(services: Services, hook: HookAnswered, ms: number): void {
   const { event, tool: type, session: id, agent } = hook;
-  const isLive = id !== null && services.engine.state.sessions.live.has(id);
-  const { at, name, project } = isLive
-    ? decidedBy(services, { session: id, agent, incarnation: 0 })
-    : { at: services.clock.wall(), name: null, project: null };
-  const line = { at, event, id, agent, name, project, type, file: null, decision: "event" } as const;
+  const { state } = services.engine;
+  const live = id === null ? undefined : state.sessions.live.get(id);
+  const name = live === undefined ? null : actorRow(state, { session: live.id, agent, incarnation: 0 }).name;
+  const who = { id, agent, name, project: live?.project ?? null };
+  const line = { at: services.clock.wall(), event, ...who, type, file: null, decision: "event" } as const;
   services.recorder.note({ ...line, ms: Math.round(ms * 10) / 10 });
 }
