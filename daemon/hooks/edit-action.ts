@@ -76,13 +76,9 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
 function takeRisks({ services, delivery }: Run, session: string): readonly MergeNote[] {
   const { engine, riskNotes } = services;
   if (!engine.state.risksOf.has(session) && !riskNotes.has(session)) return [];
-  const { notes, ids } = riskNotes.take(engine.state, session);
-  delivery.whenSettled(heard => {
-    if (!heard) riskNotes.restore(session, ids);
-    else if (ids.length > 0)
-      engine.submitWithRetry({ type: "notes_told", session, agent: null, notes: [], risks: ids });
-  });
-  return notes;
+  return riskNotes.offer(engine.state, session, delivery, risks =>
+    engine.submitWithRetry({ type: "notes_told", session, agent: null, notes: [], risks }),
+  );
 }
 
 /** The file's name relative to `cwd` if it lies below `cwd`; else its name as it is. */
