@@ -1,5 +1,6 @@
 import { limits } from "../../protocol/limits.ts";
 import type { AgentFile } from "../seam/plan.ts";
+import { within } from "./payload.ts";
 
 const pattern = /\/projects\/[^/]+\/[\w-]+\/subagents\/agent-[\w-]+\.meta\.json$/;
 
@@ -8,9 +9,7 @@ export const agentFile: AgentFile = {
   isOne: path => pattern.test(path) && !path.includes("/../"),
   parentIn: text => {
     try {
-      const value: unknown = JSON.parse(text);
-      const parent =
-        typeof value === "object" && value !== null ? Reflect.get(value, "parentAgentId") : undefined;
+      const parent = within(JSON.parse(text), "parentAgentId");
       return typeof parent === "string" && parent.length <= limits.idBytes ? parent : null;
     } catch {
       // A half-written file, or one of another client: the agent counts as the main agent's own.
