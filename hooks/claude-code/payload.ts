@@ -2,15 +2,8 @@
 import { limits } from "../../protocol/limits.ts";
 import type { HookContext } from "../seam/plan.ts";
 
-type Field = "name" | "session" | "agent" | "prompt" | "toolUseId" | "tool" | "reason" | "cwd" | "transcript";
-
-/** One event: the fields that most rows read, null where absent, and all of it as the client sent it. */
-export interface Event extends Readonly<Record<Field, string | null>> {
-  readonly raw: Readonly<Record<string, unknown>>;
-}
-
 /** Each field's name in the event, and its bound. */
-const fields: readonly (readonly [Field, string, number])[] = [
+const fields = [
   ["name", "hook_event_name", limits.nameBytes],
   ["session", "session_id", limits.idBytes],
   ["agent", "agent_id", limits.idBytes],
@@ -20,7 +13,14 @@ const fields: readonly (readonly [Field, string, number])[] = [
   ["reason", "reason", limits.nameBytes],
   ["cwd", "cwd", limits.pathBytes],
   ["transcript", "transcript_path", limits.pathBytes],
-];
+] as const;
+
+type Field = (typeof fields)[number][0];
+
+/** One event: the fields that most rows read, null where absent, and all of it as the client sent it. */
+export interface Event extends Readonly<Record<Field, string | null>> {
+  readonly raw: Readonly<Record<string, unknown>>;
+}
 
 const absent = {
   name: null,
