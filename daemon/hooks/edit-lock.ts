@@ -15,7 +15,7 @@ import type { Services } from "../services.ts";
 import { lockCommand } from "../sessions/commands.ts";
 import { nameOf } from "../views/sessions-and-locks.ts";
 import type { Baselines } from "../worktree/baselines.ts";
-import type { Writers } from "../worktree/writers.ts";
+import type { Writer, Writers, Writing } from "../worktree/writers.ts";
 import { keptAgainst } from "./lasting-locks.ts";
 
 export type LockAction = Extract<HookAction, { do: "lock" }>;
@@ -54,9 +54,10 @@ const unchanged: Promise<Change> = Promise.resolve({ changedWhileWaiting: false,
 
 /** The start of a wait. */
 interface Parked {
-  /** Clock time in milliseconds. */
-  readonly at: number;
   readonly blocker: Actor | null;
+  /** The file's last reported write, and its latest write without a report. */
+  readonly wrote: Writer | null;
+  readonly writing: Writing | null;
   /**
    * Stamps of the file at that time, as far as known. If the blocker was writing the file then, its stamp from before
    * that write is among them.
@@ -203,7 +204,9 @@ export class HookLocks {
         const isWriting = blocker?.by === "hold" && blocker.hold.flights.length > 0;
         if (file !== undefined) {
           const stamps = stampsOf(services, file, isWriting);
-          parked = { at: clock.now(), blocker: blocker?.actor ?? null, stamps };
+          const { writers } = services;
+          const [wrote, writing] = [writers.last(file.key), writers.unreported(file.key)];
+          parked = { blocker: blocker?.actor ?? null, wrote, writing, stamps };
         }
         if (calls.size === 0) asked.abandon();
         // Locked since the request was made.
@@ -287,16 +290,18 @@ async function stampsOf(
 /** Whether the file changed since the wait began, and who changed it, as far as that is known. */
 async function changeSince(
   { facts, writers }: LockServices,
-  { at, blocker, stamps }: Parked,
+  { blocker, wrote, writing, stamps }: Parked,
   file: FileRef,
   actor: Actor,
 ): Promise<Change> {
-  const reported = writers.since(file.key, at);
+  // Two events may have one time, so the write itself tells whether it was reported before.
+  const last = writers.last(file.key);
+  const reported = last === wrote ? null : last;
   // This write's end was not reported: the report may come after the end of the turn that released the file.
   const unreported = writers.unreported(file.key);
   const isIts = (one: Actor | null) =>
     unreported !== null && unreported.session === one?.session && unreported.agent === one.agent;
-  const isKnown = unreported !== null && !isIts(actor) && (unreported.at >= at || isIts(blocker));
+  const isKnown = unreported !== null && !isIts(actor) && (unreported !== writing || isIts(blocker));
   const writer = reported ?? (isKnown ? { name: unreported.name, lines: null } : null);
   const changedBy = writer === null ? null : { name: writer.name, lines: writer.lines };
   const now = facts.stampedNow(file.lexical, pathOf(file)) ?? (await facts.stamped(pathOf(file)));

@@ -46,6 +46,11 @@ export class Writers {
     return this.#writing.get(key) ?? null;
   }
 
+  /** The last write that was reported. */
+  last(key: string): Writer | null {
+    return this.#last.get(key) ?? null;
+  }
+
   /** The last write since `at`, if the daemon saw it. */
   since(key: string, at: number): Writer | null {
     const last = this.#last.get(key);

@@ -62,12 +62,16 @@ class Hook {
   /** Says what became of the answer; it is known some time after it was sent. */
   readonly report: () => void;
 
+  /** What happened to the file while it waited. */
+  readonly change: () => Promise<{ readonly changedBy: unknown }>;
+
   /** `reads`: false where the process dies unseen, so that the answer finds nobody. */
   constructor({ toolUseId = "toolu_1", reads = true, name = "a.ts" } = {}) {
     const call = { connection: this, park: () => undefined } as unknown as Call;
     const ask = { session: "bob", toolUseId, waitMs: 50_000, promptId: "p", ancestors: [], cwd: "/p" };
     const files: FileRef[] = [{ file: name, lexical: `/p/${name}`, key: `n:/p/${name}`, dir: false }];
     const asked = locks.ask(services, call, { ...ask, files, yieldMs: 15_000 }, bob);
+    this.change = async () => (await asked.waited).change;
     let isAnswered = false;
     asked.waited.then(({ reply }) => {
       isAnswered = reply.ok;
@@ -208,6 +212,33 @@ test("whichever hooks of an edit come and are lost, and when: who is left has th
     }),
     { numRuns: 500 },
   );
+});
+
+test("the change during a wait is a write reported since it began, also within one millisecond, or one under way", async () => {
+  const alice = { session: "alice", agent: null, name: "alice", at: services.clock.now() };
+  const key = "n:/p/a.ts";
+  const steps = [
+    () => {},
+    () => services.writers.wrote(key, { ...alice, lines: "line 1" }),
+    () => services.writers.began(key, { ...alice, flight: "toolu_9" }),
+  ];
+  for (const before of steps) {
+    for (const during of steps) {
+      await begin();
+      alice.at = services.clock.now();
+      before();
+      await hold();
+      const hook = new Hook();
+      await settle();
+      during();
+      await free();
+      await settle();
+      const { changedBy } = await hook.change();
+      const lines = during === steps[1] ? "line 1" : null;
+      const isAlice = during !== steps[0] || before === steps[2];
+      expect(changedBy).toEqual(isAlice ? { name: "alice", lines } : null);
+    }
+  }
 });
 
 test("a lock that is kept since the edit looked, and before it was queued, is not waited for", async () => {
