@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { AgentFlags } from "../agent/agent.ts";
+import { type AgentFlags, agent } from "../agent/agent.ts";
 import { spawnOutput } from "../leading.ts";
 import type { Run } from "../process-context.ts";
 
@@ -33,7 +33,6 @@ export function add(command: Command, run: Run): void {
         const show = flags.diff === true ? showDiff : showLog;
         return run(world => show(world, name, flags.json === true));
       }
-      const { agent } = await import("../agent/agent.ts");
       await run(world => agent(world, name, flags));
     });
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { broadcast } from "../messages/messages.ts";
 import type { Run } from "../process-context.ts";
 
 const help = `
@@ -18,8 +19,5 @@ export function add(command: Command, run: Run): void {
     .option("--project <project>", "a project other than that of the working directory; only at a terminal")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (words: readonly string[], flags: Flags) => {
-      const { broadcast } = await import("../messages/messages.ts");
-      await run(world => broadcast(world, words, flags));
-    });
+    .action((words: readonly string[], flags: Flags) => run(world => broadcast(world, words, flags)));
 }

@@ -1,5 +1,7 @@
 import type { Command } from "commander";
-import type { ProcessContext, Run } from "../process-context.ts";
+import { plain } from "../../protocol/text.ts";
+import { candidates } from "../completion/candidates.ts";
+import { type ProcessContext, print, type Run } from "../process-context.ts";
 import type { Commands } from "../program.ts";
 
 const help = `
@@ -17,9 +19,6 @@ export function add(command: Command, run: Run, all: Commands): void {
 }
 
 async function complete(world: ProcessContext, words: readonly string[], all: Commands): Promise<number> {
-  const { plain } = await import("../../protocol/text.ts");
-  const { candidates } = await import("../completion/candidates.ts");
-  const { print } = await import("../process-context.ts");
   const found = await candidates(world, words, all);
   // A name with a control character cannot be typed.
   const typeable = found.filter(({ value }) => plain(value) === value);

@@ -1,8 +1,12 @@
 import type { Command } from "commander";
-import type { ConfigValues } from "../../daemon/config/config.ts";
+import { type ConfigValues, loadConfig } from "../../daemon/config/config.ts";
+import { setSetting, unsetSetting } from "../config/set.ts";
 import { leadSettings } from "../leading.ts";
-import type { ProcessContext, Run } from "../process-context.ts";
-import type { FindRepository } from "../project.ts";
+import { type ProcessContext, print, printJson, type Run, screenOf } from "../process-context.ts";
+import { type FindRepository, findRepository } from "../project.ts";
+import { tilde } from "../view/places.ts";
+import { table } from "../view/table.ts";
+import { clean, wrap } from "../view/text.ts";
 
 const help = `
 Each value comes from the first of these that has it: a KITE_* variable, config.json in Kite's directory, the default. A
@@ -24,27 +28,23 @@ export function add(command: Command, run: Run): void {
     .enablePositionalOptions()
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async ({ json }: { readonly json?: boolean }) => {
-      await run(world => config(world, json === true));
-    });
+    .action(({ json }: { readonly json?: boolean }) => run(world => config(world, json === true)));
   command
     .command("set <key> <value>")
     .description("write a setting into your own config.json")
     .option("--json", "print one JSON object")
     .addHelpText("after", setHelp)
-    .action(async (key: string, value: string, { json }: { readonly json?: boolean }) => {
-      const { setSetting } = await import("../config/set.ts");
-      await run(world => setSetting(world, key, value, json === true));
-    });
+    .action((key: string, value: string, { json }: { readonly json?: boolean }) =>
+      run(world => setSetting(world, key, value, json === true)),
+    );
   command
     .command("unset <key>")
     .description("take a setting out of your own config.json")
     .option("--json", "print one JSON object")
     .addHelpText("after", "\nExample:\n  $ kite config unset yieldMs")
-    .action(async (key: string, { json }: { readonly json?: boolean }) => {
-      const { unsetSetting } = await import("../config/set.ts");
-      await run(world => unsetSetting(world, key, json === true));
-    });
+    .action((key: string, { json }: { readonly json?: boolean }) =>
+      run(world => unsetSetting(world, key, json === true)),
+    );
 }
 
 const setHelp = `
@@ -60,14 +60,8 @@ Examples:
 
 /** Returns the exit code. `find` looks up the repository. */
 export async function config(world: ProcessContext, json: boolean, find?: FindRepository): Promise<number> {
-  const { print, printJson, screenOf } = await import("../process-context.ts");
-  const { table } = await import("../view/table.ts");
-  const { clean, wrap } = await import("../view/text.ts");
-  const { tilde } = await import("../view/places.ts");
-  const { loadConfig } = await import("../../daemon/config/config.ts");
   const { settingTexts, trusted } = await leadSettings();
   const { env, paths } = world;
-  const { findRepository } = await import("../project.ts");
   const look = find ?? findRepository;
   const first = await look(world.cwd);
   // On a busy machine a second look often gets the answer that the first one waited for.

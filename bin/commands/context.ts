@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { ContextFlags, SetFlags } from "../messages/context.ts";
-import type { Run } from "../process-context.ts";
+import { type ContextFlags, get, list, remove, type SetFlags, set, watch } from "../messages/context.ts";
+import { interrupted, type Run } from "../process-context.ts";
 
 const overview = `
 Context holds values that the sessions of a project share under keys: a port, a decision, the form of an answer. The
@@ -18,10 +18,9 @@ export function add(context: Command, run: Run): void {
   command(context, "get", "print a value as JSON", "$ kite context get api.port")
     .argument("<key>")
     .option("--raw", "print a text exactly as it was set, for a script")
-    .action(async (key: string, flags: ContextFlags & { readonly raw?: boolean }) => {
-      const { get } = await import("../messages/context.ts");
-      await run(world => get(world, key, flags));
-    });
+    .action((key: string, flags: ContextFlags & { readonly raw?: boolean }) =>
+      run(world => get(world, key, flags)),
+    );
   command(
     context,
     "set",
@@ -34,30 +33,23 @@ export function add(context: Command, run: Run): void {
     .option("--if-version <n>", "only if the key has this version; 0: only if it is absent")
     .option("--ttl <time>", "delete the key after this time: 90s, 15m, 1h, 2d")
     .option("--string", "store the value as text, even if it is JSON")
-    .action(async (key: string, words: readonly string[], flags: SetFlags) => {
-      const { set } = await import("../messages/context.ts");
-      await run(world => set(world, key, words.join(" "), flags));
-    });
+    .action((key: string, words: readonly string[], flags: SetFlags) =>
+      run(world => set(world, key, words.join(" "), flags)),
+    );
   command(context, "list", "list the keys", "$ kite context list --prefix api.")
     .option("--prefix <prefix>", "only keys that begin so")
-    .action(async (flags: ContextFlags & { readonly prefix?: string }) => {
-      const { list } = await import("../messages/context.ts");
-      await run(world => list(world, flags));
-    });
+    .action((flags: ContextFlags & { readonly prefix?: string }) => run(world => list(world, flags)));
   command(context, "rm", "delete a key", "$ kite context rm api.port")
     .argument("<key>")
     .option("--if-version <n>", "only if the key has this version")
-    .action(async (key: string, flags: ContextFlags & { readonly ifVersion?: string }) => {
-      const { remove } = await import("../messages/context.ts");
-      await run(world => remove(world, key, flags));
-    });
+    .action((key: string, flags: ContextFlags & { readonly ifVersion?: string }) =>
+      run(world => remove(world, key, flags)),
+    );
   command(context, "watch", "print every key, then every change", "$ kite context watch --prefix api.")
     .option("--prefix <prefix>", "only keys that begin so")
-    .action(async (flags: ContextFlags & { readonly prefix?: string }) => {
-      const { watch } = await import("../messages/context.ts");
-      const { interrupted } = await import("../process-context.ts");
-      await run(world => watch(world, flags, interrupted()));
-    });
+    .action((flags: ContextFlags & { readonly prefix?: string }) =>
+      run(world => watch(world, flags, interrupted())),
+    );
 }
 
 function command(context: Command, name: string, says: string, example: string): Command {

@@ -1,6 +1,18 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import type { Command } from "commander";
+import { ensureDaemon } from "../../client/launch.ts";
+import { stopDaemon } from "../../client/stop.ts";
 import type { EventLine } from "../../protocol/events.ts";
-import type { ProcessContext, Run } from "../process-context.ts";
+import { limits } from "../../protocol/limits.ts";
+import { kitePaths } from "../../protocol/paths.ts";
+import { kept, waits } from "../demo/acts.ts";
+import { demoFiles, demoYieldMs, play } from "../demo/play.ts";
+import { type ProcessContext, print, printJson, type Run } from "../process-context.ts";
+import { daemonProgram, dist } from "../program-paths.ts";
+import { eventSentence } from "../view/events.ts";
+import { ask } from "../with-daemon.ts";
 
 interface DemoFlags {
   readonly json?: boolean;
@@ -18,20 +30,6 @@ export function add(command: Command, run: Run): void {
 }
 
 async function demo(world: ProcessContext, flags: DemoFlags): Promise<number> {
-  const { mkdtemp, mkdir, readFile, rm, writeFile } = await import("node:fs/promises");
-  const { tmpdir } = await import("node:os");
-  const { basename, join } = await import("node:path");
-  const { ensureDaemon } = await import("../../client/launch.ts");
-  const { stopDaemon } = await import("../../client/stop.ts");
-  const { limits } = await import("../../protocol/limits.ts");
-  const { kitePaths } = await import("../../protocol/paths.ts");
-  const { kept, waits } = await import("../demo/acts.ts");
-  const { demoFiles, demoYieldMs, play } = await import("../demo/play.ts");
-  const { daemonProgram, dist } = await import("../program-paths.ts");
-  const { print, printJson } = await import("../process-context.ts");
-  const { eventSentence } = await import("../view/events.ts");
-  const { ask } = await import("../with-daemon.ts");
-
   const root = await mkdtemp(join(tmpdir(), "kite-demo-"));
   try {
     const repository = join(root, "shop");

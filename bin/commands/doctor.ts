@@ -1,7 +1,10 @@
 import type { Command } from "commander";
-import type { AskPerson } from "../ask-person.ts";
-import type { ProcessContext, Run } from "../process-context.ts";
-import type { Check } from "../view/doctor.ts";
+import { type AskPerson, terminalQuestion } from "../ask-person.ts";
+import { allChecks } from "../doctor/checks.ts";
+import { fixAll } from "../doctor/fix.ts";
+import { type ProcessContext, print, printJson, type Run, screenOf } from "../process-context.ts";
+import { type Check, checkLines, verdict } from "../view/doctor.ts";
+import { exitCodes, fail } from "../with-daemon.ts";
 
 const help = `
 Each line shows a check and its result, ok, warn or fail; the line below it says what to do. Without --fix, doctor
@@ -30,10 +33,7 @@ export function add(command: Command, run: Run): void {
     .option("--yes", "with --fix: do every step without a question")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (flags: DoctorFlags) => {
-      const { terminalQuestion } = await import("../ask-person.ts");
-      await run(world => doctor(world, flags, terminalQuestion()));
-    });
+    .action((flags: DoctorFlags) => run(world => doctor(world, flags, terminalQuestion())));
 }
 
 /** Returns the exit code. Prints each check as soon as it has a result. `ask` is null without a terminal. */
@@ -42,8 +42,6 @@ export async function doctor(
   { fix = false, yes = false, json = false }: DoctorFlags,
   ask: AskPerson | null = null,
 ): Promise<number> {
-  const { exitCodes, fail } = await import("../with-daemon.ts");
-  const { printJson } = await import("../process-context.ts");
   if (fix && !yes && (ask === null || json)) {
     fail(
       world,
@@ -54,7 +52,6 @@ export async function doctor(
     return exitCodes.failed;
   }
   const found = await checked(world, json);
-  const { fixAll } = await import("../doctor/fix.ts");
   const answer = yes ? () => Promise.resolve("y") : ask;
   const done =
     fix && answer !== null ? await fixAll(world, found, answer, json, () => checked(world, json)) : null;
@@ -73,9 +70,6 @@ function written({ fix, ...check }: Check): object {
 }
 
 async function checked(world: ProcessContext, isQuiet: boolean): Promise<Check[]> {
-  const { print, screenOf } = await import("../process-context.ts");
-  const { checkLines, verdict } = await import("../view/doctor.ts");
-  const { allChecks } = await import("../doctor/checks.ts");
   const screen = screenOf(world);
   const checks: Check[] = [];
   for await (const check of allChecks(world)) {

@@ -1,6 +1,14 @@
+import { mkdirSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
-import type { AskPerson } from "../ask-person.ts";
-import type { Client, ProcessContext, Run } from "../process-context.ts";
+import { ConnectionClosed, LocalError, NotRunning } from "../../client/errors.ts";
+import { stopDaemon } from "../../client/stop.ts";
+import { lostStoreProblem } from "../../daemon/journal/store-mark.ts";
+import { type AskPerson, isYes, terminalQuestion } from "../ask-person.ts";
+import { isAgents, refuseAgent } from "../person.ts";
+import { type Client, type ProcessContext, print, printJson, type Run } from "../process-context.ts";
+import { refusalText } from "../refusal-text.ts";
+import { clean, counted, listed } from "../view/text.ts";
+import { exitCodes, Refused, rowsOf } from "../with-daemon.ts";
 
 interface DownFlags {
   readonly yes?: boolean;
@@ -27,10 +35,7 @@ export function add(command: Command, run: Run): void {
     .option("--yes", "do not ask, even if sessions are at work")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (flags: DownFlags) => {
-      const { terminalQuestion } = await import("../ask-person.ts");
-      await run(world => down(world, flags, terminalQuestion()));
-    });
+    .action((flags: DownFlags) => run(world => down(world, flags, terminalQuestion())));
 }
 
 /** Returns the exit code. `ask` is null without a terminal: then the daemon stops without a question. */
@@ -39,15 +44,10 @@ export async function down(
   { yes = false, json = false }: DownFlags,
   ask: AskPerson | null,
 ): Promise<number> {
-  const { exitCodes } = await import("../with-daemon.ts");
-  const { print, printJson } = await import("../process-context.ts");
-  const { isYes } = await import("../ask-person.ts");
-  const { isAgents, refuseAgent } = await import("../person.ts");
   if (await isAgents(world)) return refuseAgent(world, json, "stops Kite's daemon for everybody");
   const { paths } = world;
   const working = await atWork(world);
   if (working.length > 0 && !json) {
-    const { counted, listed } = await import("../view/text.ts");
     const names = listed(working.slice(0, namesMax), Math.max(0, working.length - namesMax));
     print(world, [`${counted(working.length, "session")} at work: ${names}`]);
     print(world, ["Their edits are not coordinated until the next kite up."]);
@@ -56,12 +56,10 @@ export async function down(
       return exitCodes.failed;
     }
   }
-  const { mkdirSync, writeFileSync } = await import("node:fs");
   mkdirSync(paths.home, { recursive: true, mode: 0o700 });
   // Before the daemon stops: else a hook could start the next one meanwhile.
   writeFileSync(paths.downFile, "", { mode: 0o600 });
   const pid = await stop(world);
-  const { lostStoreProblem } = await import("../../daemon/journal/store-mark.ts");
   const problem = lostStoreProblem(paths);
   const why = problem === null ? {} : { problem };
   if (json) printJson(world, { stopped: pid !== null, pid, atWork: working, ...why });
@@ -74,9 +72,6 @@ const namesMax = 8;
 
 /** Returns the names of the sessions in which an agent is active; none if no daemon tells. */
 async function atWork(world: ProcessContext): Promise<readonly string[]> {
-  const { LocalError } = await import("../../client/errors.ts");
-  const { Refused, rowsOf } = await import("../with-daemon.ts");
-  const { clean } = await import("../view/text.ts");
   try {
     const client = await world.connect({ name: "kite down" });
     try {
@@ -95,8 +90,6 @@ async function atWork(world: ProcessContext): Promise<readonly string[]> {
 
 /** Returns the pid of the stopped daemon, null if none ran. Throws if the daemon refuses or does not exit. */
 async function stop(world: ProcessContext): Promise<number | null> {
-  const { ConnectionClosed, NotRunning } = await import("../../client/errors.ts");
-  const { stopDaemon } = await import("../../client/stop.ts");
   try {
     const connect = () => world.connect({ name: "kite down" });
     const client: Client = await connect().catch(error => {
@@ -107,7 +100,6 @@ async function stop(world: ProcessContext): Promise<number | null> {
     const { pid } = client.daemon;
     const refusal = await stopDaemon(client, false);
     if (refusal !== null) {
-      const { refusalText } = await import("../refusal-text.ts");
       throw new ConnectionClosed(`the daemon (pid ${pid}) did not stop: ${refusalText(refusal, "terminal")}`);
     }
     return pid;

@@ -1,7 +1,10 @@
 import type { Command } from "commander";
-import type { ProcessContext, Run } from "../process-context.ts";
+import { NotRunning } from "../../client/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import { type ProcessContext, printJson, type Run } from "../process-context.ts";
 import type { Kind } from "../trail/about.ts";
-import type { Question } from "../trail/explain.ts";
+import { answer, type Question } from "../trail/explain.ts";
+import { exitCodes, fail, Refused } from "../with-daemon.ts";
 
 interface ExplainFlags {
   readonly lines: string;
@@ -41,9 +44,7 @@ export function add(command: Command, run: Run): void {
     .option("-n, --lines <n>", "how many of the latest decisions", "20")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (what: string | undefined, flags: ExplainFlags) => {
-      await run(world => explain(world, what, flags));
-    });
+    .action((what: string | undefined, flags: ExplainFlags) => run(world => explain(world, what, flags)));
 }
 
 /** Returns the exit code. */
@@ -52,10 +53,6 @@ export async function explain(
   what: string | undefined,
   flags: ExplainFlags,
 ): Promise<number> {
-  const { exitCodes, fail, Refused } = await import("../with-daemon.ts");
-  const { printJson } = await import("../process-context.ts");
-  const { NotRunning } = await import("../../client/errors.ts");
-  const { limits } = await import("../../protocol/limits.ts");
   const json = flags.json === true;
   const asked = askedBy(what, flags);
   const max = /^\d+$/.test(flags.lines) ? Number(flags.lines) : 0;
@@ -74,7 +71,6 @@ export async function explain(
     throw error;
   });
   try {
-    const { answer } = await import("../trail/explain.ts");
     return await answer({ world, client, max, json, ...asked });
   } catch (error) {
     if (!(error instanceof Refused)) throw error;

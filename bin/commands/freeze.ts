@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { FreezeFlags } from "../messages/freezes.ts";
+import { type FreezeFlags, freeze } from "../messages/freezes.ts";
 import type { Run } from "../process-context.ts";
 
 const help = `
@@ -22,8 +22,5 @@ export function add(command: Command, run: Run): void {
     .option("--project <project>", "a project other than that of the working directory; only at a terminal")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (files: readonly string[], flags: FreezeFlags) => {
-      const { freeze } = await import("../messages/freezes.ts");
-      await run(world => freeze(world, files, flags));
-    });
+    .action((files: readonly string[], flags: FreezeFlags) => run(world => freeze(world, files, flags)));
 }

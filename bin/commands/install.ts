@@ -1,9 +1,22 @@
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { ClientName } from "../../hooks/claude-code/settings/command.ts";
-import type { ServerPlace } from "../../hooks/claude-code/settings/server.ts";
+import { projectSettings, sharedSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
+import {
+  addTools,
+  projectServers,
+  removeTools,
+  type ServerPlace,
+  userServers,
+} from "../../hooks/claude-code/settings/server.ts";
+import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import type { ProcessContext, Run } from "../process-context.ts";
-import type { InstalledTools } from "../view/install.ts";
+import { isUnignored } from "../git-ignored.ts";
+import { chooseClient } from "../hook-client.ts";
+import { type ProcessContext, print, type Run } from "../process-context.ts";
+import { dist } from "../program-paths.ts";
+import { type InstalledTools, installLines } from "../view/install.ts";
+import { clean } from "../view/text.ts";
 
 interface InstallFlags {
   readonly project?: string | true;
@@ -63,17 +76,7 @@ export function add(command: Command, run: Run): void {
 
 async function install(world: ProcessContext, flags: InstallFlags): Promise<number> {
   const { project, shared, client, everyEvent, mcp, allow, statusline, json } = flags;
-  const { resolve } = await import("node:path");
-  const { InstallFailed, namingFailures } = await import("../../hooks/install/failed.ts");
-  const { chooseClient } = await import("../hook-client.ts");
   const hooks = await import("../../hooks/claude-code/settings/install.ts");
-  const { projectSettings, sharedSettings, userSettings } = await import(
-    "../../hooks/claude-code/settings/project.ts"
-  );
-  const { projectServers, userServers } = await import("../../hooks/claude-code/settings/server.ts");
-  const { print } = await import("../process-context.ts");
-  const { dist } = await import("../program-paths.ts");
-  const { clean } = await import("../view/text.ts");
   await namingFailures(async () => {
     const { env, paths } = world;
     if (project !== undefined && shared !== undefined) {
@@ -117,8 +120,6 @@ async function install(world: ProcessContext, flags: InstallFlags): Promise<numb
     };
     if (json) print(world, [JSON.stringify(done)]);
     else {
-      const { isUnignored } = await import("../git-ignored.ts");
-      const { installLines } = await import("../view/install.ts");
       const isBare = scope === "project" && done.changed && isUnignored(options.settings);
       print(world, installLines(done, scope, isBare).map(clean));
     }
@@ -128,8 +129,6 @@ async function install(world: ProcessContext, flags: InstallFlags): Promise<numb
 
 /** Reports a failure instead of throwing: the hooks work without the tools and stay installed. */
 async function putTools(paths: KitePaths, place: ServerPlace, wanted: boolean): Promise<InstalledTools> {
-  const { addTools, removeTools } = await import("../../hooks/claude-code/settings/server.ts");
-  const { InstallFailed, namingFailures } = await import("../../hooks/install/failed.ts");
   const { file } = place;
   try {
     const changed = await namingFailures(() => (wanted ? addTools : removeTools)(paths, place));

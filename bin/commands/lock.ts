@@ -1,7 +1,8 @@
 import { type Command, CommanderError } from "commander";
 import { limits } from "../../protocol/limits.ts";
-import type { LockRun } from "../lock/run-under-lock.ts";
+import { hold, type LockRun } from "../lock/run-under-lock.ts";
 import type { Run } from "../process-context.ts";
+import { fail } from "../with-daemon.ts";
 
 interface LockFlags {
   readonly wait: string;
@@ -48,16 +49,14 @@ export function add(command: Command, run: Run): void {
     .exitOverride(({ exitCode, code, message }) => {
       throw new CommanderError(exitCode === 0 ? 0 : wrongCommandLine, code, message);
     })
-    .action(async (words: readonly string[], flags: LockFlags) => {
-      const { hold } = await import("../lock/run-under-lock.ts");
-      await run(async world => {
+    .action((words: readonly string[], flags: LockFlags) =>
+      run(async world => {
         const lockRun = parse(words, world.argv, flags);
         if (typeof lockRun !== "string") return hold(world, lockRun);
-        const { fail } = await import("../with-daemon.ts");
         fail(world, false, "usage", lockRun);
         return wrongCommandLine;
-      });
-    });
+      }),
+    );
 }
 
 /**

@@ -1,6 +1,16 @@
 import type { Command } from "commander";
-import type { ProcessContext, Run } from "../process-context.ts";
-import type { ScopeFlags } from "../scope.ts";
+import {
+  interrupted,
+  type ProcessContext,
+  printFramed,
+  printJson,
+  type Run,
+  screenOf,
+} from "../process-context.ts";
+import { type ScopeFlags, scopeProject } from "../scope.ts";
+import { locksView } from "../view/locks.ts";
+import { watchLocks } from "../watch-locks.ts";
+import { rowsOf, withDaemon } from "../with-daemon.ts";
 
 interface LocksFlags extends ScopeFlags {
   readonly watch?: boolean;
@@ -27,7 +37,6 @@ export function add(command: Command, run: Run): void {
     .option("--json", "print JSON")
     .addHelpText("after", help)
     .action(async (directory: string | undefined, flags: LocksFlags) => {
-      const { interrupted } = await import("../process-context.ts");
       const until = flags.watch ? interrupted() : new AbortController().signal;
       await run(world => locks(world, flags, until, directory));
     });
@@ -40,18 +49,13 @@ export async function locks(
   until: AbortSignal,
   directory?: string,
 ): Promise<number> {
-  const { rowsOf, withDaemon } = await import("../with-daemon.ts");
-  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
   const json = flags.json === true;
-  const { scopeProject } = await import("../scope.ts");
   const project = json ? null : await scopeProject(world, directory, flags);
   if (flags.watch) {
-    const { watchLocks } = await import("../watch-locks.ts");
     return withDaemon(world, json, client => watchLocks({ world, client, json, project }, until), {
       reconnect: true,
     });
   }
-  const { locksView } = await import("../view/locks.ts");
   return withDaemon(world, json, async client => {
     const [rows, sessions] = await Promise.all([rowsOf(client, "locks"), rowsOf(client, "sessions")]);
     if (json) printJson(world, { locks: rows });

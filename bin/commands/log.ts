@@ -1,7 +1,24 @@
 import { type Command, Option } from "commander";
+import { readForward, startBefore } from "../../daemon/trail/forward.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import type { ProcessContext, Run } from "../process-context.ts";
-import type { TrailFilter } from "../trail/filter.ts";
+import { readTrail } from "../../daemon/trail/read.ts";
+import { limits } from "../../protocol/limits.ts";
+import {
+  interrupted,
+  jsonLine,
+  type ProcessContext,
+  print,
+  printFramed,
+  type Run,
+  screenOf,
+} from "../process-context.ts";
+import { namesOf } from "../real-path.ts";
+import { decisionsIn, type TrailFilter, wantedBy } from "../trail/filter.ts";
+import { followTrail, readAtEnd } from "../trail/follow.ts";
+import { unknownAgent } from "../trail/known-agents.ts";
+import { sinceForms, sinceTime } from "../trail/since.ts";
+import { logLines } from "../view/log.ts";
+import { exitCodes, fail } from "../with-daemon.ts";
 
 export interface LogFlags {
   readonly lines?: string;
@@ -45,7 +62,6 @@ export function add(command: Command, run: Run): void {
     .addOption(new Option("--session <name>").hideHelp())
     .addHelpText("after", help)
     .action(async (flags: LogFlags) => {
-      const { interrupted } = await import("../process-context.ts");
       const until = flags.follow ? interrupted() : new AbortController().signal;
       await run(world => log(world, flags, until));
     });
@@ -56,11 +72,6 @@ const linesDefault = 50;
 
 /** Returns the exit code; with `follow` when `until` is aborted. */
 export async function log(world: ProcessContext, flags: LogFlags, until: AbortSignal): Promise<number> {
-  const { exitCodes, fail } = await import("../with-daemon.ts");
-  const { jsonLine, print, printFramed, screenOf } = await import("../process-context.ts");
-  const { wantedBy } = await import("../trail/filter.ts");
-  const { unknownAgent } = await import("../trail/known-agents.ts");
-  const { logLines } = await import("../view/log.ts");
   const asked = await askedBy(world, flags);
   if (typeof asked === "string") {
     fail(world, flags.json === true, "usage", asked);
@@ -87,7 +98,6 @@ export async function log(world: ProcessContext, flags: LogFlags, until: AbortSi
     count === 0 && filter.agent !== undefined ? await unknownAgent(world.paths.trail, filter.agent) : null;
   if (flags.follow) {
     if (unknown !== null) world.stderr.write(`kite: ${unknown}\n`);
-    const { followTrail } = await import("../trail/follow.ts");
     await followTrail(world.paths.trail, place, lines => show(lines.filter(wanted)), until);
     return exitCodes.done;
   }
@@ -107,10 +117,6 @@ interface Asked {
 
 /** Returns what the flags ask for, or a sentence about what is wrong with them. */
 async function askedBy(world: ProcessContext, flags: LogFlags): Promise<Asked | string> {
-  const { decisionsIn } = await import("../trail/filter.ts");
-  const { sinceForms, sinceTime } = await import("../trail/since.ts");
-  const { namesOf } = await import("../real-path.ts");
-  const { limits } = await import("../../protocol/limits.ts");
   const { lines, agent = flags.session, file, decision } = flags;
   if (lines !== undefined && !(/^\d+$/.test(lines) && Number(lines) <= limits.trailReadMax))
     return `-n takes a number from 0 to ${limits.trailReadMax}, not ${lines}`;
@@ -138,7 +144,6 @@ async function showStored(
 ) {
   const { since } = filter;
   if (limit === null && since !== undefined) {
-    const { readForward, startBefore } = await import("../../daemon/trail/forward.ts");
     let place = await startBefore(dir, since);
     for await (const { lines, end } of readForward(dir, place)) {
       show(lines.filter(wanted));
@@ -146,8 +151,6 @@ async function showStored(
     }
     return place;
   }
-  const { readTrail } = await import("../../daemon/trail/read.ts");
-  const { readAtEnd } = await import("../trail/follow.ts");
   const read = () => readTrail(dir, { limit: limit ?? linesDefault, filter: wanted, since });
   const { found, place } = await readAtEnd(dir, read);
   show(found);

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { InboxFlags, SendFlags } from "../messages/messages.ts";
+import { ack, type InboxFlags, inbox, type SendFlags, send } from "../messages/messages.ts";
 import type { Run } from "../process-context.ts";
 import { subcommand } from "../subcommand.ts";
 
@@ -28,10 +28,7 @@ export function add(message: Command, run: Run): void {
     .option("--reply <id>", "answer this message; Kite sends the answer to its sender")
     .option("--urgent", "mark the message as urgent")
     .option("--project <project>", "write to another project; only at a terminal")
-    .action(async (words: readonly string[], flags: SendFlags) => {
-      const { send } = await import("../messages/messages.ts");
-      await run(world => send(world, words, flags));
-    });
+    .action((words: readonly string[], flags: SendFlags) => run(world => send(world, words, flags)));
   subcommand(message, "inbox", "show the inbox; at a terminal all messages of the project", [
     "$ kite message inbox --unread",
   ])
@@ -39,15 +36,11 @@ export function add(message: Command, run: Run): void {
     .option("--thread <id>", "only this thread")
     .option("--ack", "acknowledge the messages shown")
     .option("--project <project>", "a project other than that of the working directory; only at a terminal")
-    .action(async (flags: InboxFlags) => {
-      const { inbox } = await import("../messages/messages.ts");
-      await run(world => inbox(world, flags));
-    });
+    .action((flags: InboxFlags) => run(world => inbox(world, flags)));
   subcommand(message, "ack", "acknowledge messages: they leave the inbox", ["$ kite message ack m-4"])
     .argument("[ids...]")
     .option("--all", "every message in the inbox")
-    .action(async (ids: readonly string[], flags: { readonly all?: boolean; readonly json?: boolean }) => {
-      const { ack } = await import("../messages/messages.ts");
-      await run(world => ack(world, ids, flags));
-    });
+    .action((ids: readonly string[], flags: { readonly all?: boolean; readonly json?: boolean }) =>
+      run(world => ack(world, ids, flags)),
+    );
 }

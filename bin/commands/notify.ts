@@ -1,5 +1,9 @@
 import type { Command } from "commander";
-import type { Run } from "../process-context.ts";
+import { loadConfig } from "../../daemon/config/config.ts";
+import { notifierOf } from "../notify/notifier.ts";
+import { notify } from "../notify/notify.ts";
+import { interrupted, type Run } from "../process-context.ts";
+import { exitCodes, fail } from "../with-daemon.ts";
 
 const help = `
 Off until you run it; it ends with Ctrl-C, or with your terminal. It tells you once when somebody needs you for more than a
@@ -21,19 +25,14 @@ export function add(command: Command, run: Run): void {
   command
     .option("--test", "show one notice now, and end")
     .addHelpText("after", help)
-    .action(async ({ test }: { readonly test?: boolean }) => {
-      const { loadConfig } = await import("../../daemon/config/config.ts");
-      const { notifierOf } = await import("../notify/notifier.ts");
-      const { notify } = await import("../notify/notify.ts");
-      const { interrupted } = await import("../process-context.ts");
-      const { exitCodes, fail } = await import("../with-daemon.ts");
-      await run(async world => {
+    .action(({ test }: { readonly test?: boolean }) =>
+      run(async world => {
         const { values, problems } = await loadConfig({ env: world.env, paths: world.paths });
         for (const problem of problems) fail(world, false, "config", problem);
         const notifier = notifierOf(values.notify.command, world.env, world.cwd);
         if (test !== true) return notify(world, values.notify, notifier, interrupted());
         await notifier({ title: "kite", text: "Notices reach you." });
         return exitCodes.done;
-      });
-    });
+      }),
+    );
 }

@@ -1,7 +1,15 @@
+import { resolve } from "node:path";
 import type { Command } from "commander";
+import { NotRunning } from "../../client/errors.ts";
+import { projectRoot } from "../../hooks/claude-code/settings/project.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Scope } from "../off/store.ts";
-import type { ProcessContext, Run } from "../process-context.ts";
+import { actingSession } from "../actor.ts";
+import { agentCalled } from "../agent/named.ts";
+import { whatIsOff } from "../off/now.ts";
+import { type Scope, switchOff } from "../off/store.ts";
+import { isAgents, refuseAgent } from "../person.ts";
+import { type ProcessContext, print, printJson, type Run } from "../process-context.ts";
+import { exitCodes, fail, Refused, rowsOf } from "../with-daemon.ts";
 
 export interface OffFlags {
   readonly project?: string | true;
@@ -32,9 +40,7 @@ export function add(command: Command, run: Run): void {
     .option("--for <time>", "switch Kite on again after this time: 90s, 15m, 1h, 2d")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (flags: OffFlags) => {
-      await run(world => off(world, flags));
-    });
+    .action((flags: OffFlags) => run(world => off(world, flags)));
 }
 
 /** Switches Kite off in a scope; an agent does so for its own session only. Returns the exit code. */
@@ -43,10 +49,6 @@ export async function off(
   flags: OffFlags,
   isAgent?: (world: ProcessContext) => Promise<boolean>,
 ): Promise<number> {
-  const { exitCodes, fail } = await import("../with-daemon.ts");
-  const { print, printJson } = await import("../process-context.ts");
-  const { switchOff } = await import("../off/store.ts");
-  const { whatIsOff } = await import("../off/now.ts");
   const json = flags.json === true;
   const now = world.now();
   const forMs = flags.for === undefined ? null : durationOf(flags.for);
@@ -59,7 +61,6 @@ export async function off(
     fail(world, json, "usage", scope);
     return exitCodes.failed;
   }
-  const { isAgents, refuseAgent } = await import("../person.ts");
   if (!(await isOwn(world, scope)) && (await (isAgent ?? isAgents)(world)))
     return refuseAgent(world, json, "switches Kite off beyond an agent's own session");
   // Whole seconds, because some file systems store no finer times.
@@ -72,7 +73,6 @@ export async function off(
 
 /** Whether the scope is the session that the command runs in. */
 async function isOwn({ env }: ProcessContext, scope: Scope): Promise<boolean> {
-  const { actingSession } = await import("../actor.ts");
   return scope.is === "session" && scope.id === actingSession(env)?.id;
 }
 
@@ -89,15 +89,10 @@ export async function scopeOf(
   if (project !== undefined && session !== undefined) return "say either --project or --session";
   if (session !== undefined) return sessionScope(world, session);
   if (project === undefined) return { is: "all" };
-  const { projectRoot } = await import("../../hooks/claude-code/settings/project.ts");
-  const { resolve } = await import("node:path");
   return { is: "project", directory: projectRoot(resolve(world.cwd, project === true ? "." : project)) };
 }
 
 async function sessionScope(world: ProcessContext, session: string): Promise<Scope | string> {
-  const { Refused, rowsOf } = await import("../with-daemon.ts");
-  const { agentCalled } = await import("../agent/named.ts");
-  const { NotRunning } = await import("../../client/errors.ts");
   try {
     const client = await world.connect({ name: "kite", reconnect: false });
     try {

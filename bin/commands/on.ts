@@ -1,6 +1,9 @@
 import type { Command } from "commander";
-import type { ProcessContext, Run } from "../process-context.ts";
-import type { OffFlags } from "./off.ts";
+import { whatIsOff } from "../off/now.ts";
+import { switchOn } from "../off/store.ts";
+import { type ProcessContext, print, printJson, type Run } from "../process-context.ts";
+import { exitCodes, fail } from "../with-daemon.ts";
+import { nameOf, type OffFlags, scopeOf } from "./off.ts";
 
 type OnFlags = Omit<OffFlags, "for">;
 
@@ -21,18 +24,11 @@ export function add(command: Command, run: Run): void {
     .option("--session <name>", "for this session: its name, or the beginning of its id")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (flags: OnFlags) => {
-      await run(world => on(world, flags));
-    });
+    .action((flags: OnFlags) => run(world => on(world, flags)));
 }
 
 /** Returns the exit code. */
 export async function on(world: ProcessContext, { json, ...flags }: OnFlags): Promise<number> {
-  const { exitCodes, fail } = await import("../with-daemon.ts");
-  const { print, printJson } = await import("../process-context.ts");
-  const { switchOn } = await import("../off/store.ts");
-  const { nameOf, scopeOf } = await import("./off.ts");
-  const { whatIsOff } = await import("../off/now.ts");
   // The session may have ended, so its name is looked up in the file that `kite off` wrote.
   const scope =
     flags.session === undefined || flags.project !== undefined

@@ -1,6 +1,14 @@
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { ClientName } from "../../hooks/claude-code/settings/command.ts";
-import type { ProcessContext, Run } from "../process-context.ts";
+import { makePlugin } from "../../hooks/claude-code/settings/plugin.ts";
+import { namingFailures } from "../../hooks/install/failed.ts";
+import { shellWord } from "../../protocol/text.ts";
+import { chooseClient } from "../hook-client.ts";
+import { type ProcessContext, print, type Run } from "../process-context.ts";
+import { dist } from "../program-paths.ts";
+import { version } from "../version.ts";
+import { clean } from "../view/text.ts";
 
 interface PluginFlags {
   readonly client?: ClientName;
@@ -36,15 +44,6 @@ export function add(command: Command, run: Run): void {
 }
 
 async function plugin(world: ProcessContext, dir: string, { client, json }: PluginFlags): Promise<number> {
-  const { resolve } = await import("node:path");
-  const { makePlugin } = await import("../../hooks/claude-code/settings/plugin.ts");
-  const { namingFailures } = await import("../../hooks/install/failed.ts");
-  const { shellWord } = await import("../../protocol/text.ts");
-  const { chooseClient } = await import("../hook-client.ts");
-  const { dist } = await import("../program-paths.ts");
-  const { print } = await import("../process-context.ts");
-  const { version } = await import("../version.ts");
-  const { clean } = await import("../view/text.ts");
   await namingFailures(async () => {
     const { env, paths } = world;
     const chosen = await chooseClient(client, dist);

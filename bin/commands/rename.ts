@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { RenameFlags } from "../agent/rename.ts";
+import { type RenameFlags, rename } from "../agent/rename.ts";
 import type { Run } from "../process-context.ts";
 
 const help = `
@@ -24,8 +24,7 @@ export function add(command: Command, run: Run): void {
     .option("--project <project>", "another project than that of the working directory")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (session: string, name: string | undefined, flags: RenameFlags) => {
-      const { rename } = await import("../agent/rename.ts");
-      await run(world => rename(world, session, name, flags));
-    });
+    .action((session: string, name: string | undefined, flags: RenameFlags) =>
+      run(world => rename(world, session, name, flags)),
+    );
 }

@@ -1,5 +1,7 @@
 import type { Command } from "commander";
+import { terminalQuestion } from "../ask-person.ts";
 import type { Run } from "../process-context.ts";
+import { repair } from "../repair/repair.ts";
 
 const help = `
 The daemon does not start with a damaged journal, so that nothing is dropped in silence. Repair shows what does not build
@@ -20,9 +22,7 @@ export function add(command: Command, run: Run): void {
     .option("--yes", "save it without a question")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (flags: { readonly yes?: boolean; readonly json?: boolean }) => {
-      const { terminalQuestion } = await import("../ask-person.ts");
-      const { repair } = await import("../repair/repair.ts");
-      await run(world => repair(world, flags, terminalQuestion()));
-    });
+    .action((flags: { readonly yes?: boolean; readonly json?: boolean }) =>
+      run(world => repair(world, flags, terminalQuestion())),
+    );
 }

@@ -1,6 +1,10 @@
 import type { Command } from "commander";
-import type { ProcessContext, Run } from "../process-context.ts";
-import type { Branch } from "../risk/trial.ts";
+import { limits } from "../../protocol/limits.ts";
+import { type ProcessContext, printFramed, printJson, type Run, screenOf } from "../process-context.ts";
+import { checkVersion, GitFailed, gitFor } from "../risk/git.ts";
+import { type Branch, branchesAt, tryAll } from "../risk/trial.ts";
+import { trialView } from "../view/trial.ts";
+import { exitCodes, fail, rowsOf, withDaemon } from "../with-daemon.ts";
 
 interface RiskFlags {
   readonly all?: boolean;
@@ -27,17 +31,11 @@ export function add(command: Command, run: Run): void {
     .option("--all", "every worktree of the repository, not only those with live sessions")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (flags: RiskFlags) => {
-      await run(world => risk(world, flags));
-    });
+    .action((flags: RiskFlags) => run(world => risk(world, flags)));
 }
 
 /** Returns the exit code. */
 export async function risk(world: ProcessContext, flags: RiskFlags): Promise<number> {
-  const { exitCodes, fail, rowsOf, withDaemon } = await import("../with-daemon.ts");
-  const { checkVersion, GitFailed, gitFor } = await import("../risk/git.ts");
-  const { branchesAt } = await import("../risk/trial.ts");
-  const { limits } = await import("../../protocol/limits.ts");
   const { cwd, env } = world;
   const json = flags.json === true;
   try {
@@ -68,9 +66,6 @@ async function show(
   git: Parameters<typeof import("../risk/trial.ts").tryAll>[0],
   branches: readonly Branch[],
 ): Promise<number> {
-  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
-  const { tryAll } = await import("../risk/trial.ts");
-  const { trialView } = await import("../view/trial.ts");
   const trial = await tryAll(git, branches);
   if (json) printJson(world, { branches, ...trial });
   else printFramed(world, trialView({ branches, all, ...trial }, screenOf(world)));

@@ -1,6 +1,9 @@
 import type { Command } from "commander";
-import type { ProcessContext, Run } from "../process-context.ts";
-import type { ScopeFlags } from "../scope.ts";
+import { type ProcessContext, printFramed, printJson, type Run, screenOf } from "../process-context.ts";
+import { type ScopeFlags, scopeProject } from "../scope.ts";
+import { terminalsOf } from "../terminals.ts";
+import { sessionsView } from "../view/sessions.ts";
+import { rowsOf, withDaemon } from "../with-daemon.ts";
 
 const help = `
 It lists the sessions of the working directory's project, and a line for each other project. --json has all projects.
@@ -24,9 +27,9 @@ export function add(command: Command, run: Run): void {
     .option("--all", "list those of all projects")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (directory: string | undefined, flags: SessionsFlags) => {
-      await run(world => sessions(world, flags.json === true, directory, flags));
-    });
+    .action((directory: string | undefined, flags: SessionsFlags) =>
+      run(world => sessions(world, flags.json === true, directory, flags)),
+    );
 }
 
 /** Lists the sessions of `directory`'s project, by default the working directory's. Returns the exit code. */
@@ -36,12 +39,8 @@ export async function sessions(
   directory?: string,
   flags: ScopeFlags = {},
 ): Promise<number> {
-  const { rowsOf, withDaemon } = await import("../with-daemon.ts");
-  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
-  const { sessionsView } = await import("../view/sessions.ts");
   return withDaemon(world, json, async client => {
     const [rows, locks] = await Promise.all([rowsOf(client, "sessions"), rowsOf(client, "locks")]);
-    const { terminalsOf } = await import("../terminals.ts");
     const terminals = terminalsOf(rows.flatMap(({ pid }) => pid ?? []));
     if (json) {
       const terminalOf = (pid: number | null) => (pid === null ? undefined : terminals.get(pid));
@@ -49,7 +48,6 @@ export async function sessions(
       printJson(world, { sessions: all });
       return 0;
     }
-    const { scopeProject } = await import("../scope.ts");
     const project = await scopeProject(world, directory, flags);
     printFramed(world, sessionsView({ sessions: rows, locks, project, terminals }, screenOf(world)));
     return 0;

@@ -1,5 +1,10 @@
 import type { Command } from "commander";
-import type { ProcessContext, Run } from "../process-context.ts";
+import { readForward, startBefore } from "../../daemon/trail/forward.ts";
+import { type ProcessContext, printFramed, printJson, type Run, screenOf } from "../process-context.ts";
+import { sinceForms, sinceTime } from "../trail/since.ts";
+import { TrailCounter } from "../trail/stats.ts";
+import { statsView } from "../view/stats.ts";
+import { exitCodes, fail } from "../with-daemon.ts";
 
 interface StatsFlags {
   readonly since?: string;
@@ -27,9 +32,7 @@ export function add(command: Command, run: Run): void {
     .option("--since <time>", "only since then: 10m, 2h, 14:30, 2026-11-22T10:00; by default all")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (flags: StatsFlags) => {
-      await run(world => stats(world, flags));
-    });
+    .action((flags: StatsFlags) => run(world => stats(world, flags)));
 }
 
 /** Columns of an output that is no terminal. */
@@ -37,12 +40,6 @@ const pipeColumns = 80;
 
 /** Returns the exit code. */
 export async function stats(world: ProcessContext, flags: StatsFlags): Promise<number> {
-  const { exitCodes, fail } = await import("../with-daemon.ts");
-  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
-  const { sinceForms, sinceTime } = await import("../trail/since.ts");
-  const { TrailCounter } = await import("../trail/stats.ts");
-  const { statsView } = await import("../view/stats.ts");
-  const { readForward, startBefore } = await import("../../daemon/trail/forward.ts");
   const json = flags.json === true;
   const since = flags.since === undefined ? Number.NEGATIVE_INFINITY : sinceTime(flags.since, world.now());
   if (since === null) {

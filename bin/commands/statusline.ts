@@ -1,5 +1,10 @@
+import { readFileSync } from "node:fs";
 import type { Command } from "commander";
+import { LocalError } from "../../client/errors.ts";
+import { isObject } from "../../protocol/wire.ts";
+import { isOffEverywhere } from "../doctor/off.ts";
 import type { ProcessContext, Run } from "../process-context.ts";
+import { exitCodes, fail } from "../with-daemon.ts";
 
 const help = `
 Reads what Claude Code gives its status line on standard input, and prints one line: what the session holds, who waits for it,
@@ -16,10 +21,6 @@ export function add(command: Command, run: Run): void {
 }
 
 async function statusLine(world: ProcessContext): Promise<number> {
-  const { LocalError } = await import("../../client/errors.ts");
-  const { isObject } = await import("../../protocol/wire.ts");
-  const { exitCodes, fail } = await import("../with-daemon.ts");
-  const { readFileSync } = await import("node:fs");
   const refuse = (sentence: string) => {
     fail(world, false, "usage", sentence);
     return exitCodes.failed;
@@ -31,7 +32,6 @@ async function statusLine(world: ProcessContext): Promise<number> {
     return refuse(
       "standard input is not the JSON object that Claude Code gives its status line; it is set up by kite install --statusline",
     );
-  const { isOffEverywhere } = await import("../doctor/off.ts");
   if (world.env["KITE"] === "off" || isOffEverywhere(world)) {
     world.stdout.write("kite: off\n");
     return exitCodes.done;

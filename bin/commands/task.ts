@@ -4,9 +4,22 @@ import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
 import { teamImport } from "../leading.ts";
 import type { Run } from "../process-context.ts";
 import { subcommand } from "../subcommand.ts";
-import type { AddFlags, ClaimFlags, EditFlags, Ending, TaskFlags } from "../tasks/change.ts";
-import type { GraphFlags, ListFlags, ScopeFlags } from "../tasks/look.ts";
-import type { RemoveFlags } from "../tasks/store.ts";
+import {
+  type AddFlags,
+  add as addTask,
+  approve,
+  type ClaimFlags,
+  claim,
+  type EditFlags,
+  type Ending,
+  edit,
+  release,
+  set,
+  type TaskFlags,
+} from "../tasks/change.ts";
+import { importTasks } from "../tasks/import.ts";
+import { type GraphFlags, graph, type ListFlags, list, ready, type ScopeFlags, show } from "../tasks/look.ts";
+import { exportTasks, type RemoveFlags, remove } from "../tasks/store.ts";
 
 const overview = `
 Name a task of this project by its number (1a of t-mhx3k2p1-1a), the beginning of its id, or its whole id. A task of
@@ -67,10 +80,9 @@ function addChanges(task: Command, run: Run): void {
     .option("--debate <debate>", "the debate that it requires")
     .addOption(new Option("--risk <risk>", "the care that it needs").choices(risks))
     .option("--project <project>", otherProject)
-    .action(async (words: readonly string[], flags: AddFlags) => {
-      const { add } = await import("../tasks/change.ts");
-      await run(world => add(world, words.join(" "), flags));
-    });
+    .action((words: readonly string[], flags: AddFlags) =>
+      run(world => addTask(world, words.join(" "), flags)),
+    );
   subcommand(task, "edit", "change a task", ["$ kite task edit 1a --risk red"])
     .argument("<task>")
     .option("--description <text>", "what the task is")
@@ -84,19 +96,13 @@ function addChanges(task: Command, run: Run): void {
       ).choices(risks),
     )
     .option("--project <project>", otherProject)
-    .action(async (name: string, flags: EditFlags) => {
-      const { edit } = await import("../tasks/change.ts");
-      await run(world => edit(world, name, flags));
-    });
+    .action((name: string, flags: EditFlags) => run(world => edit(world, name, flags)));
   subcommand(task, "approve", "say yes to the next run of a red or critical task; only a person may", [
     "$ kite task approve 1a",
   ])
     .argument("<task>")
     .option("--project <project>", otherProject)
-    .action(async (name: string, flags: TaskFlags) => {
-      const { approve } = await import("../tasks/change.ts");
-      await run(world => approve(world, name, flags));
-    });
+    .action((name: string, flags: TaskFlags) => run(world => approve(world, name, flags)));
   subcommand(task, "claim", "claim the most urgent ready task that your role takes, or the named one", [
     "$ kite task claim",
     "$ kite task claim --label web",
@@ -105,17 +111,11 @@ function addChanges(task: Command, run: Run): void {
     .argument("[task]", "the task; by default the most urgent ready one, the oldest of these")
     .option("--label <label>", "only a task with this label, once or more", collect, [])
     .option("--project <project>", otherProject)
-    .action(async (name: string | undefined, flags: ClaimFlags) => {
-      const { claim } = await import("../tasks/change.ts");
-      await run(world => claim(world, name, flags));
-    });
+    .action((name: string | undefined, flags: ClaimFlags) => run(world => claim(world, name, flags)));
   subcommand(task, "release", "give a claimed task back", ["$ kite task release 1a"])
     .argument("<task>")
     .option("--project <project>", otherProject)
-    .action(async (name: string, flags: TaskFlags) => {
-      const { release } = await import("../tasks/change.ts");
-      await run(world => release(world, name, flags));
-    });
+    .action((name: string, flags: TaskFlags) => run(world => release(world, name, flags)));
 }
 
 function addEnds(task: Command, run: Run): void {
@@ -124,7 +124,6 @@ function addEnds(task: Command, run: Run): void {
     if (words !== null) one.argument("[words...]", words);
     one.option("--project <project>", otherProject);
     one.action(async (of: string, ...rest: readonly unknown[]) => {
-      const { set } = await import("../tasks/change.ts");
       const said = Array.isArray(rest[0]) ? rest[0].join(" ") : "";
       const result = name === "cancel" ? `cancelled${said === "" ? "" : `: ${said}`}` : said || null;
       await run(world => set(world, of, status, result, one.opts<TaskFlags>()));
@@ -145,23 +144,14 @@ function addViews(task: Command, run: Run): void {
     .option("--assignee <session>", "only tasks of this session, by its id")
     .option("--text <text>", "only tasks whose description or id contains this text")
     .option("--blocked", "only tasks that wait for other tasks")
-    .action(async (flags: ListFlags) => {
-      const { list } = await import("../tasks/look.ts");
-      await run(world => list(world, flags));
-    });
+    .action((flags: ListFlags) => run(world => list(world, flags)));
   scoped(subcommand(task, "ready", "list the ready tasks, the most urgent first", ["$ kite task ready"]))
     .option("--label <label>", "only tasks with this label")
-    .action(async (flags: ScopeFlags & { readonly label?: string }) => {
-      const { ready } = await import("../tasks/look.ts");
-      await run(world => ready(world, flags));
-    });
+    .action((flags: ScopeFlags & { readonly label?: string }) => run(world => ready(world, flags)));
   subcommand(task, "show", "show everything about a task", ["$ kite task show 1a"])
     .argument("<task>")
     .option("--project <project>", otherProject)
-    .action(async (name: string, flags: ScopeFlags) => {
-      const { show } = await import("../tasks/look.ts");
-      await run(world => show(world, name, flags));
-    });
+    .action((name: string, flags: ScopeFlags) => run(world => show(world, name, flags)));
   scoped(
     subcommand(task, "graph", "draw the tasks and their needs", [
       "$ kite task graph",
@@ -170,10 +160,7 @@ function addViews(task: Command, run: Run): void {
   )
     .option("--mermaid", "write it in Mermaid's language")
     .option("--open", "leave out done tasks")
-    .action(async (flags: GraphFlags) => {
-      const { graph } = await import("../tasks/look.ts");
-      await run(world => graph(world, flags));
-    });
+    .action((flags: GraphFlags) => run(world => graph(world, flags)));
 }
 
 function addStore(task: Command, run: Run): void {
@@ -191,10 +178,7 @@ function addStore(task: Command, run: Run): void {
       const { fromTeam } = flags;
       if ((file === undefined) === (fromTeam === undefined))
         task.error("kite: name a file, or give --from-team; see kite task import --help");
-      if (file !== undefined) {
-        const { importTasks } = await import("../tasks/import.ts");
-        return run(world => importTasks(world, file, flags));
-      }
+      if (file !== undefined) return run(world => importTasks(world, file, flags));
       const { importTeam } = await teamImport();
       const name = typeof fromTeam === "string" ? fromTeam : undefined;
       await run(world => importTeam(world, name, flags));
@@ -205,19 +189,13 @@ function addStore(task: Command, run: Run): void {
     ]),
   )
     .argument("[file]", "the file to write; by default, or with -, standard output")
-    .action(async (file: string | undefined, flags: ScopeFlags) => {
-      const { exportTasks } = await import("../tasks/store.ts");
-      await run(world => exportTasks(world, file, flags));
-    });
+    .action((file: string | undefined, flags: ScopeFlags) => run(world => exportTasks(world, file, flags)));
   scoped(
     subcommand(task, "rm", "delete finished tasks", ["$ kite task rm 1a 1b", "$ kite task rm --finished"]),
   )
     .argument("[tasks...]")
     .option("--finished", "every done or failed task that no unfinished task needs")
-    .action(async (names: readonly string[], flags: RemoveFlags) => {
-      const { remove } = await import("../tasks/store.ts");
-      await run(world => remove(world, names, flags));
-    });
+    .action((names: readonly string[], flags: RemoveFlags) => run(world => remove(world, names, flags)));
 }
 
 function scoped(one: Command): Command {

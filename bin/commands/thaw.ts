@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { thaw } from "../messages/freezes.ts";
 import type { Run } from "../process-context.ts";
 
 const help = `
@@ -22,8 +23,5 @@ export function add(command: Command, run: Run): void {
     .option("--project <project>", "a project other than that of the working directory; only at a terminal")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (id: string | undefined, flags: Flags) => {
-      const { thaw } = await import("../messages/freezes.ts");
-      await run(world => thaw(world, id, flags));
-    });
+    .action((id: string | undefined, flags: Flags) => run(world => thaw(world, id, flags)));
 }

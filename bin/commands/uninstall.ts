@@ -1,5 +1,10 @@
+import { resolve } from "node:path";
 import type { Command } from "commander";
-import type { ProcessContext, Run } from "../process-context.ts";
+import { pluginFolders, removePlugins } from "../../hooks/claude-code/settings/plugin.ts";
+import { projectSettings, sharedSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
+import { type ProcessContext, print, type Run } from "../process-context.ts";
+import { clean } from "../view/text.ts";
 
 interface UninstallFlags {
   readonly project?: string | true;
@@ -30,19 +35,11 @@ const words = {
 
 async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<number> {
   const { project, shared, all, json } = flags;
-  const { resolve } = await import("node:path");
-  const { InstallFailed, namingFailures } = await import("../../hooks/install/failed.ts");
   if ([project, shared, all].filter(one => one !== undefined).length > 1) {
     throw new InstallFailed("give one of --project, --shared and --all; --all includes every project");
   }
   const hooks = await import("../../hooks/claude-code/settings/install.ts");
-  const { pluginFolders, removePlugins } = await import("../../hooks/claude-code/settings/plugin.ts");
-  const { projectSettings, sharedSettings, userSettings } = await import(
-    "../../hooks/claude-code/settings/project.ts"
-  );
   const servers = await import("../../hooks/claude-code/settings/server.ts");
-  const { print } = await import("../process-context.ts");
-  const { clean } = await import("../view/text.ts");
   const { env, paths } = world;
   const results: { readonly file: string; readonly result: keyof typeof words }[] = [];
   const tools: string[] = [];

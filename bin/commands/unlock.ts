@@ -1,5 +1,8 @@
 import type { Command } from "commander";
-import type { ProcessContext, Run } from "../process-context.ts";
+import { absolute, actingSession } from "../actor.ts";
+import { type ProcessContext, print, printJson, type Run } from "../process-context.ts";
+import { clean } from "../view/text.ts";
+import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
 
 interface UnlockFlags {
   readonly force?: boolean;
@@ -25,9 +28,7 @@ export function add(command: Command, run: Run): void {
     .option("--force", "release the locks of any holder")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (files: readonly string[], flags: UnlockFlags) => {
-      await run(world => unlock(world, files, flags));
-    });
+    .action((files: readonly string[], flags: UnlockFlags) => run(world => unlock(world, files, flags)));
 }
 
 /** Returns the exit code. */
@@ -36,10 +37,6 @@ export async function unlock(
   files: readonly string[],
   flags: UnlockFlags,
 ): Promise<number> {
-  const { absolute, actingSession } = await import("../actor.ts");
-  const { exitCodes, fail, ask, withDaemon } = await import("../with-daemon.ts");
-  const { print, printJson } = await import("../process-context.ts");
-  const { clean } = await import("../view/text.ts");
   const json = flags.json === true;
   const force = flags.force === true;
   const own = actingSession(world.env);

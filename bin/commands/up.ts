@@ -1,5 +1,17 @@
+import { existsSync, rmSync } from "node:fs";
 import type { Command } from "commander";
-import type { Client, ProcessContext, Run } from "../process-context.ts";
+import { LocalError, StartFailed } from "../../client/errors.ts";
+import { ensureDaemon } from "../../client/launch.ts";
+import { stopDaemon } from "../../client/stop.ts";
+import { olderStoreText } from "../../daemon/journal/store-mark.ts";
+import { limits } from "../../protocol/limits.ts";
+import { fewFiles } from "../few-files.ts";
+import { type Client, type ProcessContext, print, type Run } from "../process-context.ts";
+import { daemonProgram } from "../program-paths.ts";
+import { refusalText } from "../refusal-text.ts";
+import { beginEmptyStore } from "../repair/begin-empty.ts";
+import { isRebuilt } from "../stale-build.ts";
+import { isOlder, version } from "../version.ts";
 
 interface UpOptions {
   readonly foreground?: boolean;
@@ -27,8 +39,6 @@ export function add(command: Command, run: Run): void {
 }
 
 async function up(world: ProcessContext, options: UpOptions): Promise<number> {
-  const { existsSync, rmSync } = await import("node:fs");
-  const { print } = await import("../process-context.ts");
   const { paths } = world;
   const unlessDown = options.unlessDown === true;
   if (unlessDown && existsSync(paths.downFile)) {
@@ -37,21 +47,19 @@ async function up(world: ProcessContext, options: UpOptions): Promise<number> {
     return 0;
   }
   if (options.empty === true) {
-    const { beginEmptyStore } = await import("../repair/begin-empty.ts");
     const refused = await beginEmptyStore(world, options.json === true);
     if (refused !== null) return refused;
   }
   if (options.foreground) {
     rmSync(paths.downFile, { force: true });
+    // A program of its own, which is large.
     const { runDaemon } = await import("../daemon.ts");
     return runDaemon({ foreground: true });
   }
-  const { olderStoreText } = await import("../../daemon/journal/store-mark.ts");
   const older = olderStoreText(paths);
   const { started, replaced, daemon, few } = await launch(world, unlessDown);
   if (!unlessDown) rmSync(paths.downFile, { force: true });
   const { version, pid } = daemon;
-  const { isRebuilt } = await import("../stale-build.ts");
   const rebuilt = !started && isRebuilt(paths);
   if (options.json) {
     const warning = few === null ? {} : { warning: few.text };
@@ -72,19 +80,13 @@ async function up(world: ProcessContext, options: UpOptions): Promise<number> {
 
 /** Makes sure that a daemon not older than this program runs. Asks an older one once to hand over. */
 async function launch({ paths, env }: ProcessContext, unlessDown: boolean) {
-  const { ensureDaemon } = await import("../../client/launch.ts");
-  const { daemonProgram } = await import("../program-paths.ts");
-  const { isOlder, version } = await import("../version.ts");
   const options = { paths, daemonProgram, env, name: "kite up", unlessDown };
   let { started, client } = await ensureDaemon(options);
   let replaced: string | null = null;
   if (isOlder(client.daemon.version, version)) {
     replaced = client.daemon.version;
-    const { stopDaemon } = await import("../../client/stop.ts");
     const refusal = await stopDaemon(client, true);
     if (refusal !== null) {
-      const { StartFailed } = await import("../../client/errors.ts");
-      const { refusalText } = await import("../refusal-text.ts");
       const why = refusalText(refusal, "terminal");
       throw new StartFailed(`version ${replaced} runs and does not hand over: ${why}`);
     }
@@ -101,9 +103,6 @@ async function launch({ paths, env }: ProcessContext, unlessDown: boolean) {
 
 /** Returns what is to be said of the daemon's open files; null if there is nothing, or it does not answer in time. */
 async function fewFilesOf(client: Client) {
-  const { fewFiles } = await import("../few-files.ts");
-  const { LocalError } = await import("../../client/errors.ts");
-  const { limits } = await import("../../protocol/limits.ts");
   try {
     const stats = await client.request("stats", {}, { timeoutMs: limits.shutdownMs });
     return stats.ok ? fewFiles(stats) : null;

@@ -1,5 +1,11 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Command } from "commander";
-import type { ProcessContext, Run } from "../process-context.ts";
+import { type ProcessContext, print, printJson, type Run } from "../process-context.ts";
+import { changesSince } from "../update/changes.ts";
+import { partsOf, root } from "../update/parts.ts";
+import { version } from "../version.ts";
+import { clean } from "../view/text.ts";
 
 const help = `
 Shows each part of Kite on this machine (the program, the daemon, the hooks' client, plugins), which of them are older than
@@ -30,13 +36,6 @@ export function add(command: Command, run: Run): void {
 }
 
 async function update(world: ProcessContext, { fetch, json }: UpdateFlags): Promise<number> {
-  const { readFileSync } = await import("node:fs");
-  const { join } = await import("node:path");
-  const { print, printJson } = await import("../process-context.ts");
-  const { changesSince } = await import("../update/changes.ts");
-  const { partsOf, root } = await import("../update/parts.ts");
-  const { version } = await import("../version.ts");
-  const { clean } = await import("../view/text.ts");
   const { parts, daemon } = await partsOf(world, fetch === true);
   const changelog = readFileSync(join(root, "CHANGELOG.md"), "utf8");
   const changes = daemon === null ? [] : changesSince(changelog, daemon);

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { Run } from "../process-context.ts";
-import type { WatchFlags } from "../watch.ts";
+import { interrupted, type Run } from "../process-context.ts";
+import { type WatchFlags, watch } from "../watch.ts";
 
 const help = `
 On a terminal, watch shows one screen and updates it: the project of the working directory, and a line for each other one.
@@ -18,9 +18,5 @@ export function add(command: Command, run: Run): void {
   command
     .option("--json", "print JSON, a line for each event")
     .addHelpText("after", help)
-    .action(async (flags: WatchFlags) => {
-      const { interrupted } = await import("../process-context.ts");
-      const { watch } = await import("../watch.ts");
-      await run(world => watch(world, flags, interrupted()));
-    });
+    .action((flags: WatchFlags) => run(world => watch(world, flags, interrupted())));
 }

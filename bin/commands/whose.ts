@@ -1,6 +1,9 @@
 import type { Command } from "commander";
-import type { ProcessContext, Run } from "../process-context.ts";
-import type { ScopeFlags } from "../scope.ts";
+import { type ProcessContext, printFramed, printJson, type Run, screenOf } from "../process-context.ts";
+import { realPath } from "../real-path.ts";
+import { type ScopeFlags, scopeProject } from "../scope.ts";
+import { whoseView } from "../view/whose.ts";
+import { exitCodes, rowsOf, withDaemon } from "../with-daemon.ts";
 
 interface WhoseFlags extends ScopeFlags {
   readonly json?: boolean;
@@ -31,22 +34,15 @@ export function add(command: Command, run: Run): void {
     .option("--all", "show all projects")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (file: string | undefined, flags: WhoseFlags) => {
-      await run(world => whose(world, file ?? null, flags));
-    });
+    .action((file: string | undefined, flags: WhoseFlags) => run(world => whose(world, file ?? null, flags)));
 }
 
 /** Returns the exit code. */
 export async function whose(world: ProcessContext, file: string | null, flags: WhoseFlags): Promise<number> {
-  const { exitCodes, rowsOf, withDaemon } = await import("../with-daemon.ts");
-  const { printFramed, printJson, screenOf } = await import("../process-context.ts");
-  const { realPath } = await import("../real-path.ts");
-  const { whoseView } = await import("../view/whose.ts");
   const path = file === null ? null : await realPath(world.cwd, file);
   return withDaemon(world, flags.json === true, async client => {
     const all = await rowsOf(client, "writes");
     const writes = all.filter(row => path === null || row.path === path || row.path.startsWith(`${path}/`));
-    const { scopeProject } = await import("../scope.ts");
     const project = flags.json || path !== null ? null : await scopeProject(world, undefined, flags);
     if (flags.json) printJson(world, { writes });
     else printFramed(world, whoseView(writes, file, screenOf(world), project));

@@ -1,51 +1,52 @@
 /** All checks of `kite doctor`, in the order of its lines. */
+
 import { LocalError } from "../../client/errors.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { errorText, isSystemError } from "../../protocol/system-error.ts";
 import { trustCheck } from "../leading.ts";
 import type { ProcessContext } from "../process-context.ts";
+import { dist } from "../program-paths.ts";
 import type { Check } from "../view/doctor.ts";
+import { checkAgentTools } from "./agent-tools.ts";
+import { checkClientSettings } from "./client-settings.ts";
+import { checkDaemon } from "./daemon.ts";
+import { checkCopies, checkLive } from "./hooks.ts";
+import { checkHome, checkNode, checkSocketPath, checkTools, isHomeless } from "./machine.ts";
+import { checkOff } from "./off.ts";
+import { checkPath } from "./path.ts";
+import { checkConfig } from "./settings.ts";
+import { checkJournal, checkLogFile, checkLogs, checkSpace, checkUnheardEnds, checkVoided } from "./store.ts";
 
 /** Yields each check as soon as it has a result. A check that the system refuses says so, and the others go on. */
 export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, void> {
-  const machine = await import("./machine.ts");
-  yield machine.checkNode();
-  yield machine.checkTools(world);
-  yield machine.checkHome(world);
-  yield machine.checkSocketPath(world);
-  const path = await import("./path.ts");
-  yield* await guarded("path", () => path.checkPath(world));
+  yield checkNode();
+  yield checkTools(world);
+  yield checkHome(world);
+  yield checkSocketPath(world);
+  yield* await guarded("path", () => checkPath(world));
   // Without a directory of its own, every other check would find only that.
-  if (machine.isHomeless(world)) return;
-  const store = await import("./store.ts");
-  const { checkDaemon } = await import("./daemon.ts");
+  if (isHomeless(world)) return;
   let stats: StatsReply | null = null;
   yield* await guarded("daemon", async () => {
     const found = await checkDaemon(world);
     stats = found.stats;
     // What keeps a daemon from starting comes before the advice to start it.
     const isRunning = found.stats !== null;
-    const journal = store.checkJournal(world, isRunning);
-    return isRunning ? [...found.checks, journal] : [...store.checkLogFile(world), journal, ...found.checks];
+    const journal = checkJournal(world, isRunning);
+    return isRunning ? [...found.checks, journal] : [...checkLogFile(world), journal, ...found.checks];
   });
-  yield* await guarded("disk", () => store.checkSpace(world, stats));
-  if (stats !== null) yield store.checkVoided(stats, world.paths.log);
-  yield* await guarded("logs", () => store.checkLogs(world, stats));
-  yield* await guarded("ends", () => store.checkUnheardEnds(world));
-  const settings = await import("./settings.ts");
-  yield* await guarded("config", () => settings.checkConfig(world));
+  yield* await guarded("disk", () => checkSpace(world, stats));
+  if (stats !== null) yield checkVoided(stats, world.paths.log);
+  yield* await guarded("logs", () => checkLogs(world, stats));
+  yield* await guarded("ends", () => checkUnheardEnds(world));
+  yield* await guarded("config", () => checkConfig(world));
   const { checkTrusted } = await trustCheck();
   yield* await guarded("trust", () => checkTrusted(world));
-  const { checkOff } = await import("./off.ts");
   yield* await guarded("off", () => checkOff(world));
-  const client = await import("./client-settings.ts");
-  yield* await guarded("hooks", () => client.checkClientSettings(world));
-  const hooks = await import("./hooks.ts");
-  const { dist } = await import("../program-paths.ts");
-  yield* await guarded("hook client", () => hooks.checkCopies(world, dist));
-  const { checkAgentTools } = await import("./agent-tools.ts");
+  yield* await guarded("hooks", () => checkClientSettings(world));
+  yield* await guarded("hook client", () => checkCopies(world, dist));
   yield* await guarded("agent tools", () => checkAgentTools(world));
-  if (stats !== null) yield* await guarded("hook", () => hooks.checkLive(world));
+  if (stats !== null) yield* await guarded("hook", () => checkLive(world));
 }
 
 async function guarded(

@@ -2,7 +2,7 @@
 import { Argument, type Command, Option } from "commander";
 import type { Run } from "../process-context.ts";
 import { subcommand } from "../subcommand.ts";
-import type { VerbFlags } from "./run.ts";
+import { runVerb, type VerbFlags } from "./run.ts";
 import { project, type Verb, type Verbs } from "./verb.ts";
 
 /** Adds each verb below `parent`. */
@@ -34,7 +34,6 @@ function addVerb(parent: Command, run: Run, name: string, verb: Verb): void {
       ...argumentNames.map((field, i) => [field, words[i]]),
       ...optionNames.map(([field, option]) => [field, flags[option]]),
     ]);
-    const { runVerb } = await import("./run.ts");
     await run(world => runVerb(world, verb, typed, flags));
   });
 }

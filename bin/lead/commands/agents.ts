@@ -1,7 +1,9 @@
 import type { Command } from "commander";
 import type { Run } from "../../process-context.ts";
 import { subcommand } from "../../subcommand.ts";
-import type { ListFlags } from "../spawn/look.ts";
+import { type ListFlags, list } from "../spawn/look.ts";
+import { prune } from "../spawn/prune.ts";
+import { tend } from "../spawn/tend.ts";
 
 const help = `
 Lists the agents that were spawned in this project, those that have not ended first. kite sessions lists every session.
@@ -26,10 +28,7 @@ export function add(agents: Command, run: Run): void {
     .option("--project <project>", "another project than that of the working directory")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (flags: ListFlags) => {
-      const { list } = await import("../spawn/look.ts");
-      await run(world => list(world, flags));
-    });
+    .action((flags: ListFlags) => run(world => list(world, flags)));
   subcommand(
     agents,
     "prune",
@@ -38,7 +37,6 @@ export function add(agents: Command, run: Run): void {
   )
     .argument("[name...]", "only these agents")
     .action(async (names: readonly string[], _flags: unknown, command: Command) => {
-      const { prune } = await import("../spawn/prune.ts");
       const { json }: { readonly json?: boolean } = command.optsWithGlobals();
       await run(world => prune(world, names, json === true));
     });
@@ -48,7 +46,6 @@ export function add(agents: Command, run: Run): void {
     "resume or replace agents that stall, as kite replace does, until Ctrl-C; --json: a line for each",
     ["$ kite agents tend"],
   ).action(async (_flags: unknown, command: Command) => {
-    const { tend } = await import("../spawn/tend.ts");
     const { json }: { readonly json?: boolean } = command.optsWithGlobals();
     await run(world => tend(world, json === true));
   });

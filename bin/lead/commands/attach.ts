@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Run } from "../../process-context.ts";
+import { attach } from "../spawn/stop.ts";
 
 const help = `
 Opens a spawned agent in this terminal, to watch it, answer its questions or talk to it. Of a background session the
@@ -14,8 +15,5 @@ export function add(command: Command, run: Run): void {
   command
     .argument("<name>", "the agent's name, or the id of its record")
     .addHelpText("after", help)
-    .action(async (name: string) => {
-      const { attach } = await import("../spawn/stop.ts");
-      await run(world => attach(world, name));
-    });
+    .action((name: string) => run(world => attach(world, name)));
 }

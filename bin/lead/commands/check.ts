@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { limits } from "../../../protocol/limits.ts";
 import type { Run } from "../../process-context.ts";
-import type { CheckFlags } from "../checks/check.ts";
+import { type CheckFlags, check } from "../checks/check.ts";
+import { listChecks } from "../checks/list.ts";
 
 const help = `
 A project names its checks in .kite/config.json, beside its .git, for all its worktrees; a person trusts them (kite trust):
@@ -35,11 +36,9 @@ export function add(command: Command, run: Run): void {
     .addHelpText("after", help)
     .action(async (names: readonly string[], flags: CheckFlags) => {
       if (flags.list === true) {
-        const { listChecks } = await import("../checks/list.ts");
         await run(world => listChecks(world, flags.json === true));
         return;
       }
-      const { check } = await import("../checks/check.ts");
       await run(world => check(world, names, flags));
     });
 }

@@ -1,6 +1,9 @@
 import type { Command } from "commander";
 import type { Run } from "../../process-context.ts";
-import type { MergeUsage } from "../merge/usage.ts";
+import { exitCodes, fail } from "../../with-daemon.ts";
+import { cancelMerge, listMerges } from "../merge/list.ts";
+import { merge } from "../merge/merge.ts";
+import { type MergeUsage, wrongUsage } from "../merge/usage.ts";
 
 const help = `
 A name is a branch, or an agent: then the branch of its worktree. An agent of kite spawn may have ended. Each branch is
@@ -51,10 +54,8 @@ export function add(command: Command, run: Run): void {
     .addHelpText("after", help)
     .action(async (names: readonly string[], flags: MergeUsage) => {
       const json = flags.json === true;
-      const { wrongUsage } = await import("../merge/usage.ts");
       const wrong = wrongUsage(names, flags);
       if (wrong !== null) {
-        const { exitCodes, fail } = await import("../../with-daemon.ts");
         await run(async world => {
           fail(world, json, "usage", wrong);
           return exitCodes.failed;
@@ -62,14 +63,12 @@ export function add(command: Command, run: Run): void {
         return;
       }
       if (flags.list === true || flags.cancel !== undefined) {
-        const { cancelMerge, listMerges } = await import("../merge/list.ts");
         const { cancel } = flags;
         await run(world =>
           cancel === undefined ? listMerges(world, flags) : cancelMerge(world, cancel, flags),
         );
         return;
       }
-      const { merge } = await import("../merge/merge.ts");
       await run(world => merge(world, names, flags));
     });
 }

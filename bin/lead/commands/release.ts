@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Run } from "../../process-context.ts";
-import type { ReleaseFlags } from "../health/release.ts";
+import { type ReleaseFlags, release } from "../health/release.ts";
 
 const help = `
 NAME is a session's name, the name of an agent within it (alice/Explore), an id, or the beginning of one. Its claimed tasks
@@ -22,8 +22,5 @@ export function add(command: Command, run: Run): void {
     .option("--reason <text>", "why, for the trail and for who claims the tasks next")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (name: string, flags: ReleaseFlags) => {
-      const { release } = await import("../health/release.ts");
-      await run(world => release(world, name, flags));
-    });
+    .action((name: string, flags: ReleaseFlags) => run(world => release(world, name, flags)));
 }

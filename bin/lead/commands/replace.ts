@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Run } from "../../process-context.ts";
+import { replace } from "../spawn/replace.ts";
 
 const help = `
 For an agent of kite spawn that stalled. The first time its client stops its session and resumes it, if it can. If it
@@ -19,8 +20,7 @@ export function add(command: Command, run: Run): void {
     .argument("<name>", "the agent's name, or the id of its record")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (name: string, { json }: { readonly json?: boolean }) => {
-      const { replace } = await import("../spawn/replace.ts");
-      await run(world => replace(world, name, json === true));
-    });
+    .action((name: string, { json }: { readonly json?: boolean }) =>
+      run(world => replace(world, name, json === true)),
+    );
 }

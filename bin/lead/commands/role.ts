@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { type Role, roles } from "../../../protocol/lead/roles.ts";
 import type { Run } from "../../process-context.ts";
-import type { RoleFlags } from "../roles/role.ts";
+import { giveRole, listRoles, type RoleFlags } from "../roles/role.ts";
 
 const help = `
 Without arguments it lists the agents of the project with their roles. With NAME and ROLE it gives an agent a role. It
@@ -30,8 +30,7 @@ export function add(command: Command, run: Run): void {
     .addOption(new Option("--project <project>", "another project than that of the working directory"))
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (name: string | undefined, role: Role | undefined, flags: RoleFlags) => {
-      const { giveRole, listRoles } = await import("../roles/role.ts");
-      await run(world => (name === undefined ? listRoles(world, flags) : giveRole(world, name, role, flags)));
-    });
+    .action((name: string | undefined, role: Role | undefined, flags: RoleFlags) =>
+      run(world => (name === undefined ? listRoles(world, flags) : giveRole(world, name, role, flags))),
+    );
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Run } from "../../process-context.ts";
-import type { SpawnFlags } from "../spawn/spawn.ts";
+import { type SpawnFlags, spawn } from "../spawn/spawn.ts";
 
 const help = `
 Starts an agent: a background session of Claude Code in a git worktree of its own (.claude/worktrees/NAME, branch
@@ -41,8 +41,7 @@ export function add(command: Command, run: Run): void {
     .option("--wait", "wait until its turn is over, or it has ended")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (words: readonly string[], flags: SpawnFlags) => {
-      const { spawn } = await import("../spawn/spawn.ts");
-      await run(world => spawn(world, words.join(" "), flags));
-    });
+    .action((words: readonly string[], flags: SpawnFlags) =>
+      run(world => spawn(world, words.join(" "), flags)),
+    );
 }

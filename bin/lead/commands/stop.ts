@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Run } from "../../process-context.ts";
+import { stop } from "../spawn/stop.ts";
 
 const help = `
 Stops a spawned agent by its client's own command, whatever its record says, or closes its window. An unfinished task can be
@@ -19,8 +20,7 @@ export function add(command: Command, run: Run): void {
     .argument("<name>", "the agent's name, or the id of its record")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (name: string, { json }: { readonly json?: boolean }) => {
-      const { stop } = await import("../spawn/stop.ts");
-      await run(world => stop(world, name, json === true));
-    });
+    .action((name: string, { json }: { readonly json?: boolean }) =>
+      run(world => stop(world, name, json === true)),
+    );
 }

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Run } from "../../process-context.ts";
+import { team } from "../team/team.ts";
 
 const help = `
 NAME is a team's name, its lead, one of its members, or the beginning of a name or id. Kite reads the files of Claude
@@ -24,8 +25,7 @@ export function add(command: Command, run: Run): void {
     .argument("[name]", "one team; by default all")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (name: string | undefined, flags: { readonly json?: boolean }) => {
-      const { team } = await import("../team/team.ts");
-      await run(world => team(world, name, flags.json === true));
-    });
+    .action((name: string | undefined, flags: { readonly json?: boolean }) =>
+      run(world => team(world, name, flags.json === true)),
+    );
 }

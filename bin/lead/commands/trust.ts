@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Run } from "../../process-context.ts";
-import type { TrustFlags } from "../checks/trust.ts";
+import { type TrustFlags, trust } from "../checks/trust.ts";
+import { listTrusted } from "../checks/trust-list.ts";
 
 const help = `
 A project's .kite/config.json may name checks and set gates, and any agent may write that file. kite check runs a check only
@@ -27,11 +28,9 @@ export function add(command: Command, run: Run): void {
     .addHelpText("after", help)
     .action(async (directory: string, flags: TrustFlags) => {
       if (flags.list === true) {
-        const { listTrusted } = await import("../checks/trust-list.ts");
         await run(world => listTrusted(world, flags.json === true));
         return;
       }
-      const { trust } = await import("../checks/trust.ts");
       await run(world => trust(world, directory, flags));
     });
 }
