@@ -7,21 +7,42 @@ import { limits } from "../../protocol/limits.ts";
 import { shellArgument, shellWord } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
-import type { Check } from "../view/doctor.ts";
+import type { Check, Fix } from "../view/doctor.ts";
 
 /** A step of `kite doctor --fix` failed. */
 class FixFailed extends LocalError {
   override readonly name = "FixFailed";
 }
 
+/** What a person can do about a finding, and how `--fix` does it, unless that takes a person. */
+export interface Advice {
+  readonly todo: string;
+  readonly fix?: Fix;
+}
+
 /** What to do about a finding: `say`, then the shell lines, which `--fix` runs as they stand. */
-export function advise(
-  world: ProcessContext,
-  say: string,
-  ...lines: readonly [string, ...string[]]
-): Required<Pick<Check, "todo" | "fix">> {
+export function advise(say: string, ...lines: readonly [string, ...string[]]): Required<Advice> {
   const does = lines.join(" && ");
-  return { todo: `${say}: ${does}`, fix: { does, work: () => runLines(world, lines) } };
+  return { todo: `${say}: ${does}`, fix: { does, work: world => runLines(world, lines) } };
+}
+
+/** Ends the daemon and starts it anew; sessions keep what they hold. */
+export function restart(say: string): Advice {
+  return advise(say, "kite down --yes", "kite up");
+}
+
+export function ok(check: string, detail: string): Check {
+  return { check, result: "ok", detail };
+}
+
+/** Nothing is broken, but a person should look at it. */
+export function warn(check: string, detail: string, advice?: Advice | string): Check {
+  return { check, result: "warn", detail, ...(typeof advice === "string" ? { todo: advice } : advice) };
+}
+
+/** Kite does not work as it should. */
+export function fail(check: string, detail: string, advice?: Advice | string): Check {
+  return { ...warn(check, detail, advice), result: "fail" };
 }
 
 /** Returns the line that puts a file aside, under a name that says so. */

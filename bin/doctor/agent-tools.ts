@@ -12,7 +12,7 @@ import { shellArgument } from "../../protocol/text.ts";
 import { defined } from "../defined.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
-import { advise, aside } from "./advice.ts";
+import { type Advice, advise, aside, fail, ok, warn } from "./advice.ts";
 import { textForClient } from "./installed.ts";
 import { damaged } from "./odd-file.ts";
 
@@ -22,7 +22,6 @@ const check = "agent tools";
 export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
   const again = (project: string | null) =>
     advise(
-      world,
       "install again",
       project === null ? "kite install" : `kite install --project ${shellArgument(project)}`,
     );
@@ -31,19 +30,11 @@ export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
       ({ project }) => project === null || existsSync(project),
     );
     const broken = places.map(({ file }) => problemOf(file)).find(problem => problem !== null);
-    if (broken)
-      return [
-        {
-          check,
-          result: "fail",
-          detail: broken,
-          todo: "correct that place; Claude Code starts no tools until then",
-        },
-      ];
+    if (broken) return [fail(check, broken, "correct that place; Claude Code starts no tools until then")];
     const gone = places.filter(place => !hasTools(world.paths, place));
     const checks: Check[] = gone.map(({ file, project }) => {
       const where = project === null ? file : `${file}, for ${project}`;
-      return { check, result: "warn", detail: `the entry was removed: ${where}`, ...again(project) };
+      return warn(check, `the entry was removed: ${where}`, again(project));
     });
     return places.length === gone.length
       ? checks
@@ -51,8 +42,8 @@ export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;
     const { servers } = world.paths;
-    const advice = advise(world, "put it aside, and install again", aside(servers), "kite install");
-    return [{ check, result: "fail", detail: damaged(servers), ...advice }];
+    const advice = advise("put it aside, and install again", aside(servers), "kite install");
+    return [fail(check, damaged(servers), advice)];
   }
 }
 
@@ -65,11 +56,7 @@ function problemOf(file: string): string | null {
 }
 
 /** Starts the program as the client does, and requests its list of tools. */
-async function started(
-  program: string,
-  { env }: ProcessContext,
-  again: Pick<Check, "todo" | "fix">,
-): Promise<Check> {
+async function started(program: string, { env }: ProcessContext, again: Advice | string): Promise<Check> {
   const began = performance.now();
   const { HOME, PATH } = env;
   const child = spawn(program, [], {
@@ -82,9 +69,9 @@ async function started(
   child.stdin.end();
   if (count !== null) {
     const ms = (performance.now() - began).toFixed(0);
-    return { check, result: "ok", detail: `${program}: ${count} tools in ${ms} ms` };
+    return ok(check, `${program}: ${count} tools in ${ms} ms`);
   }
-  return { check, result: "fail", detail: `${program} does not answer`, ...again };
+  return fail(check, `${program} does not answer`, again);
 }
 
 /** Returns the number of the server's tools; null if the server ends without an answer. */

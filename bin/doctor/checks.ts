@@ -7,6 +7,7 @@ import { trustCheck } from "../leading.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
 import type { Check } from "../view/doctor.ts";
+import { fail } from "./advice.ts";
 import { checkAgentTools } from "./agent-tools.ts";
 import { checkClientSettings } from "./client-settings.ts";
 import { checkDaemon } from "./daemon.ts";
@@ -58,6 +59,6 @@ async function guarded(
     return "check" in found ? [found] : found;
   } catch (error) {
     if (!(error instanceof LocalError) && !isSystemError(error)) throw error;
-    return [{ check, result: "fail", detail: `it cannot be checked: ${errorText(error)}` }];
+    return [fail(check, `it cannot be checked: ${errorText(error)}`)];
   }
 }

@@ -18,7 +18,7 @@ import { isObject } from "../../protocol/wire.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { counted, listed } from "../view/text.ts";
-import { advise, aside } from "./advice.ts";
+import { advise, aside, fail, ok, warn } from "./advice.ts";
 import { type FoundHook, hooksIn, installLine, optionsOf, readSettings } from "./installed.ts";
 import { damaged } from "./odd-file.ts";
 import { brokenPlugin } from "./plugin.ts";
@@ -42,8 +42,8 @@ export function checkClientSettings(
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;
     const line = aside(paths.installs);
-    const advice = advise(world, "put it aside, and install again", line, "kite install");
-    return [{ check, result: "fail", detail: damaged(paths.installs), ...advice }];
+    const advice = advise("put it aside, and install again", line, "kite install");
+    return [fail(check, damaged(paths.installs), advice)];
   }
   const user = userSettings(env);
   const around = settingsAt(projectRoot(world.cwd));
@@ -54,16 +54,13 @@ export function checkClientSettings(
   for (const file of files) {
     const settings = readSettings(file);
     if (settings === null) {
-      if (recorded.includes(file)) checks.push(...removed(world, file, user));
+      if (recorded.includes(file)) checks.push(...removed(file, user));
       continue;
     }
     if (typeof settings === "string") {
-      checks.push({
-        check,
-        result: "fail",
-        detail: settings,
-        todo: "correct that place; Claude Code uses nothing of the file until then",
-      });
+      checks.push(
+        fail(check, settings, "correct that place; Claude Code uses nothing of the file until then"),
+      );
       continue;
     }
     checks.push(...switchedOff(file, settings));
@@ -83,32 +80,25 @@ export function checkClientSettings(
   if (installed > 0 || plugin !== null) {
     const entries = installed === 0 ? [] : [`all entries in ${counted(installed, "settings file")}`];
     const detail = [...entries, ...(plugin === null ? [] : [`by the plugin ${plugin}`])].join(", and ");
-    return checks.length === 0 ? [{ check, result: "ok", detail }] : checks;
+    return checks.length === 0 ? [ok(check, detail)] : checks;
   }
   if (recorded.length > 0 && checks.length > 0) return checks;
-  const advice = advise(world, "in one project: kite install --project; in all projects", "kite install");
-  return [...checks, { check, result: "warn", detail: "not installed; sessions do not register", ...advice }];
+  const advice = advise("in one project: kite install --project; in all projects", "kite install");
+  return [...checks, warn(check, "not installed; sessions do not register", advice)];
 }
 
-function removed(world: ProcessContext, file: string, user: string): Check[] {
+function removed(file: string, user: string): Check[] {
   // A project that is gone needs no hooks.
   if (file !== linkTarget(user) && !existsSync(dirname(dirname(file)))) return [];
   const line = installLine(file, user, { everyEvent: false, node: false });
-  return [
-    {
-      check,
-      result: "fail",
-      detail: `${file} was removed, and Kite's entries with it`,
-      ...advise(world, "install again", line),
-    },
-  ];
+  return [fail(check, `${file} was removed, and Kite's entries with it`, advise("install again", line))];
 }
 
 function switchedOff(file: string, settings: Readonly<Record<string, unknown>>): Check[] {
   if (settings["disableAllHooks"] !== true) return [];
   const does = `remove "disableAllHooks" from ${file}`;
   const detail = `"disableAllHooks" is true in ${file}: Claude Code runs no hooks at all`;
-  return [{ check, result: "fail", detail, todo: does, fix: { does, work: () => withoutSwitch(file) } }];
+  return [fail(check, detail, { todo: does, fix: { does, work: () => withoutSwitch(file) } })];
 }
 
 function withoutSwitch(file: string): string {
@@ -126,7 +116,7 @@ function byAdministrator(file: string): Check[] {
   const key = ["disableAllHooks", "allowManagedHooksOnly"].find(name => settings[name] === true);
   if (key === undefined) return [];
   const detail = `"${key}" is true in ${file}, the settings of this machine's administrator: Claude Code runs no hooks of yours`;
-  return [{ check, result: "fail", detail, todo: "ask the administrator to allow Kite's hooks" }];
+  return [fail(check, detail, "ask the administrator to allow Kite's hooks")];
 }
 
 /** Two Kites with different directories do not know each other's locks. */
@@ -141,7 +131,7 @@ function ofOtherHomes(
     const where = file === linkTarget(user) ? "" : ` --project ${shellArgument(dirname(dirname(file)))}`;
     const detail = `${file} has the hooks of another Kite too, in ${home}: the two do not know each other's locks`;
     const line = `KITE_HOME=${shellArgument(home)} kite uninstall${where}`;
-    return { check, result: "fail", detail, ...advise(world, "keep one; to remove the other", line) };
+    return fail(check, detail, advise("keep one; to remove the other", line));
   });
 }
 
@@ -161,12 +151,7 @@ function incomplete(world: ProcessContext, file: string, user: string, ours: rea
   if (!existsSync(paths.bin)) {
     const detail = `${file} runs hooks in ${paths.bin}, which is gone`;
     return [
-      {
-        check,
-        result: "fail",
-        detail,
-        ...advise(world, "install again", installLine(file, user, optionsOf(ours, paths.bin))),
-      },
+      fail(check, detail, advise("install again", installLine(file, user, optionsOf(ours, paths.bin)))),
     ];
   }
   const { node, everyEvent } = optionsOf(ours, paths.bin);
@@ -183,7 +168,7 @@ function incomplete(world: ProcessContext, file: string, user: string, ours: rea
       ? `${file} lost Kite's entries: its sessions are not coordinated`
       : `${file} lacks Kite's entries for ${shown}, or has them changed`;
   const line = installLine(file, user, { everyEvent, node });
-  return [{ check, result: "fail", detail, ...advise(world, "install again", line) }];
+  return [fail(check, detail, advise("install again", line))];
 }
 
 function keyOf({ event, matcher, entry }: FoundHook): string {

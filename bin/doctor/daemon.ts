@@ -12,7 +12,7 @@ import { refusalText } from "../refusal-text.ts";
 import { isRebuilt } from "../stale-build.ts";
 import { version } from "../version.ts";
 import type { Check, Fix } from "../view/doctor.ts";
-import { advise, aside } from "./advice.ts";
+import { advise, aside, fail, ok, restart, warn } from "./advice.ts";
 import { hasWorked, workOf } from "./at-work.ts";
 import { isStopped, listenerOf } from "./listener.ts";
 
@@ -56,7 +56,7 @@ async function asked(world: ProcessContext, timeoutMs?: number): Promise<DaemonF
     return error;
   }
   try {
-    const answered = await pinged(world, client);
+    const answered = await pinged(client);
     const stats = await client.request("stats", {});
     const few = stats.ok ? filesOf(stats) : [];
     const checks = [versionOf(world, client), answered, lockOf(world, client), ...few];
@@ -106,34 +106,24 @@ function withoutAnswer(world: ProcessContext, error: LocalError): Check {
   const there = lstatSync(paths.socket, { throwIfNoEntry: false });
   if (there !== undefined && !there.isSocket()) {
     const detail = `${paths.socket} is ${there.isDirectory() ? "a folder" : "a file"}, not the daemon's socket`;
-    return {
-      check,
-      result: "fail",
-      detail,
-      ...advise(world, "put it aside", aside(paths.socket), "kite up"),
-    };
+    return fail(check, detail, advise("put it aside", aside(paths.socket), "kite up"));
   }
   const file = readDaemonFile(paths);
   if (file !== null && isAlive(file) && isStopped(file.pid)) {
     const detail = `the daemon (process ${file.pid}) is stopped by a signal, so nobody gets an answer`;
-    return { check, result: "fail", detail, ...advise(world, "let it go on", `kill -CONT ${file.pid}`) };
+    return fail(check, detail, advise("let it go on", `kill -CONT ${file.pid}`));
   }
   if (error instanceof NotRunning) {
     const kept = existsSync(paths.downFile) ? ", and hooks do not start it (kite down)" : "";
-    return { check, result: "warn", detail: `not running${kept}`, ...advise(world, "start it", "kite up") };
+    return warn(check, `not running${kept}`, advise("start it", "kite up"));
   }
   if (error instanceof WrongOwner || error instanceof HelloRefused) {
-    return { check, result: "fail", detail: error.message, todo: `see ${paths.log}` };
+    return fail(check, error.message, `see ${paths.log}`);
   }
   const other = listenerOf(paths.socket);
   const who = other === null ? "another program" : `another program (process ${other.pid}: ${other.command})`;
   const detail = `${who} listens on ${paths.socket}, and it is no Kite daemon`;
-  return {
-    check,
-    result: "fail",
-    detail,
-    ...advise(world, "put its socket aside", aside(paths.socket), "kite up"),
-  };
+  return fail(check, detail, advise("put its socket aside", aside(paths.socket), "kite up"));
 }
 
 /**
@@ -148,16 +138,15 @@ function silent(world: ProcessContext, pid: number, error: LocalError, isAtWork:
       : `the daemon (process ${pid}) does not answer`;
   if (isAtWork === true) {
     const detail = `${gives}, but it is at work: it starts, or the machine is busy`;
-    return { check, result: "fail", detail, todo: `wait, then run kite doctor again; it writes to ${log}` };
+    return fail(check, detail, `wait, then run kite doctor again; it writes to ${log}`);
   }
   const { todo, fix } = advise(
-    world,
     `its last words are in ${log}; to start another one`,
     `kill -9 ${pid}`,
     "kite up",
   );
   const again = { does: fix.does, work: () => unlessAnswered(world, pid, fix) };
-  return { check, result: "fail", detail: gives, todo, ...(isAtWork === null ? {} : { fix: again }) };
+  return fail(check, gives, isAtWork === null ? todo : { todo, fix: again });
 }
 
 /** Time passed since the check: a daemon that answers now, or works, is not ended. */
@@ -167,38 +156,33 @@ async function unlessAnswered(world: ProcessContext, pid: number, fix: Fix): Pro
   if (isAnswering) return "it answers now, so nothing was ended";
   if (livingDaemon(world) !== pid) return "its process has ended";
   if (hasWorked(before, workOf(pid)) !== false) return "it is at work now, so nothing was ended";
-  return fix.work();
-}
-
-/** Ends the daemon and starts it anew; sessions keep what they hold. */
-function restart(world: ProcessContext, say: string): Required<Pick<Check, "todo" | "fix">> {
-  return advise(world, say, "kite down --yes", "kite up");
+  return fix.work(world);
 }
 
 function versionOf(world: ProcessContext, client: Client): Check {
   const { pid, version: running } = client.daemon;
   if (running === version && isRebuilt(world.paths)) {
     const detail = `version ${running}, pid ${pid}, started before the last build of kite`;
-    return { check, result: "warn", detail, ...restart(world, "load the new build") };
+    return warn(check, detail, restart("load the new build"));
   }
-  if (running === version) return { check, result: "ok", detail: `version ${running}, pid ${pid}` };
+  if (running === version) return ok(check, `version ${running}, pid ${pid}`);
   const detail = `version ${running} runs (pid ${pid}), this program is ${version}`;
-  return { check, result: "warn", detail, ...restart(world, "restart it") };
+  return warn(check, detail, restart("restart it"));
 }
 
-async function pinged(world: ProcessContext, client: Client): Promise<Check> {
+async function pinged(client: Client): Promise<Check> {
   const began = performance.now();
   const answer = await client.request("ping", {});
   const ms = (performance.now() - began).toFixed(1);
   const check = "answers";
-  if (answer.ok) return { check, result: "ok", detail: `a ping took ${ms} ms` };
-  return { check, result: "fail", detail: refusalText(answer, "terminal"), ...restart(world, "restart it") };
+  if (answer.ok) return ok(check, `a ping took ${ms} ms`);
+  return fail(check, refusalText(answer, "terminal"), restart("restart it"));
 }
 
 /** Returns a check if the daemon may open too few files. */
 function filesOf(stats: StatsReply): Check[] {
   const few = fewFiles(stats);
-  return few === null ? [] : [{ check: "open files", result: "warn", detail: few.text, todo: few.line }];
+  return few === null ? [] : [warn("open files", few.text, few.line)];
 }
 
 function lockOf(world: ProcessContext, client: Client): Check {
@@ -207,11 +191,11 @@ function lockOf(world: ProcessContext, client: Client): Check {
   const file = readDaemonFile(paths);
   if (file === null) {
     const detail = `${paths.daemonFile} is missing or not as Kite writes it`;
-    return { check, result: "fail", detail, ...restart(world, "restart the daemon, which writes it") };
+    return fail(check, detail, restart("restart the daemon, which writes it"));
   }
   if (file.pid === client.daemon.pid && isAlive(file)) {
-    return { check, result: "ok", detail: `process ${file.pid} is the one daemon of ${paths.home}` };
+    return ok(check, `process ${file.pid} is the one daemon of ${paths.home}`);
   }
   const detail = `${paths.daemonFile} names process ${file.pid}, but ${client.daemon.pid} answers`;
-  return { check, result: "fail", detail, ...restart(world, "restart the daemon, which writes it") };
+  return fail(check, detail, restart("restart the daemon, which writes it"));
 }

@@ -37,7 +37,7 @@ export async function fixAll(
       offered.add(fix.does);
       if (!isQuiet) print(world, ["", ...paragraphs(fix.does, screenOf(world).width)]);
       if (!isYes(await ask("Do this? [y/N] "))) continue;
-      const step = await done(fix);
+      const step = await done(world, fix);
       steps.push(step.step);
       if (!isQuiet) print(world, paragraphs(step.said, screenOf(world).width));
       isDone = true;
@@ -54,9 +54,12 @@ function distinct(checks: readonly Check[]): Fix[] {
   return [...new Map(checks.flatMap(({ fix }) => (fix === undefined ? [] : [[fix.does, fix]]))).values()];
 }
 
-async function done(fix: Fix): Promise<{ readonly step: Step; readonly said: string }> {
+async function done(
+  world: ProcessContext,
+  fix: Fix,
+): Promise<{ readonly step: Step; readonly said: string }> {
   try {
-    const said = await fix.work();
+    const said = await fix.work(world);
     return { step: { fix: fix.does }, said: said === "" ? "done" : said };
   } catch (error) {
     if (!(error instanceof LocalError) && !isSystemError(error)) throw error;

@@ -21,7 +21,7 @@ import { dist } from "../program-paths.ts";
 import type { Check } from "../view/doctor.ts";
 import { projectRoot } from "../view/places.ts";
 import { rowsOf } from "../with-daemon.ts";
-import { advise } from "./advice.ts";
+import { advise, fail, ok, warn } from "./advice.ts";
 import { installAgain } from "./installed.ts";
 import { isOffEverywhere } from "./off.ts";
 import { checkSessionPaths } from "./path.ts";
@@ -67,24 +67,24 @@ export function checkCopies(world: ProcessContext, dist: string): Check[] {
   const { paths, env } = world;
   const check = "hook client";
   if (!existsSync(paths.bin)) return [];
-  const again = advise(world, "install again", installAgain(world));
+  const again = advise("install again", installAgain(world));
   const [old] = clientFiles.filter(name => !isSame(join(paths.bin, name), join(dist, name)));
   if (old !== undefined) {
     const detail = `${join(paths.bin, old)} belongs to another version of Kite`;
-    return [{ check, result: "warn", detail, ...again }];
+    return [warn(check, detail, again)];
   }
   const { node } = programPaths(paths.bin);
   if (!existsSync(node)) {
     const detail = `${node} leads to no program: the Node that started Kite was removed`;
-    return [{ check, result: "fail", detail, ...again }];
+    return [fail(check, detail, again)];
   }
   const start = launcherPath(paths.bin);
   const program = (text: string) => text.trimEnd().split("\n").at(-1);
   const isOurs = program(contentOf(start)) === program(launcherFor({ paths, dist, env }));
   if (!isOurs) {
-    return [{ check, result: "warn", detail: `${start} does not start the daemon of this Kite`, ...again }];
+    return [warn(check, `${start} does not start the daemon of this Kite`, again)];
   }
-  return [{ check, result: "ok", detail: `of this version, in ${paths.bin}` }];
+  return [ok(check, `of this version, in ${paths.bin}`)];
 }
 
 /** Finds sessions without hooks, and sends an event through each command that installed hooks run. Needs a daemon. */
@@ -102,11 +102,10 @@ export async function checkLive(world: ProcessContext): Promise<Check[]> {
     const checks: Check[] = bare.map(directory => {
       const detail = `sessions work in ${directory} without hooks: Kite does not coordinate their edits`;
       const advice = advise(
-        world,
         `there only: kite install --project ${shellArgument(directory)}; everywhere`,
         "kite install",
       );
-      return { check: "hooks", result: "warn", detail, ...advice };
+      return warn("hooks", detail, advice);
     });
     checks.push(...checkSessionPaths(sessions));
     // While Kite is off, hooks do not call the daemon; that is no fault.
@@ -148,8 +147,8 @@ async function roundTrip(
     const began = performance.now();
     const ended = await run(world, command, [...args, String(limits.hookTurnBudgetMs)]);
     if (ended !== null) {
-      const again = advise(world, "install again", installAgain(world));
-      return { check, result: "fail", detail: `${program} does not run: ${ended}`, ...again };
+      const again = advise("install again", installAgain(world));
+      return fail(check, `${program} does not run: ${ended}`, again);
     }
     times.push(performance.now() - began);
   }
@@ -157,10 +156,10 @@ async function roundTrip(
   if (arrived < roundTrips) {
     const detail = `${program}: ${arrived} of ${roundTrips} events reached the daemon`;
     const todo = `the daemon did not answer the others in time: try again when the machine is less busy, then see ${world.paths.log}`;
-    return { check, result: arrived === 0 ? "fail" : "warn", detail, todo };
+    return (arrived === 0 ? fail : warn)(check, detail, todo);
   }
   const median = times.sort((a, b) => a - b)[roundTrips >> 1] ?? 0;
-  return { check, result: "ok", detail: `${program}: an event and back in ${median.toFixed(1)} ms` };
+  return ok(check, `${program}: an event and back in ${median.toFixed(1)} ms`);
 }
 
 async function countOf(client: Client): Promise<number> {

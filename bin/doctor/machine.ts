@@ -6,16 +6,16 @@ import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
-import { advise, aside } from "./advice.ts";
+import { type Advice, advise, aside, fail, ok, warn } from "./advice.ts";
 
 const nodeMin: readonly [number, number] = [20, 19];
 
 export function checkNode(version: string = process.versions.node): Check {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const isOld = major < nodeMin[0] || (major === nodeMin[0] && minor < nodeMin[1]);
-  if (!isOld) return { check: "node", result: "ok", detail: version };
+  if (!isOld) return ok("node", version);
   const todo = `install Node ${nodeMin.join(".")} or newer`;
-  return { check: "node", result: "fail", detail: `${version} is too old`, todo };
+  return fail("node", `${version} is too old`, todo);
 }
 
 /** Checks Kite's directory without changing it, so that the person learns if its mode or owner is wrong. */
@@ -23,39 +23,37 @@ export function checkHome(world: ProcessContext, uid: number | undefined = proce
   const { home } = world.paths;
   const check = "home";
   const stat = lstatSync(home, { throwIfNoEntry: false });
-  if (stat === undefined)
-    return { check, result: "ok", detail: `${home} does not exist yet; kite up creates it` };
-  if (stat.isSymbolicLink())
-    return { check, result: "fail", detail: `${home} is a link`, ...unlinked(world) };
+  if (stat === undefined) return ok(check, `${home} does not exist yet; kite up creates it`);
+  if (stat.isSymbolicLink()) return fail(check, `${home} is a link`, unlinked(world));
   if (!stat.isDirectory()) {
-    const advice = advise(world, "put it aside", aside(home), "kite install", "kite up");
-    return { check, result: "fail", detail: `${home} is not a directory`, ...advice };
+    const advice = advise("put it aside", aside(home), "kite install", "kite up");
+    return fail(check, `${home} is not a directory`, advice);
   }
   if (uid !== undefined && stat.uid !== uid) {
     const detail = `${home} belongs to user ${stat.uid}, not to you (${uid})`;
-    return { check, result: "fail", detail, todo: "set KITE_HOME to a directory that you own" };
+    return fail(check, detail, "set KITE_HOME to a directory that you own");
   }
   const mode = (stat.mode & 0o777).toString(8).padStart(4, "0");
-  const closed = (say: string) => advise(world, say, `chmod 700 ${shellArgument(home)}`);
+  const closed = (say: string) => advise(say, `chmod 700 ${shellArgument(home)}`);
   if ((stat.mode & 0o077) !== 0) {
     const detail = `${home} is open to other users (mode ${mode})`;
-    return { check, result: "fail", detail, ...closed("if only Kite uses it") };
+    return fail(check, detail, closed("if only Kite uses it"));
   }
   if ((stat.mode & 0o700) !== 0o700) {
     const detail = `you may not read and write ${home} (mode ${mode})`;
-    return { check, result: "fail", detail, ...closed("permit it") };
+    return fail(check, detail, closed("permit it"));
   }
-  return { check, result: "ok", detail: `${home}, yours alone (mode ${mode})` };
+  return ok(check, `${home}, yours alone (mode ${mode})`);
 }
 
 /** A daemon follows no link in the place of its directory: another user could have put it there. */
-function unlinked(world: ProcessContext): Required<Pick<Check, "todo" | "fix">> {
+function unlinked(world: ProcessContext): Advice {
   const { home } = world.paths;
   const link = shellArgument(home);
   if (!existsSync(home))
-    return advise(world, "its target is gone; begin anew", `rm ${link}`, "kite install", "kite up");
+    return advise("its target is gone; begin anew", `rm ${link}`, "kite install", "kite up");
   const target = shellArgument(realpathSync(home));
-  return advise(world, "put the directory itself there", `rm ${link}`, `mv ${target} ${link}`);
+  return advise("put the directory itself there", `rm ${link}`, `mv ${target} ${link}`);
 }
 
 /** Whether nothing in Kite's directory can be looked at, because there is none of its own. */
@@ -68,9 +66,9 @@ export function checkSocketPath({ paths: { socket } }: ProcessContext): Check {
   const check = "socket path";
   const bytes = Buffer.byteLength(socket);
   const detail = `${bytes} of at most ${limits.socketPathBytes} bytes`;
-  if (bytes <= limits.socketPathBytes) return { check, result: "ok", detail };
+  if (bytes <= limits.socketPathBytes) return ok(check, detail);
   const todo = "set KITE_HOME to a shorter path; the system truncates longer ones";
-  return { check, result: "fail", detail: `${socket} has ${detail}`, todo };
+  return fail(check, `${socket} has ${detail}`, todo);
 }
 
 /** Checks for flock or perl, one of which keeps a second daemon out; Linux has a way without them. */
@@ -85,13 +83,13 @@ export function checkTools(
   const detail = ["flock", "perl", "git"].map(name => `${name} ${word(name)}`).join(", ");
   if (!has("flock") && !has("perl")) {
     const todo = "install flock (util-linux) or perl: one of them keeps a second daemon out";
-    return { check, result: platform === "linux" ? "warn" : "fail", detail, todo };
+    return (platform === "linux" ? warn : fail)(check, detail, todo);
   }
-  if (!detail.includes("passed over")) return { check, result: "ok", detail };
+  if (!detail.includes("passed over")) return ok(check, detail);
   const todo =
     "the daemon runs no program in a project or in a world-writable folder: correct the folder's owner and mode, " +
     "or install the program for the whole machine";
-  return { check, result: "warn", detail, todo };
+  return warn(check, detail, todo);
 }
 
 function isProgram(name: string, env: ProcessContext["env"]): boolean {

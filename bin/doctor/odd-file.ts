@@ -2,14 +2,12 @@
 import { accessSync, constants, lstatSync, statSync } from "node:fs";
 import { kindOf } from "../../hooks/install/read-file.ts";
 import { shellArgument } from "../../protocol/text.ts";
-import { aside } from "./advice.ts";
+import { type Advice, advise, aside } from "./advice.ts";
 
 export interface OddFile {
   /** The beginning of a sentence, such as `PATH is a folder, not a regular file`. */
   readonly what: string;
-  /** What to do about it, and the shell line that does it; null: it takes another user. */
-  readonly say: string;
-  readonly line: string | null;
+  readonly advice: Advice;
 }
 
 /** Returns the sentence's start for a record that could not be read: what stands in its place, or that it is damaged. */
@@ -29,7 +27,9 @@ export function irregular(path: string): string | null {
 /** Returns why the file at the path cannot be read; null if it can be, or there is none. */
 export function oddFile(path: string): OddFile | null {
   const what = irregular(path);
-  return what === null ? unreadable(path, constants.R_OK) : { what, say: "put it aside", line: aside(path) };
+  return what === null
+    ? unreadable(path, constants.R_OK)
+    : { what, advice: advise("put it aside", aside(path)) };
 }
 
 /** Returns what keeps this user from using the path in `mode`; null if nothing does, or nothing is there. */
@@ -43,11 +43,8 @@ export function unreadable(path: string, mode: number): OddFile | null {
     // A daemon removed it since its name was read.
     if (stat === undefined) return null;
     if (stat.uid !== process.getuid?.())
-      return { what, say: `it belongs to user ${stat.uid}: make it yours`, line: null };
-    return {
-      what,
-      say: "allow it",
-      line: `chmod u+r${stat.isDirectory() ? "wx" : "w"} ${shellArgument(path)}`,
-    };
+      return { what, advice: { todo: `it belongs to user ${stat.uid}: make it yours` } };
+    const line = `chmod u+r${stat.isDirectory() ? "wx" : "w"} ${shellArgument(path)}`;
+    return { what, advice: advise("allow it", line) };
   }
 }

@@ -7,7 +7,7 @@ import { shellArgument } from "../../protocol/text.ts";
 import { stillOff, whatIsOff } from "../off/now.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
-import { advise } from "./advice.ts";
+import { advise, fail, warn } from "./advice.ts";
 import { irregular } from "./odd-file.ts";
 
 const check = "off";
@@ -21,33 +21,23 @@ export function checkOff(world: ProcessContext): Check[] {
   const checks: Check[] = [];
   if (world.env["KITE"] === "off") {
     const detail = "KITE=off is set in this shell: edits of sessions that start here are not coordinated";
-    checks.push({ check, result: "warn", detail, todo: "switch it on here: unset KITE" });
+    checks.push(warn(check, detail, "switch it on here: unset KITE"));
   }
   const { all, some } = offFiles(world.paths.home);
   const odd = [all, some].find(path => irregular(path) !== null);
   if (odd !== undefined) {
     const detail = `${irregular(odd)}, so kite off and kite on do not work`;
-    checks.push({
-      check,
-      result: "fail",
-      detail,
-      ...advise(world, "remove it", `rm -r ${shellArgument(odd)}`),
-    });
+    checks.push(fail(check, detail, advise("remove it", `rm -r ${shellArgument(odd)}`)));
     return checks;
   }
   if (isUnreadable(some)) {
     const detail = `${some} is not as Kite writes it; it switches nothing off`;
-    checks.push({
-      check,
-      result: "warn",
-      detail,
-      ...advise(world, "remove it", `rm ${shellArgument(some)}`),
-    });
+    checks.push(warn(check, detail, advise("remove it", `rm ${shellArgument(some)}`)));
   }
   const sentences = whatIsOff(world).map(said => said.replace(/\. Switch it on: .*$/, ""));
   const lines = commands(world);
   for (const [i, detail] of sentences.entries()) {
-    checks.push({ check, result: "warn", detail, ...advise(world, "switch it on", lines[i] ?? "kite on") });
+    checks.push(warn(check, detail, advise("switch it on", lines[i] ?? "kite on")));
   }
   return checks;
 }

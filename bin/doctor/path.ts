@@ -11,7 +11,7 @@ import { dist } from "../program-paths.ts";
 import { version } from "../version.ts";
 import type { Check } from "../view/doctor.ts";
 import { clean, listed } from "../view/text.ts";
-import { advise } from "./advice.ts";
+import { type Advice, advise, ok, warn } from "./advice.ts";
 
 const check = "path";
 
@@ -23,21 +23,21 @@ export function checkPath(world: ProcessContext): Check {
   const found = folders.map(folder => join(folder, "kite")).find(isThere);
   if (found === undefined) {
     const detail = "no kite on the PATH of this shell: agents that start here cannot run it";
-    return { check, result: "warn", detail, ...linked(world, folders) };
+    return warn(check, detail, linked(world, folders));
   }
   if (!existsSync(found)) {
     const detail = `${found} is a link to a program that is gone`;
     const line = `ln -sf ${shellArgument(own)} ${shellArgument(found)}`;
-    return { check, result: "warn", detail, ...advise(world, "point it at this Kite", line) };
+    return warn(check, detail, advise("point it at this Kite", line));
   }
   const other = versionOf(found);
-  if (other === version) return { check, result: "ok", detail: found };
+  if (other === version) return ok(check, found);
   const detail =
     other === null
       ? `${found} is another program of that name, not Kite`
       : `${found} is version ${clean(other)}, this program is ${version}`;
   const todo = `put this Kite before it in PATH, or point it here: ln -sf ${shellArgument(own)} ${shellArgument(found)}`;
-  return { check, result: "warn", detail, todo };
+  return warn(check, detail, todo);
 }
 
 /** Checks the PATH with which the clients of live sessions were started, where the system tells it. */
@@ -52,7 +52,7 @@ export function checkSessionPaths(sessions: readonly SessionRow[]): Check[] {
     Math.max(0, without.length - 5),
   );
   const detail = `no kite on the PATH with which these sessions were started: ${names}`;
-  return [{ check, result: "warn", detail, todo: "start them again from a shell that finds kite" }];
+  return [warn(check, detail, "start them again from a shell that finds kite")];
 }
 
 function foldersOf(path: string | undefined): string[] {
@@ -86,16 +86,14 @@ function versionOf(path: string): string | null {
 }
 
 /** Advice to link the program into a folder of PATH that is the user's own; else to extend PATH. */
-function linked(world: ProcessContext, folders: readonly string[]): Pick<Check, "todo" | "fix"> {
+function linked(world: ProcessContext, folders: readonly string[]): Advice | string {
   const home = world.env["HOME"] ?? "";
   const isOwn = (folder: string) => home !== "" && folder.startsWith(`${home}/`);
   const folder = folders.find(one => (isOwn(one) || one === "/usr/local/bin") && isWritable(one));
   if (folder === undefined)
-    return {
-      todo: `add Kite's folder to PATH where your shell starts: PATH="$PATH:${join(dist, "..", "bin")}"`,
-    };
+    return `add Kite's folder to PATH where your shell starts: PATH="$PATH:${join(dist, "..", "bin")}"`;
   const line = `ln -s ${shellArgument(own)} ${shellArgument(join(folder, "kite"))}`;
-  return advise(world, "link it into a folder of PATH", line);
+  return advise("link it into a folder of PATH", line);
 }
 
 function isWritable(folder: string): boolean {

@@ -7,7 +7,7 @@ import { isObject } from "../../protocol/wire.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { type FindRepository, findRepository } from "../project.ts";
 import type { Check } from "../view/doctor.ts";
-import { advise, aside } from "./advice.ts";
+import { type Advice, advise, aside, ok, warn } from "./advice.ts";
 
 const check = "config";
 
@@ -22,9 +22,9 @@ export async function checkConfig(
   if ("unreachable" in repository) {
     const detail = `the configuration of the project around ${world.cwd} was not read: ${repository.unreachable}`;
     const todo = "try again when the machine is less busy: kite doctor";
-    return [{ check, result: "warn", detail, todo }, ...(await problemChecks(world, problems))];
+    return [warn(check, detail, todo), ...(await problemChecks(world, problems))];
   }
-  if (problems.length === 0) return [{ check, result: "ok", detail: "every value is valid" }];
+  if (problems.length === 0) return [ok(check, "every value is valid")];
   return problemChecks(world, problems);
 }
 
@@ -33,29 +33,23 @@ async function problemChecks(world: ProcessContext, problems: readonly string[])
   return problems.map(detail => {
     const isLong = detail.startsWith("yieldMs (") && detail.includes(`${world.paths.config}) must be less`);
     const key = isLong ? "yieldMs" : wrong.get(detail);
-    return { check, result: "warn", detail, ...adviceFor(world, detail, key) };
+    return warn(check, detail, adviceFor(world, detail, key));
   });
 }
 
-function adviceFor(
-  world: ProcessContext,
-  problem: string,
-  key: string | undefined,
-): Pick<Check, "todo" | "fix"> {
+function adviceFor(world: ProcessContext, problem: string, key: string | undefined): Advice | string {
   const { config } = world.paths;
   if (key !== undefined)
     return advise(
-      world,
       "give it a valid value (kite config set), or leave it out",
       `kite config unset ${shellArgument(key)}`,
     );
   if (problem.startsWith(`${config} is ignored`))
-    return advise(world, "correct that place; or put the file aside, as nothing of it counts", aside(config));
+    return advise("correct that place; or put the file aside, as nothing of it counts", aside(config));
   const [, variable] = /\b(KITE_[A-Z_]+)\b/.exec(problem) ?? [];
-  if (variable !== undefined)
-    return { todo: `correct the variable where your shell sets it: unset ${variable}` };
+  if (variable !== undefined) return `correct the variable where your shell sets it: unset ${variable}`;
   const [file = join(".kite", "config.json")] = /^\/\S+/.exec(problem) ?? [];
-  return { todo: `correct it in ${file.replace(/:$/, "")}, then see: kite config` };
+  return `correct it in ${file.replace(/:$/, "")}, then see: kite config`;
 }
 
 /** Returns the keys of the user's file that are wrong by themselves, by the sentence that says so. */

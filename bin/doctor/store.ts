@@ -14,7 +14,7 @@ import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { bytes, counted } from "../view/text.ts";
-import { advise, aside } from "./advice.ts";
+import { advise, aside, fail, ok, restart, warn } from "./advice.ts";
 import { oddJournalFile } from "./journal-files.ts";
 import { irregular, oddFile } from "./odd-file.ts";
 
@@ -27,51 +27,34 @@ export function checkJournal(world: ProcessContext, isRunning: boolean): Check {
   const check = "journal";
   const stat = lstatSync(paths.journal, { throwIfNoEntry: false });
   const lost = lostStore(paths);
-  if (lost !== null)
-    return { check, result: "fail", detail: lostStoreText(paths, lost), todo: lostStoreAdvice };
-  if (stat === undefined) return { check, result: "ok", detail: "none yet" };
+  if (lost !== null) return fail(check, lostStoreText(paths, lost), lostStoreAdvice);
+  if (stat === undefined) return ok(check, "none yet");
   if (!stat.isDirectory()) {
     const detail = `${paths.journal} is not a folder, so the daemon stores nothing`;
-    const hasMark = existsSync(paths.storeMark);
-    return {
-      check,
-      result: "fail",
-      detail,
-      ...advise(world, "put it aside", aside(paths.journal), hasMark ? "kite up --empty" : "kite up"),
-    };
+    const start = existsSync(paths.storeMark) ? "kite up --empty" : "kite up";
+    return fail(check, detail, advise("put it aside", aside(paths.journal), start));
   }
   const odd = oddJournalFile(paths.journal);
-  if (odd !== null) {
-    const { what, say, line } = odd;
-    const advice = line === null ? { todo: say } : advise(world, say, line);
-    return { check, result: "fail", detail: `${what}, so the journal cannot be read`, ...advice };
-  }
+  if (odd !== null) return fail(check, `${odd.what}, so the journal cannot be read`, odd.advice);
   const older = olderStoreText(paths);
   if (older !== null && !isRunning) {
     const todo = "put the newer one back if you have it; kite up goes on with what is there";
-    return { check, result: "warn", detail: older, todo };
+    return warn(check, older, todo);
   }
   const found = inspectJournal(paths.journal);
   if (found.damage !== null) {
     const advice = isRunning
-      ? advise(
-          world,
-          "the daemon has everything in memory and stores it anew at a stop",
-          "kite down --yes",
-          "kite up",
-        )
-      : advise(world, "keep what can be read, and a copy of the rest", "kite repair --yes", "kite up");
-    return { check, result: "fail", detail: whatIsDamaged(found.damage), ...advice };
+      ? restart("the daemon has everything in memory and stores it anew at a stop")
+      : advise("keep what can be read, and a copy of the rest", "kite repair --yes", "kite up");
+    return fail(check, whatIsDamaged(found.damage), advice);
   }
   const detail = `${counted(found.lastSeq, "record")}, ${bytes(found.bytes)} in ${counted(found.segments, "segment")} and ${counted(found.snapshots, "snapshot")}`;
   const isBusy = isRunning && found.tornBytes > 0;
-  if (found.notes.length === (isBusy ? 1 : 0)) return { check, result: "ok", detail };
+  if (found.notes.length === (isBusy ? 1 : 0)) return ok(check, detail);
   const [first, ...more] = found.damagedSnapshots.map(aside);
-  const begun = isRunning
-    ? advise(world, "a start mends it", "kite down --yes", "kite up")
-    : advise(world, "a start mends it", "kite up");
-  const advice = first === undefined ? begun : advise(world, "put it aside", first, ...more);
-  return { check, result: "warn", detail: `${detail}; ${found.notes.join("; ")}`, ...advice };
+  const begun = isRunning ? restart("a start mends it") : advise("a start mends it", "kite up");
+  const advice = first === undefined ? begun : advise("put it aside", first, ...more);
+  return warn(check, `${detail}; ${found.notes.join("; ")}`, advice);
 }
 
 /** The first sentence of the damage: the others advise a person who has no `kite repair`. */
@@ -86,7 +69,7 @@ export function checkLogFile(world: ProcessContext): Check[] {
   const odd = irregular(log);
   if (odd === null) return [];
   const detail = `${odd}, so the daemon cannot start`;
-  return [{ check, result: "fail", detail, ...advise(world, "put it aside", aside(log), "kite up") }];
+  return [fail(check, detail, advise("put it aside", aside(log), "kite up"))];
 }
 
 /** Checks the files of ends that no daemon took: where one cannot be read, hooks or daemons fail at it without a word. */
@@ -95,10 +78,8 @@ export function checkUnheardEnds(world: ProcessContext): Check[] {
   return [path, `${path}.old`, `${path}.taken`].flatMap(file => {
     const odd = oddFile(file);
     if (odd === null) return [];
-    const { what, say, line } = odd;
-    const detail = `${what}, so no daemon hears of edits and turns that ended while none ran`;
-    const advice = line === null ? { todo: say } : advise(world, say, line);
-    return [{ check: "ends", result: "fail", detail, ...advice }];
+    const detail = `${odd.what}, so no daemon hears of edits and turns that ended while none ran`;
+    return [fail("ends", detail, odd.advice)];
   });
 }
 
@@ -110,9 +91,9 @@ export function checkSpace({ paths }: ProcessContext, stats: StatsReply | null):
   const detail = `${bytes(free)} free at ${place}`;
   const todo = "free disk space: Kite then continues by itself";
   if (stats?.storeFull === true) {
-    return { check, result: "fail", detail: `the journal's disk is full; ${detail}`, todo };
+    return fail(check, `the journal's disk is full; ${detail}`, todo);
   }
-  return free < freeMin ? { check, result: "warn", detail, todo } : { check, result: "ok", detail };
+  return free < freeMin ? warn(check, detail, todo) : ok(check, detail);
 }
 
 function existing(path: string): string {
@@ -123,10 +104,10 @@ function existing(path: string): string {
 export function checkVoided(stats: StatsReply, logPath: string): Check {
   const check = "bugs";
   const count = stats.voided.length;
-  if (count === 0) return { check, result: "ok", detail: "none seen" };
+  if (count === 0) return ok(check, "none seen");
   const entries = stats.voided.slice(0, 5).join(", ");
   const detail = `${counted(count, "request")} failed inside Kite and changed nothing (entry ${entries}${count > 5 ? ", ..." : ""})`;
-  return { check, result: "warn", detail, todo: `report the bug, with the lines of ${logPath}` };
+  return warn(check, detail, `report the bug, with the lines of ${logPath}`);
 }
 
 /** Checks that log rotation works: without it, sizes grow far over their bounds. */
@@ -136,12 +117,7 @@ export function checkLogs(world: ProcessContext, stats: StatsReply | null): Chec
   const folder = lstatSync(paths.trail, { throwIfNoEntry: false });
   if (folder !== undefined && !folder.isDirectory()) {
     const detail = `${paths.trail} is not a folder, so no decision is recorded`;
-    return {
-      check,
-      result: "fail",
-      detail,
-      ...advise(world, "put it aside", aside(paths.trail), "kite down --yes", "kite up"),
-    };
+    return fail(check, detail, advise("put it aside", aside(paths.trail), "kite down --yes", "kite up"));
   }
   const logs = filesOf(paths.home, name => name.startsWith("daemon.log"));
   const trails = filesOf(paths.trail, name => name.startsWith("trail-"));
@@ -154,18 +130,17 @@ export function checkLogs(world: ProcessContext, stats: StatsReply | null): Chec
     const [largest] = [...(sumOf(logs) > logsMax ? logs : trails)].sort((a, b) => b.size - a.size);
     const line = `rm ${shellArgument(largest?.path ?? paths.log)}`;
     const advice = advise(
-      world,
       "remove the largest, and let the daemon begin a new one",
       line,
       "kite down --yes",
       "kite up",
     );
-    return { check, result: "warn", detail: `${detail}, more than their bounds`, ...advice };
+    return warn(check, `${detail}, more than their bounds`, advice);
   }
   const dropped = stats?.trailDropped ?? 0;
-  if (dropped === 0) return { check, result: "ok", detail };
+  if (dropped === 0) return ok(check, detail);
   const lost = `the daemon could not write ${counted(dropped, "line")} of the trail in time`;
-  return { check, result: "warn", detail: `${detail}; ${lost}`, todo: "check the disk's speed and space" };
+  return warn(check, `${detail}; ${lost}`, "check the disk's speed and space");
 }
 
 interface Sized {

@@ -38,12 +38,8 @@ export async function repair(
     );
   const odd = oddJournalFile(paths.journal);
   if (odd !== null) {
-    const { what, say, line } = odd;
-    const next = line === null ? say : `${say}: ${line}`;
-    return refused(
-      "not_a_journal",
-      `${what}, so the journal cannot be read; ${next}; then kite repair again`,
-    );
+    const error = `${odd.what}, so the journal cannot be read; ${odd.advice.todo}; then kite repair again`;
+    return refused("not_a_journal", error);
   }
   const acquired = await acquireInstance(paths);
   if (acquired.is === "held") {

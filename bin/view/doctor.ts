@@ -1,4 +1,5 @@
 /** The output of `kite doctor`. */
+import type { ProcessContext } from "../process-context.ts";
 import { paint, type Style } from "./color.ts";
 import { clean, pad, type Screen, wrap } from "./text.ts";
 
@@ -20,7 +21,7 @@ export interface Fix {
   /** The step as the question names it: shell lines, or a sentence. */
   readonly does: string;
   /** Throws `LocalError` if the step failed. Returns what the step printed. */
-  readonly work: () => string | Promise<string>;
+  readonly work: (world: ProcessContext) => string | Promise<string>;
 }
 
 const styles: Readonly<Record<Check["result"], Style>> = { ok: "green", warn: "yellow", fail: "red" };

@@ -1,6 +1,6 @@
 /** Checks the record of the projects' checks that a person trusted. */
 import { InstallFailed } from "../../../hooks/install/failed.ts";
-import { advise, aside } from "../../doctor/advice.ts";
+import { advise, aside, fail } from "../../doctor/advice.ts";
 import { damaged } from "../../doctor/odd-file.ts";
 import type { ProcessContext } from "../../process-context.ts";
 import type { Check } from "../../view/doctor.ts";
@@ -15,7 +15,7 @@ export function checkTrusted(world: ProcessContext): Check[] {
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;
     const detail = `${damaged(trusted)}, so no project's checks are trusted`;
-    const advice = advise(world, "put it aside, then trust the projects again (kite trust)", aside(trusted));
-    return [{ check: "trust", result: "fail", detail, ...advice }];
+    const advice = advise("put it aside, then trust the projects again (kite trust)", aside(trusted));
+    return [fail("trust", detail, advice)];
   }
 }
