@@ -4,7 +4,7 @@ import { parentOf } from "../daemon/facts/processes.ts";
 import { limits } from "../protocol/limits.ts";
 import { actingSession, isTerminalSession } from "./actor.ts";
 import type { ProcessContext } from "./process-context.ts";
-import { exitCodes, fail } from "./with-daemon.ts";
+import { fail } from "./with-daemon.ts";
 
 /**
  * Whether an agent's shell runs this command: by its environment, or because a session's process is above it, if a daemon
@@ -50,14 +50,13 @@ export async function refuseHidden(
 ): Promise<number | null> {
   const hidden = await hiddenAgent(world, what, tool);
   if (hidden === null) return null;
-  fail(world, json, "not_a_person", hidden);
-  return exitCodes.failed;
+  return fail(world, json, "not_a_person", hidden);
 }
 
 /** Refuses a command that only a person runs; `what` says what the person does. Returns the exit code. */
 export function refuseAgent(world: ProcessContext, json: boolean, what: string): number {
-  fail(world, json, "person_only", `only a person ${what}; ask your user to run this command in a terminal`);
-  return exitCodes.failed;
+  const error = `only a person ${what}; ask your user to run this command in a terminal`;
+  return fail(world, json, "person_only", error);
 }
 
 /** Whether the nearest session whose process is above this one is an agent's, and not a terminal's own. */

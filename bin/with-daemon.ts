@@ -45,10 +45,14 @@ export async function ask<T extends RequestType>(
   return granted<ReplyOf<T>>(await client.request(type, params));
 }
 
-/** Prints a command's failure on standard error; with `json`, as an object on standard output. */
-export function fail(world: ProcessContext, json: boolean, code: string, error: string): void {
+/**
+ * Prints a command's failure on standard error; with `json`, as an object on standard output. Returns the exit code of a
+ * command that failed.
+ */
+export function fail(world: ProcessContext, json: boolean, code: string, error: string): number {
   if (json) printJson(world, { ok: false, code, error });
   else world.stderr.write(`kite: ${clean(error)}\n`);
+  return exitCodes.failed;
 }
 
 /** Prints what a command did: as JSON, or in lines. Returns the exit code of success. */

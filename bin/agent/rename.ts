@@ -4,7 +4,7 @@ import { hiddenAgent } from "../person.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { clean } from "../view/text.ts";
-import { ask, exitCodes, fail, printDone, withDaemon } from "../with-daemon.ts";
+import { ask, fail, printDone, withDaemon } from "../with-daemon.ts";
 
 export interface RenameFlags {
   readonly project?: string;
@@ -21,15 +21,9 @@ export async function rename(
   const json = flags.json === true;
   const acting = actingSession(world.env);
   const of = second === undefined ? acting?.id : first;
-  if (of === undefined) {
-    fail(world, json, "usage", `say which session: kite rename SESSION ${first}`);
-    return exitCodes.failed;
-  }
+  if (of === undefined) return fail(world, json, "usage", `say which session: kite rename SESSION ${first}`);
   const hidden = await hiddenAgent(world, "renames a session");
-  if (hidden !== null) {
-    fail(world, json, "not_a_person", hidden);
-    return exitCodes.failed;
-  }
+  if (hidden !== null) return fail(world, json, "not_a_person", hidden);
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, json, async client => {
     const answer = await ask(client, "session_rename", { ...acting, of, name: second ?? first, project });

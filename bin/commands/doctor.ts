@@ -43,13 +43,8 @@ export async function doctor(
   ask: AskPerson | null = null,
 ): Promise<number> {
   if (fix && !yes && (ask === null || json)) {
-    fail(
-      world,
-      json,
-      "usage",
-      "kite doctor --fix asks at a terminal; without one, or with --json, add --yes",
-    );
-    return exitCodes.failed;
+    const error = "kite doctor --fix asks at a terminal; without one, or with --json, add --yes";
+    return fail(world, json, "usage", error);
   }
   const found = await checked(world, json);
   const answer = yes ? () => Promise.resolve("y") : ask;

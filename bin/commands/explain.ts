@@ -62,10 +62,7 @@ export async function explain(
       : asked === null
         ? "give one thing to explain: a file, an agent or a task"
         : null;
-  if (wrong !== null || asked === null) {
-    fail(world, json, "usage", wrong ?? "");
-    return exitCodes.failed;
-  }
+  if (wrong !== null || asked === null) return fail(world, json, "usage", wrong ?? "");
   const client = await world.connect({ name: "kite", reconnect: false }).catch((error: unknown) => {
     if (error instanceof NotRunning) return null;
     throw error;

@@ -73,10 +73,7 @@ const linesDefault = 50;
 /** Returns the exit code; with `follow` when `until` is aborted. */
 export async function log(world: ProcessContext, flags: LogFlags, until: AbortSignal): Promise<number> {
   const asked = await askedBy(world, flags);
-  if (typeof asked === "string") {
-    fail(world, flags.json === true, "usage", asked);
-    return exitCodes.failed;
-  }
+  if (typeof asked === "string") return fail(world, flags.json === true, "usage", asked);
   const { filter, limit } = asked;
   const wanted = wantedBy(filter);
   const isTerminal = world.stdout.isTTY === true;
@@ -101,10 +98,7 @@ export async function log(world: ProcessContext, flags: LogFlags, until: AbortSi
     await followTrail(world.paths.trail, place, lines => show(lines.filter(wanted)), until);
     return exitCodes.done;
   }
-  if (unknown !== null) {
-    fail(world, flags.json === true, "unknown_agent", unknown);
-    return exitCodes.failed;
-  }
+  if (unknown !== null) return fail(world, flags.json === true, "unknown_agent", unknown);
   if (count === 0 && isTerminal) world.stderr.write("kite: the trail has no such decision yet\n");
   return exitCodes.done;
 }

@@ -53,14 +53,11 @@ export async function off(
   const now = world.now();
   const forMs = flags.for === undefined ? null : durationOf(flags.for);
   if (flags.for !== undefined && forMs === null) {
-    fail(world, json, "usage", `--for takes a time like 90s, 15m, 1h or 2d, up to a year, not ${flags.for}`);
-    return exitCodes.failed;
+    const error = `--for takes a time like 90s, 15m, 1h or 2d, up to a year, not ${flags.for}`;
+    return fail(world, json, "usage", error);
   }
   const scope = await scopeOf(world, flags);
-  if (typeof scope === "string") {
-    fail(world, json, "usage", scope);
-    return exitCodes.failed;
-  }
+  if (typeof scope === "string") return fail(world, json, "usage", scope);
   if (!(await isOwn(world, scope)) && (await (isAgent ?? isAgents)(world)))
     return refuseAgent(world, json, "switches Kite off beyond an agent's own session");
   // Whole seconds, because some file systems store no finer times.

@@ -34,10 +34,7 @@ export async function on(world: ProcessContext, { json, ...flags }: OnFlags): Pr
     flags.session === undefined || flags.project !== undefined
       ? await scopeOf(world, flags)
       : ({ is: "session", id: flags.session, name: null } as const);
-  if (typeof scope === "string") {
-    fail(world, json === true, "usage", scope);
-    return exitCodes.failed;
-  }
+  if (typeof scope === "string") return fail(world, json === true, "usage", scope);
   const was = await switchOn(world.paths.home, scope, world.now());
   const stillOff = whatIsOff(world);
   if (json) {

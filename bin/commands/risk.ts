@@ -4,7 +4,7 @@ import { type ProcessContext, printFramed, printJson, type Run, screenOf } from 
 import { checkVersion, GitFailed, gitFor } from "../risk/git.ts";
 import { type Branch, branchesAt, tryAll } from "../risk/trial.ts";
 import { trialView } from "../view/trial.ts";
-import { exitCodes, fail, rowsOf, withDaemon } from "../with-daemon.ts";
+import { fail, rowsOf, withDaemon } from "../with-daemon.ts";
 
 interface RiskFlags {
   readonly all?: boolean;
@@ -55,8 +55,7 @@ export async function risk(world: ProcessContext, flags: RiskFlags): Promise<num
     });
   } catch (error) {
     if (!(error instanceof GitFailed)) throw error;
-    fail(world, json, "git_failed", error.message);
-    return exitCodes.failed;
+    return fail(world, json, "git_failed", error.message);
   }
 }
 

@@ -42,10 +42,7 @@ const pipeColumns = 80;
 export async function stats(world: ProcessContext, flags: StatsFlags): Promise<number> {
   const json = flags.json === true;
   const since = flags.since === undefined ? Number.NEGATIVE_INFINITY : sinceTime(flags.since, world.now());
-  if (since === null) {
-    fail(world, json, "usage", `--since takes ${sinceForms}, not ${flags.since}`);
-    return exitCodes.failed;
-  }
+  if (since === null) return fail(world, json, "usage", `--since takes ${sinceForms}, not ${flags.since}`);
   const counter = new TrailCounter();
   const { trail } = world.paths;
   for await (const { lines } of readForward(trail, await startBefore(trail, since)))

@@ -21,10 +21,7 @@ export function add(command: Command, run: Run): void {
 }
 
 async function statusLine(world: ProcessContext): Promise<number> {
-  const refuse = (sentence: string) => {
-    fail(world, false, "usage", sentence);
-    return exitCodes.failed;
-  };
+  const refuse = (sentence: string) => fail(world, false, "usage", sentence);
   if (process.stdin.isTTY)
     return refuse("kite statusline reads what Claude Code gives its status line; run kite status instead");
   const event: unknown = parsed(readFileSync(0, "utf8"));

@@ -43,8 +43,7 @@ export async function unlock(
   if (own === null && !force) {
     const error =
       "KITE_SESSION and CLAUDE_CODE_SESSION_ID name no session; to release any holder's lock: kite unlock --force FILE";
-    fail(world, json, "unknown_session", error);
-    return exitCodes.failed;
+    return fail(world, json, "unknown_session", error);
   }
   return withDaemon(world, json, async client => {
     const answer = await ask(client, "file_unlock", {

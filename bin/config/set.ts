@@ -9,7 +9,7 @@ import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { isAgents, refuseAgent } from "../person.ts";
 import type { ProcessContext } from "../process-context.ts";
-import { exitCodes, fail, printDone } from "../with-daemon.ts";
+import { fail, printDone } from "../with-daemon.ts";
 
 const refusal = "changes Kite's settings";
 
@@ -25,10 +25,7 @@ export async function setSetting(
   const value = parsedValue(key, text);
   const { paths } = world;
   const problem = (await problemWith(world, { [key]: value })) ?? (await problemWithWait(world, key, value));
-  if (problem !== null) {
-    fail(world, json, "invalid_setting", problem);
-    return exitCodes.failed;
-  }
+  if (problem !== null) return fail(world, json, "invalid_setting", problem);
   const notes: string[] = [];
   await change(world, old => {
     let next = withMember(old, key, value);

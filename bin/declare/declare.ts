@@ -37,14 +37,10 @@ export async function declare(
     const error =
       "only agents declare, and no session's agent runs this command. An agent runs it in its own shell, where " +
       "KITE_SESSION or CLAUDE_CODE_SESSION_ID names its session; to see what an agent declared: kite agent NAME";
-    fail(world, json, "unknown_session", error);
-    return exitCodes.failed;
+    return fail(world, json, "unknown_session", error);
   }
   const read = given(world, file, flags);
-  if ("error" in read) {
-    fail(world, json, "usage", read.error);
-    return exitCodes.failed;
-  }
+  if ("error" in read) return fail(world, json, "usage", read.error);
   const { codeView } = read.parts;
   const files = codeView === undefined ? {} : { codeView: await wholePaths(world.cwd, codeView) };
   const parts = { ...read.parts, ...files };

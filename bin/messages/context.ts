@@ -64,10 +64,7 @@ export async function set(
       : version !== null && !Number.isSafeInteger(version)
         ? `--if-version takes a number, not ${flags.ifVersion}`
         : null;
-  if (wrong !== null) {
-    fail(world, json, "usage", wrong);
-    return exitCodes.failed;
-  }
+  if (wrong !== null) return fail(world, json, "usage", wrong);
   const text = words === "-" ? readFileSync(0, "utf8").trimEnd() : words;
   const from = await who(world, flags.project);
   return withDaemon(world, json, async client => {

@@ -24,10 +24,8 @@ export async function freeze(
 ): Promise<number> {
   const json = flags.json === true;
   const ttlMs = durationOf(flags.for);
-  if (ttlMs === null || ttlMs > limits.freezeMaxMs) {
-    fail(world, json, "usage", `--for takes a time like 90s or 5m, up to 10m, not ${flags.for}`);
-    return exitCodes.failed;
-  }
+  if (ttlMs === null || ttlMs > limits.freezeMaxMs)
+    return fail(world, json, "usage", `--for takes a time like 90s or 5m, up to 10m, not ${flags.for}`);
   const asks = files.length > 0;
   const refused = asks ? await refuseHidden(world, json, "freezes files", "kite_broadcast") : null;
   if (refused !== null) return refused;

@@ -28,8 +28,8 @@ export async function send(
   const [to, ...rest] = reply === undefined ? words : [undefined, ...words];
   const text = rest.join(" ");
   if (text === "" || (to === undefined && reply === undefined)) {
-    fail(world, json, "usage", 'give a recipient and a text: kite message send alice "the schema is done"');
-    return exitCodes.failed;
+    const error = 'give a recipient and a text: kite message send alice "the schema is done"';
+    return fail(world, json, "usage", error);
   }
   const from = await who(world, flags.project);
   return withDaemon(world, json, async client => {
@@ -92,8 +92,7 @@ export async function ack(
       acting === null
         ? "a terminal has no inbox; set KITE_SESSION to act for a session"
         : "give message ids, or --all";
-    fail(world, json, "usage", error);
-    return exitCodes.failed;
+    return fail(world, json, "usage", error);
   }
   return withDaemon(world, json, async client => {
     const wanted =

@@ -4,7 +4,7 @@ import { acquireInstance } from "../../daemon/instance/instance.ts";
 import { beginEmpty, lostStore } from "../../daemon/journal/store-mark.ts";
 import { isAgents, refuseAgent } from "../person.ts";
 import type { ProcessContext } from "../process-context.ts";
-import { exitCodes, fail } from "../with-daemon.ts";
+import { fail } from "../with-daemon.ts";
 
 /**
  * Makes an empty journal in place of a missing one, so that a daemon can start. Returns the exit code of a refusal, or
@@ -13,10 +13,7 @@ import { exitCodes, fail } from "../with-daemon.ts";
 export async function beginEmptyStore(world: ProcessContext, json: boolean): Promise<number | null> {
   const { paths } = world;
   if (await isAgents(world)) return refuseAgent(world, json, "gives up what the missing journal held");
-  const refused = (code: string, error: string) => {
-    fail(world, json, code, error);
-    return exitCodes.failed;
-  };
+  const refused = (code: string, error: string) => fail(world, json, code, error);
   const acquired = await acquireInstance(paths);
   if (acquired.is === "held")
     return refused("daemon_runs", "the daemon runs, so nothing begins anew; to stop it: kite down");

@@ -23,10 +23,7 @@ export async function repair(
   ask: AskPerson | null,
 ): Promise<number> {
   const { paths } = world;
-  const refused = (code: string, error: string) => {
-    fail(world, json, code, error);
-    return exitCodes.failed;
-  };
+  const refused = (code: string, error: string) => fail(world, json, code, error);
   const stat = lstatSync(paths.journal, { throwIfNoEntry: false });
   const lost = lostStoreProblem(paths);
   if (lost !== null) return refused("journal_missing", lost);

@@ -63,13 +63,8 @@ export async function edit(world: ProcessContext, task: string, flags: EditFlags
     ...(needs.length === 0 ? {} : { dependsOn: [...needs] }),
   };
   if (Object.keys(changes).length === 0) {
-    fail(
-      world,
-      json,
-      "usage",
-      "nothing to change: give --description, --priority, --label, --needs or --risk",
-    );
-    return exitCodes.failed;
+    const error = "nothing to change: give --description, --priority, --label, --needs or --risk";
+    return fail(world, json, "usage", error);
   }
   const own = actingSession(world.env);
   const project = await projectNamed(world, flags);
@@ -164,10 +159,7 @@ export async function set(
 ): Promise<number> {
   const json = flags.json === true;
   const hidden = status === "done" ? await hiddenAgent(world, "finishes a task", "kite_task_complete") : null;
-  if (hidden !== null) {
-    fail(world, json, "not_a_person", hidden);
-    return exitCodes.failed;
-  }
+  if (hidden !== null) return fail(world, json, "not_a_person", hidden);
   const project = await projectNamed(world, flags);
   return change(world, json, client =>
     client.request("task_update", {

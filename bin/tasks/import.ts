@@ -34,15 +34,11 @@ export async function importTasks(
     tasks = tasksIn(readFileSync(file === "-" ? 0 : resolve(world.cwd, file), "utf8"));
   } catch (error) {
     if (!(error instanceof NoTasks) && !isSystemError(error)) throw error;
-    fail(world, json, "invalid_request", `${file}: ${errorText(error)}`);
-    return exitCodes.failed;
+    return fail(world, json, "invalid_request", `${file}: ${errorText(error)}`);
   }
   const isAnyDone = tasks.some(({ status }) => status === "done");
   const hidden = isAnyDone ? await hiddenAgent(world, "imports tasks that are done") : null;
-  if (hidden !== null) {
-    fail(world, json, "not_a_person", hidden);
-    return exitCodes.failed;
-  }
+  if (hidden !== null) return fail(world, json, "not_a_person", hidden);
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, json, client => store(world, client, { project, json }, tasks));
 }

@@ -41,10 +41,8 @@ export async function remove(
   flags: RemoveFlags,
 ): Promise<number> {
   const json = flags.json === true;
-  if ((names.length === 0) === (flags.finished !== true)) {
-    fail(world, json, "invalid_request", "name the tasks, or give --finished");
-    return exitCodes.failed;
-  }
+  if ((names.length === 0) === (flags.finished !== true))
+    return fail(world, json, "invalid_request", "name the tasks, or give --finished");
   const scope = await scopeOf(world, flags);
   return withDaemon(world, json, async client => {
     const wanted = names.length > 0 ? names : needless(await everyTask(client, scope));

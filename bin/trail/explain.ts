@@ -60,10 +60,8 @@ export async function answer(question: Question): Promise<number> {
     return exitCodes.failed;
   }
   const several = is === "task" ? about.task.severalIds : null;
-  if (several !== null) {
-    fail(world, json, "ambiguous_task", `${name} may be ${several.join(" or ")}; give more of the id`);
-    return exitCodes.failed;
-  }
+  if (several !== null)
+    return fail(world, json, "ambiguous_task", `${name} may be ${several.join(" or ")}; give more of the id`);
   const nowMs = world.now();
   const screen = screenOf(world, pipeColumns);
   const isLive = client !== null;

@@ -3,7 +3,7 @@ import { who } from "../messages/who.ts";
 import { refuseHidden } from "../person.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { projectOf } from "../project.ts";
-import { ask, exitCodes, fail, printDone, printShown, withDaemon } from "../with-daemon.ts";
+import { ask, fail, printDone, printShown, withDaemon } from "../with-daemon.ts";
 import { Misuse, type Verb } from "./verb.ts";
 
 /** What a person typed, by the names of the request's fields. */
@@ -27,8 +27,7 @@ export async function runVerb(
     fields = fieldsOf(verb, typed);
   } catch (error) {
     if (!(error instanceof Misuse)) throw error;
-    fail(world, json, "usage", error.message);
-    return exitCodes.failed;
+    return fail(world, json, "usage", error.message);
   }
   for (const [name, { person }] of Object.entries(verb.fields)) {
     if (person === undefined || typed[name] === undefined) continue;

@@ -37,17 +37,13 @@ export async function check(
   const timeoutMs = timeoutOf(flags.timeout);
   if (timeoutMs === null) {
     const error = `--timeout takes seconds from 1 to ${limits.checkMaxMs / 1000}, not ${flags.timeout}`;
-    fail(world, json, "usage", error);
-    return exitCodes.failed;
+    return fail(world, json, "usage", error);
   }
   const named = await checksAt(world, world.cwd, find);
   const wanted = chosen(named, names);
   const refused = refusal(world, named) ?? (typeof wanted === "string" ? wanted : null);
   if (!json) printProblems(world, named.problems);
-  if (refused !== null || typeof wanted === "string") {
-    fail(world, json, "refused", refused ?? "");
-    return exitCodes.failed;
-  }
+  if (refused !== null || typeof wanted === "string") return fail(world, json, "refused", refused ?? "");
   return withDaemon(
     world,
     json,

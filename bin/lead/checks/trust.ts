@@ -54,16 +54,14 @@ export async function trust(
   // What cannot be read is not gone.
   if (isGone && (named.trusted === null || problems.length > 0)) {
     const error = `${file} names no checks; kite check --help shows how to name some`;
-    fail(world, json, "no_checks", error);
-    return exitCodes.failed;
+    return fail(world, json, "no_checks", error);
   }
   const isNew = named.trust !== "trusted";
   if (isNew) {
     const ask = around.ask === undefined ? terminalQuestion() : around.ask;
     if (flags.yes !== true && (ask === null || json)) {
       const error = `there is no terminal to ask on; a person runs kite trust ${shellArgument(path)}, or passes --yes`;
-      fail(world, json, "not_asked", error);
-      return exitCodes.failed;
+      return fail(world, json, "not_asked", error);
     }
     const question = isGone ? "Accept that they are gone? [y/N] " : "Trust them? [y/N] ";
     if (flags.yes !== true && !isYes((await ask?.(question)) ?? "")) {
@@ -99,8 +97,7 @@ function refuseAgent(
 ): number {
   const command = `kite trust ${revoke ? "--revoke " : ""}${shellArgument(path)}`;
   const error = `only a person ${revoke ? "revokes trust in" : "trusts"} checks, and this shell is a session's; ask your user to run in a terminal of their own: ${command}`;
-  fail(world, json, "not_a_person", error);
-  return exitCodes.failed;
+  return fail(world, json, "not_a_person", error);
 }
 
 function place(world: ProcessContext, { project }: Repository): string {

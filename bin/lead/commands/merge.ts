@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Run } from "../../process-context.ts";
-import { exitCodes, fail } from "../../with-daemon.ts";
+import { fail } from "../../with-daemon.ts";
 import { cancelMerge, listMerges } from "../merge/list.ts";
 import { merge } from "../merge/merge.ts";
 import { type MergeUsage, wrongUsage } from "../merge/usage.ts";
@@ -56,10 +56,7 @@ export function add(command: Command, run: Run): void {
       const json = flags.json === true;
       const wrong = wrongUsage(names, flags);
       if (wrong !== null) {
-        await run(async world => {
-          fail(world, json, "usage", wrong);
-          return exitCodes.failed;
-        });
+        await run(async world => fail(world, json, "usage", wrong));
         return;
       }
       if (flags.list === true || flags.cancel !== undefined) {

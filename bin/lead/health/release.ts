@@ -16,10 +16,7 @@ export interface ReleaseFlags {
 /** Returns the exit code. An agent without a session's name is no person, who may release any agent. */
 export async function release(world: ProcessContext, name: string, flags: ReleaseFlags): Promise<number> {
   const hidden = await hiddenAgent(world, "gives back what an agent has");
-  if (hidden !== null) {
-    fail(world, flags.json === true, "not_a_person", hidden);
-    return exitCodes.failed;
-  }
+  if (hidden !== null) return fail(world, flags.json === true, "not_a_person", hidden);
   return withDaemon(world, flags.json === true, async client => {
     const project = await projectOf(world.cwd);
     const all = agentsOf(await rowsOf(client, "sessions"));

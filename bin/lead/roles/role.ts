@@ -34,15 +34,12 @@ export async function giveRole(
 ): Promise<number> {
   const json = flags.json === true;
   const role = roles.find(one => one === typed?.toLowerCase()) ?? null;
-  if (role !== null && flags.clear === true) {
-    fail(world, json, "usage", `--clear takes a role back, so ${role} says nothing; use one of them`);
-    return exitCodes.failed;
-  }
+  if (role !== null && flags.clear === true)
+    return fail(world, json, "usage", `--clear takes a role back, so ${role} says nothing; use one of them`);
   if ((role === null) !== (flags.clear === true) || (typed !== undefined && role === null)) {
     const meant = typed === undefined ? null : nearest(typed, roles);
     const hint = meant === null ? `give one of ${roles.join(", ")}, or --clear` : `did you mean ${meant}?`;
-    fail(world, json, "usage", typed === undefined ? hint : `${typed} is no role; ${hint}`);
-    return exitCodes.failed;
+    return fail(world, json, "usage", typed === undefined ? hint : `${typed} is no role; ${hint}`);
   }
   if (await isAgent(world)) return refuseAgent(world, json, "gives roles");
   const project = flags.project ?? (await projectOf(world.cwd));

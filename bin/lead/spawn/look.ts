@@ -7,7 +7,7 @@ import type { Client, ProcessContext } from "../../process-context.ts";
 import { ProgramFailed } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
 import { clean } from "../../view/text.ts";
-import { exitCodes, fail, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
+import { fail, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { spawnsView } from "../view/spawns.ts";
 import { neededSpawn } from "./find.ts";
 import { Git } from "./git.ts";
@@ -76,8 +76,7 @@ function shown(
       return printShown(world, isJson, { spawn: row, [field]: lines.join("\n") }, () => lines);
     } catch (error) {
       if (!(error instanceof LocalError)) throw error;
-      fail(world, isJson, "spawn_failed", error.message);
-      return exitCodes.failed;
+      return fail(world, isJson, "spawn_failed", error.message);
     }
   });
 }

@@ -38,13 +38,8 @@ export async function spawn(world: ProcessContext, prompt: string, flags: SpawnF
     ...defined({ name, role, task, model, client, from }),
   };
   if (here && from !== undefined) {
-    fail(
-      world,
-      isJson,
-      "invalid_request",
-      "--here makes no worktree, so --from says nothing; use one of them",
-    );
-    return exitCodes.failed;
+    const error = "--here makes no worktree, so --from says nothing; use one of them";
+    return fail(world, isJson, "invalid_request", error);
   }
   const { env, cwd, paths } = world;
   const refused = await refuseHidden(world, isJson, "spawns an agent", "kite_spawn");
@@ -60,8 +55,7 @@ export async function spawn(world: ProcessContext, prompt: string, flags: SpawnF
       return isFine ? exitCodes.done : exitCodes.failed;
     } catch (error) {
       if (!(error instanceof LocalError)) throw error;
-      fail(world, isJson, "spawn_failed", error.message);
-      return exitCodes.failed;
+      return fail(world, isJson, "spawn_failed", error.message);
     }
   };
   // A daemon that is replaced by a newer one meanwhile comes back.

@@ -83,7 +83,6 @@ export async function reported(
     return await work();
   } catch (error) {
     if (!(error instanceof LocalError)) throw error;
-    fail(world, isJson, "spawn_failed", error.message);
-    return exitCodes.failed;
+    return fail(world, isJson, "spawn_failed", error.message);
   }
 }

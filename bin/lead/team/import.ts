@@ -3,7 +3,7 @@ import type { ProcessContext } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
 import { store } from "../../tasks/import.ts";
 import { clean, counted } from "../../view/text.ts";
-import { exitCodes, fail, withDaemon } from "../../with-daemon.ts";
+import { fail, withDaemon } from "../../with-daemon.ts";
 import { openTasksOf } from "./as-queue.ts";
 import { teamsNamed } from "./named.ts";
 
@@ -24,8 +24,7 @@ export async function importTeam(
         team === undefined
           ? `no live team of Claude Code ${name === undefined ? "in this project" : `is called ${name}`}; kite team lists them`
           : `several teams fit: ${which}; name one of them`;
-      fail(world, json, "invalid_request", error);
-      return exitCodes.failed;
+      return fail(world, json, "invalid_request", error);
     }
     if (team.moreTasks > 0)
       world.stderr.write(`kite: ${counted(team.moreTasks, "task")} of ${clean(team.team)} were not read\n`);
