@@ -171,53 +171,30 @@ async function wantedRows(
   return (await Promise.all(pages)).flat();
 }
 
-function taskLine({
-  id,
-  description: words,
-  priority: rank,
-  status,
-  assigneeName,
-  blockedBy,
-  updatedAt,
-  risk: care,
-  held,
-}: TaskRow): string {
+function taskLine(row: TaskRow): string {
+  const { status, assigneeName, blockedBy, risk: care, held, priority: rank } = row;
   const who = status === "active" && assigneeName !== null ? ` by ${quote(assigneeName)}` : "";
   const waits =
     blockedBy.length === 0 || status !== "pending"
       ? ""
       : `, waits for ${blockedBy.map(b => b.task).join(", ")}`;
   const cares = care === "green" ? "" : `, ${care}${held === null ? "" : `, not now: ${plain(held)}`}`;
-  const since = status === "active" ? `, for ${duration(Date.now() - updatedAt)}` : "";
-  return `${id}: ${quote(words)}, ${status}${who}${since}${rank === "normal" ? "" : `, ${rank} priority`}${cares}${waits}`;
+  const since = status === "active" ? `, for ${duration(Date.now() - row.updatedAt)}` : "";
+  return `${row.id}: ${quote(row.description)}, ${status}${who}${since}${rank === "normal" ? "" : `, ${rank} priority`}${cares}${waits}`;
 }
 
 function taskData(row: TaskRow) {
-  const {
-    id,
-    description: words,
-    priority: rank,
-    status,
-    assigneeName,
-    labels: names,
-    blockedBy,
-    result: came,
-    debate: required,
-    risk: care,
-    held,
-  } = row;
-  const waitsFor = blockedBy.map(({ task: other, status: state }) => `${other} (${state})`);
   return {
-    id,
-    description: words,
-    priority: rank,
-    status,
-    assignee: assigneeName,
-    labels: names,
-    waitsFor,
-    result: came,
-    debate: required,
-    risk: care,
-    held,
+    id: row.id,
+    description: row.description,
+    priority: row.priority,
+    status: row.status,
+    assignee: row.assigneeName,
+    labels: row.labels,
+    waitsFor: row.blockedBy.map(({ task: other, status }) => `${other} (${status})`),
+    result: row.result,
+    debate: row.debate,
+    risk: row.risk,
+    held: row.held,
   };
 }

@@ -90,44 +90,24 @@ export class Story {
 }
 
 function explained(line: TrailLine, history: LockHistory): Explained {
-  const {
-    at,
-    event,
-    type,
-    project,
-    task = null,
-    code = null,
-    why = null,
-    heldMs = null,
-    holder = null,
-  } = line;
+  const { at, event, type, project } = line;
   const who = actorIn(line);
   const file = pathIn(line);
   const what = whatOf(line);
   const command = isGit(type) ? type : null;
   const asked = (what === "waited" || what === "denied") && command === null;
-  const before = asked && file !== null ? history.otherHolder(file, who) : null;
-  const waitedMs = line.waitedMs ?? line.ms ?? 0;
-  const isRefused = line.decision === "deny";
-  const same = { again: 0, until: at };
   return {
-    at,
-    who,
-    what,
-    event,
-    type,
-    file,
-    project,
-    command,
-    task,
-    isRefused,
-    waitedMs,
-    heldMs,
-    ...same,
-    before,
-    code,
-    why,
-    holder,
+    ...{ at, who, what, event, type, file, project, command },
+    task: line.task ?? null,
+    isRefused: line.decision === "deny",
+    waitedMs: line.waitedMs ?? line.ms ?? 0,
+    heldMs: line.heldMs ?? null,
+    again: 0,
+    until: at,
+    before: asked && file !== null ? history.otherHolder(file, who) : null,
+    code: line.code ?? null,
+    why: line.why ?? null,
+    holder: line.holder ?? null,
   };
 }
 

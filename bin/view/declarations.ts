@@ -97,15 +97,8 @@ function labelled(texts: readonly (readonly [string, string])[]): string[] {
 }
 
 /** A declaration in one sentence: `implementer in team shop, on "Paging", confidence 0.8, 2 steps, 1 file`. */
-export function summaryOf({
-  role,
-  team,
-  task,
-  confidence,
-  plan,
-  files,
-  uncertainties,
-}: DeclarationRow): string {
+export function summaryOf(row: DeclarationRow): string {
+  const { role, team, task, confidence, plan, files, uncertainties } = row;
   const open = uncertainties.filter(one => !one.resolved).length;
   const who = [role, team === "" ? "" : `team ${team}`].filter(text => text !== "").join(" in ");
   const parts = [

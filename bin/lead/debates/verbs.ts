@@ -242,18 +242,11 @@ function standingOf({ conceded, challenges, unanswered }: HypothesisRow): string
   return unanswered.length === 0 ? "challenges answered" : `unanswered challenges: ${unanswered.join(", ")}`;
 }
 
-function entryLine({
-  number,
-  kind,
-  hypothesis: name,
-  answers,
-  against,
-  text: words,
-  by,
-}: DebateEntryRow): string {
-  const what =
-    kind === "answer" ? `answer to ${answers}` : `${kind}${against ? " against" : ""} ${quote(name)}`;
-  return `${number}. ${what} by ${nameOf(by)}: ${words === null ? "no words" : long(words)}`;
+function entryLine(entry: DebateEntryRow): string {
+  const { kind, text: words } = entry;
+  const side = entry.against ? " against" : "";
+  const what = kind === "answer" ? `answer to ${entry.answers}` : `${kind}${side} ${quote(entry.hypothesis)}`;
+  return `${entry.number}. ${what} by ${nameOf(entry.by)}: ${words === null ? "no words" : long(words)}`;
 }
 
 function entryData({ by, at: _at, ...entry }: DebateEntryRow) {
