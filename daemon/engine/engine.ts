@@ -50,8 +50,6 @@ export interface EngineOptions {
 }
 
 export class Engine {
-  /** The state after the last applied entry; only the engine changes it. */
-  readonly state: State = emptyState();
   readonly #options: EngineOptions;
   readonly #clock: CoreClock;
   readonly #answers: Answers;
@@ -62,6 +60,7 @@ export class Engine {
     this.#answers.failed(failed.origin.n, reason);
   readonly #throws = new Throws();
   readonly #voided = new Set<number>();
+  #state: State = emptyState();
   #epoch = 0;
   #count = 0;
   #queue: Entry[] = [];
@@ -81,13 +80,13 @@ export class Engine {
       node: options.node,
       epoch: () => this.#epoch,
       submitWithRetry: command => this.submitWithRetry(command),
-      onStep: (entry, step) => options.onStep(entry, step, this.state.epoch, false),
+      onStep: (entry, step) => options.onStep(entry, step, this.#state.epoch, false),
     });
     this.#snapshots = new Snapshots(options.journal, soon, options.snapshotEntries);
     this.#agenda = new Agenda({
       clock: this.#clock,
       now: () => this.now,
-      state: () => this.state,
+      state: () => this.#state,
       submit: (command, caller) => this.submit(command, caller),
     });
   }
@@ -97,6 +96,11 @@ export class Engine {
     const engine = new Engine(options);
     await engine.#recover();
     return engine;
+  }
+
+  /** The state after the last applied entry; read-only. */
+  get state(): State {
+    return this.#state;
   }
 
   get epoch(): number {
@@ -130,7 +134,7 @@ export class Engine {
   /** A bug here costs an estimate: the step of a command that is broken throws too, and is void. */
   #costOf(command: Command): number {
     try {
-      return costOf(this.state, command);
+      return costOf(this.#state, command);
     } catch (error) {
       this.#options.onTrouble(`the cost of a ${command.type} is not known`, error);
       return 1;
@@ -174,7 +178,7 @@ export class Engine {
     await new Promise<void>((resolve, reject) => {
       this.#outbox.put(() => {
         try {
-          read(this.state);
+          read(this.#state);
           resolve();
         } catch (error) {
           reject(error);
@@ -209,7 +213,7 @@ export class Engine {
     this.#answers.close();
     try {
       await this.#whole();
-      if (this.#snapshots.isDueAtStop(this.state)) await this.#snapshots.take(this.state, true);
+      if (this.#snapshots.isDueAtStop(this.#state)) await this.#snapshots.take(this.#state, true);
     } finally {
       await this.#options.journal.close();
     }
@@ -232,11 +236,11 @@ export class Engine {
     };
     const opened = await journal.open(replay.after, batch => this.#deliver(batch), found);
     const recovered = await this.#repeated(replay, until);
-    this.#replaceState(recovered.state);
-    this.#clock.catchUp(this.state.t);
+    this.#state = recovered.state;
+    this.#clock.catchUp(this.#state.t);
     this.#epoch = opened.epoch;
     this.#snapshots.found(snapshot);
-    if (this.#snapshots.isDueAtStart(this.state)) await this.#takeSnapshot(true);
+    if (this.#snapshots.isDueAtStart(this.#state)) await this.#takeSnapshot(true);
     for (const seq of recovered.voided) this.#voided.add(seq);
     for (const [entry, step, epoch] of steps) onStep(entry, step, epoch, true);
     this.#isRecovered = true;
@@ -247,16 +251,16 @@ export class Engine {
       this.#void(seq, new Error(`entry ${seq} threw while the journal was read`));
     if (this.#queue.length > 0) this.#drain();
     await this.#begin();
-    if (this.state.rules < rulesLevel) await this.submitAndWait({ type: "rules", level: rulesLevel });
+    if (this.#state.rules < rulesLevel) await this.submitAndWait({ type: "rules", level: rulesLevel });
     this.#agenda.arm();
   }
 
   /** Writes the new epoch. A remote log may fail once or answer late: the entry that the log delivers counts. */
   async #begin(): Promise<void> {
     const command = { type: "daemon_started", epoch: this.#epoch, storeId: this.#options.storeId } as const;
-    for (let left: number = limits.startTriesMax; this.state.epoch !== this.#epoch; left -= 1) {
+    for (let left: number = limits.startTriesMax; this.#state.epoch !== this.#epoch; left -= 1) {
       const reply = await this.submitAndWait(command);
-      const isOver = left === 1 && this.state.epoch !== this.#epoch;
+      const isOver = left === 1 && this.#state.epoch !== this.#epoch;
       if (!reply.ok && isOver) throw new Error(`the journal took no new epoch: ${reply.error}`);
     }
   }
@@ -275,7 +279,7 @@ export class Engine {
         return;
       }
     }
-    this.#clock.catchUp(this.state.t);
+    this.#clock.catchUp(this.#state.t);
     this.#agenda.arm();
     this.#snapshotIfDue();
   }
@@ -284,12 +288,12 @@ export class Engine {
   #applyOne(entry: Entry): boolean {
     if (this.#outbox.entered(entry.seq, entry.command)) this.#options.journal.sync();
     if (this.#voided.has(entry.seq)) {
-      skip(this.state, entry);
+      skip(this.#state, entry);
       return true;
     }
     let step: Step;
     try {
-      step = apply(this.state, entry);
+      step = apply(this.#state, entry);
     } catch (error) {
       this.#outbox.threw(entry.seq);
       this.#answers.sendBug(entry.origin);
@@ -326,13 +330,13 @@ export class Engine {
   async #rebuild(): Promise<void> {
     const { journal } = this.#options;
     const snapshot = await journal.loadSnapshot();
-    const until = this.state.seq;
+    const until = this.#state.seq;
     const replay = new Replay(snapshot, this.#voided);
     await journal.read(replay.after, (entry, behindBytes) => {
       if (entry.seq <= until) replay.add(entry, behindBytes);
     });
     const { state, threw } = await this.#repeated(replay, until);
-    this.#replaceState(state);
+    this.#state = state;
     for (const seq of threw) this.#void(seq, new Error(`entry ${seq} threw when it was applied again`));
     // A person can compare the hash with a state replayed from the log alone.
     const hash = stateHash(state);
@@ -352,18 +356,13 @@ export class Engine {
     return replay.recovered;
   }
 
-  /** Puts a recovered state in place of the present one: a read-only field spares each reader a call. */
-  #replaceState(state: State): void {
-    Object.assign(this, { state });
-  }
-
   #snapshotIfDue(): void {
-    if (!this.#closed && this.#snapshots.isDue(this.state)) void this.#takeSnapshot();
+    if (!this.#closed && this.#snapshots.isDue(this.#state)) void this.#takeSnapshot();
   }
 
   async #takeSnapshot(atOnce = false): Promise<void> {
     try {
-      await this.#snapshots.take(this.state, atOnce);
+      await this.#snapshots.take(this.#state, atOnce);
     } catch (error) {
       this.#options.onTrouble("a snapshot could not be written", error);
     }
