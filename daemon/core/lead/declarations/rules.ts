@@ -1,7 +1,9 @@
 /** What is said of a declaration when it is made: see `core/rules.ts`. */
 
+import { compared } from "../../declarations/compare.ts";
 import type { Whose } from "../../messages/notice-table.ts";
 import type { Rules } from "../../rules.ts";
+import { isSame } from "../../same-index.ts";
 import { isShortId } from "../../sessions/agent-names.ts";
 import type { State } from "../../state.ts";
 import { mismatchesIn, type Said } from "./mismatches.ts";
@@ -23,4 +25,11 @@ function clientWord(state: State, { session: id, agent }: Whose): Said {
   const name = agent === null ? undefined : session?.agents.get(agent);
   const isSaid = name !== undefined && agent !== null && !isShortId(name, agent);
   return { name: isSaid ? name : null, team: null };
+}
+
+/** Yields a sentence for each declaration whose mismatches are not those that there are. */
+export function* checkMismatches(state: State): Generator<string> {
+  for (const [key, one] of state.declarations.live)
+    if (!isSame(one.mismatches, compared(state, one).mismatches))
+      yield `the mismatches of ${key} are not those that there are`;
 }
