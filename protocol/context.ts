@@ -39,7 +39,7 @@ export const contextSetSchema = z.object({
 
 export const contextGetSchema = z.object({ ...byShape, ...keyShape });
 
-export const contextListSchema = z.object({
+const contextListSchema = z.object({
   ...byShape,
   /** Only keys with this prefix. */
   prefix: z.string().max(limits.idBytes).optional(),
@@ -51,7 +51,7 @@ export const contextListSchema = z.object({
     .optional(),
 });
 
-export const contextDeleteSchema = z.object({
+const contextDeleteSchema = z.object({
   ...byShape,
   ...keyShape,
   ifVersion: versionSchema.optional(),

@@ -29,13 +29,13 @@ export const queryTargets = [
 ] as const;
 export type QueryTarget = (typeof queryTargets)[number];
 
-export const helloSchema = z.object({
+const helloSchema = z.object({
   ...baseShape,
   protocol: z.number().int().optional(),
   client: idSchema.optional(),
 });
 
-export const querySchema = z.object({
+const querySchema = z.object({
   ...baseShape,
   ...taskFilterShape,
   target: z.enum(queryTargets),
@@ -48,7 +48,7 @@ export const querySchema = z.object({
     .optional(),
 });
 
-export const subscribeSchema = z.object({
+const subscribeSchema = z.object({
   ...baseShape,
   /** The names of the events to get; without it all. */
   events: z.array(idSchema).max(64).optional(),
@@ -60,9 +60,9 @@ export const subscribeSchema = z.object({
   cursor: idSchema.optional(),
 });
 
-export const plainSchema = z.object({ ...baseShape });
+const plainSchema = z.object({ ...baseShape });
 
-export const shutdownSchema = z.object({
+const shutdownSchema = z.object({
   ...baseShape,
   /** A newer version takes over: the daemon tells waiting clients to connect again. */
   handover: z.boolean().optional(),

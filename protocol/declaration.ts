@@ -71,7 +71,7 @@ export const declarationFields: ReadonlyMap<string, readonly string[]> = new Map
 ]);
 
 /** Declares parts of what the agent is about. `id` is the acting session, which must be registered. */
-export const declareSchema = z.object({
+const declareSchema = z.object({
   ...baseShape,
   id: idSchema,
   agent: idSchema.optional(),

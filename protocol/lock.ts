@@ -57,9 +57,9 @@ export const fileUnlockSchema = z
     error: "id is required, unless force:true names files",
   });
 
-export const fileCheckSchema = z.object({ ...actorShape, file: pathSchema, token: idSchema });
+const fileCheckSchema = z.object({ ...actorShape, file: pathSchema, token: idSchema });
 
-export const fileTouchSchema = z.object({
+const fileTouchSchema = z.object({
   ...actorShape,
   file: pathSchema,
   action: z.string().max(limits.nameBytes).optional(),

@@ -33,7 +33,7 @@ export const messageSendSchema = z
   .refine(r => r.to !== undefined || r.replyTo !== undefined, { error: "give to, or replyTo" });
 
 /** Lists the actor's inbox, oldest first; listing marks no message as read. */
-export const messageListSchema = z.object({
+const messageListSchema = z.object({
   ...actorShape,
   /** Only unread messages. */
   unread: z.boolean().optional(),

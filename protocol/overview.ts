@@ -9,7 +9,7 @@ import type { SessionRow } from "./session-rows.ts";
 import type { TaskRow } from "./task.ts";
 import type { RiskRow } from "./write.ts";
 
-export const overviewSchema = z.object({
+const overviewSchema = z.object({
   ...baseShape,
   /** An absolute directory; the reply has its project. */
   cwd: pathSchema.optional(),

@@ -22,7 +22,7 @@ export const baseShape = {
   project: pathSchema.optional(),
 };
 
-export const registerSchema = z.object({
+const registerSchema = z.object({
   ...baseShape,
   id: idSchema,
   /** The process whose end is the session's end, in the daemon's own pid namespace. */
@@ -35,9 +35,9 @@ export const registerSchema = z.object({
   spawn: idSchema.optional(),
 });
 
-export const heartbeatSchema = z.object({ ...baseShape, id: idSchema });
+const heartbeatSchema = z.object({ ...baseShape, id: idSchema });
 
-export const deregisterSchema = z.object({
+const deregisterSchema = z.object({
   ...baseShape,
   id: idSchema,
   /** Ends only the incarnation anchored at this process; without it the whole session. */
@@ -48,7 +48,7 @@ export const deregisterSchema = z.object({
  * Finds the agent behind a call from a process that many agents share: by the tool use that an event named before; by
  * the command that an agent of session `id` has just typed; else the main agent of the process's session.
  */
-export const whoamiSchema = z.object({
+const whoamiSchema = z.object({
   ...baseShape,
   toolUse: idSchema.optional(),
   id: idSchema.optional(),
@@ -63,7 +63,7 @@ export const whoamiSchema = z.object({
 });
 
 /** Names the session that `of` means in the project. Refused with `name_taken` if another session of it has the name. */
-export const sessionRenameSchema = z.object({
+const sessionRenameSchema = z.object({
   ...baseShape,
   id: idSchema.optional(),
   agent: idSchema.optional(),

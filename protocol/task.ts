@@ -86,13 +86,13 @@ export const taskClaimSchema = z.object({
   labels: labelsSchema.optional(),
 });
 
-export const taskReleaseSchema = z.object({ ...actorShape, task: refSchema });
+const taskReleaseSchema = z.object({ ...actorShape, task: refSchema });
 
 /** A person says yes to the next run of a red or critical task; an agent (`id`) is refused. */
-export const taskApproveSchema = z.object({ ...actorShape, task: refSchema });
+const taskApproveSchema = z.object({ ...actorShape, task: refSchema });
 
 /** Removes finished tasks that no unfinished task depends on: all of them or, with a refusal, none. */
-export const taskRemoveSchema = z.object({
+const taskRemoveSchema = z.object({
   ...actorShape,
   tasks: z.array(refSchema).min(1).max(limits.tasksPerRequestMax),
 });
@@ -116,7 +116,7 @@ const importedSchema = z.object({
   risk: riskSchema.nullish(),
 });
 
-export const taskImportSchema = z.object({
+const taskImportSchema = z.object({
   ...actorShape,
   /** As of `task_update`: an agent imports done tasks as it may finish one. */
   cwd: cwdSchema.optional(),

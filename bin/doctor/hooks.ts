@@ -36,7 +36,7 @@ const claudeId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
  * Returns the directories in which Claude Code's sessions work without Kite's hooks, in the user's and in the project's
  * settings. Edits there take no locks. Omits directories that no longer exist.
  */
-export function unhooked(world: ProcessContext, sessions: readonly SessionRow[]): string[] {
+function unhooked(world: ProcessContext, sessions: readonly SessionRow[]): string[] {
   const { bin } = world.paths;
   const has = (settings: string) => commandsIn(settings, bin).length > 0;
   // Sessions of scripts and of `kite lock` in a terminal need no hooks.

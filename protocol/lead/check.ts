@@ -8,10 +8,10 @@ const hexSchema = (what: string) =>
   z.string().regex(/^[0-9a-f]{40,64}$/, { error: `expected ${what} in hex` });
 
 /** Returns the state of the worktree around `cwd`, an absolute path. */
-export const worktreeStateSchema = z.object({ ...baseShape, id: idSchema.optional(), cwd: pathSchema });
+const worktreeStateSchema = z.object({ ...baseShape, id: idSchema.optional(), cwd: pathSchema });
 
 /** Records that a check ran, and that the worktree had the same state before and after. */
-export const checkRecordSchema = z.object({
+const checkRecordSchema = z.object({
   ...baseShape,
   id: idSchema.optional(),
   agent: idSchema.optional(),

@@ -24,7 +24,7 @@ const inDebateShape = { ...actorShape, debate: refSchema };
  * Opens a debate in the actor's project; a person names the project. Refused by `too_many_debates`,
  * `recipient_gone`, `recipient_ambiguous`.
  */
-export const debateOpenSchema = z.object({
+const debateOpenSchema = z.object({
   ...actorShape,
   question: textSchema,
   hypotheses: z
@@ -45,9 +45,9 @@ export const debateOpenSchema = z.object({
 });
 
 /** Doubts a hypothesis: until it is answered, the debate cannot close with that hypothesis. */
-export const debateChallengeSchema = z.object({ ...inDebateShape, hypothesis: nameSchema, text: textSchema });
+const debateChallengeSchema = z.object({ ...inDebateShape, hypothesis: nameSchema, text: textSchema });
 
-export const debateEvidenceSchema = z.object({
+const debateEvidenceSchema = z.object({
   ...inDebateShape,
   hypothesis: nameSchema,
   text: textSchema,
@@ -59,7 +59,7 @@ export const debateEvidenceSchema = z.object({
  * Answers a challenge, named by the number of its entry. An agent does not answer its own (`debate_state`), unless it is
  * alone in the project.
  */
-export const debateAnswerSchema = z.object({
+const debateAnswerSchema = z.object({
   ...inDebateShape,
   challenge: z.number().int().min(1),
   text: textSchema,
@@ -70,7 +70,7 @@ export const debateAnswerSchema = z.object({
  * agent concedes what it introduced or supports (by evidence or an answer) and no other actor supports; else
  * `debate_state`.
  */
-export const debateConcedeSchema = z.object({
+const debateConcedeSchema = z.object({
   ...inDebateShape,
   hypothesis: nameSchema,
   text: textSchema.optional(),
@@ -80,7 +80,7 @@ export const debateConcedeSchema = z.object({
  * Closes the debate with a verdict, which becomes durable context of the project under `debate/<id>`. Refused by
  * `debate_unsettled` (with `missing`), `debate_state`, `person_only`.
  */
-export const debateCloseSchema = z.object({
+const debateCloseSchema = z.object({
   ...inDebateShape,
   /** The name of the chosen hypothesis. */
   verdict: nameSchema,
@@ -89,13 +89,13 @@ export const debateCloseSchema = z.object({
   force: z.boolean().optional(),
 });
 
-export const debateGetSchema = z.object({
+const debateGetSchema = z.object({
   ...inDebateShape,
   /** `next` of the previous reply: the number of the last entry in it. */
   after: z.number().int().min(0).optional(),
 });
 
-export const debateListSchema = z.object({
+const debateListSchema = z.object({
   ...actorShape,
   limit: z.number().int().min(1).max(limits.rowsMax).optional(),
   /** `next` of the previous reply. */

@@ -61,7 +61,7 @@ const reasonSchema = z.object({
 });
 
 /** Queues branches for one base, in this order. `runner` names the process that will merge them. */
-export const mergeQueueSchema = z.object({
+const mergeQueueSchema = z.object({
   ...baseShape,
   ...actorShape,
   runner: idSchema,
@@ -87,7 +87,7 @@ export const mergeQueueSchema = z.object({
 });
 
 /** Asks for the base's next merge. `drain`: also if none of the runner's own is left. */
-export const mergeTakeSchema = z.object({
+const mergeTakeSchema = z.object({
   ...baseShape,
   ...actorShape,
   runner: idSchema,
@@ -96,10 +96,10 @@ export const mergeTakeSchema = z.object({
 });
 
 /** Ties the runner's merges to this connection: after a daemon's restart. */
-export const mergeAttachSchema = z.object({ ...baseShape, runner: idSchema });
+const mergeAttachSchema = z.object({ ...baseShape, runner: idSchema });
 
 /** Tells what came of run `run` of a merge. `moving`: the base is about to move to `commit`; nobody can cancel it then. */
-export const mergeReportSchema = z.object({
+const mergeReportSchema = z.object({
   ...baseShape,
   ...actorShape,
   runner: idSchema,
@@ -117,7 +117,7 @@ export const mergeReportSchema = z.object({
 });
 
 /** Cancels a merge, by its id or a part of it, or all that a runner has queued. */
-export const mergeCancelSchema = z
+const mergeCancelSchema = z
   .object({
     ...baseShape,
     ...actorShape,

@@ -6,7 +6,7 @@ import { once, type RequestTable, reply } from "../request-table.ts";
 import { baseShape, idSchema, type WorkedOn } from "../session.ts";
 
 /** Gives back the tasks and the turn locks of an agent. `id` and `agent` are the caller; without them a person asks. */
-export const agentReleaseSchema = z.object({
+const agentReleaseSchema = z.object({
   ...baseShape,
   id: idSchema.optional(),
   agent: idSchema.optional(),

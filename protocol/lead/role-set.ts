@@ -6,7 +6,7 @@ import { baseShape, idSchema } from "../session.ts";
 import { type Role, type RoleSource, roles } from "./roles.ts";
 
 /** Gives the actor that `name` means in the project a role, or with null takes it back. An agent (`id`) is refused. */
-export const roleSetSchema = z.object({
+const roleSetSchema = z.object({
   ...baseShape,
   id: idSchema.optional(),
   agent: idSchema.optional(),

@@ -67,7 +67,7 @@ export const spawnCreateSchema = z.object({
  * the requester gives up: the row is no longer `replacing`, and is `stopping` if the resumed client registers after that.
  * Refused by `lead_only`, and by `too_many_spawns` if two agents in a row took the place of a first one.
  */
-export const spawnReplaceSchema = z.object({
+const spawnReplaceSchema = z.object({
   ...actorShape,
   spawn: refSchema,
   /** Whether the agent's client can resume its session. */
@@ -77,7 +77,7 @@ export const spawnReplaceSchema = z.object({
 });
 
 /** Adds what became known of a spawned agent. Fields that are absent stay as they are. */
-export const spawnUpdateSchema = z.object({
+const spawnUpdateSchema = z.object({
   ...actorShape,
   spawn: refSchema,
   /** `failed`: it did not start. `stopped`: it was stopped. Every other state follows from what its session does. */
@@ -101,7 +101,7 @@ export const spawnUpdateSchema = z.object({
 });
 
 /** Forgets records of agents that have ended, all of them or none. */
-export const spawnRemoveSchema = z.object({
+const spawnRemoveSchema = z.object({
   ...actorShape,
   spawns: z.array(refSchema).min(1).max(limits.spawnsMax),
 });

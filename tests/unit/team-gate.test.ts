@@ -136,7 +136,8 @@ async function wrongIn(random: Random): Promise<string | null> {
     else if (roll <= 64 && open.length > 0) {
       const [answer] = open.splice(random.int(0, open.length - 1), 1);
       const heard = random.chance(0.5);
-      const at = taken.findIndex(one => one === answer?.took);
+      const took = answer?.took ?? null;
+      const at = took === null ? -1 : taken.indexOf(took);
       if (at !== -1) taken = heard ? taken.slice(at) : taken.toSpliced(at, 1);
       answer?.settle(heard);
     } else {

@@ -23,7 +23,7 @@ import { overlapsOf, takeBackOverlaps, tellOverlaps } from "./overlaps.ts";
 import { declarationRow } from "./rows.ts";
 import { addDeclaration, type Declaration, type DeclaredFile, endDeclaration } from "./table.ts";
 
-export const declare: Handler<"declare"> = (state, command, _meta, step) => {
+const declare: Handler<"declare"> = (state, command, _meta, step) => {
   const { declarations } = state;
   const { actor } = command;
   const session = state.sessions.live.get(actor.session);

@@ -12,7 +12,7 @@ import type { Handler, Rules } from "../rules.ts";
 import { isAlive } from "../sessions/kinship.ts";
 import { addStash, type StashEntry, stashKey } from "./table.ts";
 
-export const stashesNoted: Handler<"stashes_noted"> = (state, command, meta, step) => {
+const stashesNoted: Handler<"stashes_noted"> = (state, command, meta, step) => {
   step.reply = { ok: true };
   const { actor, project, made, gone, takenBy, wallMs } = command;
   const { entries } = state.stashes;

@@ -6,7 +6,7 @@ import type { Handler, Rules } from "../../rules.ts";
 import type { State } from "../../state.ts";
 import { addResult } from "./table.ts";
 
-export const checkRecord: Handler<"check_record", State> = (state, command, { seq }, step) => {
+const checkRecord: Handler<"check_record", State> = (state, command, { seq }, step) => {
   const { project, worktree, name, exit, ranMs, commit, dirty, files, actor, wallMs } = command;
   const by = actor === null ? null : actorRow(state, actor);
   const { command: text } = command;

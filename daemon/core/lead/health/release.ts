@@ -18,7 +18,7 @@ import { claimerOf } from "../../tasks/table.ts";
 import type { HealthCommands } from "./commands.ts";
 import { leads } from "./leads.ts";
 
-export const agentRelease: Handler<"agent_release", State> = (state, command, _meta, step) => {
+const agentRelease: Handler<"agent_release", State> = (state, command, _meta, step) => {
   const { session, agent, begun, by, cause, wallMs } = command;
   const known = state.sessions.live.get(session);
   if (known === undefined || known.begun !== begun) {

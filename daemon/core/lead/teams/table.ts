@@ -1,5 +1,5 @@
 /** Who is in a client's own teams, by session: `teammates.ts` alone changes it. */
-import { type SideTable, sideRows } from "../../sessions/side-table.ts";
+import { sideRows } from "../../sessions/side-table.ts";
 
 /** A member of a team, as its client names it. */
 export interface Teammate {
@@ -17,11 +17,7 @@ export interface Member {
 }
 
 /** The teammates among a session's agents by agent id; null is its main agent, which may be a teammate of another session. */
-export type Teammates = SideTable<string | null, Teammate>;
-
 export const teammateRows = sideRows<string | null, Teammate>("teammates", true);
 
 /** Teammates with sessions of their own that a session leads, by name. */
-export type Members = SideTable<string, Member>;
-
 export const memberRows = sideRows<string, Member>("members");

@@ -37,7 +37,7 @@ export function needsTeammate(
 }
 
 /** Records a teammate's own name, its team, and its lead if that is another session. */
-export const teammateNamed: Handler<"teammate_named", State> = (state, command, _meta, step) => {
+const teammateNamed: Handler<"teammate_named", State> = (state, command, _meta, step) => {
   step.reply = { ok: true };
   const { session: id, agent, name, team } = command;
   const session = state.sessions.live.get(id);
