@@ -253,12 +253,10 @@ export function downloadAddresses(lockFile: string): string[] {
   );
 }
 
-/** Paths in the table "Where a rule is" of the daemon's map that are not among `paths`. */
+/** Paths in the daemon's map that are not among `paths`. A row of a table, a paragraph and a point of a list stand alone. */
 export function lostPaths(map: string, paths: readonly string[]): string[] {
-  const [, behind = ""] = map.split("\n## Where a rule is\n");
-  const [table = ""] = behind.split("\n## ");
   const lost: string[] = [];
-  for (const row of table.split("\n")) {
+  for (const row of map.split(/\n(?=\||\d+\. |\n)/)) {
     let beside = "daemon";
     for (const [, name = ""] of row.matchAll(/`([\w./-]+(?:\.(?:ts|pl)|\/))`/g)) {
       const places = ["daemon", beside].map(folder => normalize(`${folder}/${name}`));

@@ -159,18 +159,25 @@ describe("the daemon's map", () => {
     expect(lostPaths(readFileSync(join(root, "daemon/README.md"), "utf8"), paths)).toEqual([]);
   });
 
+  it("says each thing once", () => {
+    const map = readFileSync(join(root, "daemon/README.md"), "utf8");
+    const rows = [...map.matchAll(/^\| .*?(?= \|)/gm)].map(([row]) => row);
+    expect(rows.filter((row, n) => !/^\| -+$/.test(row) && rows.indexOf(row) !== n)).toEqual([]);
+  });
+
   it("is read row by row: a bare name lies beside the path before it", () => {
     const map = [
       "",
       "## Where a rule is",
       "| a | `core/a.ts` and `b.ts`; `../protocol/c.ts` |",
       "| d | `core/d/`; `e.ts` |",
-      "## Next",
-      "| f | `gone.ts` |",
+      "",
+      "1. Its table in `core/a.ts`, and",
+      "   `b.ts` beside it.",
     ].join("\n");
     const there = ["daemon/core/a.ts", "daemon/core/b.ts", "protocol/c.ts", "daemon/core/d/e.ts"];
     expect(lostPaths(map, there)).toEqual([]);
-    expect(lostPaths(map, there.slice(1))).toEqual(["core/a.ts", "b.ts"]);
+    expect(lostPaths(map, there.slice(1))).toEqual(["core/a.ts", "b.ts", "core/a.ts", "b.ts"]);
     expect(lostPaths(map, there.slice(0, 3))).toEqual(["core/d/", "e.ts"]);
   });
 });

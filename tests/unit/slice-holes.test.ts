@@ -31,7 +31,7 @@ export const ${name}Requests = {
 import type { Actor } from "../../actor.ts";
 import type { Retry } from "../../origin.ts";
 import { Records, sets } from "../../records.ts";
-import { valueList } from "../../slice.ts";
+import { valueList } from "../../rows.ts";
 
 export interface Row {
   readonly session: string;
@@ -68,7 +68,7 @@ export const ${name}Rows = {
     path: (name: string) => `daemon/core/lead/${name}/rules.ts`,
     text: (name: string) => `
 import { lasting } from "../../durability.ts";
-import type { Handler, Rules } from "../../handler.ts";
+import type { Handler, Rules } from "../../rules.ts";
 import type { State } from "../../state.ts";
 import { drop, put, type ${name}Commands } from "./table.ts";
 
@@ -132,19 +132,19 @@ const lists = {
   },
   state: {
     path: "daemon/core/state.ts",
-    at: "const slices = {",
+    at: "const tables = {",
     line: (name: string) => `${name}: ${name}Rows,`,
     from: (name: string) => `import { ${name}Rows } from "./lead/${name}/table.ts";`,
   },
   slices: {
-    path: "daemon/core/slices.ts",
-    at: "export const slices = [",
+    path: "daemon/core/rule-list.ts",
+    at: "export const ruleList = [",
     line: (name: string) => `${name}Rules,`,
     from: (name: string) => `import { ${name}Rules } from "./lead/${name}/rules.ts";`,
   },
   check: {
     path: "daemon/core/check.ts",
-    at: "const checks: { readonly [S in Slice]: (state: State) => Iterable<string> } = {",
+    at: "const checks: { readonly [N in TableName]: (state: State) => Iterable<string> } = {",
     line: (name: string) => `${name}: ${name}Check,`,
     from: (name: string) => `import { ${name}Check } from "./lead/${name}/table.ts";`,
   },
