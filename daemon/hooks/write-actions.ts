@@ -54,7 +54,7 @@ export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): 
     const before = services.writers.since(one.key, services.clock.now() - limits.conflictMs);
     services.writers.wrote(one.key, { session, agent, name, at: services.clock.now(), lines });
     noteWrite(services, run.plan.event, toolOf(run.plan), actor, pathOf(one));
-    await noteConflict(services, actor, one, before);
+    await noteConflict(services, actor, one, before, lines);
     const known = await writtenAt(services, one, session);
     if (known !== null) written.push(known);
   }

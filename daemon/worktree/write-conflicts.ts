@@ -8,12 +8,13 @@ import { isRefusal } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import type { Writer } from "./writers.ts";
 
-/** If an unrelated actor wrote the file last within these minutes: tells both, and notes it in the trail. */
+/** If an unrelated actor wrote the file last within these minutes: tells that one, and notes it in the trail. */
 export async function noteConflict(
   services: Services,
   actor: Actor,
   ref: FileRef,
   before: Writer | null,
+  lines: string | null,
 ): Promise<void> {
   const { engine, presence, recorder, clock } = services;
   const session = engine.state.sessions.live.get(actor.session);
@@ -32,7 +33,13 @@ export async function noteConflict(
     { actor: first, name: before.name, prompt: promptOf(first) },
     { actor, name, prompt: promptOf(actor) },
   ] as const;
-  const reply = await engine.submitAndWait({ type: "conflict_noted", key: ref.key, path, sides });
+  const reply = await engine.submitAndWait({
+    type: "conflict_noted",
+    key: ref.key,
+    path,
+    sides,
+    ...(lines === null ? {} : { lines }),
+  });
   if (isRefusal(reply) || reply["told"] !== true) return;
   const why = `${before.name} wrote it within the last ${limits.conflictMs / 60_000} minutes as well`;
   const who = { id: actor.session, agent: actor.agent, name, project: session.project };

@@ -53,6 +53,8 @@ export interface PastLockNote {
   readonly mine: boolean;
   /** The other actor, by its name for people; null if there is none. */
   readonly other: string | null;
+  /** Of a conflict: the lines that the other actor changed, if known. */
+  readonly lines?: string;
 }
 
 /** The files that an agent declared that it will change. */

@@ -258,7 +258,7 @@ describe("behind hooks", () => {
     expect(await hook("bob", "PreToolUse", editOf("db/schema.sql"))).toEqual({});
   });
 
-  test("two that wrote the same file are told of each other, once a turn; reading raises nothing", async () => {
+  test("who wrote a file before another one is told of it, once until it writes the file again", async () => {
     await wire.ask({ type: "subscribe", events: ["file_conflict"] });
     const write = async (id: string, more: Message = {}) => {
       const edit = { ...editOf("shared.txt"), ...more };
@@ -273,18 +273,25 @@ describe("behind hooks", () => {
     // A main agent and its own agents work together.
     await write("ann", { agent_id: "a0954b2b04fdf61ec", agent_type: "Explore" });
     await hook("ann", "Stop", { background_tasks: [] });
-    const first = await write("bob");
+    const structuredPatch = [{ oldStart: 3, oldLines: 1, newStart: 3, newLines: 1, lines: ["-a", "+b"] }];
+    // The last writer is told nothing.
+    expect(await write("bob", { tool_response: { structuredPatch } })).toBe("");
     expect(await write("bob")).toBe("");
     const conflict = await wire.event("file_conflict");
     expect(conflict).toMatchObject({ path: `${home.work}/shared.txt`, sessions: ["ann", "bob"] });
-    const told = /you and "(?:ann|ann\/\w+)" both wrote ".*shared.txt" within 10 minutes: read it again/;
-    expect(first).toMatch(told);
-    expect(await prompt("bob")).toEqual({});
     await hook("bob", "Stop", { background_tasks: [] });
-    // What she did not hear of the first time counts once with this one.
-    expect(await write("ann")).toContain('you and "bob" both wrote');
-    expect(await wire.event("file_conflict")).toMatchObject({ sessions: ["bob", "ann"] });
+    const told = (await prompt("ann"))["additionalContext"];
+    expect(told).toContain(
+      '- "bob" changed line 3 of "shared.txt" after your last write of it: read it again before your next one.',
+    );
+    await write("bob");
+    await hook("bob", "Stop", { background_tasks: [] });
     expect(await prompt("ann")).toEqual({});
+    expect(await write("ann")).toBe("");
+    expect(await wire.event("file_conflict")).toMatchObject({ sessions: ["bob", "ann"] });
+    expect((await prompt("bob"))["additionalContext"]).toContain(
+      '"ann" changed "shared.txt" after your last write',
+    );
     expect(wire.kept).toEqual([]);
   });
 

@@ -105,7 +105,7 @@ export class NoteLives {
     const { command } = entry;
     if (command.type === "notes_told") this.#told(command, before);
     yield* this.#conflict(state, command, step);
-    this.#lived(command, step);
+    this.#lived(state, command, step);
     this.#possible = touched.has("declarations") ? new Map(this.#pending) : null;
     if (touched.has("declarations")) yield* this.#takeBack(state);
     this.#teams(state, command, step, before);
@@ -179,25 +179,28 @@ export class NoteLives {
     }
     const { key, path: file, sides } = command;
     const [first, second] = sides;
-    const id = `${[first, second]
-      .map(({ actor }) => nameOf(actor))
-      .sort()
-      .join("\n")}\n${key}`;
-    const isNew = state.sessions.live.has(second.actor.session) && !this.#conflicts.has(id);
+    const names = sides.map(({ actor }) => nameOf(actor));
+    const isMutual = state.rules < 2;
+    const id = `${(isMutual ? names.toSorted() : names.slice(0, 1)).join("\n")}\n${key}`;
+    // Who writes the file has read it.
+    if (!isMutual && this.#conflicts.delete(`${nameOf(second.actor)}\n${key}`))
+      this.#unsay(second.actor, note => note.what === "conflict" && note.file === file);
+    const lives = ({ actor }: { readonly actor: Actor }) => state.sessions.live.has(actor.session);
+    const isNew = lives(second) && (isMutual || lives(first)) && !this.#conflicts.has(id);
     if (told !== isNew) yield `a conflict was ${told ? "told again" : "not told"}: ${id}`;
     if (!isNew) return;
     this.#conflicts.set(id, { sides });
-    const rows = sides.map(({ actor }) => ({ id: actor.session, agent: actor.agent }));
     const note = { what: "conflict", file, mine: true };
-    const [a, b] = rows;
-    if (b !== undefined) this.#tell(state, b, { ...note, other: first.name });
-    if (a !== undefined) this.#tell(state, a, { ...note, other: second.name });
+    const reader = ({ actor: { session: id, agent } }: { readonly actor: Actor }) => ({ id, agent });
+    if (isMutual) this.#tell(state, reader(second), { ...note, other: first.name });
+    this.#tell(state, reader(first), { ...note, other: second.name });
   }
 
   /** Turns and sessions end, and processes go on under other ids. */
-  #lived(command: Command, step: Step): void {
+  #lived({ rules }: State, command: Command, step: Step): void {
+    // Level 1 tells two once in the turns of both.
     // One that ended unheard may have been followed by another, to which what was told belongs.
-    if (command.type === "turn_end" && command.untilMs === undefined) {
+    if (rules < 2 && command.type === "turn_end" && command.untilMs === undefined) {
       const { actor, keepPrompt } = command;
       const isOver = ({ sides }: Pair) =>
         sides.some(
@@ -247,6 +250,13 @@ export class NoteLives {
     const { session, agent } = command.actor;
     const own = members.find(one => one.session === session && one.agent === agent);
     if (own !== undefined) gone(session, own.name, own.team, "stopped");
+  }
+
+  /** Takes back what the actor was not told yet. */
+  #unsay({ session: id, agent }: Actor, isOver: (note: FileNote) => boolean): void {
+    const left = (this.#pending.get(keyOf({ id, agent })) ?? []).filter(words => !isOver(JSON.parse(words)));
+    if (left.length === 0) this.#pending.delete(keyOf({ id, agent }));
+    else this.#pending.set(keyOf({ id, agent }), left);
   }
 
   #tell(state: State, whose: { readonly id: string; readonly agent: string | null }, note: object): void {

@@ -358,15 +358,15 @@ export const planted: readonly Planted[] = [
   {
     bug: "a conflict that is told again in the same turn",
     file: "daemon/core/messages/notices.ts",
-    find: "const isNew = session !== undefined && !state.notes.conflicts.has(id);",
-    put: "const isNew = session !== undefined;",
+    find: " && !state.notes.conflicts.has(id);",
+    put: ";",
     tells: /was told again/,
   },
   {
-    bug: "a conflict that is kept over the end of a turn",
-    file: "daemon/core/locks/release.ts",
-    find: "  if (untilMs === undefined) forgetConflicts(state, actor, keepPrompt);\n",
-    put: "",
+    bug: "a conflict that is kept when its reader writes the file",
+    file: "daemon/core/messages/notices.ts",
+    find: "  conflictRecords.drop(state.notes, conflict);\n  takeBack",
+    put: "  takeBack",
     tells: /the conflicts told are|was not told/,
   },
   {

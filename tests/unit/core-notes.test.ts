@@ -125,14 +125,29 @@ describe("what an agent is to be told", () => {
 });
 
 describe("two that wrote the same file", () => {
-  it("are told so once in the turns of both", () => {
+  it("the one that wrote it first is told, once until it writes the file itself", () => {
     const w = world("a", "b");
     expect(w.conflict("a", "b")).toBe(true);
     expect(w.notes("a")).toEqual(["conflict /p/x mine b"]);
+    expect(w.notes("b")).toEqual([]);
+    w.told("a", w.numbers("a"));
+    w.do({ type: "turn_end", actor: actor("a"), keepPrompt: null });
+    expect(w.conflict("a", "b")).toBe(false);
+    expect(w.notes("a")).toEqual([]);
+    expect(w.conflict("b", "a")).toBe(true);
     expect(w.notes("b")).toEqual(["conflict /p/x mine a"]);
+    expect(w.conflict("a", "b")).toBe(true);
+    expect(w.notes("b")).toEqual([]);
+    expect(w.notes("a")).toEqual(["conflict /p/x mine b"]);
+  });
+
+  it("are both told, once in the turns of both, as level 1 has it", () => {
+    const w = world("a", "b");
+    w.state.rules = 1;
+    expect(w.conflict("a", "b")).toBe(true);
+    expect([w.notes("a"), w.notes("b")]).toEqual([["conflict /p/x mine b"], ["conflict /p/x mine a"]]);
     for (const id of ["a", "b"]) w.told(id, w.numbers(id));
     expect([w.conflict("b", "a"), w.conflict("a", "b")]).toEqual([false, false]);
-    expect([w.notes("a"), w.notes("b")]).toEqual([[], []]);
     w.do({ type: "turn_end", actor: actor("a"), keepPrompt: null });
     expect(w.conflict("b", "a")).toBe(true);
   });
@@ -144,8 +159,9 @@ describe("two that wrote the same file", () => {
     expect(w.conflict("a", "b")).toBe(false);
   });
 
-  it("are not told again for a prompt that is typed into the running turn", () => {
+  it("are not told again for a prompt that is typed into the running turn, under level 1", () => {
     const w = world("a", "b");
+    w.state.rules = 1;
     w.conflict("a", "b", "x", ["p1", "p2"]);
     w.do({ type: "turn_end", actor: actor("a"), keepPrompt: "p1" });
     expect(w.conflict("a", "b")).toBe(false);
@@ -157,8 +173,8 @@ describe("two that wrote the same file", () => {
     const w = world("a", "b");
     w.do({ type: "session_end", session: "a", incarnation: null, cause: "deregistered" });
     expect(w.conflict("b", "a")).toBe(false);
-    expect(w.conflict("a", "b", "y")).toBe(true);
-    expect(w.notes("b")).toEqual(["conflict /p/y mine a"]);
+    expect(w.conflict("a", "b")).toBe(false);
+    expect(w.notes("b")).toEqual([]);
   });
 });
 

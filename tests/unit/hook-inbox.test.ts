@@ -120,11 +120,11 @@ describe("an inbox", () => {
     const changedBy = { name: "bob", lines: "lines 10-40" };
     const changed = said(granted({ reply, changedWhileWaiting: true, changedBy }), notes);
     expect(changed).toContain('"bob" changed lines 10-40 of "a.txt".');
-    expect(changed).not.toContain('you and "bob" both wrote');
-    expect(changed).toContain('you and "carol" both wrote');
+    expect(changed).not.toContain('"bob" changed "a.txt" after');
+    expect(changed).toContain('"carol" changed "a.txt" after your last write of it');
     const late = { ...conflict, what: "lost_update" } as const;
-    expect(said(granted(), [late, conflict])).not.toContain("both wrote");
-    expect(said(granted(), [{ ...late, other: "carol" }, conflict])).toContain("both wrote");
+    expect(said(granted(), [late, conflict])).not.toContain("after your last write");
+    expect(said(granted(), [{ ...late, other: "carol" }, conflict])).toContain("after your last write");
     expect(said(granted(), notes).split("\n")).toHaveLength(4);
   });
 

@@ -18,6 +18,8 @@ export interface ConflictNoted {
   /** The file's absolute path, unfolded. */
   readonly path: string;
   readonly sides: readonly [NamedSide, NamedSide];
+  /** The lines that the second one changed, for people, if known. */
+  readonly lines?: string;
 }
 
 /** An answer with these notices reached the agent's client. */

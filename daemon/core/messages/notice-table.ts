@@ -12,9 +12,9 @@ export interface PendingNotes {
   readonly dropped: number;
 }
 
-/** A conflict that both sides have a notice of. */
+/** A conflict that the first side has a notice of. */
 export interface Conflict {
-  /** Both actors and the file. */
+  /** The first side and the file's key. */
   readonly id: string;
   readonly sides: readonly [ConflictSide, ConflictSide];
 }

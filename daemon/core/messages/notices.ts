@@ -3,8 +3,8 @@
  *
  * Invariants: a notice's session is alive; notice numbers are unique and rise; an agent keeps its latest
  * `limits.fileNotesMax` notices, no two alike; `limits.notedActorsMax` evicts the agent whose notices are oldest; a
- * notice stays until an answer with it is delivered, or until it is over before that. Two actors that wrote the same file get one notice of it each
- * while both turns last; `limits.conflictsToldMax` evicts the oldest such pair.
+ * notice stays until an answer with it is delivered, or until it is over before that. An actor whose file another one
+ * wrote after it gets one notice of that until it writes the file itself; `limits.conflictsToldMax` evicts the oldest.
  */
 
 import type { FileNote } from "../../../hooks/seam/slices.ts";
@@ -14,12 +14,17 @@ import type { Handler } from "../rules.ts";
 import type { ConflictSide } from "./notice-commands.ts";
 import { type Conflict, conflictRecords, noteKey, pendingRecords, type Whose } from "./notice-table.ts";
 
-export const conflictNoted: Handler<"conflict_noted"> = (state, { key, path, sides }, _meta, step) => {
+export const conflictNoted: Handler<"conflict_noted"> = (state, command, _meta, step) => {
+  const { key, path, sides, lines } = command;
   const [first, second] = sides;
-  const names = sides.map(({ actor }) => actorKey(actor)).sort();
-  const id = [...names, key].join("\n");
+  // Level 1 told both, once in the turns of both.
+  const isMutual = state.rules < 2;
+  const ofBoth = sides.map(({ actor }) => actorKey(actor)).sort();
+  const id = [...(isMutual ? ofBoth : [actorKey(first.actor)]), key].join("\n");
   const session = state.sessions.live.get(second.actor.session);
-  const isNew = session !== undefined && !state.notes.conflicts.has(id);
+  if (!isMutual) forgetConflict(state, second.actor, key, path);
+  const hasReader = isMutual || state.sessions.live.has(first.actor.session);
+  const isNew = session !== undefined && hasReader && !state.notes.conflicts.has(id);
   step.reply = { ok: true, told: isNew };
   if (!isNew) return;
   const [a, b] = [sideOf(first), sideOf(second)];
@@ -29,9 +34,17 @@ export const conflictNoted: Handler<"conflict_noted"> = (state, { key, path, sid
   const event = { event: "file_conflict" as const, file: path, path, sessions };
   step.events.push({ event, about: sessions, project: session.project });
   const note = { what: "conflict", file: path, mine: true } as const;
-  tellLater(state, second.actor, { ...note, other: first.name });
-  tellLater(state, first.actor, { ...note, other: second.name });
+  if (isMutual) tellLater(state, second.actor, { ...note, other: first.name });
+  tellLater(state, first.actor, { ...note, other: second.name, ...(lines === undefined ? {} : { lines }) });
 };
+
+/** An actor that writes a file has read it: its client refuses an edit of a file that changed since. */
+function forgetConflict(state: BaseState, actor: Actor, key: string, path: string): void {
+  const conflict = state.notes.conflicts.get(`${actorKey(actor)}\n${key}`);
+  if (conflict === undefined) return;
+  conflictRecords.drop(state.notes, conflict);
+  takeBack(state, actor, note => note.what === "conflict" && note.file === path);
+}
 
 function sideOf({ actor, prompt }: ConflictSide): ConflictSide {
   return { actor, prompt };
@@ -78,8 +91,9 @@ export function takeBack({ notes }: BaseState, whose: Whose, isOver: (note: File
   else pendingRecords.put(notes, { ...pending, notes: left });
 }
 
-/** Forgets the actor's reported conflicts when its turn ends, except those of the prompt `keepPrompt`. */
+/** Under level 1, forgets the actor's reported conflicts when its turn ends, except those of the prompt `keepPrompt`. */
 export function forgetConflicts(state: BaseState, actor: Actor, keepPrompt: string | null): void {
+  if (state.rules >= 2) return;
   const { notes } = state;
   const mine = actorKey(actor);
   const isOver = (conflict: Conflict) =>

@@ -60,7 +60,7 @@ export function withNotes(event: LateEvent, actor: Actor, cwd: string, plan: Pla
     answer: outcomes => {
       const told = outcomeOf(outcomes, "notes");
       if (told === undefined || told.notes.length + told.dropped === 0) return nothing;
-      return context(event, notesText(told.notes, told.dropped, cwd));
+      return context(event, notesText(unsaid(told.notes, outcomes), told.dropped, cwd));
     },
   };
 }

@@ -3,6 +3,7 @@ import { limits } from "../../../protocol/limits.ts";
 import { nearPath, quote } from "../../../protocol/text.ts";
 import type { OverlapNote, PastLockNote, StashTakenNote, TakenNote } from "../../seam/notices.ts";
 import type { FileNote } from "../../seam/slices.ts";
+import { isChangedLines } from "./changed-lines.ts";
 
 /** Words one kind of note; `who` is the other agent, and `cwd` the reader's directory. */
 export type NoteLine<N> = Words<N>["line"];
@@ -20,12 +21,12 @@ export const baseHeadings: readonly Heading[] = [
   ["another agent took stash entries of yours", "stash_taken"],
   ["agents wrote files without holding their locks", "bypassed", "lost_update"],
   ["another agent plans to change the same files as you", "overlap"],
-  ["another agent writes the same files as you", "conflict"],
+  ["another agent changed a file that you wrote", "conflict"],
 ];
 
-function conflictLine({ file }: PastLockNote, who: string, cwd: string): string {
-  const minutes = limits.conflictMs / 60_000;
-  return `- you and ${who} both wrote ${quote(nearPath(file, cwd))} within ${minutes} minutes: read it again before your next edit of it.`;
+function conflictLine({ file, lines = "" }: PastLockNote, who: string, cwd: string): string {
+  const where = isChangedLines(lines) ? `${lines} of ` : "";
+  return `- ${who} changed ${where}${quote(nearPath(file, cwd))} after your last write of it: read it again before your next one.`;
 }
 
 function bypassedLine({ file, mine }: PastLockNote, who: string, cwd: string): string {
