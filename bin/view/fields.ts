@@ -1,6 +1,6 @@
 /** Names with their values below each other. */
 import { paint } from "./color.ts";
-import { clean, type Screen, wrap } from "./text.ts";
+import { clean, foreign, type Screen, wrap } from "./text.ts";
 
 /** A field: its name, and its value in one or more paragraphs. Without a value, or with an empty one, it is left out. */
 export type Field = readonly [name: string, value: string | readonly string[] | null];
@@ -26,10 +26,9 @@ export function fieldLines(fields: readonly Field[], screen: Screen, indent = 2)
   });
 }
 
-/** Wraps each line of the text; blanks before it indent all of it. */
+/** Wraps the text; blanks before it indent all of it. Only an agent's text has lines of its own. */
 function wrapped(text: string, room: number): string[] {
-  return text.split("\n").flatMap(line => {
-    const blanks = " ".repeat(line.length - line.trimStart().length);
-    return wrap(clean(line), room - blanks.length).map(part => blanks + part);
-  });
+  if (text.includes("\n")) return foreign(text, room);
+  const blanks = " ".repeat(text.length - text.trimStart().length);
+  return wrap(clean(text), room - blanks.length).map(part => blanks + part);
 }

@@ -4,7 +4,7 @@ import type { TaskRow } from "../../protocol/task.ts";
 import { paint, type Style } from "./color.ts";
 import { projectName } from "./places.ts";
 import { type Cell, table } from "./table.ts";
-import { clean, clock, counted, duration, listed, paragraphs, type Screen, wrap } from "./text.ts";
+import { clean, clock, counted, duration, foreign, listed, type Screen, wrap } from "./text.ts";
 
 export interface TasksData {
   readonly tasks: readonly TaskRow[];
@@ -136,10 +136,10 @@ export function taskView(task: TaskRow, screen: Screen): string[] {
   const width = Math.max(...shown.map(([name]) => name.length));
   return [
     `${paint(screen, "bold", clean(task.id))}  ${paint(screen, styles[is], is)}`,
-    ...paragraphs(task.description, screen.width - 2).map(line => `  ${line}`),
+    ...foreign(task.description, screen.width - 2).map(line => `  ${line}`),
     "",
     ...shown.flatMap(([name, value]) => {
-      const [first = "", ...rest] = paragraphs(value, Math.max(20, screen.width - width - 4));
+      const [first = "", ...rest] = foreign(value, Math.max(20, screen.width - width - 4));
       const label = paint(screen, "dim", name.padEnd(width));
       return [`  ${label}  ${first}`, ...rest.map(line => `${" ".repeat(width + 4)}${line}`)];
     }),

@@ -101,6 +101,15 @@ export function paragraphs(text: string, width: number): string[] {
   return text.split("\n").flatMap(line => wrap(clean(line), width));
 }
 
+/**
+ * Sets a text of an agent. If it takes several lines, each begins with a bar, or a line of it could pass for one of
+ * Kite's own.
+ */
+export function foreign(text: string, width: number): string[] {
+  const alone = paragraphs(text, width);
+  return alone.length === 1 ? alone : paragraphs(text, width - 2).map(line => `│ ${line}`);
+}
+
 /** A duration in the two largest units that say something: `3s`, `2m`, `1h 5m`, `4d 2h`; rounded down. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));

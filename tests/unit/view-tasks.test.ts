@@ -86,8 +86,8 @@ describe("one task", () => {
     });
     expect(task === undefined ? [] : taskView(task, screen)).toEqual([
       "t-mhx3k2p1-5  active",
-      "  Send mail",
-      "  to everybody",
+      "  │ Send mail",
+      "  │ to everybody",
       "",
       "  project       /home/ana/shop",
       "  priority      high",

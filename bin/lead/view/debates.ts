@@ -10,7 +10,7 @@ import { paint } from "../../view/color.ts";
 import { table } from "../../view/table.ts";
 import { person } from "../../view/talk.ts";
 import { handles } from "../../view/tasks.ts";
-import { clean, clock, counted, duration, paragraphs, type Screen, wrap } from "../../view/text.ts";
+import { clean, clock, counted, duration, foreign, type Screen, wrap } from "../../view/text.ts";
 
 /** `kite debate list`: open debates first, then closed ones, the latest first. */
 export function debatesView(rows: readonly DebateRow[], screen: Screen): string[] {
@@ -115,5 +115,5 @@ function block(text: string, by: number, screen: Screen): string[] {
 
 /** A text of an actor behind `by` blanks. */
 function indented(text: string, by: number, screen: Screen): string[] {
-  return paragraphs(text, Math.max(20, screen.width - by)).map(line => `${" ".repeat(by)}${line}`);
+  return foreign(text, Math.max(20, screen.width - by)).map(line => `${" ".repeat(by)}${line}`);
 }
