@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { branchOfAgent } from "../../bin/lead/spawn/branch-of.ts";
 import { briefingOf, promptOf } from "../../bin/lead/spawn/briefing.ts";
 import { nextName } from "../../bin/lead/spawn/replace.ts";
+import { templateOf } from "../../bin/lead/spawn/template.ts";
 import { spawnsView } from "../../bin/lead/view/spawns.ts";
 import { inheritedVariables, outputEnd, withoutSession } from "../../bin/programs.ts";
 import { widthOf } from "../../bin/view/text.ts";
@@ -25,6 +29,13 @@ const order: SpawnOrder = {
   ownWorktree: true,
   variables: { KITE_SPAWN: "a-1-1" },
 };
+function configWith(values: object): { readonly file: string; readonly remove: () => void } {
+  const folder = mkdtempSync(join(tmpdir(), "kite-template-"));
+  const file = join(folder, "config.json");
+  writeFileSync(file, JSON.stringify(values));
+  return { file, remove: () => rmSync(folder, { recursive: true }) };
+}
+
 const settings = '{"env":{"KITE_SPAWN":"a-1-1"}}';
 
 const agent: SpawnRow = {
@@ -74,6 +85,32 @@ describe("the command line", () => {
   it("has a prompt that is no option", () => {
     expect(backgroundWords({ ...order, prompt: "--help me" })[1]).toBe(" --help me");
   });
+
+  it.each(["prompt", "briefing", "model", "role", "task"] as const)(
+    "of another client has no option in place of its %s",
+    async part => {
+      const spawn = {
+        other: ["/bin/other", `{${part}}`, "{prompt}", `--x={${part}}`, `{role}{${part}}`, "-y"],
+      };
+      const { file, remove } = configWith({ spawn });
+      const from = { env: {}, cwd: "/", paths: { config: file } };
+      const filled = {
+        prompt: "do",
+        name: "bob",
+        briefing: "b",
+        model: null,
+        role: null,
+        task: null,
+        place: null,
+      };
+      const template = await templateOf("other", from);
+      remove();
+      const words = template?.words({ ...filled, [part]: "--skip-all" }) ?? [];
+      expect(words[1]).toBe(" --skip-all");
+      expect(words).toContain("--x=--skip-all");
+      expect(words.filter(word => word.startsWith("-"))).toEqual(["--x=--skip-all", "-y"]);
+    },
+  );
 
   it.each([
     ["backgrounded · ab12cd34 · bob\n", "ab12cd34"],

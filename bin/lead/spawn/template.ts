@@ -18,7 +18,10 @@ export interface Filled {
 }
 
 export interface Template {
-  /** Returns the command's words. A word that is only a placeholder without a value is left out. */
+  /**
+   * Returns the command's words. A word that is only a placeholder without a value is left out; one that only its value
+   * makes begin with `-` gets a blank before it, so that no client takes it for an option.
+   */
   readonly words: (filled: Filled) => string[];
 }
 
@@ -49,7 +52,9 @@ function wordsOf(words: readonly string[], filled: Filled): string[] {
     ...{ worktree: place?.worktree ?? "", branch: place?.branch ?? "" },
   };
   return words.flatMap(word => {
-    const value = word.replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole);
-    return value === "" && word !== "" ? [] : [value];
+    const argument = word.replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole);
+    if (argument === "" && word !== "") return [];
+    // The user's own words alone are options: an agent or a task may have written the value.
+    return [argument.startsWith("-") && !word.startsWith("-") ? ` ${argument}` : argument];
   });
 }
