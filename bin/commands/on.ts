@@ -1,14 +1,17 @@
 import type { Command } from "commander";
 import { whatIsOff } from "../off/now.ts";
-import { switchOn } from "../off/store.ts";
+import { type Scope, switchOn } from "../off/store.ts";
 import { type ProcessContext, print, printJson, type Run } from "../process-context.ts";
+import { tilde } from "../view/places.ts";
+import { clean } from "../view/text.ts";
 import { exitCodes, fail } from "../with-daemon.ts";
 import { nameOf, type OffFlags, scopeOf } from "./off.ts";
 
 type OnFlags = Omit<OffFlags, "for">;
 
 const help = `
-On undoes the \`kite off\` that had the same options. It lists the scopes in which Kite is still off.
+Without options Kite is on again here: everywhere, and in the project around the working directory. With options this
+command undoes the \`kite off\` that had the same ones. It lists the scopes in which Kite is still off.
 
 --json: {"ok":true, "scope":"all"|"project"|"session", "name":STRING|null, "was":"off"|"on", "stillOff":[...]}
 
@@ -35,13 +38,34 @@ export async function on(world: ProcessContext, { json, ...flags }: OnFlags): Pr
       ? await scopeOf(world, flags)
       : ({ is: "session", id: flags.session, name: null } as const);
   if (typeof scope === "string") return fail(world, json === true, "usage", scope);
-  const was = await switchOn(world.paths.home, scope, world.now());
+  const ended = await switchScopesOn(world, scope);
   const stillOff = whatIsOff(world);
+  const [first = scope] = ended;
   if (json) {
-    printJson(world, { ok: true, scope: scope.is, name: nameOf(scope), was: was ? "off" : "on", stillOff });
+    const was = ended.length > 0 ? "off" : "on";
+    printJson(world, { ok: true, scope: first.is, name: nameOf(first), was, stillOff });
     return exitCodes.done;
   }
-  const where = { all: "", project: " there", session: " for it" }[scope.is];
-  print(world, [was ? `Kite is on${where}.` : `Kite was not off${where}.`, ...stillOff]);
+  const texts = ended.length > 0 ? ended.map(one => `Kite is on${where(one, world)}.`) : [notOff(scope)];
+  print(world, [...texts, ...stillOff]);
   return exitCodes.done;
+}
+
+/** Switches Kite on in `scope`; if that is everywhere, also in the project one stands in. Returns where it was off. */
+async function switchScopesOn(world: ProcessContext, scope: Scope): Promise<readonly Scope[]> {
+  const here = scope.is === "all" ? await scopeOf(world, { project: true }) : null;
+  const ended: Scope[] = [];
+  for (const one of [scope, here])
+    if (one !== null && typeof one !== "string" && (await switchOn(world.paths.home, one, world.now())))
+      ended.push(one);
+  return ended;
+}
+
+function where(scope: Scope, world: ProcessContext): string {
+  if (scope.is === "all") return "";
+  return scope.is === "session" ? " for it" : ` in ${clean(tilde(scope.directory, world.env["HOME"] ?? ""))}`;
+}
+
+function notOff(scope: Scope): string {
+  return `Kite was not off${{ all: "", project: " there", session: " for it" }[scope.is]}.`;
 }

@@ -93,7 +93,8 @@ export const quiet = (ran: Ran) => expect(ran).toMatchObject({ code: 0, stdout: 
 export function atMostConflicts(ran: Ran): void {
   if (ran.stdout === "") return void quiet(ran);
   expect(ran).toMatchObject({ code: 0, stderr: "" });
-  const note = /^Kite: another agent changed a file that you wrote\.\n.*(?:\n- .* changed .* after your last write of it: .*)+$/;
+  const note =
+    /^Kite: another agent changed a file that you wrote\.\n.*(?:\n- .* changed .* after your last write of it: .*)+$/;
   const said = { hookEventName: ran.event, additionalContext: expect.stringMatching(note) };
   expect(JSON.parse(ran.stdout)).toEqual({ hookSpecificOutput: said });
 }

@@ -169,11 +169,34 @@ describe("kite off", () => {
     expect([...reader.read().sessions]).toEqual([[id, { until: now + 90_000, name: "alice" }]]);
     expect(await on(world, { project: shop })).toBe(0);
     expect(world.out()).toMatch(
-      /\nKite is on there\.\nKite is off for session alice until 14:01:30\. .*kite on --session 3f8a2b4c\n$/,
+      /\nKite is on in .*shop\.\nKite is off for session alice until 14:01:30\. .*kite on --session 3f8a2b4c\n$/,
     );
     await on(world, { session: "alice" });
     expect(existsSync(join(world.paths.home, "off.json"))).toBe(false);
     expect(reader.read()).toEqual(nothingOff);
+  });
+
+  it("switches on without options what keeps Kite off here, and says where", async () => {
+    await off(world, { project: true });
+    const elsewhere = { ...world, cwd: root };
+    expect(await on(elsewhere, {})).toBe(0);
+    expect(world.out()).toMatch(/\nKite was not off\.\nKite is off in .*shop\. Switch it on: [^\n]+\n$/);
+    expect(await on(world, {})).toBe(0);
+    expect(world.out()).toMatch(/\nKite is on in .*shop\.\n$/);
+    expect(reader.read()).toEqual(nothingOff);
+    await off(world, {});
+    await off(world, { project: true });
+    await on(world, {});
+    expect(world.out()).toMatch(/\nKite is on\.\nKite is on in .*shop\.\n$/);
+    await off(world, { project: true });
+    await on(world, { json: true });
+    expect(JSON.parse(world.out().trim().split("\n").at(-1) ?? "")).toEqual({
+      ok: true,
+      scope: "project",
+      name: shop,
+      was: "off",
+      stillOff: [],
+    });
   });
 
   it("means by a name the session of this project, if others have one of that name", async () => {
