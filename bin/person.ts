@@ -1,8 +1,10 @@
-/** Whether a person runs this command, or an agent: only a person trusts checks, gives roles and says yes to a task. */
+/** Whether a person runs this command, or an agent, to which it refuses what `person-only.ts` lists. */
 import { LocalError } from "../client/errors.ts";
 import { parentOf } from "../daemon/facts/processes.ts";
 import { limits } from "../protocol/limits.ts";
+import { shellArgument } from "../protocol/text.ts";
 import { actingSession, isTerminalSession } from "./actor.ts";
+import { type PersonOnly, type PersonsDeed, personOnly } from "./person-only.ts";
 import type { ProcessContext } from "./process-context.ts";
 import { fail } from "./with-daemon.ts";
 
@@ -13,50 +15,48 @@ import { fail } from "./with-daemon.ts";
 export async function isAgents(world: ProcessContext, pid: number = process.pid): Promise<boolean> {
   // A check's program is what agents write.
   if (world.env["KITE_CHECK"] !== undefined) return true;
-  if (world.env["CLAUDECODE"] === "1" || actingSession(world.env) !== null) return true;
+  if (world.env["CLAUDECODE"] === "1") return true;
+  const acting = actingSession(world.env);
+  // A command of a person's `kite lock` has a terminal's session.
+  if (acting !== null && !isTerminalSession(world.env, acting.id)) return true;
   return isBelowAgent(world, pid);
 }
 
-/** Whether a person's terminal runs this command, or a command that a person's `kite lock` began. */
-export async function isPersons(world: ProcessContext, pid: number = process.pid): Promise<boolean> {
-  const { env } = world;
-  const acting = actingSession(env);
-  if (acting !== null && !isTerminalSession(env, acting.id)) return false;
-  return env["KITE_CHECK"] === undefined && env["CLAUDECODE"] !== "1" && !(await isBelowAgent(world, pid));
-}
-
-/**
- * Returns why this command may not count as a person's, or null: it names no session, but an agent runs it. `what` says
- * what a person may do; `tool` is the one of Kite's tools that does it for an agent, if there is one.
- */
-export async function hiddenAgent(
-  world: ProcessContext,
-  what: string,
-  tool?: string,
-): Promise<string | null> {
-  if (actingSession(world.env) !== null || !(await isAgents(world))) return null;
-  return (
-    `only a person ${what} without a session's name, and this shell is a session's: leave KITE_SESSION and ` +
-    `CLAUDE_CODE_SESSION_ID as your client set them${tool === undefined ? "" : `, or use Kite's tool ${tool}`}`
-  );
-}
-
-/** Prints that refusal; returns the exit code, or null if the command may go on. */
-export async function refuseHidden(
+/** Refuses the deed to an agent. Returns the exit code, or null if the command may go on. */
+export async function refuseAgent(
   world: ProcessContext,
   json: boolean,
-  what: string,
-  tool?: string,
+  deed: PersonsDeed,
+  { line, isAgent = isAgents }: RefuseOptions = {},
 ): Promise<number | null> {
-  const hidden = await hiddenAgent(world, what, tool);
-  if (hidden === null) return null;
-  return fail(world, json, "not_a_person", hidden);
+  const row = personOnly[deed];
+  if (row.isNamed === true && actingSession(world.env) !== null) return null;
+  if (!(await isAgent(world))) return null;
+  return fail(world, json, "person_only", row.isNamed === true ? hidden(row) : personLine(world, deed, line));
 }
 
-/** Refuses a command that only a person runs; `what` says what the person does. Returns the exit code. */
-export function refuseAgent(world: ProcessContext, json: boolean, what: string): number {
-  const error = `only a person ${what}; ask your user to run this command in a terminal`;
-  return fail(world, json, "person_only", error);
+export interface RefuseOptions {
+  /** The command line for the person, if it is not the one that runs. */
+  readonly line?: string;
+  /** Tests say who runs the command. */
+  readonly isAgent?: (world: ProcessContext) => Promise<boolean>;
+}
+
+/** Says that only a person does this, and which line the person runs. */
+export function personLine(world: ProcessContext, deed: PersonsDeed, line = typedLine(world, deed)): string {
+  return `only a person ${personOnly[deed].does}; ask your user to run in a terminal of their own: ${line}`;
+}
+
+function typedLine({ argv, cwd }: ProcessContext, deed: PersonsDeed): string {
+  const line = ["kite", ...argv.slice(2).map(shellArgument)].join(" ");
+  return personOnly[deed].isHere === true ? `cd ${shellArgument(cwd)} && ${line}` : line;
+}
+
+function hidden({ does, tool }: PersonOnly): string {
+  return (
+    `only a person ${does} without a session's name, and this shell is a session's: leave KITE_SESSION and ` +
+    `CLAUDE_CODE_SESSION_ID as your client set them${tool === undefined ? "" : `, or use Kite's tool ${tool}`}`
+  );
 }
 
 /** Whether the nearest session whose process is above this one is an agent's, and not a terminal's own. */

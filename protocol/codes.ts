@@ -52,7 +52,7 @@ export const codes = {
   merge_state: "the merge's state does not allow it, or another process runs it",
   merge_queued: "the branch waits for the same base already",
   too_many_merges: "there is no room for more merges",
-  person_only: "only a person at a terminal may do it",
+  person_only: "only a person may do it",
   lead_only: "only an agent that leads that agent, or a person, may do it",
   context_absent: "the project has no such key",
   context_conflict: "the key has another version than ifVersion says",

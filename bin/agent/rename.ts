@@ -1,6 +1,6 @@
 /** `kite rename`: gives a session another name. */
 import { actingSession } from "../actor.ts";
-import { hiddenAgent } from "../person.ts";
+import { refuseAgent } from "../person.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { clean } from "../view/text.ts";
@@ -22,8 +22,8 @@ export async function rename(
   const acting = actingSession(world.env);
   const of = second === undefined ? acting?.id : first;
   if (of === undefined) return fail(world, json, "usage", `say which session: kite rename SESSION ${first}`);
-  const hidden = await hiddenAgent(world, "renames a session");
-  if (hidden !== null) return fail(world, json, "not_a_person", hidden);
+  const refused = await refuseAgent(world, json, "rename");
+  if (refused !== null) return refused;
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, json, async client => {
     const answer = await ask(client, "session_rename", { ...acting, of, name: second ?? first, project });

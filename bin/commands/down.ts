@@ -4,7 +4,7 @@ import { ConnectionClosed, LocalError, NotRunning } from "../../client/errors.ts
 import { stopDaemon } from "../../client/stop.ts";
 import { lostStoreProblem } from "../../daemon/journal/store-mark.ts";
 import { type AskPerson, isYes, terminalQuestion } from "../ask-person.ts";
-import { isAgents, refuseAgent } from "../person.ts";
+import { refuseAgent } from "../person.ts";
 import { type Client, type ProcessContext, print, printJson, type Run } from "../process-context.ts";
 import { refusalText } from "../refusal-text.ts";
 import { clean, counted, listed } from "../view/text.ts";
@@ -44,7 +44,8 @@ export async function down(
   { yes = false, json = false }: DownFlags,
   ask: AskPerson | null,
 ): Promise<number> {
-  if (await isAgents(world)) return refuseAgent(world, json, "stops Kite's daemon for everybody");
+  const refused = await refuseAgent(world, json, "down");
+  if (refused !== null) return refused;
   const { paths } = world;
   const working = await atWork(world);
   if (working.length > 0 && !json) {

@@ -7,7 +7,7 @@ import { actingSession } from "../actor.ts";
 import { agentCalled } from "../agent/named.ts";
 import { whatIsOff } from "../off/now.ts";
 import { type Scope, switchOff } from "../off/store.ts";
-import { isAgents, refuseAgent } from "../person.ts";
+import { type RefuseOptions, refuseAgent } from "../person.ts";
 import { type ProcessContext, print, printJson, type Run } from "../process-context.ts";
 import { exitCodes, fail, Refused, rowsOf } from "../with-daemon.ts";
 
@@ -44,11 +44,7 @@ export function add(command: Command, run: Run): void {
 }
 
 /** Switches Kite off in a scope; an agent does so for its own session only. Returns the exit code. */
-export async function off(
-  world: ProcessContext,
-  flags: OffFlags,
-  isAgent?: (world: ProcessContext) => Promise<boolean>,
-): Promise<number> {
+export async function off(world: ProcessContext, flags: OffFlags, who: RefuseOptions = {}): Promise<number> {
   const json = flags.json === true;
   const now = world.now();
   const forMs = flags.for === undefined ? null : durationOf(flags.for);
@@ -58,8 +54,8 @@ export async function off(
   }
   const scope = await scopeOf(world, flags);
   if (typeof scope === "string") return fail(world, json, "usage", scope);
-  if (!(await isOwn(world, scope)) && (await (isAgent ?? isAgents)(world)))
-    return refuseAgent(world, json, "switches Kite off beyond an agent's own session");
+  const refused = isOwn(world, scope) ? null : await refuseAgent(world, json, "off", who);
+  if (refused !== null) return refused;
   // Whole seconds, because some file systems store no finer times.
   const until = forMs === null ? null : Math.ceil((now + forMs) / 1000) * 1000;
   await switchOff(world.paths.home, scope, until, now);
@@ -69,7 +65,7 @@ export async function off(
 }
 
 /** Whether the scope is the session that the command runs in. */
-async function isOwn({ env }: ProcessContext, scope: Scope): Promise<boolean> {
+function isOwn({ env }: ProcessContext, scope: Scope): boolean {
   return scope.is === "session" && scope.id === actingSession(env)?.id;
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { absolute, actingSession } from "../actor.ts";
+import { refuseAgent } from "../person.ts";
 import { type ProcessContext, print, printJson, type Run } from "../process-context.ts";
 import { clean } from "../view/text.ts";
 import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
@@ -45,6 +46,8 @@ export async function unlock(
       "KITE_SESSION and CLAUDE_CODE_SESSION_ID name no session; to release any holder's lock: kite unlock --force FILE";
     return fail(world, json, "unknown_session", error);
   }
+  const refused = force ? await refuseAgent(world, json, "unlock") : null;
+  if (refused !== null) return refused;
   return withDaemon(world, json, async client => {
     const answer = await ask(client, "file_unlock", {
       ...own,

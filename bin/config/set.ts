@@ -11,8 +11,6 @@ import { isAgents, refuseAgent } from "../person.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { fail, printDone } from "../with-daemon.ts";
 
-const refusal = "changes Kite's settings";
-
 /** Sets a value after it was checked as the daemon checks it. Returns the exit code. */
 export async function setSetting(
   world: ProcessContext,
@@ -21,7 +19,8 @@ export async function setSetting(
   json: boolean,
   pid?: number,
 ): Promise<number> {
-  if (await isAgents(world, pid)) return refuseAgent(world, json, refusal);
+  const refused = await refuseAgent(world, json, "config", { isAgent: one => isAgents(one, pid) });
+  if (refused !== null) return refused;
   const value = parsedValue(key, text);
   const { paths } = world;
   const problem = (await problemWith(world, { [key]: value })) ?? (await problemWithWait(world, key, value));
@@ -54,7 +53,8 @@ export async function unsetSetting(
   json: boolean,
   pid?: number,
 ): Promise<number> {
-  if (await isAgents(world, pid)) return refuseAgent(world, json, refusal);
+  const refused = await refuseAgent(world, json, "config", { isAgent: one => isAgents(one, pid) });
+  if (refused !== null) return refused;
   let was = false;
   await change(world, old => {
     const next = withoutMember(old, key);

@@ -12,7 +12,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import { errorText } from "../../protocol/system-error.ts";
 import { type Acting, absolute, actingSession, commandSession, terminalName } from "../actor.ts";
-import { isPersons } from "../person.ts";
+import { isAgents } from "../person.ts";
 import { type Client, jsonLine, type ProcessContext } from "../process-context.ts";
 import { refusalText } from "../refusal-text.ts";
 import { Signals, signalCode } from "../signals.ts";
@@ -168,7 +168,7 @@ class Holding {
     const { waitMs } = this.#run;
     const command = this.#command;
     // The daemon asks who locks a directory, and of no file.
-    const isPerson = files.some(isDirectory) && (await isPersons(this.#world));
+    const isPerson = files.some(isDirectory) && !(await isAgents(this.#world));
     const by = isPerson ? ({ byPerson: true } as const) : {};
     const how = { waitMs, bind: true, progress: true, ...by };
     return await this.#client.request("file_lock", { ...this.#own, command, ...named, ...how });

@@ -2,7 +2,7 @@
 import { limits } from "../../protocol/limits.ts";
 import { absolute } from "../actor.ts";
 import { durationOf } from "../commands/off.ts";
-import { refuseHidden } from "../person.ts";
+import { refuseAgent } from "../person.ts";
 import { type ProcessContext, print, printJson } from "../process-context.ts";
 import { freezesView } from "../view/talk.ts";
 import { clean, counted } from "../view/text.ts";
@@ -27,7 +27,7 @@ export async function freeze(
   if (ttlMs === null || ttlMs > limits.freezeMaxMs)
     return fail(world, json, "usage", `--for takes a time like 90s or 5m, up to 10m, not ${flags.for}`);
   const asks = files.length > 0;
-  const refused = asks ? await refuseHidden(world, json, "freezes files", "kite_broadcast") : null;
+  const refused = asks ? await refuseAgent(world, json, "freeze") : null;
   if (refused !== null) return refused;
   const from = await who(world, flags.project);
   return withDaemon(world, json, async client => {
@@ -59,6 +59,8 @@ export async function thaw(
   flags: { readonly project?: string; readonly json?: boolean },
 ): Promise<number> {
   const json = flags.json === true;
+  const refused = await refuseAgent(world, json, "thaw");
+  if (refused !== null) return refused;
   const from = await who(world, flags.project);
   return withDaemon(world, json, async client => {
     const answer = await ask(client, "resume", { ...from, ...(hold === undefined ? {} : { hold }) });

@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import { acquireInstance } from "../../daemon/instance/instance.ts";
 import { beginEmpty, lostStore } from "../../daemon/journal/store-mark.ts";
-import { isAgents, refuseAgent } from "../person.ts";
+import { refuseAgent } from "../person.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { fail } from "../with-daemon.ts";
 
@@ -12,7 +12,8 @@ import { fail } from "../with-daemon.ts";
  */
 export async function beginEmptyStore(world: ProcessContext, json: boolean): Promise<number | null> {
   const { paths } = world;
-  if (await isAgents(world)) return refuseAgent(world, json, "gives up what the missing journal held");
+  const agents = await refuseAgent(world, json, "empty");
+  if (agents !== null) return agents;
   const refused = (code: string, error: string) => fail(world, json, code, error);
   const acquired = await acquireInstance(paths);
   if (acquired.is === "held")

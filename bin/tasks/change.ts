@@ -4,7 +4,7 @@ import { isGrave, type Risk } from "../../protocol/risk.ts";
 import type { TaskPriority, TaskRow } from "../../protocol/task.ts";
 import { actingSession, terminalName, terminalProcess } from "../actor.ts";
 import { defined } from "../defined.ts";
-import { hiddenAgent, isAgents, refuseAgent } from "../person.ts";
+import { isAgents, type RefuseOptions, refuseAgent } from "../person.ts";
 import { type Client, type ProcessContext, print, printFramed, printJson } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { standing } from "../view/tasks.ts";
@@ -66,10 +66,10 @@ export async function edit(world: ProcessContext, task: string, flags: EditFlags
     const error = "nothing to change: give --description, --priority, --label, --needs or --risk";
     return fail(world, json, "usage", error);
   }
+  const refused = await refuseAgent(world, json, "edit");
+  if (refused !== null) return refused;
   const own = actingSession(world.env);
   const project = await projectNamed(world, flags);
-  if (own === null && (await isAgents(world)))
-    return refuseAgent(world, json, "changes a task without a session");
   return change(world, json, client => client.request("task_update", { ...own, task, project, ...changes }));
 }
 
@@ -78,10 +78,11 @@ export async function approve(
   world: ProcessContext,
   task: string,
   flags: TaskFlags,
-  isAgent: (world: ProcessContext) => Promise<boolean> = isAgents,
+  who: RefuseOptions = {},
 ): Promise<number> {
   const json = flags.json === true;
-  if (await isAgent(world)) return refuseAgent(world, json, "says yes to a task");
+  const refused = await refuseAgent(world, json, "approve", who);
+  if (refused !== null) return refused;
   const project = await projectNamed(world, flags);
   return change(world, json, client => client.request("task_approve", { task, project }));
 }
@@ -141,6 +142,8 @@ async function clear(
 }
 
 export async function release(world: ProcessContext, task: string, flags: TaskFlags): Promise<number> {
+  const refused = await refuseAgent(world, flags.json === true, "finish");
+  if (refused !== null) return refused;
   const project = await projectNamed(world, flags);
   return change(world, flags.json === true, client =>
     client.request("task_release", { ...actingSession(world.env), task, project }),
@@ -158,8 +161,8 @@ export async function set(
   flags: TaskFlags,
 ): Promise<number> {
   const json = flags.json === true;
-  const hidden = status === "done" ? await hiddenAgent(world, "finishes a task", "kite_task_complete") : null;
-  if (hidden !== null) return fail(world, json, "not_a_person", hidden);
+  const refused = await refuseAgent(world, json, "finish");
+  if (refused !== null) return refused;
   const project = await projectNamed(world, flags);
   return change(world, json, client =>
     client.request("task_update", {

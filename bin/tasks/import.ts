@@ -7,7 +7,7 @@ import type { ParamsOf } from "../../protocol/requests.ts";
 import { errorText, isSystemError } from "../../protocol/system-error.ts";
 import { isObject } from "../../protocol/wire.ts";
 import { actingSession } from "../actor.ts";
-import { hiddenAgent } from "../person.ts";
+import { refuseAgent } from "../person.ts";
 import { type Client, type ProcessContext, print, printJson } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { counted, listed } from "../view/text.ts";
@@ -37,8 +37,8 @@ export async function importTasks(
     return fail(world, json, "invalid_request", `${file}: ${errorText(error)}`);
   }
   const isAnyDone = tasks.some(({ status }) => status === "done");
-  const hidden = isAnyDone ? await hiddenAgent(world, "imports tasks that are done") : null;
-  if (hidden !== null) return fail(world, json, "not_a_person", hidden);
+  const refused = isAnyDone ? await refuseAgent(world, json, "import") : null;
+  if (refused !== null) return refused;
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, json, client => store(world, client, { project, json }, tasks));
 }

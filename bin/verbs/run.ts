@@ -1,6 +1,6 @@
 /** Runs a verb of the command line. */
 import { who } from "../messages/who.ts";
-import { refuseHidden } from "../person.ts";
+import { refuseAgent } from "../person.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { ask, fail, printDone, printShown, withDaemon } from "../with-daemon.ts";
@@ -31,7 +31,7 @@ export async function runVerb(
   }
   for (const [name, { person }] of Object.entries(verb.fields)) {
     if (person === undefined || typed[name] === undefined) continue;
-    const refused = await refuseHidden(world, json, person);
+    const refused = await refuseAgent(world, json, person);
     if (refused !== null) return refused;
   }
   const actor = verb.isLook

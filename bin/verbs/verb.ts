@@ -5,6 +5,7 @@
 import type { Refusal } from "../../protocol/codes.ts";
 import type { ParamsOf, ReplyOf, RequestType } from "../../protocol/requests.ts";
 import type { Said } from "../mcp/tool.ts";
+import type { PersonsDeed } from "../person-only.ts";
 import type { Client } from "../process-context.ts";
 import type { Screen } from "../view/text.ts";
 
@@ -22,7 +23,7 @@ export interface Field<Value = unknown> {
   /** What a tool says of the parameter in place of its schema. */
   readonly short?: string;
   /** What only a person does with this option; no tool has it. */
-  readonly person?: string;
+  readonly person?: PersonsDeed;
 }
 
 /** The fields that say who acts; every verb fills them in. */

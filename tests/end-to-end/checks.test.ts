@@ -246,7 +246,7 @@ describe("trust", () => {
     for (const env of [{ CLAUDECODE: "1" }, { CLAUDE_CODE_SESSION_ID: "s" }, { KITE_SESSION: "s" }])
       expect(await kite(["trust", "--yes"], env)).toMatchObject({
         code: 1,
-        err: `kite: only a person trusts checks, and this shell is a session's; ask your user to run in a terminal of their own: kite trust ${repo}\n`,
+        err: `kite: only a person trusts checks; ask your user to run in a terminal of their own: kite trust ${repo}\n`,
       });
     // An agent that clears its environment: its process is above this one.
     await client.ask({ type: "register", id: "above", cwd: repo, pid: process.ppid });

@@ -431,7 +431,7 @@ describe("a task", () => {
     await client.ask({ type: "register", id: "ann", cwd: home.work, pid: process.ppid });
     const task = String(await claimed());
     const hidden = { ...home.environment, CLAUDE_CODE_SESSION_ID: "", KITE_SESSION: "" };
-    const refused = "only a person finishes a task without a session's name";
+    const refused = "only a person ends a task without a session's name";
     await expect(home.kiteIn(hidden, "task", "done", task)).rejects.toThrow(refused);
     const file = join(home.work, "tasks.json");
     writeFileSync(file, JSON.stringify([{ id: "t-old-1", description: "x", status: "done" }]));

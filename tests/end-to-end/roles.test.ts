@@ -22,7 +22,7 @@ test("a person gives a role, an agent's shell cannot, and it outlives the daemon
   const shell = { ...home.environment, KITE_SESSION: "ann" };
   await expect(home.kiteIn(shell, "role", "ann", "architect")).rejects.toMatchObject({
     code: 1,
-    stderr: "kite: only a person gives roles; ask your user to run this command in a terminal\n",
+    stderr: `kite: only a person gives roles; ask your user to run in a terminal of their own: cd ${home.work} && kite role ann architect\n`,
   });
   expect(await home.kite("role", "ann", "tester")).toContain("ann is tester (given by a person)");
   expect(await home.kiteIn(shell, "declare", "--role", "architect")).toContain(
@@ -63,7 +63,7 @@ test("a critical task waits for a person's yes, in every list, and runs once wit
     stderr: expect.stringContaining("it waits for a person's yes; ask your user: kite task approve"),
   });
   await expect(home.kiteIn(shell, "task", "approve", "1")).rejects.toMatchObject({
-    stderr: "kite: only a person says yes to a task; ask your user to run this command in a terminal\n",
+    stderr: `kite: only a person says yes to a task; ask your user to run in a terminal of their own: cd ${home.work} && kite task approve 1\n`,
   });
   expect(await home.kite("status")).toMatch(/Red and critical tasks[\s\S]*critical +ready +Drop the table/);
   expect(await home.kite("task", "list")).toMatch(/ready +critical +Drop the table +it waits for a person's/);

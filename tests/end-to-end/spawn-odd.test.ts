@@ -121,7 +121,7 @@ describe("a caller", () => {
     ])
       expect(await world.kite([...words, "--json"], hidden)).toMatchObject({
         code: 1,
-        out: expect.stringContaining('"not_a_person"'),
+        out: expect.stringContaining('"person_only"'),
       });
     expect(await world.agents()).toMatchObject([{ name: "bob", state: "idle" }]);
     ann.destroy();

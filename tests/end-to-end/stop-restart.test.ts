@@ -164,7 +164,7 @@ describe("kite config set", () => {
       .kiteIn(env, "config", "set", "treeGuard", "off")
       .catch((e: { stderr: string }) => e.stderr);
     expect(said).toBe(
-      "kite: only a person changes Kite's settings; ask your user to run this command in a terminal\n",
+      "kite: only a person changes Kite's settings; ask your user to run in a terminal of their own: kite config set treeGuard off\n",
     );
   });
 });

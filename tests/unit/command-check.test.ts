@@ -42,7 +42,7 @@ const world = (daemon?: FakeDaemon, env: Record<string, string> = {}) => ({
 });
 const trustedFile = () => join(top, "kite", "trusted.json");
 
-const person: Surroundings = { find, ask: null, isAgents: async () => false };
+const person: Surroundings = { find, ask: null, isAgent: async () => false };
 const answering = (answer: string): Surroundings => ({ ...person, ask: async () => answer });
 
 async function trusting(flags: TrustFlags = {}, around: Surroundings = answering("y")) {
@@ -188,7 +188,7 @@ describe("kite trust", () => {
     const before = readFileSync(trustedFile(), "utf8");
     write({ test: { command: "evil" } });
     for (const flags of [{}, { yes: true }, { revoke: true }, { yes: true, json: true }]) {
-      const { code, out, err } = await trusting(flags, { ...answering("y"), isAgents: async () => true });
+      const { code, out, err } = await trusting(flags, { ...answering("y"), isAgent: async () => true });
       expect(code).toBe(1);
       expect(out + err).toContain("ask your user to run in a terminal of their own: kite trust");
       expect(readFileSync(trustedFile(), "utf8")).toBe(before);

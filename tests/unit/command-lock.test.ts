@@ -4,7 +4,7 @@ import { absolute, actingSession } from "../../bin/actor.ts";
 import { parse } from "../../bin/commands/lock.ts";
 import { unlock } from "../../bin/commands/unlock.ts";
 import { hold, type LockRun } from "../../bin/lock/run-under-lock.ts";
-import { type Asked, type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";
+import { type Asked, type FakeDaemon, fakeDaemon, fakeWorld, nobody } from "./command-world.ts";
 import { lock } from "./view-rows.ts";
 
 describe("the command line of kite lock", () => {
@@ -217,18 +217,19 @@ describe("kite unlock", () => {
   });
 
   it("needs --force where no session asks", async () => {
-    const daemon = fakeDaemon({ file_unlock: { ok: true, released: [path] } });
+    const daemon = fakeDaemon({ whoami: nobody, file_unlock: { ok: true, released: [path] } });
     const world = fakeWorld({ daemon });
     expect(await unlock(world, ["a.ts"], {})).toBe(1);
     expect(daemon.asked).toEqual([]);
     expect(world.err()).toContain("kite unlock --force FILE");
     expect(await unlock(world, ["a.ts"], { force: true, json: true })).toBe(0);
-    expect(daemon.asked).toEqual([{ type: "file_unlock", files: [path], force: true }]);
+    expect(daemon.asked.at(-1)).toEqual({ type: "file_unlock", files: [path], force: true });
     expect(JSON.parse(world.out())).toEqual({ ok: true, released: [path] });
   });
 
   it("says what is refused", async () => {
-    const daemon = fakeDaemon({ file_unlock: { ok: false, code: "not_held", error: "nobody holds a.ts" } });
+    const unheld = { ok: false, code: "not_held", error: "nobody holds a.ts" };
+    const daemon = fakeDaemon({ whoami: nobody, file_unlock: unheld });
     const world = fakeWorld({ daemon });
     expect(await unlock(world, ["a.ts"], { force: true })).toBe(1);
     expect(world.err()).toBe("kite: nobody holds a.ts\n");

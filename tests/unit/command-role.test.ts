@@ -8,8 +8,8 @@ import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { screen, session, task } from "./view-rows.ts";
 
 const project = "/home/ana/code/shop";
-const person = async () => false;
-const agent = async () => true;
+const person = { isAgent: async () => false };
+const agent = { isAgent: async () => true };
 
 const drop = task("t-1-1a", "Drop the table", {
   project,
@@ -44,7 +44,7 @@ describe("kite role", () => {
     expect(await giveRole(world, "ann", undefined, { project }, person)).toBe(1);
     expect(await giveRole(world, "ann", "tester", { project, clear: true }, person)).toBe(1);
     expect(world.err().split("\n").slice(0, 4)).toEqual([
-      "kite: only a person gives roles; ask your user to run this command in a terminal",
+      "kite: only a person gives roles; ask your user to run in a terminal of their own: cd /home/ana/code/shop && kite",
       "kite: tesster is no role; did you mean tester?",
       "kite: give one of implementer, researcher, tester, reviewer, architect, or --clear",
       "kite: --clear takes a role back, so tester says nothing; use one of them",

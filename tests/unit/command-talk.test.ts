@@ -6,7 +6,7 @@ import { freeze, thaw } from "../../bin/messages/freezes.ts";
 import { ack, broadcast, inbox, send } from "../../bin/messages/messages.ts";
 import type { ContextRow } from "../../protocol/context.ts";
 import type { MessageRow } from "../../protocol/message.ts";
-import { fakeDaemon, fakeWorld } from "./command-world.ts";
+import { fakeDaemon, fakeWorld, nobody } from "./command-world.ts";
 import { now } from "./view-rows.ts";
 
 const project = "/home/ana/code/shop";
@@ -283,10 +283,10 @@ describe("kite freeze and thaw", () => {
   });
 
   it("end it", async () => {
-    const daemon = fakeDaemon({ resume: { ok: true, resumed: ["h-1"] } });
+    const daemon = fakeDaemon({ whoami: nobody, resume: { ok: true, resumed: ["h-1"] } });
     const world = fakeWorld({ daemon });
     expect(await thaw(world, "h-1", {})).toBe(0);
-    expect(daemon.asked[0]).toEqual({ type: "resume", project, hold: "h-1" });
+    expect(daemon.asked.at(-1)).toEqual({ type: "resume", project, hold: "h-1" });
     expect(world.out()).toBe("h-1 ended\n");
   });
 });

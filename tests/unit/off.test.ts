@@ -217,14 +217,14 @@ describe("kite off", () => {
   });
 
   it("lets an agent switch off its own session, and nothing beyond", async () => {
-    const agent = async () => true;
+    const agent = { isAgent: async () => true };
     const own = { ...world, env: { ...world.env, KITE_SESSION: id } };
     expect(await off(own, { session: "alice" }, agent)).toBe(0);
     expect([...reader.read().sessions.keys()]).toEqual([id]);
     for (const flags of [{}, { project: true as const }, { session: "bob" }, { for: "1h" }])
       expect(await off(own, flags, agent)).toBe(1);
     expect(own.err()).toContain(
-      "kite: only a person switches Kite off beyond an agent's own session; ask your user to run this command in a terminal\n",
+      "kite: only a person switches Kite off beyond an agent's own session; ask your user to run in a terminal of their own: cd ",
     );
     expect(reader.read()).toMatchObject({ all: null, projects: new Map() });
     expect([...reader.read().sessions.keys()]).toEqual([id]);

@@ -5,7 +5,8 @@ import { trustHash } from "../../../daemon/lead/checks/setting.ts";
 import { isNothing } from "../../../daemon/lead/checks/trusted-file.ts";
 import { shellArgument } from "../../../protocol/text.ts";
 import { type AskPerson, isYes, terminalQuestion } from "../../ask-person.ts";
-import { isAgents } from "../../person.ts";
+import { defined } from "../../defined.ts";
+import { type RefuseOptions, refuseAgent } from "../../person.ts";
 import { type ProcessContext, print, screenOf } from "../../process-context.ts";
 import type { FindRepository } from "../../project.ts";
 import { tilde } from "../../view/places.ts";
@@ -27,7 +28,7 @@ export interface Surroundings {
   /** Asks a person and returns what was typed; null: there is no terminal to ask on. */
   readonly ask?: AskPerson | null;
   readonly find?: FindRepository;
-  readonly isAgents?: (world: ProcessContext) => Promise<boolean>;
+  readonly isAgent?: RefuseOptions["isAgent"];
 }
 
 /** Returns the exit code, as all functions here do. */
@@ -40,10 +41,15 @@ export async function trust(
   const { paths } = world;
   const json = flags.json === true;
   const path = resolve(world.cwd, directory);
-  if (await (around.isAgents ?? isAgents)(world)) return refuseAgent(world, json, path, flags);
+  const isRevoked = flags.revoke === true;
+  const refused = await refuseAgent(world, json, isRevoked ? "revoke" : "trust", {
+    line: `kite trust ${isRevoked ? "--revoke " : ""}${shellArgument(path)}`,
+    ...defined({ isAgent: around.isAgent }),
+  });
+  if (refused !== null) return refused;
   const named = await checksAt(world, path, around.find);
   const { repository, file, checks, gates, setup, problems } = named;
-  if (flags.revoke === true) {
+  if (isRevoked) {
     const was = await setTrusted(paths.trusted, file, null);
     return printDone(world, json, { ok: true, file, revoked: was }, () => [
       `${place(world, repository)}: ${was ? "no longer trusted" : "was not trusted"}`,
@@ -88,17 +94,6 @@ function trustedWords({ checks }: Pick<NamedChecks, "checks">): string {
 
 const accepted = "Accepted: nothing of this project is trusted any more.";
 const already = "They are trusted already.";
-
-function refuseAgent(
-  world: ProcessContext,
-  json: boolean,
-  path: string,
-  { revoke = false }: TrustFlags,
-): number {
-  const command = `kite trust ${revoke ? "--revoke " : ""}${shellArgument(path)}`;
-  const error = `only a person ${revoke ? "revokes trust in" : "trusts"} checks, and this shell is a session's; ask your user to run in a terminal of their own: ${command}`;
-  return fail(world, json, "not_a_person", error);
-}
 
 function place(world: ProcessContext, { project }: Repository): string {
   return clean(tilde(project, screenOf(world).home));

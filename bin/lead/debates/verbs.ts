@@ -118,7 +118,7 @@ export const debateVerbs = {
       force: {
         form: "--force",
         says: "although something is missing; only a person may, and the verdict says so",
-        person: "forces a debate to close",
+        person: "close",
       },
     },
     forPerson: ({ debate: id, key, verdict: { name, forced, alone } }) => {

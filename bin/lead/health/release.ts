@@ -2,11 +2,11 @@
 
 import { actingSession } from "../../actor.ts";
 import { agentCalled, agentsOf, noAgent } from "../../agent/named.ts";
-import { hiddenAgent } from "../../person.ts";
+import { refuseAgent } from "../../person.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
 import { clean, counted, listed, wrap } from "../../view/text.ts";
-import { ask, exitCodes, fail, rowsOf, withDaemon } from "../../with-daemon.ts";
+import { ask, exitCodes, rowsOf, withDaemon } from "../../with-daemon.ts";
 
 export interface ReleaseFlags {
   readonly reason?: string;
@@ -15,8 +15,8 @@ export interface ReleaseFlags {
 
 /** Returns the exit code. An agent without a session's name is no person, who may release any agent. */
 export async function release(world: ProcessContext, name: string, flags: ReleaseFlags): Promise<number> {
-  const hidden = await hiddenAgent(world, "gives back what an agent has");
-  if (hidden !== null) return fail(world, flags.json === true, "not_a_person", hidden);
+  const refused = await refuseAgent(world, flags.json === true, "release");
+  if (refused !== null) return refused;
   return withDaemon(world, flags.json === true, async client => {
     const project = await projectOf(world.cwd);
     const all = agentsOf(await rowsOf(client, "sessions"));

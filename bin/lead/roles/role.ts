@@ -2,7 +2,7 @@
 
 import { roles } from "../../../protocol/lead/roles.ts";
 import { nearest } from "../../../protocol/nearest.ts";
-import { isAgents, refuseAgent } from "../../person.ts";
+import { type RefuseOptions, refuseAgent } from "../../person.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
 import { clean, wrap } from "../../view/text.ts";
@@ -30,7 +30,7 @@ export async function giveRole(
   name: string,
   typed: string | undefined,
   flags: RoleFlags,
-  isAgent: (world: ProcessContext) => Promise<boolean> = isAgents,
+  who: RefuseOptions = {},
 ): Promise<number> {
   const json = flags.json === true;
   const role = roles.find(one => one === typed?.toLowerCase()) ?? null;
@@ -41,7 +41,8 @@ export async function giveRole(
     const hint = meant === null ? `give one of ${roles.join(", ")}, or --clear` : `did you mean ${meant}?`;
     return fail(world, json, "usage", typed === undefined ? hint : `${typed} is no role; ${hint}`);
   }
-  if (await isAgent(world)) return refuseAgent(world, json, "gives roles");
+  const refused = await refuseAgent(world, json, "role", who);
+  if (refused !== null) return refused;
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, json, async client => {
     const given = await ask(client, "role_set", { name, project, role });

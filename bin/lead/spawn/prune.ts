@@ -15,7 +15,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
 import { plain } from "../../../protocol/text.ts";
 import { actingSession } from "../../actor.ts";
-import { refuseHidden } from "../../person.ts";
+import { refuseAgent } from "../../person.ts";
 import { type ProcessContext, printFramed, printJson } from "../../process-context.ts";
 import { neededProgram, ProgramFailed, runProgram, withoutSession } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
@@ -40,7 +40,7 @@ export async function prune(
   names: readonly string[],
   isJson: boolean,
 ): Promise<number> {
-  const refused = await refuseHidden(world, isJson, "removes agents");
+  const refused = await refuseAgent(world, isJson, "prune");
   if (refused !== null) return refused;
   const project = await projectOf(world.cwd);
   const actor = actingSession(world.env) ?? {};

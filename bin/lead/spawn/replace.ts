@@ -15,7 +15,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
 import { plain, quote } from "../../../protocol/text.ts";
 import { actingSession } from "../../actor.ts";
-import { refuseHidden } from "../../person.ts";
+import { refuseAgent } from "../../person.ts";
 import { type Client, type ProcessContext, print } from "../../process-context.ts";
 import { neededProgram, runProgram, withoutSession } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
@@ -38,7 +38,7 @@ type Actor = Starter["actor"];
 
 /** Resumes the agent or replaces it, and waits until a session has registered. Returns the exit code. */
 export async function replace(world: ProcessContext, name: string, isJson: boolean): Promise<number> {
-  const refused = await refuseHidden(world, isJson, "replaces an agent");
+  const refused = await refuseAgent(world, isJson, "replace");
   if (refused !== null) return refused;
   const project = await projectOf(world.cwd);
   const work = async (client: Client) => {

@@ -3,7 +3,7 @@ import { LocalError } from "../../../client/errors.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { actingSession } from "../../actor.ts";
 import { defined } from "../../defined.ts";
-import { refuseHidden } from "../../person.ts";
+import { refuseAgent } from "../../person.ts";
 import type { Client, ProcessContext } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
 import { clean } from "../../view/text.ts";
@@ -42,7 +42,7 @@ export async function spawn(world: ProcessContext, prompt: string, flags: SpawnF
     return fail(world, isJson, "invalid_request", error);
   }
   const { env, cwd, paths } = world;
-  const refused = await refuseHidden(world, isJson, "spawns an agent", "kite_spawn");
+  const refused = await refuseAgent(world, isJson, "spawn");
   if (refused !== null) return refused;
   const actor = actingSession(env) ?? {};
   const project = await projectOf(cwd);

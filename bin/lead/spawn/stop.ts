@@ -4,7 +4,7 @@ import { LocalError } from "../../../client/errors.ts";
 import { attachWords, clientProgram } from "../../../hooks/claude-code/spawn/words.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { actingSession } from "../../actor.ts";
-import { refuseHidden } from "../../person.ts";
+import { refuseAgent } from "../../person.ts";
 import type { ProcessContext } from "../../process-context.ts";
 import { neededProgram, ProgramFailed, runHere, withoutSession } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
@@ -50,7 +50,7 @@ async function attachLine(
 
 /** Stops the agent and waits until its session has ended. Returns the exit code. */
 export async function stop(world: ProcessContext, name: string, isJson: boolean): Promise<number> {
-  const refused = await refuseHidden(world, isJson, "stops an agent");
+  const refused = await refuseAgent(world, isJson, "stop");
   if (refused !== null) return refused;
   const project = await projectOf(world.cwd);
   return withDaemon(world, isJson, async client => {

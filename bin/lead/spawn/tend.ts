@@ -6,7 +6,7 @@
 
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { actingSession } from "../../actor.ts";
-import { refuseHidden } from "../../person.ts";
+import { refuseAgent } from "../../person.ts";
 import { type Client, interrupted, type ProcessContext, print, printJson } from "../../process-context.ts";
 import { ProgramFailed } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
@@ -60,7 +60,7 @@ export async function followTended(
 
 /** `kite agents tend`: replaces this project's agents that stall, until it is interrupted. Returns the exit code. */
 export async function tend(world: ProcessContext, isJson: boolean): Promise<number> {
-  const refused = await refuseHidden(world, isJson, "replaces agents");
+  const refused = await refuseAgent(world, isJson, "replace");
   if (refused !== null) return refused;
   const project = await projectOf(world.cwd);
   const actor = actingSession(world.env) ?? {};
