@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { type AskPerson, terminalQuestion } from "../ask-person.ts";
 import { allChecks } from "../doctor/checks.ts";
 import { fixAll } from "../doctor/fix.ts";
+import { isAgents } from "../person.ts";
 import { type ProcessContext, print, printJson, type Run, screenOf } from "../process-context.ts";
 import { type Check, checkLines, verdict } from "../view/doctor.ts";
 import { exitCodes, fail } from "../with-daemon.ts";
@@ -9,7 +10,8 @@ import { exitCodes, fail } from "../with-daemon.ts";
 const help = `
 Each line shows a check and its result, ok, warn or fail; the line below it says what to do. Without --fix, doctor
 changes nothing. With --fix it asks for each step that it can do itself, does it, and checks again; --yes answers every
-question with yes.
+question with yes, but those that give up what is stored. In an agent's shell it does only what concerns nobody else, and
+prints the other lines for its user.
 
 --json: {"ok":true|false, "checks":[{"check", "result", "detail", "todo"?, "fix"?}]}
   with --fix also "found", the checks before it, and "done":[{"fix", "failed"?}]
@@ -30,7 +32,7 @@ export function add(command: Command, run: Run): void {
   command
     .description("check the installation, say what to do, and with --fix do it")
     .option("--fix", "do what the lines say, each step after a question")
-    .option("--yes", "with --fix: do every step without a question")
+    .option("--yes", "with --fix: do the steps without a question")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action((flags: DoctorFlags) => run(world => doctor(world, flags, terminalQuestion())));
@@ -47,9 +49,8 @@ export async function doctor(
     return fail(world, json, "usage", error);
   }
   const found = await checked(world, json);
-  const answer = yes ? () => Promise.resolve("y") : ask;
-  const done =
-    fix && answer !== null ? await fixAll(world, found, answer, json, () => checked(world, json)) : null;
+  const who = { ask: yes ? null : ask, isQuiet: json, isAgent: fix && (await isAgents(world)) };
+  const done = fix ? await fixAll(world, found, who, () => checked(world, json)) : null;
   const checks = done?.checks ?? found;
   const isWell = checks.every(c => c.result !== "fail");
   if (json) {

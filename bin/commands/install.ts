@@ -13,10 +13,12 @@ import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { isUnignored } from "../git-ignored.ts";
 import { chooseClient } from "../hook-client.ts";
+import { refuseAgent } from "../person.ts";
 import { type ProcessContext, print, type Run } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
 import { type InstalledTools, installLines } from "../view/install.ts";
 import { clean } from "../view/text.ts";
+import { exitCodes } from "../with-daemon.ts";
 
 interface InstallFlags {
   readonly project?: string | true;
@@ -42,6 +44,8 @@ Undo: kite uninstall.
 --shared writes .claude/settings.json, which a team commits. Its entries name no path: they do nothing for colleagues
 without Kite. Each colleague with Kite runs kite install --shared once. If several settings and the plugin of kite plugin
 apply to a session, one entry forwards each event, the others do nothing.
+
+In an agent's shell it writes with --project or --shared only.
 
 --json: {"file", "changed":true|false, "backup":PATH|null, "events":[...], "client":"perl"|"node", "whyNotPerl"?,
   "tools":{"file", "installed":true|false, "changed":true|false, "why"?}}
@@ -77,7 +81,7 @@ export function add(command: Command, run: Run): void {
 async function install(world: ProcessContext, flags: InstallFlags): Promise<number> {
   const { project, shared, client, everyEvent, mcp, allow, statusline, json } = flags;
   const hooks = await import("../../hooks/claude-code/settings/install.ts");
-  await namingFailures(async () => {
+  return namingFailures(async () => {
     const { env, paths } = world;
     if (project !== undefined && shared !== undefined) {
       throw new InstallFailed(
@@ -110,8 +114,10 @@ async function install(world: ProcessContext, flags: InstallFlags): Promise<numb
     };
     if (flags.print) {
       world.stdout.write(hooks.preview(options));
-      return;
+      return exitCodes.done;
     }
+    const refused = scope === "user" ? await refuseAgent(world, json === true, "install") : null;
+    if (refused !== null) return refused;
     const place = scope === "user" ? userServers(env) : projectServers(env, dir);
     const done = {
       ...(await hooks.install(options)),
@@ -123,8 +129,8 @@ async function install(world: ProcessContext, flags: InstallFlags): Promise<numb
       const isBare = scope === "project" && done.changed && isUnignored(options.settings);
       print(world, installLines(done, scope, isBare).map(clean));
     }
+    return exitCodes.done;
   });
-  return 0;
 }
 
 /** Reports a failure instead of throwing: the hooks work without the tools and stay installed. */

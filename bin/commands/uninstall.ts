@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { pluginFolders, removePlugins } from "../../hooks/claude-code/settings/plugin.ts";
 import { projectSettings, sharedSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
+import { refuseAgent } from "../person.ts";
 import { type ProcessContext, print, type Run } from "../process-context.ts";
 import { clean } from "../view/text.ts";
 
@@ -38,6 +39,9 @@ async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<
   if ([project, shared, all].filter(one => one !== undefined).length > 1) {
     throw new InstallFailed("give one of --project, --shared and --all; --all includes every project");
   }
+  const isForAll = project === undefined && shared === undefined;
+  const refused = isForAll ? await refuseAgent(world, json === true, "uninstall") : null;
+  if (refused !== null) return refused;
   const hooks = await import("../../hooks/claude-code/settings/install.ts");
   const servers = await import("../../hooks/claude-code/settings/server.ts");
   const { env, paths } = world;
@@ -56,8 +60,7 @@ async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<
           ? projectSettings(dir)
           : userSettings(env);
     const files = all === true ? hooks.installedFiles(paths) : [settings()];
-    const isUser = project === undefined && shared === undefined;
-    const place = isUser ? servers.userServers(env) : servers.projectServers(env, dir);
+    const place = isForAll ? servers.userServers(env) : servers.projectServers(env, dir);
     // Tools before hooks: removing the last hooks also removes the program that the tools' entries start.
     for (const one of all === true ? [...servers.placesWithTools(paths), place] : [place]) {
       try {

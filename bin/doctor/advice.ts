@@ -10,7 +10,7 @@ import { dist } from "../program-paths.ts";
 import type { Check, Fix } from "../view/doctor.ts";
 
 /** A step of `kite doctor --fix` failed. */
-class FixFailed extends LocalError {
+export class FixFailed extends LocalError {
   override readonly name = "FixFailed";
 }
 
@@ -23,7 +23,12 @@ export interface Advice {
 /** What to do about a finding: `say`, then the shell lines, which `--fix` runs as they stand. */
 export function advise(say: string, ...lines: readonly [string, ...string[]]): Required<Advice> {
   const does = lines.join(" && ");
-  return { todo: `${say}: ${does}`, fix: { does, work: world => runLines(world, lines) } };
+  const byAgents = lines.every(line => /^kite (?:up$|install --project )/.test(line));
+  const givesUp = lines.some(line => /^kite up --empty\b/.test(line));
+  return {
+    todo: `${say}: ${does}`,
+    fix: { does, byAgents, givesUp, work: world => runLines(world, lines) },
+  };
 }
 
 /** Ends the daemon and starts it anew; sessions keep what they hold. */
@@ -51,7 +56,7 @@ export function aside(path: string): string {
 }
 
 /** Runs the lines in a shell in which `kite` is this program, even if PATH has none or another one. */
-async function runLines({ env, cwd }: ProcessContext, lines: readonly string[]): Promise<string> {
+export async function runLines({ env, cwd }: ProcessContext, lines: readonly string[]): Promise<string> {
   // A function sees KITE_HOME of `KITE_HOME=DIR kite ...` as its own variable, which it hands on.
   const kite = `kite() {
   if [ -n "\${KITE_HOME-}" ]; then KITE_HOME=$KITE_HOME ${shellWord(process.execPath)} ${shellWord(join(dist, "kite.mjs"))} "$@"

@@ -156,7 +156,7 @@ async function unlessAnswered(world: ProcessContext, pid: number, fix: Fix): Pro
   if (isAnswering) return "it answers now, so nothing was ended";
   if (livingDaemon(world) !== pid) return "its process has ended";
   if (hasWorked(before, workOf(pid)) !== false) return "it is at work now, so nothing was ended";
-  return fix.work(world);
+  return fix.work(world, null);
 }
 
 function versionOf(world: ProcessContext, client: Client): Check {

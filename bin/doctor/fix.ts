@@ -2,6 +2,7 @@
 import { LocalError } from "../../client/errors.ts";
 import { errorText, isSystemError } from "../../protocol/system-error.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";
+import { personLine } from "../person.ts";
 import { type ProcessContext, print, screenOf } from "../process-context.ts";
 import type { Check, Fix } from "../view/doctor.ts";
 import { paragraphs } from "../view/text.ts";
@@ -16,6 +17,15 @@ export interface Step {
 /** A mended fault can uncover another one, such as a daemon that can start again. */
 const roundsMax = 4;
 
+/** Who answers, and what is printed. */
+export interface FixOptions {
+  /** Asks the person; null: `--yes` answered every question. */
+  readonly ask: AskPerson | null;
+  readonly isQuiet: boolean;
+  /** An agent runs doctor: what only a person may do is refused, with the line for the person. */
+  readonly isAgent: boolean;
+}
+
 /**
  * Asks for each fix of `checks` and does it, then checks again, until no new fix is found. The same fix is offered once:
  * a step that did not help is for a person. Returns the last checks.
@@ -23,8 +33,7 @@ const roundsMax = 4;
 export async function fixAll(
   world: ProcessContext,
   checks: Check[],
-  ask: AskPerson,
-  isQuiet: boolean,
+  { ask, isQuiet, isAgent }: FixOptions,
   check: () => Promise<Check[]>,
 ): Promise<{ readonly checks: Check[]; readonly steps: readonly Step[] }> {
   const steps: Step[] = [];
@@ -36,8 +45,14 @@ export async function fixAll(
     for (const fix of fresh) {
       offered.add(fix.does);
       if (!isQuiet) print(world, ["", ...paragraphs(fix.does, screenOf(world).width)]);
-      if (!isYes(await ask("Do this? [y/N] "))) continue;
-      const step = await done(world, fix);
+      const refusal = refusalOf(world, fix, ask, isAgent);
+      if (refusal !== null) {
+        steps.push({ fix: fix.does, failed: refusal });
+        if (!isQuiet) print(world, paragraphs(refusal, screenOf(world).width));
+        continue;
+      }
+      if (ask !== null && !isYes(await ask("Do this? [y/N] "))) continue;
+      const step = await done(world, fix, ask);
       steps.push(step.step);
       if (!isQuiet) print(world, paragraphs(step.said, screenOf(world).width));
       isDone = true;
@@ -49,6 +64,13 @@ export async function fixAll(
   return { checks: found, steps };
 }
 
+/** Returns why this caller does not do the step, or null. */
+function refusalOf(world: ProcessContext, fix: Fix, ask: AskPerson | null, isAgent: boolean): string | null {
+  if (isAgent && fix.byAgents !== true) return personLine(world, "fix", fix.does);
+  if (fix.givesUp !== true || ask !== null) return null;
+  return `--yes does not stand for this: it gives up what is stored; run it yourself: ${fix.does}`;
+}
+
 /** Several checks may advise the same step. */
 function distinct(checks: readonly Check[]): Fix[] {
   return [...new Map(checks.flatMap(({ fix }) => (fix === undefined ? [] : [[fix.does, fix]]))).values()];
@@ -57,9 +79,10 @@ function distinct(checks: readonly Check[]): Fix[] {
 async function done(
   world: ProcessContext,
   fix: Fix,
+  ask: AskPerson | null,
 ): Promise<{ readonly step: Step; readonly said: string }> {
   try {
-    const said = await fix.work(world);
+    const said = await fix.work(world, ask);
     return { step: { fix: fix.does }, said: said === "" ? "done" : said };
   } catch (error) {
     if (!(error instanceof LocalError) && !isSystemError(error)) throw error;

@@ -11,10 +11,13 @@ import {
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
+import type { AskPerson } from "../ask-person.ts";
 import type { ProcessContext } from "../process-context.ts";
+import { repair } from "../repair/repair.ts";
 import type { Check } from "../view/doctor.ts";
 import { bytes, counted } from "../view/text.ts";
-import { advise, aside, fail, ok, restart, warn } from "./advice.ts";
+import { exitCodes } from "../with-daemon.ts";
+import { type Advice, advise, aside, FixFailed, fail, ok, restart, runLines, warn } from "./advice.ts";
 import { oddJournalFile } from "./journal-files.ts";
 import { irregular, oddFile } from "./odd-file.ts";
 
@@ -45,7 +48,7 @@ export function checkJournal(world: ProcessContext, isRunning: boolean): Check {
   if (found.damage !== null) {
     const advice = isRunning
       ? restart("the daemon has everything in memory and stores it anew at a stop")
-      : advise("keep what can be read, and a copy of the rest", "kite repair --yes", "kite up");
+      : repairJournal();
     return fail(check, whatIsDamaged(found.damage), advice);
   }
   const detail = `${counted(found.lastSeq, "record")}, ${bytes(found.bytes)} in ${counted(found.segments, "segment")} and ${counted(found.snapshots, "snapshot")}`;
@@ -55,6 +58,19 @@ export function checkJournal(world: ProcessContext, isRunning: boolean): Check {
   const begun = isRunning ? restart("a start mends it") : advise("a start mends it", "kite up");
   const advice = first === undefined ? begun : advise("put it aside", first, ...more);
   return warn(check, `${detail}; ${found.notes.join("; ")}`, advice);
+}
+
+/** Saving what a damaged journal holds gives up the rest, which `kite repair` shows before it asks. */
+function repairJournal(): Advice {
+  const does = "kite repair && kite up";
+  const work = async (world: ProcessContext, ask: AskPerson | null) => {
+    if ((await repair(world, {}, ask)) !== exitCodes.done) throw new FixFailed("the journal is as it was");
+    return runLines(world, ["kite up"]);
+  };
+  return {
+    todo: `keep what can be read, and a copy of the rest: ${does}`,
+    fix: { does, givesUp: true, work },
+  };
 }
 
 /** The first sentence of the damage: the others advise a person who has no `kite repair`. */

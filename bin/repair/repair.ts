@@ -3,24 +3,27 @@ import { lstatSync, rmSync } from "node:fs";
 import type { Salvage } from "../../daemon/engine/salvage.ts";
 import { acquireInstance } from "../../daemon/instance/instance.ts";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
-import { readRemains, replaceJournal } from "../../daemon/journal/remains.ts";
+import { readRemains, replaceJournal, wholeUntil } from "../../daemon/journal/remains.ts";
 import { lostStoreProblem } from "../../daemon/journal/store-mark.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";
 import { oddJournalFile } from "../doctor/journal-files.ts";
+import { type RefuseOptions, refuseAgent } from "../person.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
 import { repairLines, savedOf } from "../view/repair.ts";
 import { exitCodes, fail, printDone } from "../with-daemon.ts";
 
 export interface RepairFlags {
-  readonly yes?: boolean;
+  /** The last entry before the damage: who names it gives up what cannot be saved behind it. */
+  readonly discardAfter?: number;
   readonly json?: boolean;
 }
 
 /** Returns the exit code. `ask` is null without a terminal. */
 export async function repair(
   world: ProcessContext,
-  { yes = false, json = false }: RepairFlags,
+  { discardAfter, json = false }: RepairFlags,
   ask: AskPerson | null,
+  who: Pick<RefuseOptions, "isAgent"> = {},
 ): Promise<number> {
   const { paths } = world;
   const refused = (code: string, error: string) => fail(world, json, code, error);
@@ -54,9 +57,17 @@ export async function repair(
     const copy = freeName(
       `${paths.journal}.damaged-${new Date(world.now()).toISOString().slice(0, 19).replaceAll(":", "-")}`,
     );
+    const until = wholeUntil(remains);
+    const line = `kite repair --discard-after ${until}`;
     if (!json) print(world, repairLines(found.damage, saved, copy, screenOf(world)));
-    if (!yes && (json || ask === null || !isYes(await ask("Save this? [y/N] ")))) {
-      const note = "Nothing was changed. To save this: kite repair --yes";
+    const agents = await refuseAgent(world, json, "repair", { line, ...who });
+    if (agents !== null) return agents;
+    if (discardAfter !== undefined && discardAfter !== until) {
+      const error = `the journal is whole up to entry ${until}, not ${discardAfter}, so nothing was changed; to save what it holds: ${line}`;
+      return refused("not_confirmed", error);
+    }
+    if (discardAfter === undefined && (json || ask === null || !isYes(await ask("Save this? [y/N] ")))) {
+      const note = `Nothing was changed. To save this: ${line}`;
       if (json)
         printJson(world, {
           ok: false,

@@ -1,4 +1,5 @@
 /** The output of `kite doctor`. */
+import type { AskPerson } from "../ask-person.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { paint, type Style } from "./color.ts";
 import { clean, pad, type Screen, wrap } from "./text.ts";
@@ -20,8 +21,14 @@ export interface Check {
 export interface Fix {
   /** The step as the question names it: shell lines, or a sentence. */
   readonly does: string;
-  /** Throws `LocalError` if the step failed. Returns what the step printed. */
-  readonly work: (world: ProcessContext) => string | Promise<string>;
+  /** An agent may do it: it gives up nothing that is stored, and changes nothing for other projects. */
+  readonly byAgents?: boolean;
+  /** It gives up what is stored: only a person's answer to the question does it, and no `--yes`. */
+  readonly givesUp?: boolean;
+  /**
+   * Throws `LocalError` if the step failed. Returns what the step printed. `ask` asks the person; null: `--yes` answered.
+   */
+  readonly work: (world: ProcessContext, ask: AskPerson | null) => string | Promise<string>;
 }
 
 const styles: Readonly<Record<Check["result"], Style>> = { ok: "green", warn: "yellow", fail: "red" };

@@ -49,6 +49,13 @@ export function readRemains(dir: string, disk: Disk = nodeDisk): Remains {
   return { epoch: files.epoch, snapshots, damagedSnapshots, entries, badLines, lastSeq };
 }
 
+/** Returns the `seq` of the last entry before the first one that is lost; 0: not even a beginning is left. */
+export function wholeUntil({ snapshots, entries }: Remains): number {
+  let seq = snapshots[0]?.seq ?? 0;
+  while (entries.has(seq + 1)) seq += 1;
+  return seq;
+}
+
 function withoutLastLine(bytes: Buffer): Buffer {
   const newline = bytes.length < 2 ? -1 : bytes.lastIndexOf(0x0a, bytes.length - 2);
   return newline === -1 ? bytes : bytes.subarray(0, newline);

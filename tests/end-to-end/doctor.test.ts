@@ -35,6 +35,9 @@ const edit = (expression: string, file = settings) =>
 const flip = (file: string, at: string) =>
   `node -e 'const fs=require("fs");const f=process.argv[1];const b=fs.readFileSync(f);const at=${at};b[at]^=1;fs.writeFileSync(f,b)' ${file}`;
 
+/** What a person runs for a damaged journal: the line that `kite repair` prints. */
+const repaired = "$(kite repair </dev/null | grep -o 'kite repair --discard-after [0-9]*') && kite up";
+
 const rows: readonly Row[] = [
   {
     name: "the daemon was stopped",
@@ -132,11 +135,13 @@ const rows: readonly Row[] = [
     name: "the journal is damaged",
     break: `task add one; task add two; kill -9 $(pid); gone; ${flip("$K/journal/*-*1.log", "b.indexOf(10)-20")}`,
     line: ["fail", "journal", /the journal is damaged/],
+    byHand: repaired,
   },
   {
     name: "a segment of the journal is gone",
     break: "kite down; kite up; task add one; kite down; rm $K/journal/*.log",
     line: ["fail", "journal", /the journal is damaged/],
+    byHand: repaired,
   },
   {
     name: "the journal's last write was torn",
@@ -152,6 +157,7 @@ const rows: readonly Row[] = [
     name: "a segment of the journal is a folder",
     break: "task add one; kite down; f=$(ls $K/journal/*.log | tail -1); rm $f; mkdir $f",
     line: ["fail", "journal", /\.log is a folder, not a regular file, so the journal cannot be read/],
+    byHand: `kite doctor --fix --yes; ${repaired}`,
   },
   {
     name: "a snapshot of the journal is a pipe",
@@ -163,6 +169,7 @@ const rows: readonly Row[] = [
     down: true,
     break: "rm -r $K/journal; echo > $K/journal",
     line: ["fail", "journal", /is not a folder/],
+    byHand: "mv $K/journal $K/journal.aside; kite up --empty",
   },
   {
     name: "the log is a folder",
@@ -546,9 +553,16 @@ it("repair keeps what it cannot save, and says what that is", async () => {
   expect([up.code, up.said]).toEqual([1, expect.stringContaining("kite repair")]);
   const shown = sh("kite repair </dev/null");
   expect(shown.said).toMatch(/Can be saved: 2 tasks, 1 context value, 0 messages/);
-  expect(shown.said).toMatch(/To save this: kite repair --yes/);
+  const [line = ""] = /kite repair --discard-after \d+/.exec(shown.said) ?? [];
+  expect(shown.said).toContain(`Nothing was changed. To save this: ${line}`);
+  const wrong = sh("kite repair --discard-after 1 --json");
+  expect([wrong.code, JSON.parse(wrong.out)]).toMatchObject([1, { code: "not_confirmed" }]);
+  expect(wrong.out).toContain(line);
+  expect(sh("kite repair --yes").said).toContain("unknown option '--yes'");
+  const fixed = JSON.parse(sh("kite doctor --fix --yes --json").out);
+  expect(JSON.stringify(fixed.done)).toContain("--yes does not stand for this");
   const before = readdirSync(join(root, ".kite", "journal")).filter(name => name !== "reserve");
-  const { saved, lost, copy } = JSON.parse(sh("kite repair --yes --json").out);
+  const { saved, lost, copy } = JSON.parse(sh(`${line} --json`).out);
   expect(saved).toMatchObject({ tasks: 2, context: 1 });
   expect(lost.entries).toBeGreaterThanOrEqual(1);
   expect(readdirSync(copy).sort()).toEqual(before.sort());

@@ -119,7 +119,7 @@ test("a start without the journal's last segment is refused, and kite doctor exp
   expect((await daemon.exited).code).toBe(1);
   const { checks } = JSON.parse(await doctorSays());
   const journal = checks.find(({ check }: { check: string }) => check === "journal");
-  expect(journal).toMatchObject({ result: "fail", todo: expect.stringContaining("kite repair --yes") });
+  expect(journal).toMatchObject({ result: "fail", todo: expect.stringContaining("kite repair && kite up") });
   expect(journal.detail).toContain(`${path} is missing`);
 });
 

@@ -208,7 +208,7 @@ describe("the daemon", () => {
   it("is not ended if it answers at last, when a person says yes to it", async () => {
     const child = await inItsPlace("exec sleep 1000");
     const [check] = (await checkDaemon(connecting("late", "late", "answers"), patienceMs)).checks;
-    expect(await check?.fix?.work(world)).toBe("it answers now, so nothing was ended");
+    expect(await check?.fix?.work(world, null)).toBe("it answers now, so nothing was ended");
     expect([child.exitCode, child.signalCode]).toEqual([null, null]);
   });
 
@@ -238,7 +238,7 @@ describe("the store", () => {
     expect(checkJournal(world, false)).toMatchObject({
       result: "fail",
       detail: expect.stringContaining(segmentName(1, 1)),
-      todo: expect.stringContaining("kite repair --yes"),
+      todo: expect.stringContaining("kite repair && kite up"),
     });
   });
 

@@ -7,7 +7,7 @@ import { isYes } from "../../bin/ask-person.ts";
 import { down } from "../../bin/commands/down.ts";
 import { fixAll } from "../../bin/doctor/fix.ts";
 import { repair } from "../../bin/repair/repair.ts";
-import type { Check } from "../../bin/view/doctor.ts";
+import type { Check, Fix } from "../../bin/view/doctor.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy } from "./view-rows.ts";
@@ -29,12 +29,13 @@ describe("a fix of kite doctor", () => {
     asked = 0;
   });
 
-  const check = (does: string): Check => {
+  const who = { ask: null, isQuiet: true, isAgent: false };
+  const check = (does: string, more: Partial<Fix> = {}): Check => {
     const work = () => {
       done = [...done, does];
       return "";
     };
-    return { check: does, result: "fail", detail: "", fix: { does, work } };
+    return { check: does, result: "fail", detail: "", fix: { does, work, ...more } };
   };
   const answers =
     (...all: readonly string[]) =>
@@ -46,20 +47,54 @@ describe("a fix of kite doctor", () => {
   it.each(noes)("that is answered with %j is not done", async answer => {
     const world = fakeWorld();
     const again = () => Promise.reject(new Error("nothing was done, so nothing is checked again"));
-    const { steps } = await fixAll(world, [check("a")], answers(answer), false, again);
+    const { steps } = await fixAll(
+      world,
+      [check("a")],
+      { ...who, ask: answers(answer), isQuiet: false },
+      again,
+    );
     expect([asked, done, steps]).toEqual([1, [], []]);
     expect(world.out()).not.toContain("done");
   });
 
   it.each(yeses)("that is answered with %j is done", async answer => {
-    const { steps } = await fixAll(fakeWorld(), [check("a")], answers(answer), true, async () => []);
+    const { steps } = await fixAll(
+      fakeWorld(),
+      [check("a")],
+      { ...who, ask: answers(answer) },
+      async () => [],
+    );
     expect([done, steps]).toEqual([["a"], [{ fix: "a" }]]);
   });
 
   it("is asked about by itself, and not again once it was answered", async () => {
-    const all = () => ["a", "b", "c"].map(check);
-    const { steps } = await fixAll(fakeWorld(), all(), answers("n", "y", "n"), true, async () => all());
+    const all = () => ["a", "b", "c"].map(does => check(does));
+    const ask = answers("n", "y", "n");
+    const { steps } = await fixAll(fakeWorld(), all(), { ...who, ask }, async () => all());
     expect([asked, done, steps]).toEqual([3, ["b"], [{ fix: "b" }]]);
+  });
+
+  const kinds = [check("own"), check("up", { byAgents: true }), check("drop", { givesUp: true })];
+
+  it("that gives up what is stored is not done with --yes, and that is said", async () => {
+    const { steps } = await fixAll(fakeWorld(), kinds, { ...who, ask: null }, async () => []);
+    expect(done).toEqual(["own", "up"]);
+    expect(steps[2]?.failed).toMatch(/^--yes does not stand for this: .*; run it yourself: drop$/);
+  });
+
+  it("that concerns others is not done by an agent, and the line for its user is said", async () => {
+    const world = fakeWorld();
+    const agent = { ask: null, isQuiet: false, isAgent: true };
+    const { steps } = await fixAll(world, kinds, agent, async () => []);
+    expect(done).toEqual(["up"]);
+    expect(steps.map(({ failed }) => failed)).toEqual(
+      ["own", undefined, "drop"].map(line =>
+        line === undefined
+          ? line
+          : expect.stringMatching(new RegExp(`^only a person does this step; .*: ${line}$`)),
+      ),
+    );
+    expect(world.out()).toContain("only a person does this step");
   });
 });
 

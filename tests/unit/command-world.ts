@@ -81,6 +81,9 @@ export function fakeDaemon(answers: FakeDaemon["answers"] = {}): FakeDaemon {
   return daemon;
 }
 
+/** The answer to `whoami` for a person's shell. */
+export const nobody = { ok: false, code: "unknown_session", error: "none" };
+
 export interface FakeWorld extends ProcessContext {
   readonly out: () => string;
   readonly err: () => string;
@@ -142,7 +145,7 @@ export async function runWords(
   words: readonly string[],
 ): Promise<number> {
   let exitCode = 0;
-  const program = new Command("kite").exitOverride();
+  const program = new Command("kite").enablePositionalOptions().exitOverride();
   add(program.command(words[0] ?? ""), async work => {
     exitCode = await work(world);
   });
