@@ -31,17 +31,19 @@ export type Input = { readonly document: Document } | { readonly from: Word };
 
 export type Node =
   | {
-      /** A command with its words; `asides` are words of redirections and of subscripts. */
+      /** A command with its words; `asides` are words of redirections and of subscripts, `outputs` files that it writes. */
       readonly kind: "simple";
       readonly assignments: readonly Assignment[];
       readonly words: readonly Word[];
       readonly asides: readonly Word[];
+      readonly outputs: readonly Word[];
     }
   | {
       /** `documents` are all of its here-documents; `input` is its standard input if that is another one. */
       readonly kind: "redirected";
       readonly node: Node;
       readonly asides: readonly Word[];
+      readonly outputs: readonly Word[];
       readonly documents: readonly Document[];
       readonly input: Input | null;
       /** Its output goes to a file. */

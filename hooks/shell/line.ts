@@ -3,12 +3,12 @@
 import type { Node } from "./ast.ts";
 import { runSimple } from "./simple.ts";
 import { startIn } from "./variables.ts";
-import { type Budget, type Invocation, Walk, wholeBudget } from "./walk.ts";
+import { type Budget, type Invocation, Walk, type Written, wholeBudget } from "./walk.ts";
 
 /**
  * Calls `run` with every program of the line, in order. The line begins in `dir`; null: not known. `args` are `$1` and
- * so on if they are known; `env` are the known variables of the shell. Returns why a part of the line was not followed,
- * or null.
+ * so on if they are known; `env` are the known variables of the shell; `wrote` hears of the files that redirections write.
+ * Returns why a part of the line was not followed, or null.
  */
 export function walkShell(
   node: Node,
@@ -17,8 +17,9 @@ export function walkShell(
   args: readonly string[] | null = null,
   budget: Budget = wholeBudget(),
   env: ReadonlyMap<string, string> = new Map(),
+  wrote: (written: Written) => void = () => undefined,
 ): string | null {
-  const walk = new Walk(run, runSimple, budget);
+  const walk = new Walk(run, wrote, runSimple, budget);
   walk.step(node, { ...startIn(dir, env), args });
   return walk.unread;
 }

@@ -163,7 +163,7 @@ class Reader {
       words.push(isList ? [begin] : [begin, ...this.#word(value)]);
       if (isList) asides.push(...value.elements.map(word => this.#word(word)));
     }
-    return this.#redirected({ kind: "simple", assignments, words, asides }, redirects);
+    return this.#redirected({ kind: "simple", assignments, words, asides, outputs: [] }, redirects);
   }
 
   #assignment({ name, value, append, index }: Assigned): Assignment {
@@ -175,6 +175,7 @@ class Reader {
 
   #redirected(node: Node, redirections: readonly Redirection[]): Node {
     const asides: Word[] = [];
+    const outputs: Word[] = [];
     const documents: Document[] = [];
     let input: Input | null = null;
     let isWritten = false;
@@ -191,15 +192,16 @@ class Reader {
       }
       const target = one.target === undefined ? [] : this.#word(one.target);
       if (isInput) input = { from: target };
+      else if (/[>&]/.test(one.operator)) outputs.push(target);
       else asides.push(target);
       const isOutput = one.operator.startsWith("&") || (one.operator.startsWith(">") && (channel ?? 1) === 1);
       if (isOutput && !(one.operator === ">&" && one.target?.text === "1")) isWritten = true;
     }
     if (documents.length === 0 && input === null && !isWritten) {
-      if (node.kind === "simple") return { ...node, asides: [...node.asides, ...asides] };
-      if (asides.length === 0) return node;
+      if (node.kind === "simple") return { ...node, asides: [...node.asides, ...asides], outputs };
+      if (asides.length + outputs.length === 0) return node;
     }
-    return { kind: "redirected", node, asides, documents, input, isWritten };
+    return { kind: "redirected", node, asides, outputs, documents, input, isWritten };
   }
 
   #hereString({ target }: Extract<Redirection, { type: "HereString" }>): Word {
@@ -320,7 +322,7 @@ function apart(node: Node): Node {
 
 /** Words that no program gets, in which commands may stand. */
 function aside(asides: readonly Word[]): Node {
-  return { kind: "simple", assignments: [], words: [], asides };
+  return { kind: "simple", assignments: [], words: [], asides, outputs: [] };
 }
 
 function text(value: string, quoted: boolean): Part {

@@ -33,6 +33,7 @@ export function runSimple(walk: Walk, node: Simple, state: State): State | null 
     return after === null ? null : { ...after, aliases: state.aliases };
   }
   for (const aside of node.asides) walk.settled(aside, state);
+  walk.writeTo(node, state);
   const given = node.assignments.map(each => [each, valuesOf(walk, each, state)] as const);
   const values = walk.words(node.words, state);
   if (values.length === 0) return given.reduce((now, [each, list]) => assigned(now, each, list), state);
@@ -80,6 +81,7 @@ function followed(node: Node, rest: readonly Word[], by: Simple): Node {
     assignments: [...by.assignments, ...inner.assignments],
     words: [...inner.words, ...rest],
     asides: [...inner.asides, ...by.asides],
+    outputs: [...inner.outputs, ...by.outputs],
   };
 }
 

@@ -55,11 +55,17 @@ export function wholeBudget(): Budget {
 
 type Simple = Extract<Node, { kind: "simple" }>;
 
+/** A file that a redirection writes, and where its name counts. */
+export interface Written extends Where {
+  readonly file: Value;
+}
+
 /** Follows a simple command. */
 export type SimpleRunner = (walk: Walk, node: Simple, state: State) => State | null;
 
 export class Walk {
   #run: (invocation: Invocation) => void;
+  readonly #wrote: (written: Written) => void;
   readonly #simple: SimpleRunner;
   readonly #budget: Budget;
   readonly #texts: string[] = [];
@@ -68,8 +74,14 @@ export class Walk {
   #frame: Frame = { calls: 0, loops: 0 };
   unread: string | null = null;
 
-  constructor(run: (invocation: Invocation) => void, simple: SimpleRunner, budget: Budget) {
+  constructor(
+    run: (invocation: Invocation) => void,
+    wrote: (written: Written) => void,
+    simple: SimpleRunner,
+    budget: Budget,
+  ) {
     this.#run = run;
+    this.#wrote = wrote;
     this.#simple = simple;
     this.#budget = budget;
   }
@@ -151,6 +163,14 @@ export class Walk {
     const result = go();
     this.#depth -= 1;
     return result;
+  }
+
+  /** Reports the files that redirections write. */
+  writeTo({ outputs }: Pick<Simple, "outputs">, state: State): void {
+    for (const word of outputs) {
+      const { dir, isBelow, stays = null } = state;
+      this.#wrote({ file: single(this.settled(word, state), state), dir, isBelow, stays });
+    }
   }
 
   write(text: string): void {
@@ -262,6 +282,7 @@ function redirected(walk: Walk, node: Kind<"redirected">, state: State): State |
     node.documents.map(document => [document, single(walk.settled(document.word, state), state).whole]),
   );
   for (const aside of node.asides) walk.settled(aside, state);
+  walk.writeTo(node, state);
   let { input } = state;
   if (node.input !== null && "document" in node.input) input = texts.get(node.input.document) ?? null;
   else if (node.input !== null) {

@@ -82,6 +82,8 @@ export const guardLimits = {
   shellStepsMax: 10_000,
   /** A shell's positional parameters (`$1` and so on), and elements of one of its arrays. */
   shellListMax: 1_000,
+  /** Files in Kite's own directory that one line writes, of those that are looked at. */
+  ownWritesMax: 100,
   /** Variables, and functions, tracked in one line. */
   shellNamesMax: 100,
   /** Rounds of a loop over known words; a longer loop counts as one round with an unknown word. */
