@@ -9,7 +9,7 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { HookPlan } from "../../hooks/seam/plan.ts";
-import { actionTraits } from "../../hooks/seam/slices.ts";
+import { actionTraits, type HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { OffRow } from "../../protocol/overview.ts";
 
@@ -52,13 +52,22 @@ export function isOff(
   return false;
 }
 
-/** Returns the plan without waits and notices. It still records begins and ends, so the state stays true. */
+/**
+ * Returns the plan without waits and notices. It still records begins and ends, so the state stays true, and refuses to
+ * write Kite's own files.
+ */
 export function withoutWaits(plan: HookPlan): HookPlan {
   const actions = plan.actions.filter(({ do: name }) => {
     const { waits, tells } = actionTraits[name];
     return !waits && tells !== "only";
   });
-  return { ...plan, actions, answer: () => ({ output: "" }) };
+  const isRefused = (outcomes: readonly HookOutcome[]) =>
+    outcomes.some(outcome => outcome.ok && outcome.did === "check_own_files");
+  return {
+    ...plan,
+    actions,
+    answer: outcomes => (isRefused(outcomes) ? plan.answer(outcomes) : { output: "" }),
+  };
 }
 
 /** Returns the switches in force at `now`, wall time in milliseconds. */

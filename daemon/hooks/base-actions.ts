@@ -6,6 +6,7 @@ import { lock } from "./edit-action.ts";
 import { glance } from "./glance.ts";
 import { guard, releaseIndex } from "./guard/guard.ts";
 import { inbox, notes } from "./inbox.ts";
+import { checkOwnFiles } from "./own-files-action.ts";
 import { listPeersInTurn } from "./peers.ts";
 import {
   awaitRelease,
@@ -25,6 +26,7 @@ import { flightEnd, shellEnd } from "./write-actions.ts";
 export const baseActions = {
   begin,
   heartbeat,
+  check_own_files: checkOwnFiles,
   lock,
   client_task: clientTask,
   client_idle: clientIdle,

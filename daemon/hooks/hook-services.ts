@@ -20,6 +20,7 @@ import { GuardConfirmations } from "./guard/confirmations.ts";
 import { RunningGitCommands } from "./guard/running-git-commands.ts";
 import { StashLines } from "./guard/stash-lines.ts";
 import { fileNotes, mergeRisks, Notices, type Terminal, terminalCounts } from "./notices.ts";
+import { OwnFiles } from "./own-files.ts";
 import { PeerMemory } from "./peer-changes.ts";
 import { Pending } from "./pending.ts";
 import type { HookPoints } from "./points.ts";
@@ -34,6 +35,7 @@ export interface HookServices extends Services {
   readonly points: HookPoints<HookServices>;
   readonly pending: Pending;
   readonly socket: string;
+  readonly ownFiles: OwnFiles;
   /** The number of events of each name since the daemon started. */
   readonly hookCounts: Map<string, number>;
   readonly offSwitches: OffSwitchReader;
@@ -85,6 +87,7 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     points,
     pending: new Pending(),
     socket: paths.socket,
+    ownFiles: new OwnFiles(paths),
     hookCounts: new Map(),
     offSwitches: new OffSwitchReader(paths.home),
     hookWaitMs: config.values.lockWaitMs,

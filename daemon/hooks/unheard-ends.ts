@@ -69,8 +69,8 @@ function parsedLine(line: string): unknown {
 }
 
 async function take(services: HookServices, adapter: HookAdapter, { at, pid, event }: Line): Promise<void> {
-  const { engine, clock, socket } = services;
-  const context = { env: {}, ppid: pid, socket, waitMs: 0, wake: false };
+  const { engine, clock, socket, ownFiles } = services;
+  const context = { env: {}, ppid: pid, socket, home: ownFiles.home, waitMs: 0, wake: false };
   const { session: id } = adapter.plan(event, context);
   const session = id === null ? undefined : engine.state.sessions.live.get(id);
   // An id that began anew after the line is another session.

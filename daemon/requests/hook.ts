@@ -30,8 +30,9 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
     return;
   }
   const { env = {}, ppid = null, wake = false, statusLine = false } = request;
-  const { socket, hookWaitMs: waitMs } = services;
-  const asked = adapter.plan(request.event, { env, ppid, socket, waitMs, wake, statusLine });
+  const { socket, ownFiles, hookWaitMs: waitMs } = services;
+  const context = { env, ppid, socket, home: ownFiles.home, waitMs, wake, statusLine };
+  const asked = adapter.plan(request.event, context);
   const { session, home } = asked;
   if (session !== null && home !== null)
     for (const part of services.points.homeTold) part.homeTold(services, session, home);

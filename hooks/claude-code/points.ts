@@ -21,7 +21,10 @@ export interface Asking<T> {
 export interface Before {
   /** A write of a file; `isOwn`: it is one of the client's own files. */
   readonly write: readonly Asking<Edit & { readonly isOwn: boolean }>[];
-  readonly shell: readonly Asking<ShellUses & { readonly cwd: string }>[];
+  /** A shell line; `written`: the files in Kite's own directory that it writes, as far as its words tell. */
+  readonly shell: readonly Asking<
+    ShellUses & { readonly cwd: string; readonly written: readonly string[] }
+  >[];
   /** The end of a turn. */
   readonly stop: readonly Asking<null>[];
   /** A task of the client's own list is called completed; `cwd` is null if the event names none. */

@@ -1,11 +1,12 @@
 /** The list of slices for the rows of events. */
+import { shellOwnFiles, writeOwnFiles } from "./answers/own-files.ts";
 import { beforeCompletion, beforeShell, beforeStop, beforeWrite } from "./lead/gate.ts";
 import { teamCalls } from "./lead/team-calls.ts";
 import type { Before, ToolSlice } from "./points.ts";
 
 export const before: Before = {
-  write: [beforeWrite],
-  shell: [beforeShell],
+  write: [writeOwnFiles, beforeWrite],
+  shell: [shellOwnFiles, beforeShell],
   stop: [beforeStop],
   completion: [beforeCompletion],
 };

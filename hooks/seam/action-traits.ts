@@ -28,6 +28,8 @@ export const baseTraits = {
   client_idle: plain,
   record_result: plain,
   context_lost: plain,
+  // It waits for nothing and asks nobody, so it holds where Kite is off, too: an agent may switch off its own session.
+  check_own_files: { waits: false, tells: "also", afterRefusal: true, holdsBack: true },
   // A session that cannot be registered may wipe others' work like any other.
   guard: { waits: true, tells: "also", afterRefusal: true, holdsBack: false },
   record_tool_use: plain,

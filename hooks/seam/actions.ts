@@ -94,6 +94,15 @@ export type BaseAction =
       readonly pid?: number;
     }
   | {
+      /** Check whether a step of the actor would write files that are Kite's own: only a person changes those. */
+      readonly do: "check_own_files";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly cwd: string;
+      readonly files: readonly string[];
+    }
+  | {
       /** Check whether git commands reach other actors' uncommitted work, and lock the indexes that they write. */
       readonly do: "guard";
       readonly session: string;

@@ -136,6 +136,16 @@ export type BaseOutcome<N extends Names> =
       readonly before: string | null;
     }
   | {
+      /** The step would write a file of Kite's own. A step that would not has no outcome. */
+      readonly did: "check_own_files";
+      readonly ok: true;
+      readonly verdict: "deny";
+      /** The file's name in Kite's directory; empty: that directory itself. */
+      readonly name: string;
+      /** Its path. */
+      readonly path: string;
+    }
+  | {
       readonly did: "guard";
       readonly ok: true;
       readonly verdict: Verdict;

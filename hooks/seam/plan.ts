@@ -11,6 +11,8 @@ export interface HookContext {
   readonly ppid: number | null;
   /** The socket, for the client's environment file. */
   readonly socket: string;
+  /** Kite's own directory. */
+  readonly home: string;
   readonly waitMs: number;
   /** The hook runs beside the one that ends the turn, and wakes its session when it exits with 2. */
   readonly wake: boolean;

@@ -48,6 +48,10 @@ const manyOutcomes: readonly (readonly HookOutcome[])[] = [
       [begun, gated(did, verdict, true)],
     ]),
   ),
+  ...["trusted.json", "journal/a", "", "off"].map(name => [
+    begun,
+    { did: "check_own_files", ok: true, verdict: "deny", name, path: `/home/dev/.kite/${name}` } as const,
+  ]),
   ...refusals.map(refused => [begun, refused]),
   ...refusals.map(refused => [refused]),
 ];
@@ -153,7 +157,14 @@ describe("every recorded payload", () => {
     );
     expect(edits.length).toBeGreaterThan(10);
     for (const { event } of edits)
-      expect(kindsOf(plan(event))).toEqual(["begin", "heartbeat", "gate_write", "lock", "inbox"]);
+      expect(kindsOf(plan(event))).toEqual([
+        "begin",
+        "heartbeat",
+        "check_own_files",
+        "gate_write",
+        "lock",
+        "inbox",
+      ]);
   });
 });
 
@@ -200,6 +211,8 @@ describe("rows", () => {
   ] as const;
   const gate = (file: string, agent?: string) =>
     ({ do: "gate_write", ...(agent === undefined ? {} : { agent }), file, cwd, isOwn: false }) as const;
+  const ownFiles = (file: string, agent?: string) =>
+    ({ do: "check_own_files", ...(agent === undefined ? {} : { agent }), cwd, files: [file] }) as const;
   const gateStop = (agent?: string) =>
     ({ do: "gate_stop", ...(agent === undefined ? {} : { agent }) }) as const;
   const result = (tool: string, error: string | null = null, agent?: string) =>
@@ -236,6 +249,7 @@ describe("rows", () => {
       [
         begin(),
         { do: "heartbeat", active: true, attention: null },
+        ownFiles("/home/dev/project/a.txt"),
         gate("/home/dev/project/a.txt"),
         {
           do: "lock",
@@ -263,6 +277,7 @@ describe("rows", () => {
           agentName: "general-purpose",
           descends: true,
         },
+        ownFiles("/home/dev/project/p1.txt", "a0954b2b04fdf61ec"),
         gate("/home/dev/project/p1.txt", "a0954b2b04fdf61ec"),
         {
           do: "lock",
@@ -502,7 +517,9 @@ describe("rows", () => {
       ["/home/dev/project/.claude/settings.json", false],
       ["/home/dev/.claude/plans/../../project/a.ts", false],
     ] as const)
-      expect(acts({ ...write, tool_input: { file_path, content: "" } })[2]).toMatchObject({ isOwn });
+      expect(acts({ ...write, tool_input: { file_path, content: "" } })).toContainEqual(
+        expect.objectContaining({ isOwn }),
+      );
   });
 
   test("a teammate whose turn fails is still there", () => {

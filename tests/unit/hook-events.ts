@@ -16,6 +16,7 @@ export const context: HookContext = {
   env: { CLAUDE_PID: "41" },
   ppid: 40,
   socket: "/home/dev/.kite/kite.sock",
+  home: "/home/dev/.kite",
   waitMs: 50_000,
   wake: false,
 };

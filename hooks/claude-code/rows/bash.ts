@@ -3,6 +3,7 @@ import { guardShell } from "../../git/commands.ts";
 import { usesOf } from "../../git/uses.ts";
 import type { HookContext } from "../../seam/plan.ts";
 import type { HookAction } from "../../seam/slices.ts";
+import { filesWritten } from "../../shell/written.ts";
 import { ancestorsOf, parentFile } from "../agents.ts";
 import { guardAnswer } from "../answers/guard.ts";
 import { withInbox } from "../answers/inbox.ts";
@@ -13,13 +14,29 @@ import { before } from "../slices.ts";
 import { otherEvent } from "./session.ts";
 
 /** Variables of the agent's shell that often say where a command runs. */
-function shellEnv({ env }: HookContext): ReadonlyMap<string, string> {
-  return new Map(["HOME", "CLAUDE_PROJECT_DIR"].flatMap(name => (env[name] ? [[name, env[name]]] : [])));
+function shellEnv({ env, home }: HookContext): ReadonlyMap<string, string> {
+  const given = ["HOME", "CLAUDE_PROJECT_DIR"].flatMap((name): [string, string][] =>
+    env[name] ? [[name, env[name]]] : [],
+  );
+  // Where it is set, this daemon is the one that it leads to.
+  return new Map([...given, ["KITE_HOME", home]]);
+}
+
+/** Returns the files in Kite's own directory that the line writes. Few lines name that directory. */
+function ownWrites(
+  line: string,
+  cwd: string,
+  env: ReadonlyMap<string, string>,
+  { home }: HookContext,
+): readonly string[] {
+  const folder = home.slice(home.lastIndexOf("/") + 1);
+  const isNamed = line.includes(folder) || line.includes("KITE_HOME") || cwd.split("/").includes(folder);
+  return isNamed ? filesWritten(line, cwd, folder, env) : [];
 }
 
 /**
- * A shell line asks for nothing unless it has git commands that reach the working tree or the index, or programs that a
- * role may forbid.
+ * A shell line asks for nothing unless it has git commands that reach the working tree or the index, programs that a role
+ * may forbid, or writes Kite's own files.
  */
 export const preShell: Row = (event, actor, context) => {
   const line = inputText(event, "command");
@@ -27,7 +44,7 @@ export const preShell: Row = (event, actor, context) => {
   if (line === null || toolUseId === null || cwd === null) return otherEvent(event, actor, context);
   const env = shellEnv(context);
   const { commands, aliases, unread } = guardShell(line, cwd, env);
-  const step = { ...usesOf(line, cwd, env), cwd };
+  const step = { ...usesOf(line, cwd, env), cwd, written: ownWrites(line, cwd, env, context) };
   const asks = asksBefore(before.shell, step, actor);
   const isGuarded = commands.length > 0 || aliases.length > 0 || unread !== null;
   if (!isGuarded && asks.length === 0) return otherEvent(event, actor, context);
