@@ -4,7 +4,7 @@ import { type KitePaths, kitePaths } from "../protocol/paths.ts";
 import { escaped, frame } from "../protocol/text.ts";
 import { actingSession } from "./actor.ts";
 import { wantsColor } from "./view/color.ts";
-import type { Screen } from "./view/text.ts";
+import { pipeColumns, type Screen } from "./view/text.ts";
 
 export interface Output {
   readonly isTTY?: boolean;
@@ -106,16 +106,18 @@ export function interrupted(): AbortSignal {
   return ending.signal;
 }
 
-/** Columns of an output that is no terminal, unless `COLUMNS` is set. */
-const pipeColumns = 120;
 const columnsMin = 20;
 
-/** Returns standard output as a screen; `columns`: its width if it is no terminal and `COLUMNS` is not set. */
+/**
+ * Returns standard output as a screen; `columns`: its width if it is no terminal and `COLUMNS` is not set. In an agent's
+ * shell no line is broken: the rest of a foreign text would stand where a line of Kite's own begins.
+ */
 export function screenOf(world: ProcessContext, columns: number = pipeColumns): Screen {
   const { stdout, env } = world;
   const isTerminal = stdout.isTTY === true;
   const asked = Number(env["COLUMNS"]);
-  const pipe = Number.isInteger(asked) && asked > 0 ? asked : columns;
+  const outside = Number.isInteger(asked) && asked > 0 ? asked : columns;
+  const pipe = actingSession(env) === null ? outside : Number.POSITIVE_INFINITY;
   return {
     width: Math.max(columnsMin, isTerminal ? stdout.columns || 80 : pipe),
     color: wantsColor(env, isTerminal),

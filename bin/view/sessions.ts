@@ -8,7 +8,19 @@ import { features } from "./features.ts";
 import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places, projectName, projectRoot, tilde, whereabouts } from "./places.ts";
 import { type Cell, table } from "./table.ts";
-import { bound, clean, clock, counted, cut, duration, pad, type Screen, widthOf, wrap } from "./text.ts";
+import {
+  bound,
+  clean,
+  clock,
+  counted,
+  cut,
+  duration,
+  pad,
+  pipeColumns,
+  type Screen,
+  widthOf,
+  wrap,
+} from "./text.ts";
 import { compare, order } from "./urgency.ts";
 
 export interface SessionsData {
@@ -354,12 +366,13 @@ function withNote(line: string, note: string, tableWidth: number, screen: Screen
 function condensedLines(quiet: readonly SessionRow[], status: "idle" | "lost", screen: Screen): string[] {
   const some = quiet.filter(s => s.status === status).sort((a, b) => a.lastSeenMs - b.lastSeenMs);
   if (some.length === 0) return [];
-  const draw = (count: number) => {
+  const draw = (count: number, width: number) => {
     const names = some.slice(0, count).map(s => bound(`${clean(s.name)} ${seen(s.lastSeenMs)}`));
     const more = count < some.length ? [bound(`${some.length - count} more`)] : [];
-    return wrap(`${some.length} ${status}: ${[...names, ...more].join(", ")}`, screen.width - 4, 2);
+    return wrap(`${some.length} ${status}: ${[...names, ...more].join(", ")}`, width - 4, 2);
   };
+  const width = Number.isFinite(screen.width) ? screen.width : pipeColumns;
   let count = some.length;
-  while (count > 1 && draw(count).length > quietLinesMax) count -= 1;
-  return draw(count).map(line => `    ${paint(screen, "dim", line)}`);
+  while (count > 1 && draw(count, width).length > quietLinesMax) count -= 1;
+  return draw(count, screen.width).map(line => `    ${paint(screen, "dim", line)}`);
 }

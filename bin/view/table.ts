@@ -1,6 +1,6 @@
 /** Tables for a terminal. */
 import { paint, type Style } from "./color.ts";
-import { type CutSide, cut, pad, type Screen, widthOf } from "./text.ts";
+import { type CutSide, cut, pad, pipeColumns, type Screen, widthOf } from "./text.ts";
 
 /** A cell's text must be clean; `table` adds the style after it measured the text. */
 export type Cell = string | { readonly text: string; readonly style: Style };
@@ -34,7 +34,8 @@ export function table(
   const widths = columns.map(({ max = Number.POSITIVE_INFINITY }, i) =>
     Math.min(max, Math.max(0, ...rows.map(row => widthOf(textOf(row[i]))))),
   );
-  shrink(widths, columns, screen.width - indent);
+  const width = Number.isFinite(screen.width) ? screen.width : pipeColumns;
+  shrink(widths, columns, width - indent);
   return rows.map(row => {
     const last = row.findLastIndex((cell, i) => textOf(cell) !== "" && (widths[i] ?? 0) > 0);
     let line = " ".repeat(indent);

@@ -1,7 +1,13 @@
 /** Text for a terminal: cleaning foreign text, measuring, cutting, wrapping, durations and sizes. */
 import { plain } from "../../protocol/text.ts";
 
-/** The terminal of a view. `width` is in columns, `now` wall time in milliseconds, views show `home` as `~`. */
+/** Columns of an output that is no terminal, and of tables where lines may have any length. */
+export const pipeColumns = 120;
+
+/**
+ * The terminal of a view. `width` is in columns, infinite where lines may have any length; `now` wall time in milliseconds,
+ * views show `home` as `~`.
+ */
 export interface Screen {
   readonly width: number;
   readonly color: boolean;

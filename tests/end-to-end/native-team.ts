@@ -7,6 +7,7 @@ import { type Payload, type Ran, teamOf } from "./hook-replay.ts";
 
 interface TaskFile {
   readonly id: string;
+  readonly subject?: string;
   readonly status?: string;
   readonly owner?: string;
   readonly blockedBy?: readonly string[];
