@@ -2,13 +2,16 @@
 import { lock, status, task } from "./frequent-commands.ts";
 import type { Commands } from "./program.ts";
 
-/** Every command, in the order of `kite --help`. `run` loads only the file of the command that it runs. */
+/** Every command, in the order of the manual page. `run` loads only the file of the command that it runs. */
 export const commands: Commands = {
   demo: {
     description: "watch four simulated sessions share two files",
     load: () => import("./commands/demo.ts"),
   },
-  up: { description: "start the daemon, unless it already runs", load: () => import("./commands/up.ts") },
+  up: {
+    description: "start the daemon, unless it already runs",
+    load: () => import("./commands/up.ts"),
+  },
   down: {
     description: "stop the daemon, and keep hooks from starting it",
     load: () => import("./commands/down.ts"),
@@ -18,9 +21,9 @@ export const commands: Commands = {
     description: "show sessions, locks, tasks and events, live",
     load: () => import("./commands/watch.ts"),
   },
-  sessions: { description: "list the sessions", load: () => import("./commands/sessions.ts") },
   agent: {
     description: "show one agent: what it declared, holds, waits for and works on",
+    hidden: true,
     load: () => import("./commands/agent.ts"),
   },
   spawn: {
@@ -33,20 +36,6 @@ export const commands: Commands = {
     load: () => import("./lead/commands/agents.ts"),
     acts: true,
   },
-  attach: {
-    description: "open a spawned agent in this terminal",
-    load: () => import("./lead/commands/attach.ts"),
-  },
-  replace: {
-    description: "resume a spawned agent that stalled, or put another one in its place",
-    load: () => import("./lead/commands/replace.ts"),
-  },
-  stop: {
-    description: "stop a spawned agent",
-    load: () => import("./lead/commands/stop.ts"),
-    acts: true,
-  },
-  locks: { description: "list the locks and their waiters", load: () => import("./commands/locks.ts") },
   whose: {
     description: "show which session's uncommitted work is in which file",
     load: () => import("./commands/whose.ts"),
@@ -91,11 +80,6 @@ export const commands: Commands = {
     load: () => import("./commands/message.ts"),
     acts: true,
   },
-  broadcast: {
-    description: "send a message to every other session of the project",
-    load: () => import("./commands/broadcast.ts"),
-    acts: true,
-  },
   freeze: {
     description: "keep other sessions from editing files for a while",
     load: () => import("./commands/freeze.ts"),
@@ -120,15 +104,14 @@ export const commands: Commands = {
     load: () => import("./lead/commands/merge.ts"),
     acts: true,
   },
-  trust: {
-    description: "read a project's checks, and let kite check run them",
-    load: () => import("./lead/commands/trust.ts"),
-  },
   notify: {
     description: "show a desktop notice when somebody needs you, waits for long, or lost work",
     load: () => import("./commands/notify.ts"),
   },
-  log: { description: "show each decision, and its reason", load: () => import("./commands/log.ts") },
+  log: {
+    description: "show each decision, and its reason",
+    load: () => import("./commands/log.ts"),
+  },
   risk: {
     description: "show which files of live branches would conflict if merged today",
     load: () => import("./commands/risk.ts"),
@@ -153,8 +136,14 @@ export const commands: Commands = {
     description: "show each setting and its source, or change one",
     load: () => import("./commands/config.ts"),
   },
-  install: { description: "connect Claude Code to Kite", load: () => import("./commands/install.ts") },
-  uninstall: { description: "undo kite install", load: () => import("./commands/uninstall.ts") },
+  install: {
+    description: "connect Claude Code to Kite",
+    load: () => import("./commands/install.ts"),
+  },
+  uninstall: {
+    description: "undo kite install",
+    load: () => import("./commands/uninstall.ts"),
+  },
   plugin: {
     description: "make a Claude Code plugin of Kite in a folder",
     load: () => import("./commands/plugin.ts"),
@@ -178,6 +167,9 @@ export const commands: Commands = {
     hidden: true,
   },
   mcp: { description: "serve Kite's tools to an agent (MCP)", load: () => import("./commands/mcp.ts") },
-  off: { description: "let every edit through for a while", load: () => import("./commands/off.ts") },
+  off: {
+    description: "let every edit through for a while",
+    load: () => import("./commands/off.ts"),
+  },
   on: { description: "undo kite off", load: () => import("./commands/on.ts") },
 };

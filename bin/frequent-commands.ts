@@ -8,7 +8,7 @@ export const lock: Entry = {
 };
 
 export const status: Entry = {
-  description: "show the sessions, their locks and their waiters",
+  description: "show who is at work, who holds and who waits for what",
   load: () => import("./commands/status.ts"),
 };
 

@@ -1,13 +1,13 @@
 import { wrap } from "./view/text.ts";
 
-/** The columns that help texts are written for. */
-const written = 120;
+/** Lines of help have so many columns at most, however wide the terminal is. */
+const widest = 120;
 /** A line shorter than this, in columns, ends its paragraph. */
 const full = 90;
 
-/** Fits help to a terminal of fewer columns: wraps paragraphs again, and indents the rest of other lines. */
+/** Fits help to a terminal: wraps paragraphs again, and indents the rest of other lines. */
 export function fitHelp(text: string, columns: number): string {
-  if (columns >= written) return text;
+  const width = Math.min(columns, widest);
   const lines: string[] = [];
   let isOpen = false;
   for (const line of text.split("\n")) {
@@ -16,7 +16,7 @@ export function fitHelp(text: string, columns: number): string {
     else lines.push(line);
     isOpen = isPlain && line.length >= full;
   }
-  return lines.flatMap(line => wrapped(line, columns)).join("\n");
+  return lines.flatMap(line => wrapped(line, width)).join("\n");
 }
 
 function wrapped(line: string, columns: number): readonly string[] {

@@ -4,6 +4,7 @@ import { LocalError } from "../client/errors.ts";
 import { kitePaths } from "../protocol/paths.ts";
 import { errorText, isSystemError } from "../protocol/system-error.ts";
 import { fitHelp } from "./help-width.ts";
+import { listIfAlone, withPresentWords } from "./old-words.ts";
 import type { Invocation, ProcessContext, Run } from "./process-context.ts";
 import { endQuietlyWithReader } from "./standard-output.ts";
 import { version } from "./version.ts";
@@ -16,17 +17,11 @@ export interface Entry {
   readonly load: () => Promise<{ readonly add: (command: Command, run: Run, all: Commands) => void }>;
   /** The command acts for the session or agent that runs it. */
   readonly acts?: true;
-  /** For programs; help does not show it. */
+  /** For programs, or shown as a part of another command; help does not show it. */
   readonly hidden?: true;
 }
 
 export type Commands = Readonly<Record<string, Entry>>;
-
-/** Earlier names of commands. They still work, but help does not show them. */
-const oldNames: ReadonlyMap<string, string> = new Map([
-  ["hold", "freeze"],
-  ["resume", "thaw"],
-]);
 
 /** Runs the command line of this process, one of `commands`, and sets its exit code. */
 export async function runHere(commands: Commands): Promise<void> {
@@ -37,14 +32,26 @@ export async function runHere(commands: Commands): Promise<void> {
 /** Runs the command line of a call, one of `commands`. Returns the exit code, 1 if a command failed; throws a bug. */
 export async function run(call: Invocation, commands: Commands): Promise<number> {
   const { stdout, stderr } = call;
-  const nameIn = (argv: readonly string[]) => commandIn(argv, commands);
-  const argv = withNewName(call.argv);
+  const words = listIfAlone(withPresentWords(call.argv.slice(2)));
+  const argv = [...call.argv.slice(0, 2), ...words];
   let { env } = call;
   let exitCode = 0;
   const inCall: Run = async work => {
     const { contextOf } = await import("./process-context.ts");
     exitCode = await work(contextOf(call, env));
   };
+  const isAlone = words.length === 0;
+  if (isAlone || isHelp(words)) {
+    const { helpOf } = await import("./help.ts");
+    const text = helpOf(words, commands, stdout.columns ?? helpColumns);
+    if (isAlone) {
+      const { statusOrHelp } = await import("./alone.ts");
+      await inCall(world => statusOrHelp(world, text));
+    } else {
+      stdout.write(text);
+    }
+    return exitCode;
+  }
   const program = new Command("kite")
     .description("Coordinates the Claude Code sessions of this machine.")
     .version(version)
@@ -52,12 +59,12 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
     // Ends after help or a wrong command line as after any command, so that a failure of the output is told.
     .exitOverride()
     .configureOutput({
-      outputError: (text, write) => write(asKite(text, nameIn(argv))),
+      outputError: (text, write) => write(asKite(text, pathIn(program, words))),
       writeErr: text => stderr.write(text),
       writeOut: text => stdout.write(fitHelp(text, stdout.columns ?? Number.POSITIVE_INFINITY)),
     })
     .showSuggestionAfterError();
-  const called = nameIn(argv) ?? "";
+  const called = commandIn(argv, commands) ?? "";
   const entry = commands[called];
   if (entry !== undefined) await addCommand(program, called, entry, inCall, commands);
   else
@@ -128,18 +135,32 @@ function settingIsWrong(env: Invocation["env"]): boolean {
   }
 }
 
-/** Rewrites commander's error about a wrong command line in Kite's form; `name` is the command of that line. */
-function asKite(text: string, name: string | undefined): string {
+/** Rewrites commander's error about a wrong command line in Kite's form; `path` is the command of that line. */
+function asKite(text: string, path: string): string {
   const [first = "", ...rest] = text.replace(/^error: /, "kite: ").split("\n");
-  const help = name === undefined ? "kite --help" : `kite ${name} --help`;
-  return [`${first.replace(/\.$/, "")}; see ${help}`, ...rest].join("\n");
+  return [`${first.replace(/\.$/, "")}; see ${path} --help`, ...rest].join("\n");
 }
 
-/** Returns the command line with an earlier name of a command replaced by its present one. */
-function withNewName(argv: readonly string[]): readonly string[] {
-  const at = argv.findIndex((word, i) => i > 1 && !word.startsWith("-") && word !== "help");
-  const name = oldNames.get(argv[at] ?? "");
-  return name === undefined ? argv : argv.with(at, name);
+/** Returns the words that name the command of a line: `kite task list`. */
+function pathIn(program: Command, words: readonly string[]): string {
+  let path = "kite";
+  let command = program;
+  for (const word of words.filter(one => one !== "help" && !one.startsWith("-"))) {
+    const below = command.commands.find(one => one.name() === word);
+    if (below === undefined) break;
+    command = below;
+    path += ` ${word}`;
+  }
+  return path;
+}
+
+/** Columns of help in a pipe. */
+const helpColumns = 80;
+
+/** Whether the words ask for more than the help of one command. */
+function isHelp([first, second, ...more]: readonly string[]): boolean {
+  if (first === "help" && second === "all") return more.length === 0;
+  return second === undefined && ["help", "--help", "-h"].includes(first ?? "");
 }
 
 /** Returns the command's name: the first word, or the second if the first is `help`. */

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { ack, type InboxFlags, inbox, type SendFlags, send } from "../messages/messages.ts";
+import { ack, broadcast, type InboxFlags, inbox, type SendFlags, send } from "../messages/messages.ts";
 import type { Run } from "../process-context.ts";
 import { subcommand } from "../subcommand.ts";
 
@@ -19,16 +19,20 @@ export function add(message: Command, run: Run): void {
   subcommand(message, "send", "send a message", [
     '$ kite message send alice "the schema is done"',
     '$ kite message send --reply m-4 "thanks"',
+    '$ kite message send --all "main is red, please pull before you push"',
   ])
     .argument(
       "<words...>",
       "a name, an id or the beginning of one, alice/Explore, or everyone; then the text",
     )
-    .usage("[options] TO TEXT... | --reply ID TEXT...")
+    .usage("[options] TO TEXT... | --reply ID TEXT... | --all TEXT...")
     .option("--reply <id>", "answer this message; Kite sends the answer to its sender")
+    .option("--all", "to every other session of the project; all words are the text")
     .option("--urgent", "mark the message as urgent")
     .option("--project <project>", "write to another project; only at a terminal")
-    .action((words: readonly string[], flags: SendFlags) => run(world => send(world, words, flags)));
+    .action((words: readonly string[], flags: SendFlags & { readonly all?: boolean }) =>
+      run(world => (flags.all === true ? broadcast : send)(world, words, flags)),
+    );
   subcommand(message, "inbox", "show the inbox; at a terminal all messages of the project", [
     "$ kite message inbox --unread",
   ])

@@ -7,7 +7,14 @@ import type { SessionRow } from "../../protocol/session-rows.ts";
 import { hookWarnings } from "../doctor/hooks.ts";
 import { leadStatus } from "../leading.ts";
 import { offTexts, whatIsOff } from "../off/now.ts";
-import { type ProcessContext, print, printJson, type Run, screenOf } from "../process-context.ts";
+import {
+  interrupted,
+  type ProcessContext,
+  print,
+  printJson,
+  type Run,
+  screenOf,
+} from "../process-context.ts";
 import { projectUnknown } from "../project.ts";
 import type { ScopeFlags } from "../scope.ts";
 import { version } from "../version.ts";
@@ -16,6 +23,11 @@ import { granted, printShown, rowsFrom, unknownForm, withDaemon } from "../with-
 
 const help = `
 It shows the project of the working directory, and a line for each other project. --json has all projects.
+
+With --sessions it lists the sessions; --json then has {"sessions":[...]}, rows as \`query\` gives them, with "terminal"
+(pts/3; tmux %5, pts/3) if the session's process has one. With --locks it lists the locks; --json: {"locks":[...]}. With
+--locks --watch --json it prints one event a line, as \`subscribe\` gives them. In a pipe, --watch prints the present
+locks, then a line for each change.
 
 With --lead: the agents of the working directory's project by state, the critical path of its tasks, who waits for whom,
 what is new, and at most one suggestion; --json then has {"project", "sessions", "locks", "tasks", "sinceMs", "reader"}.
@@ -29,23 +41,39 @@ Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 Examples:
   $ kite status
   $ kite status --all
+  $ kite status --locks --watch
   $ kite status ../other-project
   $ kite status --lead`;
 
 interface StatusFlags extends ScopeFlags {
   readonly json?: boolean;
   readonly lead?: boolean;
+  readonly sessions?: boolean;
+  readonly locks?: boolean;
+  readonly watch?: boolean;
 }
 
 export function add(command: Command, run: Run): void {
   command
     .argument("[directory]", "show the project of this directory; by default the working directory's")
     .option("--all", "show all projects in full")
+    .option("--sessions", "list the sessions, with their ids, processes and directories")
+    .option("--locks", "list the locks and their waiters")
+    .option("--watch", "with --locks: update the list until interrupted")
     .option("--lead", "show what a lead of the project reads, with what is new in the last 15 minutes")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action(async (directory: string | undefined, flags: StatusFlags) => {
       const { json, lead } = flags;
+      if (flags.sessions === true) {
+        const { sessions } = await import("../sessions-list.ts");
+        return run(world => sessions(world, json === true, directory, flags));
+      }
+      if (flags.locks === true) {
+        const { locks } = await import("../locks-list.ts");
+        const until = flags.watch === true ? interrupted() : new AbortController().signal;
+        return run(world => locks(world, flags, until, directory));
+      }
       if (lead !== true) return run(world => status(world, json === true, directory, flags));
       const { showLead } = await leadStatus();
       await run(world => showLead(world, json === true));

@@ -10,9 +10,12 @@ import { type Candidate, liveNames, type NameKind } from "./live.ts";
 /** What the arguments of a command name; the last entry stands for all further ones if the command takes several. */
 const argumentKinds: Readonly<Record<string, readonly (readonly NameKind[])[]>> = {
   agent: [["agent"]],
+  "agents attach": [["agent"]],
+  "agents replace": [["agent"]],
+  "agents stop": [["agent"]],
   explain: [["locked_file", "agent", "task"]],
   "message send": [["agent"]],
-  release: [["agent"]],
+  release: [["agent", "locked_file"]],
   role: [["agent"]],
   "task approve": [["task"]],
   "task claim": [["ready_task"]],

@@ -1,5 +1,6 @@
 /** What the command line says before the word that is being completed. */
 import { Command, type Option } from "commander";
+import { withPresentWords } from "../old-words.ts";
 import { addCommand, type Commands } from "../program.ts";
 
 /** A command line up to the cursor, read with the definitions of its command. */
@@ -19,7 +20,7 @@ export interface TypedLine {
 /** Reads the words before the cursor, without `kite` itself. Null if they name no command. */
 export async function readLine(before: readonly string[], commands: Commands): Promise<TypedLine | null> {
   const start: TypedLine = { path: "", command: null, position: 0, option: null, isForeign: false };
-  const [name, ...words] = before;
+  const [name, ...words] = withPresentWords(before);
   if (name === undefined || name === "help") return start;
   const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (entry === undefined) return null;

@@ -1,7 +1,7 @@
 /** status, sessions, locks: what they ask, print and exit with. */
 import { describe, expect, it } from "vitest";
-import { locks } from "../../bin/commands/locks.ts";
-import { sessions } from "../../bin/commands/sessions.ts";
+import { locks } from "../../bin/locks-list.ts";
+import { sessions } from "../../bin/sessions-list.ts";
 import { status, warnings } from "../../bin/commands/status.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";

@@ -1,7 +1,7 @@
 /** What views show of the project that a person stands in, and of the others. */
 import { describe, expect, it } from "vitest";
-import { locks } from "../../bin/commands/locks.ts";
-import { sessions } from "../../bin/commands/sessions.ts";
+import { locks } from "../../bin/locks-list.ts";
+import { sessions } from "../../bin/sessions-list.ts";
 import { locksView } from "../../bin/view/locks.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { statusView } from "../../bin/view/status.ts";

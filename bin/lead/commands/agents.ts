@@ -4,10 +4,14 @@ import { subcommand } from "../../subcommand.ts";
 import { type ListFlags, list } from "../spawn/look.ts";
 import { prune } from "../spawn/prune.ts";
 import { tend } from "../spawn/tend.ts";
+import { add as addAttach } from "./attach.ts";
+import { add as addReplace } from "./replace.ts";
+import { add as addStop } from "./stop.ts";
 
 const help = `
-Lists the agents that were spawned in this project, those that have not ended first. kite sessions lists every session.
-tend resumes or replaces agents that stall, as kite replace does, until Ctrl-C.
+Lists the agents that were spawned in this project, those that have not ended first. kite status --sessions lists every
+session.
+tend resumes or replaces agents that stall, as kite agents replace does, until Ctrl-C.
 prune removes of ended agents the session, the worktree and the branch, once it has looked that nothing would be lost. It keeps
 all of an agent that has uncommitted work, or commits that no branch that stays, no tag and no remote has: on its branch, on a
 detached HEAD, or left behind in its reflog (amended and rebased ones are replaced). Files that git ignores are made anew, but
@@ -25,10 +29,19 @@ Examples:
 
 export function add(agents: Command, run: Run): void {
   agents
+    .enablePositionalOptions()
     .option("--project <project>", "another project than that of the working directory")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action((flags: ListFlags) => run(world => list(world, flags)));
+  addAttach(agents.command("attach").description("open a spawned agent in this terminal"), run);
+  addStop(agents.command("stop").description("stop a spawned agent"), run);
+  addReplace(
+    agents
+      .command("replace")
+      .description("resume a spawned agent that stalled, or put another one in its place"),
+    run,
+  );
   subcommand(
     agents,
     "prune",
@@ -43,7 +56,7 @@ export function add(agents: Command, run: Run): void {
   subcommand(
     agents,
     "tend",
-    "resume or replace agents that stall, as kite replace does, until Ctrl-C; --json: a line for each",
+    "resume or replace agents that stall, as kite agents replace does, until Ctrl-C; --json: a line for each",
     ["$ kite agents tend"],
   ).action(async (_flags: unknown, command: Command) => {
     const { json }: { readonly json?: boolean } = command.optsWithGlobals();

@@ -9,7 +9,7 @@ client says how to leave it (Ctrl-Z); of a window, tmux's own keys do.
 Exit codes: those of the program that shows it; 1 refused or failed, 3 no daemon runs.
 
 Example:
-  $ kite attach paging`;
+  $ kite agents attach paging`;
 
 export function add(command: Command, run: Run): void {
   command

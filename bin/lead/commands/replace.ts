@@ -13,7 +13,7 @@ agents in a row take one place, no more. A person may do this, the agent that sp
 Exit codes: 0 a session goes on, 1 refused or failed, 3 no daemon runs.
 
 Example:
-  $ kite replace paging`;
+  $ kite agents replace paging`;
 
 export function add(command: Command, run: Run): void {
   command

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Run } from "../../process-context.ts";
+import { fail } from "../../with-daemon.ts";
 import { stop } from "../spawn/stop.ts";
 
 const help = `
@@ -13,14 +14,18 @@ prompts it. A person may stop an agent, the agent that spawned it, and one that 
 Exit codes: 0 it has ended, 1 refused or failed, 3 no daemon runs.
 
 Example:
-  $ kite stop paging`;
+  $ kite agents stop paging`;
+
+const nameless = "say which agent to stop: kite agents stop NAME; to stop the daemon: kite down";
 
 export function add(command: Command, run: Run): void {
   command
-    .argument("<name>", "the agent's name, or the id of its record")
+    .argument("[name]", "the agent's name, or the id of its record")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action((name: string, { json }: { readonly json?: boolean }) =>
-      run(world => stop(world, name, json === true)),
+    .action((name: string | undefined, { json = false }: { readonly json?: boolean }) =>
+      run(async world =>
+        name === undefined ? fail(world, json, "usage", nameless) : stop(world, name, json),
+      ),
     );
 }
