@@ -5,7 +5,8 @@ import { readTrail } from "../../daemon/trail/read.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
-import { type AgentData, agentView, type HistoryData, historyView } from "../view/agent.ts";
+import { screenOf } from "../process-context.ts";
+import { type AgentData, agentCard, agentView, type HistoryData, historyView } from "../view/agent.ts";
 import { printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "./named.ts";
 
@@ -38,6 +39,12 @@ export async function agent(world: ProcessContext, name: string, flags: AgentFla
     const data = await past(world, client, found, known !== null);
     return printShown(world, flags.json === true, data, screen => historyView(data, screen));
   });
+}
+
+/** Returns where a live agent works, what it declared and has to do and read, as lines; none if no live one has that name. */
+export async function cardOf(world: ProcessContext, client: Client, name: string): Promise<string[]> {
+  const known = await agentCalled(world, agentsOf(await rowsOf(client, "sessions")), name);
+  return known === null ? [] : agentCard(await present(world, client, known), world.cwd, screenOf(world));
 }
 
 async function present(world: ProcessContext, client: Client, of: NamedAgent): Promise<AgentData> {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { type AgentFlags, agent } from "../agent/agent.ts";
 import { spawnOutput } from "../leading.ts";
-import type { Run } from "../process-context.ts";
+import type { ProcessContext, Run } from "../process-context.ts";
 
 const help = `
 NAME is a session's name, the name of an agent within it (alice/Explore), an id, or the beginning of one. Of an agent
@@ -27,12 +27,12 @@ export function add(command: Command, run: Run): void {
     .option("--diff", "print what a spawned agent changed in its worktree")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action(async (name: string, flags: AgentFlags) => {
-      if (flags.log === true || flags.diff === true) {
-        const { showDiff, showLog } = await spawnOutput();
-        const show = flags.diff === true ? showDiff : showLog;
-        return run(world => show(world, name, flags.json === true));
-      }
-      await run(world => agent(world, name, flags));
-    });
+    .action((name: string, flags: AgentFlags) => run(world => showAgent(world, name, flags)));
+}
+
+/** Shows an agent, its history, or what a spawned one printed or changed. Returns the exit code. */
+export async function showAgent(world: ProcessContext, name: string, flags: AgentFlags): Promise<number> {
+  if (flags.log !== true && flags.diff !== true) return agent(world, name, flags);
+  const { showDiff, showLog } = await spawnOutput();
+  return (flags.diff === true ? showDiff : showLog)(world, name, flags.json === true);
 }

@@ -5,12 +5,16 @@ import { type ProcessContext, printJson, type Run } from "../process-context.ts"
 import type { Kind } from "../trail/about.ts";
 import { answer, type Question } from "../trail/explain.ts";
 import { exitCodes, fail, Refused } from "../with-daemon.ts";
+import { showAgent } from "./agent.ts";
 
 interface ExplainFlags {
   readonly lines: string;
   readonly file?: string;
   readonly agent?: string;
   readonly task?: string;
+  readonly history?: boolean;
+  readonly log?: boolean;
+  readonly diff?: boolean;
   readonly json?: boolean;
 }
 
@@ -19,6 +23,10 @@ The argument is a task (an id that begins with t-), an agent (a session's or an 
 id), or a file or directory. If it could be several of these, Kite takes the first of them and says so; --task, --agent
 and --file say which is meant. Explain reads the trail; a running daemon adds what holds now. The latest decision comes
 last.
+
+Of an agent it also shows where it works, what it declared, its tasks and its messages. --history shows what an agent
+declared and finished before; of a spawned agent, --log prints what its client printed last, and --diff what it changed
+since its branch began.
 
 --json: {"about":"task"|"agent"|"file", "name", "also":[...], "daemon":true|false, "now":{...}, "explained":[{"at":MS,
 "who", "what":"took"|"waits"|"waited"|"denied"|"released"|"not_released"|"began"|"ended"|"task"|"noted", "event",
@@ -41,10 +49,19 @@ export function add(command: Command, run: Run): void {
     .option("--file <path>", "this file or directory")
     .option("--agent <name>", "this session or agent")
     .option("--task <task>", "this task: its id, the beginning of it, or its last part")
+    .option("--history", "of an agent: what it declared and finished before")
+    .option("--log", "of a spawned agent: what its client printed last")
+    .option("--diff", "of a spawned agent: what it changed in its worktree")
     .option("-n, --lines <n>", "how many of the latest decisions", "20")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action((what: string | undefined, flags: ExplainFlags) => run(world => explain(world, what, flags)));
+    .action((what: string | undefined, flags: ExplainFlags) =>
+      run(world => {
+        const name = what ?? flags.agent;
+        const isOfAgent = flags.history === true || flags.log === true || flags.diff === true;
+        return name !== undefined && isOfAgent ? showAgent(world, name, flags) : explain(world, what, flags);
+      }),
+    );
 }
 
 /** Returns the exit code. */

@@ -1,6 +1,7 @@
 /** Answers `kite explain`: reads the trail once, and asks the daemon for what holds now. */
 import { readForward } from "../../daemon/trail/forward.ts";
 import type { Refusal } from "../../protocol/codes.ts";
+import { cardOf } from "../agent/agent.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { namesOf } from "../real-path.ts";
@@ -77,9 +78,11 @@ export async function answer(question: Question): Promise<number> {
     file: async () => fileNow(await about.file.now(client, history, nowMs), isLive, screen),
   };
   const it = is === "task" ? "it" : undefined;
+  const card = is === "agent" && client !== null ? await cardOf(world, client, name) : [];
   printFramed(world, [
     ...(isLive ? [] : plainLines([absence(lastAt, screen)], screen)),
     ...plainLines(await sentences[is](), screen),
+    ...(card.length === 0 ? [] : ["", ...card]),
     "",
     paint(
       screen,

@@ -44,18 +44,33 @@ const locksShownMax = 10;
 
 /** One agent on one screen; files are relative to `cwd`. */
 export function agentView(data: AgentData, cwd: string, screen: Screen): string[] {
-  const { session, declaration, tasks, unread } = data;
-  const fields: Field[] = [
+  const fields = [
     ...placeFields(data, screen),
-    ...(declaration === null ? [["declared", "nothing"] as const] : declarationFields(declaration, cwd)),
+    ...declaredFields(data, cwd),
     ...lockFields(data, screen),
-    ["claimed", tasks.map(task => `${task.id} ${task.description}`)],
-    ["messages", unread === 0 ? null : `${unread} unread`],
+    ...dueFields(data),
   ];
   return [
-    heading(data.agent, session === null ? "ended" : statusOf(data, session), screen),
+    heading(data.agent, data.session === null ? "ended" : statusOf(data, data.session), screen),
     ...fieldLines(fields, screen),
     ...decisionLines(data.decisions, screen),
+  ];
+}
+
+/** The same without its locks and the decisions about it. */
+export function agentCard(data: AgentData, cwd: string, screen: Screen): string[] {
+  const fields = [...placeFields(data, screen), ...declaredFields(data, cwd), ...dueFields(data)];
+  return fieldLines(fields, screen);
+}
+
+function declaredFields({ declaration }: AgentData, cwd: string): readonly Field[] {
+  return declaration === null ? [["declared", "nothing"]] : declarationFields(declaration, cwd);
+}
+
+function dueFields({ tasks, unread }: AgentData): readonly Field[] {
+  return [
+    ["claimed", tasks.map(task => `${task.id} ${task.description}`)],
+    ["messages", unread === 0 ? null : `${unread} unread`],
   ];
 }
 

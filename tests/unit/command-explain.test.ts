@@ -107,8 +107,14 @@ beforeEach(() => {
     "t-mhx3-2b": taskRow({ id: "t-mhx3-2b", status: "active", assigneeName: "alice", blockedBy: [] }),
   };
   daemon = fakeDaemon({
-    "query sessions": { ok: true, rows: [session("alice"), session("bob", { branch: null })] },
+    "query sessions": ({ id }) => {
+      const rows = [session("alice"), session("bob", { branch: null })];
+      return { ok: true, rows: rows.filter(row => id === undefined || row.id === id) };
+    },
     "query locks": { ok: true, rows: [held, lock("README.md", "carol")] },
+    "query declarations": { ok: true, rows: [] },
+    "query tasks": { ok: true, rows: [] },
+    "query messages": { ok: true, rows: [] },
     "query holds": { ok: true, rows: [freeze] },
     "query writes": { ok: true, rows: [work, { ...work, path: `${shop}/b.ts`, file: "b.ts" }] },
     task_get: asked => {
@@ -188,6 +194,11 @@ bob is active in ~/code/shop, heard of just now.
 bob waits for src/auth.ts since 13:59:52 behind alice, queue position 1.
 bob was last denied src/auth.ts at 13:59:40: the file did not get free within 50
   s. To do: try again, which waits its turn
+
+  session    bob, pid 4800, since 12:55:00, seen 0s ago
+  project    shop
+  directory  ~/code/shop
+  declared   nothing
 
 Latest decisions
 13:59:40  bob was denied src/auth.ts after 50s: the file did not get free within
