@@ -1,4 +1,4 @@
-// Makes the package that people install: npm run pack [-- FOLDER]. It contains the built programs with the packages they
+// Makes the package that people install: npm run package [-- FOLDER]. It contains the built programs with the packages they
 // use, so that installing it downloads, compiles and builds nothing.
 
 import { execFileSync } from "node:child_process";
@@ -39,6 +39,12 @@ function licenceOf(name) {
   if (typeof license !== "string") throw new Error(`${name} names no licence; Kite must not contain it`);
   const by = typeof author === "string" ? author : (author?.name ?? "its authors");
   return `${license}, by ${by}`;
+}
+
+// npm pack in a clone would make a package of sources, which does not run.
+if (process.argv[2] === "--refuse") {
+  process.stderr.write("kite: npm pack makes no package that runs; use npm run package\n");
+  process.exit(1);
 }
 
 const out = resolve(process.argv[2] ?? ".");

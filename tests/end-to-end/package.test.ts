@@ -33,7 +33,13 @@ afterAll(() => {
   rmSync(home, { recursive: true, force: true, maxRetries: 5 });
 });
 
-const installed = () => join(prefix, "lib/node_modules/kite");
+const installed = () => join(prefix, "lib/node_modules/kited");
+
+it("is not what npm pack would make of a clone", () => {
+  const { status, stderr } = spawnSync("npm", ["pack", "--dry-run"], { cwd: project, env, encoding: "utf8" });
+  expect(status).toBe(1);
+  expect(stderr).toContain("use npm run package");
+});
 
 it("holds the bundles and no package, no source and no build", () => {
   expect(readdirSync(installed()).sort()).toEqual([
