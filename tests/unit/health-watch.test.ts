@@ -147,6 +147,14 @@ describe("what raises nothing", () => {
     expect(w.told).toEqual(["quiet a", "quiet a/helper"]);
   });
 
+  it("one that builds for long itself, while its helper is stalled", async () => {
+    const w = helped();
+    w.found = asked =>
+      asked.agent === null ? { ...transcript("tool"), childMs: w.clock.now() - 1_010_000 } : quietLook;
+    await w.pass(9 * hour);
+    expect(w.told).toEqual(["quiet a/helper", "alarm stalled a/helper", "quiet a"]);
+  });
+
   it("one whose helper's helper asks a person", async () => {
     const w = helped();
     w.event("a", "nested", true);

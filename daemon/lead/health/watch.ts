@@ -284,9 +284,15 @@ function withSigns(
     ...facts,
     signAt,
     waits: facts.waits ?? (isAsked ? person : isTrying ? service : null),
-    tool: isUnreadable ? "unknown" : facts.tool === "none" ? toolOf(end, childMs, turnMs) : facts.tool,
+    tool: isUnreadable ? "unknown" : busier(facts.tool, toolOf(end, childMs, turnMs)),
     isResting: end === "interrupted" || (isMain && status?.status === "idle"),
   };
+}
+
+/** What an agent waits for at most, of the agents that it began and of its own tool. */
+function busier(ofAgents: Tool, own: Tool): Tool {
+  if (ofAgents === "none" || (ofAgents === "called" && own !== "none")) return own;
+  return ofAgents;
 }
 
 /** Whether a tool runs: the transcript tells that one is called, a child of this turn that it runs. */
