@@ -32,6 +32,7 @@ const firstDay = [
 const simulation = [
   "few-seeds",
   "found-seeds",
+  "hooks/hooks",
   "passed-on",
   "planted-dozen",
   "planted-source",

@@ -176,6 +176,19 @@ export const plantedSeeds = seedsOf([
   ["file", 8, 161, "a person's name that ends with the session"],
   ["file", 36, 87, "a cancel of all that a runner has while the base moves"],
   ["file", 2, 57, "a write that is forgotten when the command that has its lock is done"],
+  ["file", 44, 98, "a Stop that leaves the turn's locks"],
+  ["remote", 25, 23, "a prompt that leaves what an interrupted turn had in flight"],
+  ["file", 46, 22, "a PostToolUse that ends no write"],
+  ["file", 46, 22, "a write that is not recorded"],
+  ["remote", 3, 52, "an edit whose lock does not know its write"],
+  ["remote", 35, 142, "a wait that goes on when its hook is gone"],
+  ["file", 68, 649, "a refused edit that runs"],
+  ["file", 22, 13, "a heartbeat that says nothing of the turn"],
+  ["remote", 1, 49, "a subagent whose health is not watched"],
+  ["remote", 1, 49, "a stalled agent that keeps what it has"],
+  ["remote", 1, 105, "a main agent that loses what it has while it waits for its subagent"],
+  ["file", 66, 1194, "an agent that loses what it has while a dialog is open"],
+  ["remote", 63, 815, "a tool at work that does not count beside stalled subagents"],
 ]);
 
 function seedsOf(rows: readonly Row[]): readonly FoundSeed[] {

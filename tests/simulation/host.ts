@@ -1,7 +1,7 @@
 import type { Clock } from "../../daemon/engine/clock.ts";
 import { FileJournal } from "../../daemon/journal/file-journal.ts";
 import type { Journal } from "../../daemon/journal/journal.ts";
-import { faultyRemote, RemoteLikeJournal, RemoteLog } from "../journal/remote-like.ts";
+import { faultyRemote, type RemoteFaults, RemoteLikeJournal, RemoteLog } from "../journal/remote-like.ts";
 import { SimulatedDisk } from "./disk.ts";
 import type { Random } from "./random.ts";
 
@@ -147,14 +147,16 @@ export class RemoteHost implements Host {
   readonly keepsDelivered = true;
   readonly log = new RemoteLog();
   readonly #random: Random;
+  readonly #faults: RemoteFaults;
   #journal: RemoteLikeJournal | null = null;
 
-  constructor(random: Random) {
+  constructor(random: Random, faults: RemoteFaults = faultyRemote) {
     this.#random = random;
+    this.#faults = faults;
   }
 
   journal(): Journal {
-    this.#journal = new RemoteLikeJournal(this.log, this.#random.fork(), faultyRemote);
+    this.#journal = new RemoteLikeJournal(this.log, this.#random.fork(), this.#faults);
     return this.#journal;
   }
 

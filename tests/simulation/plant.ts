@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { type FoundSeed, plantedSeeds, type Row } from "./found-seeds.ts";
+import { plantedInHooks } from "./hooks/planted.ts";
 import { loadAnew } from "./modules.ts";
 import { dozen, type Planted, planted } from "./planted.ts";
 import { lookUp, misquoted, withBug } from "./quotes.ts";
@@ -22,9 +23,10 @@ const dozenRows = 3;
 const inLocks = /^daemon\/(?:core\/locks|engine|journal)\//;
 
 /** Each is run by a test file of its own: the dozen with each `npm test`, both halves of the others by two processes. */
-type Part = "dozen" | "locks" | "rest";
+type Part = "dozen" | "locks" | "rest" | "hooks";
 
-function partOf({ bug, file }: Planted): Part {
+function partOf({ bug, file, hooks }: Planted): Part {
+  if (hooks === true) return "hooks";
   if (dozen.includes(bug)) return "dozen";
   return inLocks.test(file) ? "locks" : "rest";
 }
@@ -34,7 +36,7 @@ function partOf({ bug, file }: Planted): Part {
  * others are tried: that the simulation finds it is what counts, and at the end stands which to look up again.
  */
 export function findsPlanted(part: Part): void {
-  const bugs = planted.filter(bug => partOf(bug) === part);
+  const bugs = [...planted, ...plantedInHooks].filter(bug => partOf(bug) === part);
   const moved: string[] = [];
   // One that no known seed finds any more takes many seeds, each a second of processor time or two.
   describe("a planted bug is caught", { timeout: 600_000 }, () => {
@@ -63,8 +65,8 @@ export function findsPlanted(part: Part): void {
   });
 }
 
-function looksFor({ merges = false, commands = false }: Planted) {
-  return { tell: false, audit: false, merges, commands };
+function looksFor({ merges = false, commands = false, hooks = false }: Planted) {
+  return { tell: false, audit: false, merges, commands, hooks };
 }
 
 /** Those that found it before, then others: many short runs find more than a few long ones, and stay true for longer. */

@@ -3,17 +3,21 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { plantedSeeds } from "./found-seeds.ts";
+import { plantedInHooks } from "./hooks/planted.ts";
 import { dozen, type Planted, planted } from "./planted.ts";
 import { misquoted } from "./quotes.ts";
 
+const all = [...planted, ...plantedInHooks];
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 it("every planted bug quotes what stands once in its file", () => {
-  const paths = readdirSync(join(root, "daemon"), { encoding: "utf8", recursive: true })
-    .filter(path => path.endsWith(".ts"))
-    .map(path => `daemon/${path}`);
+  const paths = ["daemon", "hooks"].flatMap(folder =>
+    readdirSync(join(root, folder), { encoding: "utf8", recursive: true })
+      .filter(path => path.endsWith(".ts"))
+      .map(path => `${folder}/${path}`),
+  );
   const sources = new Map(paths.map(path => [path, readFileSync(join(root, path), "utf8")]));
-  expect(planted.flatMap(bug => [...misquoted(bug, sources)])).toEqual([]);
+  expect(all.flatMap(bug => [...misquoted(bug, sources)])).toEqual([]);
 });
 
 it("a quote that is gone, doubled or elsewhere is told, with what to do", () => {
@@ -35,8 +39,8 @@ it("a quote that is gone, doubled or elsewhere is told, with what to do", () => 
 });
 
 it("bugs have names of their own, and those of the dozen and of the seeds are such", () => {
-  const bugs = new Set(planted.map(({ bug }) => bug));
-  expect(bugs.size).toBe(planted.length);
+  const bugs = new Set(all.map(({ bug }) => bug));
+  expect(bugs.size).toBe(all.length);
   expect(dozen.filter(bug => !bugs.has(bug))).toEqual([]);
   expect(plantedSeeds.map(({ found }) => found).filter(bug => !bugs.has(bug))).toEqual([]);
 });

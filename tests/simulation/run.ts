@@ -1,3 +1,4 @@
+import { HookWorld } from "./hooks/world.ts";
 import { type Counts, type Looks, World } from "./world.ts";
 
 export interface Outcome {
@@ -11,11 +12,16 @@ export interface Outcome {
   readonly steps: number;
 }
 
-/** Runs one seed for so many steps. The same seed does the same, always. */
-export async function runSeed(seed: number, steps: number, host: "file" | "remote"): Promise<Outcome> {
-  const quiet = await runOnce(seed, steps, host);
+/** Runs one seed for so many steps. The same seed does the same, always. `hooks`: the simulation of hooks. */
+export async function runSeed(
+  seed: number,
+  steps: number,
+  host: "file" | "remote",
+  hooks = false,
+): Promise<Outcome> {
+  const quiet = await runOnce(seed, steps, host, { tell: false, audit: false, hooks });
   // A failing seed is run once more, with every entry told.
-  return quiet.failure === null ? quiet : runOnce(seed, steps, host, { tell: true, audit: false });
+  return quiet.failure === null ? quiet : runOnce(seed, steps, host, { tell: true, audit: false, hooks });
 }
 
 /** The same once, whatever comes of it. */
@@ -25,7 +31,7 @@ export async function runOnce(
   host: "file" | "remote",
   looks: Looks = { tell: false, audit: false },
 ): Promise<Outcome> {
-  const world = new World(seed, host, looks);
+  const world = looks.hooks === true ? new HookWorld(seed, host, looks) : new World(seed, host, looks);
   const { random } = world;
   let failure: string | null = null;
   let begun = 0;

@@ -9,6 +9,8 @@ const { values } = parseArgs({
     from: { type: "string", default: "1" },
     seeds: { type: "string", default: "1000" },
     steps: { type: "string", default: "2000" },
+    /** Agents send events of hooks, instead of all else. */
+    hooks: { type: "boolean", default: false },
   },
 });
 const hosts = values.host === "both" ? ["file", "remote"] : [values.host];
@@ -27,11 +29,14 @@ const began = performance.now();
 const from = Number(values.from);
 for (let seed = from; seed < from + Number(values.seeds); seed += 1) {
   for (const host of hosts) {
-    const { failure, transcript } = await runSeed(seed, Number(values.steps), host);
+    const { failure, transcript } = await runSeed(seed, Number(values.steps), host, values.hooks);
     if (failure === null) continue;
     console.log(transcript.join("\n"));
     console.log(`\nseed ${seed} (${host}): ${failure.split("\n")[0]}`);
-    console.log(`again: npm run simulate -- --host ${host} --from ${seed} --seeds 1 --steps ${values.steps}`);
+    const hooks = values.hooks ? "--hooks " : "";
+    console.log(
+      `again: npm run simulate -- ${hooks}--host ${host} --from ${seed} --seeds 1 --steps ${values.steps}`,
+    );
     process.exit(1);
   }
   if ((seed - from + 1) % 100 === 0) {

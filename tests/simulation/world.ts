@@ -96,6 +96,8 @@ export interface Looks {
   readonly merges?: boolean;
   /** Actors run commands under locks of their own, as they do with every seventh seed. */
   readonly commands?: boolean;
+  /** Agents of a client send events of hooks, instead of all else (`hooks/world.ts`). */
+  readonly hooks?: boolean;
 }
 
 type LockCommand = CommandOf<"lock_request">;

@@ -1,0 +1,3 @@
+import { findsPlanted } from "./plant.ts";
+
+findsPlanted("hooks");
