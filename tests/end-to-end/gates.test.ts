@@ -195,7 +195,7 @@ describe("with strict gates", () => {
     const more = (await edit("b.ts")).denied;
     expect(more).toMatch(/codeView: .*b\.ts/);
     // Whoever copies it keeps what it declared before.
-    expect(more).toContain("kite declare - <<'EOF'\ncodeView:\n");
+    expect(more).toContain("kite declare - <<'EOF'\ncodeView: ");
     const [first] = await trail();
     expect(first).toMatchObject({
       name: "ann",

@@ -1,5 +1,4 @@
 /** Words what gates found missing: all of it at once, with an example that fits; the same once more in one line. */
-import { declarationExample } from "../../../protocol/declaration-example.ts";
 import type { ShellUses } from "../../../protocol/guard.ts";
 import type { GateFinding, GateName } from "../../../protocol/lead/gates.ts";
 import { nearPath, nearPathsIn, plain } from "../../../protocol/text.ts";
@@ -147,29 +146,17 @@ function fields(findings: readonly GateFinding[]): string {
   return [...new Set(names)].map(name => plain(name, sentenceChars)).join(", ");
 }
 
-/** A declaration of what is missing, for a shell: to copy it changes no other part. The task is the agent's own, if it has one. */
+/** A declaration of what is missing, for a shell, with room for the agent's own words. The task is the one that it claimed. */
 function exampleFor({ file, cwd }: Edit, task: string | null, findings: readonly GateFinding[]): string[] {
-  const { step, reason, sees, will } = declarationExample;
   const text = (words: string) => JSON.stringify(plain(words, sentenceChars));
   const isMissing = (name: GateName) => findings.some(({ gate }) => gate === name);
-  const understanding = [
-    "understanding:",
-    `  task: ${text(task ?? declarationExample.task)}`,
-    "  confidence: 0.8",
-    `  reason: ${text(reason)}`,
-    `  plan: [${text(step)}]`,
-  ];
-  const codeView = [
-    "codeView:",
-    `  - file: ${text(nearPath(file, cwd))}`,
-    `    sees: ${text(sees)}`,
-    `    will: ${text(will)}`,
-  ];
+  const understanding = `understanding: {task: ${text(task ?? "")}, confidence: , reason: "", plan: [""]}`;
+  const codeView = `codeView: [{file: ${text(nearPath(file, cwd))}, sees: "", will: ""}]`;
   return [
     "kite declare - <<'EOF'",
-    ...(isMissing("identity") ? ["identity: {role: implementer}"] : []),
-    ...(isMissing("understanding") ? understanding : []),
-    ...(isMissing("codeView") ? codeView : []),
+    ...(isMissing("identity") ? ['identity: {role: ""}'] : []),
+    ...(isMissing("understanding") ? [understanding] : []),
+    ...(isMissing("codeView") ? [codeView] : []),
     "EOF",
   ];
 }
