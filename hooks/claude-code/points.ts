@@ -4,6 +4,7 @@ import type { HookAction, HookOutcome } from "../seam/slices.ts";
 import type { Actor } from "./agents.ts";
 import type { Edit } from "./answers/lock.ts";
 import type { Output } from "./answers/output.ts";
+import type { Reader } from "./answers/reader.ts";
 import type { Event } from "./payload.ts";
 import type { Row } from "./plan-parts.ts";
 
@@ -17,18 +18,19 @@ export interface Asking<T> {
   answer(step: T, outcomes: readonly HookOutcome[], rest: () => Output): Output;
 }
 
+/** Who calls a task completed. */
+export type Completion = Pick<Reader, "isTeammate"> & { readonly cwd: string | null };
+
 /** What asks before each step. */
 export interface Before {
   /** A write of a file; `isOwn`: it is one of the client's own files. */
   readonly write: readonly Asking<Edit & { readonly isOwn: boolean }>[];
   /** A shell line; `written`: the files in Kite's own directory that it writes, as far as its words tell. */
-  readonly shell: readonly Asking<
-    ShellUses & { readonly cwd: string; readonly written: readonly string[] }
-  >[];
+  readonly shell: readonly Asking<ShellUses & Reader & { readonly written: readonly string[] }>[];
   /** The end of a turn. */
   readonly stop: readonly Asking<null>[];
   /** A task of the client's own list is called completed; `cwd` is null if the event names none. */
-  readonly completion: readonly Asking<{ readonly cwd: string | null }>[];
+  readonly completion: readonly Asking<Completion>[];
 }
 
 /** Returns the actions that ask before a step. */

@@ -72,6 +72,7 @@ export const team = (verdict: TeamOutcome["verdict"], ...findings: TeamOutcome["
   ok: true,
   verdict,
   findings: findings.length > 0 ? findings : [{ rule: "dead_letter", to: "alice" }],
+  isTeammate: false,
 });
 
 export const gated = (

@@ -170,7 +170,9 @@ describe("calls", () => {
     const noted = said("allow_with_note", { rule: "dead_letter", to: "alice" });
     expect(noted.permissionDecision).toBeUndefined();
     expect(noted.additionalContext).toContain("this call runs");
-    expect(answerOf(call, { did: "gate_team", ok: true, verdict: "allow", findings: [] })).toBeNull();
+    expect(
+      answerOf(call, { did: "gate_team", ok: true, verdict: "allow", findings: [], isTeammate: false }),
+    ).toBeNull();
   });
 
   test("what an agent wrote stays words of another agent", () => {

@@ -52,7 +52,7 @@ test("a call that breaks a team's rule runs only where the rules warn, or are of
     ...(["deny", "allow_with_note", "allow"] as const),
   ]);
   for (const mode of ["enforce", "warn", "off"] as const) expect(teamVerdict(mode, [])).toBe("allow");
-  const outcome = { did: "gate_team", ok: true, findings: found } as const;
+  const outcome = { did: "gate_team", ok: true, findings: found, isTeammate: false } as const;
   expect(isHeldBack({ ...outcome, verdict: "deny" })).toBe(true);
   expect(isHeldBack({ ...outcome, verdict: "allow_with_note" })).toBe(false);
 });

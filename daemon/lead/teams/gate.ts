@@ -45,11 +45,12 @@ export async function gateTeam(run: LeadRun, action: ActionOf<"gate_team">): Pro
   if (mode === "off") return outcome("allow", []);
   const ancestors = await ancestorsOf(services, action);
   const asked = { session, actor, client, looks, mode, called: action.name, ancestors };
-  const { findings, unread, settle } = await new TeamGate(run, asked).look(action.call);
+  const gate = new TeamGate(run, asked);
+  const { findings, unread, settle } = await gate.look(action.call);
   const verdict = teamVerdict(mode, findings);
   noteDecision(run, actor, verdict, findings, unread);
   if (settle !== null) run.delivery.whenSettled(settle);
-  return outcome(verdict, findings);
+  return outcome(verdict, findings, gate.isTeammate);
 }
 
 /** What the daemon took from a call is not so yet: of a task its file tells alone. */
@@ -69,8 +70,9 @@ export function teamVerdict(mode: TeamMode, findings: readonly TeamFinding[]): V
 function outcome(
   verdict: "allow" | "allow_with_note" | "deny",
   findings: readonly TeamFinding[],
+  isTeammate = false,
 ): HookOutcome {
-  return { did: "gate_team", ok: true, verdict, findings };
+  return { did: "gate_team", ok: true, verdict, findings, isTeammate };
 }
 
 function noteDecision(
@@ -131,6 +133,11 @@ class TeamGate {
     const { client, session, actor, called, ancestors } = asked;
     this.#place = placeOf(run.services.engine.state, client, session, actor, called, ancestors);
     this.#home = run.services.teams.homeOf(asked.session);
+  }
+
+  /** Whether the caller is a teammate, or works for one. */
+  get isTeammate(): boolean {
+    return !this.#place.isLead;
   }
 
   async look(call: ActionOf<"gate_team">["call"]): Promise<Found> {

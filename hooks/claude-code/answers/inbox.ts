@@ -9,6 +9,7 @@ import type { Plan } from "../plan-parts.ts";
 import type { NoteLine } from "./note-lines.ts";
 import { outcomeOf } from "./outcome.ts";
 import { alsoTellPerson, context, type LateEvent, nothing, withContext } from "./output.ts";
+import { type Reader, readerOf } from "./reader.ts";
 import { newsText, noteHeadings, noteLines } from "./slices.ts";
 
 type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;
@@ -28,6 +29,7 @@ export function withInbox(
   cwd: string,
   plan: Plan,
 ): Plan {
+  const reader = readerOf(actor, cwd);
   return {
     ...plan,
     actions: [...plan.actions, { do: "inbox", ...actor, take: true }],
@@ -38,9 +40,9 @@ export function withInbox(
       const { messages, dropped = 0, terminals = null } = inbox;
       const notes = unsaid(inbox.notes ?? [], outcomes);
       const parts = [
-        ...(notes.length + dropped === 0 ? [] : [notesText(notes, dropped, cwd)]),
+        ...(notes.length + dropped === 0 ? [] : [notesText(notes, dropped, reader)]),
         ...(messages.length === 0 ? [] : [inboxText(inbox)]),
-        ...(inbox.health === undefined || inbox.health.length === 0 ? [] : [newsText(inbox.health)]),
+        ...(inbox.health === undefined || inbox.health.length === 0 ? [] : [newsText(inbox.health, reader)]),
       ];
       const shown = parts.length === 0 ? said : withContext(event, said, parts.join("\n"));
       return terminals === null ? shown : alsoTellPerson(shown, terminalsText(terminals));
@@ -60,7 +62,7 @@ export function withNotes(event: LateEvent, actor: Actor, cwd: string, plan: Pla
     answer: outcomes => {
       const told = outcomeOf(outcomes, "notes");
       if (told === undefined || told.notes.length + told.dropped === 0) return nothing;
-      return context(event, notesText(unsaid(told.notes, outcomes), told.dropped, cwd));
+      return context(event, notesText(unsaid(told.notes, outcomes), told.dropped, readerOf(actor, cwd)));
     },
   };
 }
@@ -106,12 +108,12 @@ function filesOf(note: FileNote): readonly string[] {
   return "file" in note ? [note.file] : [];
 }
 
-function notesText(notes: readonly FileNote[], dropped: number, cwd: string): string {
+function notesText(notes: readonly FileNote[], dropped: number, reader: Reader): string {
   const older = `- ${dropped} older ${dropped === 1 ? "note is" : "notes are"} not shown. To read the trail: kite log`;
   return [
     `Kite: ${notes.length === 0 ? "other agents wrote files of yours" : headline(notes)}.`,
     frame,
-    ...notes.map(note => noteLine(note, cwd)),
+    ...notes.map(note => noteLine(note, reader)),
     ...(dropped === 0 ? [] : [older]),
   ].join("\n");
 }
@@ -124,11 +126,11 @@ function headline(notes: readonly FileNote[]): string {
 }
 
 /** What happened, and what to do about it. */
-function noteLine(note: FileNote, cwd: string): string {
+function noteLine(note: FileNote, reader: Reader): string {
   const other = "other" in note ? note.other : null;
   const who = other === null ? "another agent" : quote(other, limits.nameBytes);
   const line: NoteLine<FileNote> = noteLines[note.what];
-  return line(note, who, cwd);
+  return line(note, who, reader);
 }
 
 function terminalsText(count: number): string {

@@ -4,13 +4,14 @@ import { nearPath, quote } from "../../../protocol/text.ts";
 import type { OverlapNote, PastLockNote, StashTakenNote, TakenNote } from "../../seam/notices.ts";
 import type { FileNote } from "../../seam/slices.ts";
 import { isChangedLines } from "./changed-lines.ts";
+import { howToWrite, type Reader } from "./reader.ts";
 
-/** Words one kind of note; `who` is the other agent, and `cwd` the reader's directory. */
+/** Words one kind of note; `who` is the other agent. */
 export type NoteLine<N> = Words<N>["line"];
 
 interface Words<N> {
   // A method, so that a line for one kind of note fits where any kind may come.
-  line(note: N, who: string, cwd: string): string;
+  line(note: N, who: string, reader: Reader): string;
 }
 
 /** What the notes of some kinds have in common, in a few words. */
@@ -24,19 +25,19 @@ export const baseHeadings: readonly Heading[] = [
   ["another agent changed a file that you wrote", "conflict"],
 ];
 
-function conflictLine({ file, lines = "" }: PastLockNote, who: string, cwd: string): string {
+function conflictLine({ file, lines = "" }: PastLockNote, who: string, { cwd }: Reader): string {
   const where = isChangedLines(lines) ? `${lines} of ` : "";
   return `- ${who} changed ${where}${quote(nearPath(file, cwd))} after your last write of it: read it again before your next one.`;
 }
 
-function bypassedLine({ file, mine }: PastLockNote, who: string, cwd: string): string {
+function bypassedLine({ file, mine }: PastLockNote, who: string, { cwd }: Reader): string {
   const it = quote(nearPath(file, cwd));
   return mine
     ? `- ${it}, in which ${who} has work, changed while your shell command ran: if your command changed it, tell ${who}, and do not edit the file through the shell.`
     : `- ${it}, in which you have work, changed while a shell command of ${who} ran: read it again before you go on.`;
 }
 
-function lostLine({ file, mine, other }: PastLockNote, who: string, cwd: string): string {
+function lostLine({ file, mine, other }: PastLockNote, who: string, { cwd }: Reader): string {
   const it = quote(nearPath(file, cwd));
   if (!mine) return `- ${who} wrote ${it} after the lock had passed to you: read it again before you go on.`;
   const undone =
@@ -44,12 +45,12 @@ function lostLine({ file, mine, other }: PastLockNote, who: string, cwd: string)
   return `- your write of ${it} came after your lock had ended, and ${undone}: read it again, and restore what your write undid.`;
 }
 
-function overlapLine({ file, will }: OverlapNote, who: string, cwd: string): string {
+function overlapLine({ file, will }: OverlapNote, who: string, reader: Reader): string {
   const what = will === "" ? "" : ` and will: ${quote(will)}`;
-  return `- ${who} declared ${quote(nearPath(file, cwd))}, too${what}. Agree with ${who} who changes it (kite message send) before you edit it.`;
+  return `- ${who} declared ${quote(nearPath(file, reader.cwd))}, too${what}. Agree with ${who} who changes it (${howToWrite(reader)}) before you edit it.`;
 }
 
-function takenLine({ what, files, more, command, commit }: TakenNote, who: string, cwd: string): string {
+function takenLine({ what, files, more, command, commit }: TakenNote, who: string, { cwd }: Reader): string {
   const rest = more === 0 ? [] : [`${more} more`];
   const all = [...files.map(file => quote(nearPath(file, cwd))), ...rest].join(", ");
   const by = `\`${command}\` of ${who}`;

@@ -7,7 +7,8 @@ import type { HookOutcome } from "../../seam/slices.ts";
 import type { Edit } from "../answers/lock.ts";
 import { outcomeOf } from "../answers/outcome.ts";
 import { block, deny, type Output, withContext } from "../answers/output.ts";
-import type { Asking } from "../points.ts";
+import { declareBy, howToWrite, type Reader } from "../answers/reader.ts";
+import type { Asking, Completion } from "../points.ts";
 
 /** Longest sentence of a gate, in UTF-16 units. */
 const sentenceChars = 600;
@@ -18,24 +19,24 @@ export const beforeWrite: Asking<Edit & { readonly isOwn: boolean }> = {
   answer: withGate,
 };
 
-export const beforeShell: Asking<ShellUses & { readonly cwd: string }> = {
+export const beforeShell: Asking<ShellUses & Reader> = {
   did: "gate_shell",
   asks: ({ cwd, uses, aliases }, actor) =>
     uses.length + aliases.length === 0 ? null : { do: "gate_shell", ...actor, cwd, uses, aliases },
-  answer: (_step, outcomes, rest) => withShellGate(outcomes, rest),
+  answer: withShellGate,
 };
 
 /** A denial by a gate, else the answer of the lock, with what gates warn of. */
 function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () => Output): Output {
   const found = outcomeOf(outcomes, "gate_write");
   if (found === undefined || found.verdict === "allow") return lock();
-  const gated = near(found, edit.cwd);
+  const gated = near(found, edit);
   if (gated.verdict === "allow_with_note") return withContext("PreToolUse", lock(), warning(edit, gated));
   const held = gated.findings.filter(({ mode }) => mode === "enforce");
   if (isOfRole(held)) return deny(`Kite: this ${edit.tool} did not run. ${said(held)}.`);
   if (gated.isRepeated) {
     return deny(
-      `Kite: this ${edit.tool} did not run, for the same reasons as before: ${fields(held)}. ${supply}`,
+      `Kite: this ${edit.tool} did not run, for the same reasons as before: ${fields(held)}. ${supply(edit)}`,
     );
   }
   return deny(
@@ -47,19 +48,22 @@ function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () => Outp
 }
 
 /** A denial of a shell line by the agent's role, else the answer of the guard, with what the gate warns of. */
-function withShellGate(outcomes: readonly HookOutcome[], guard: () => Output): Output {
-  const gated = outcomeOf(outcomes, "gate_shell");
-  if (gated === undefined || gated.verdict === "allow") return guard();
+function withShellGate(reader: Reader, outcomes: readonly HookOutcome[], guard: () => Output): Output {
+  const found = outcomeOf(outcomes, "gate_shell");
+  if (found === undefined || found.verdict === "allow") return guard();
+  const gated = near(found, reader);
   const text = said(gated.findings);
   if (gated.verdict === "deny") return deny(`Kite: this command line did not run. ${text}.`);
   return withContext("PreToolUse", guard(), `Kite: your command line runs. ${text}.`);
 }
 
-/** What gates found, with files named as the agent's directory has them. */
-function near(gated: GateOutcome, cwd: string): GateOutcome {
+/** What gates found, with files named as the agent's directory has them, and the tool by which it writes to others. */
+function near(gated: GateOutcome, reader: Reader): GateOutcome {
   const findings = gated.findings.map(finding => ({
     ...finding,
-    missing: finding.missing.map(sentence => nearPathsIn(sentence, cwd)),
+    missing: finding.missing.map(sentence =>
+      nearPathsIn(sentence, reader.cwd).replace("(kite message send)", `(${howToWrite(reader)})`),
+    ),
   }));
   return { ...gated, findings };
 }
@@ -69,7 +73,9 @@ function isOfRole(findings: readonly GateFinding[]): boolean {
   return findings.length > 0 && findings.every(({ gate }) => gate === "role");
 }
 
-const supply = "Supply them with the tool kite_declare, or: kite declare --example";
+function supply(reader: Reader): string {
+  return `Supply them${declareBy(reader)} kite declare --example`;
+}
 
 /** The agent goes on instead of stopping. */
 export const beforeStop: Asking<null> = {
@@ -88,18 +94,21 @@ export const beforeStop: Asking<null> = {
 };
 
 /** The task is not completed. */
-export const beforeCompletion: Asking<{ readonly cwd: string | null }> = {
+export const beforeCompletion: Asking<Completion> = {
   did: "gate_complete",
   asks: ({ cwd }, actor) => ({ do: "gate_complete", ...actor, cwd }),
-  answer: ({ cwd }, outcomes, rest) => {
+  answer: (by, outcomes, rest) => {
+    const reader = { ...by, cwd: by.cwd ?? "/" };
     const found = heldBack(outcomes, "gate_complete");
     if (found === null) return rest();
-    const held = near(found, cwd ?? "/");
+    const held = near(found, reader);
     if (held.isRepeated)
       return block(
         `Kite: the task is not completed, for the same reasons as before: ${fields(held.findings)}.`,
       );
-    return block(["Kite: the task is not completed yet. It needs:", ...list(held.findings), how].join("\n"));
+    return block(
+      ["Kite: the task is not completed yet. It needs:", ...list(held.findings), how(reader)].join("\n"),
+    );
   },
 };
 
@@ -108,8 +117,9 @@ function heldBack(outcomes: readonly HookOutcome[], did: GateOutcome["did"]): Ga
   return gated?.verdict === "deny" ? gated : null;
 }
 
-const how =
-  "What to do: supply what is missing (tool kite_declare, or: kite declare --help), then complete it again.";
+function how(reader: Reader): string {
+  return `What to do: supply what is missing${declareBy(reader)} kite declare --help; then complete it again.`;
+}
 
 function warning(edit: Edit, gated: GateOutcome): string {
   return [
@@ -121,10 +131,7 @@ function warning(edit: Edit, gated: GateOutcome): string {
 /** What is missing, and where a declaration helps, one that this agent may send for this file. */
 function form(edit: Edit, { task }: GateOutcome, findings: readonly GateFinding[]): string[] {
   const isDeclared = findings.some(({ gate }) => gate !== "delegation" && gate !== "role");
-  const example = [
-    "Declare all of it in one call, with the tool kite_declare or so:",
-    ...exampleFor(edit, task, findings),
-  ];
+  const example = [`Declare all of it in one call${declareBy(edit)}`, ...exampleFor(edit, task, findings)];
   return [...list(findings), ...(isDeclared ? example : [])];
 }
 

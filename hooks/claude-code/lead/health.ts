@@ -2,9 +2,10 @@
 import { limits } from "../../../protocol/limits.ts";
 import { duration, frame, quote } from "../../../protocol/text.ts";
 import type { HealthNote } from "../../seam/lead/notices.ts";
+import { howToWrite, type Reader } from "../answers/reader.ts";
 
-export function healthText(notes: readonly HealthNote[]): string {
-  return [`Kite: ${headline(notes)}.`, frame, ...notes.map(line)].join("\n");
+export function healthText(notes: readonly HealthNote[], reader: Pick<Reader, "isTeammate">): string {
+  return [`Kite: ${headline(notes)}.`, frame, ...notes.map(note => line(note, reader))].join("\n");
 }
 
 function headline(notes: readonly HealthNote[]): string {
@@ -19,14 +20,14 @@ function headline(notes: readonly HealthNote[]): string {
   return all.filter(text => text !== null).join("; ");
 }
 
-function line(note: HealthNote): string {
+function line(note: HealthNote, reader: Pick<Reader, "isTeammate">): string {
   const who = quote(note.name, limits.nameBytes);
   if (note.what === "back") return `- ${who} gave a sign of life: what you were told of it no longer holds.`;
   if (note.what === "ended") return `- ${who} has ended: what you were told of it no longer holds.`;
   if (note.what === "released")
     return `- ${who} gave back ${hadText(note)}: claim a task anew before you go on with it, and read files again before you edit them.`;
   if (note.what === "asked")
-    return `- you gave no sign for ${duration(note.forMs)}: if you are stuck or wait for someone, say so (kite message send), and release what you will not finish (kite task release).`;
+    return `- you gave no sign for ${duration(note.forMs)}: if you are stuck or wait for someone, say so (${howToWrite(reader)}), and release what you will not finish (kite task release).`;
   return `- ${who} ${stalledText(note)}; it has ${hadText(note)}. Ask it or look at it; to give back what it has: kite release ${who}${note.spawned ? `; to resume it, or put another agent in its place: kite replace ${who}` : ""}`;
 }
 

@@ -14,13 +14,13 @@ export const teamHeadings: readonly Heading[] = [["a teammate of yours is gone",
 export function teamAnswer(outcomes: readonly HookOutcome[]): Output {
   const gated = outcomeOf(outcomes, "gate_team");
   if (gated === undefined || gated.verdict === "allow") return nothing;
-  const said = gated.findings.map(sentences).join("\n");
+  const said = gated.findings.map(finding => sentences(finding, gated.isTeammate)).join("\n");
   if (gated.verdict === "deny") return deny(`Kite: this call did not run. ${said}`);
   return context("PreToolUse", `Kite: this call runs, but look again. ${said}`);
 }
 
-/** What is wrong, and what to do instead. */
-function sentences(finding: TeamFinding): string {
+/** What is wrong, and what to do instead. Only a lead begins teammates. */
+function sentences(finding: TeamFinding, isTeammate: boolean): string {
   switch (finding.rule) {
     case "blocked_claim": {
       const { task, blockers, ready } = finding;
@@ -43,7 +43,7 @@ function sentences(finding: TeamFinding): string {
         ? "has ended, so nobody would do the task"
         : "is no member of this team, so nobody would do the task";
       const live = members.length === 0 ? "a member" : `one of ${members.map(named).join(", ")}`;
-      return `${upper(named(owner))} ${why}. What to do: give it to ${live}, or begin a teammate of that name first (Agent).`;
+      return `${upper(named(owner))} ${why}. What to do: give it to ${live}, or ${isTeammate ? "ask your lead to begin a teammate of that name (SendMessage)" : "begin a teammate of that name first (Agent)"}.`;
     }
     case "dependency_cycle": {
       const [first = "", ...others] = finding.tasks.map(text);
@@ -51,7 +51,7 @@ function sentences(finding: TeamFinding): string {
       return `This dependency closes a cycle: task ${first} ${way}. None of them could ever begin. What to do: leave this dependency out, or turn it round.`;
     }
     case "dead_letter":
-      return `${upper(named(finding.to))} has ended: its process is gone, and nobody would read this message. What to do: begin a new teammate (Agent) for its work, or write to another one.`;
+      return `${upper(named(finding.to))} has ended: its process is gone, and nobody would read this message. What to do: ${isTeammate ? "write to another member, or ask your lead for a new teammate (SendMessage)" : "begin a new teammate (Agent) for its work, or write to another one"}.`;
     case "moved_worktree": {
       const tool = text(finding.tool);
       return `You share your lead's process: ${tool} would move the whole session, your lead's folder too. What to do: use absolute paths in a worktree of your own (git worktree add), or ask your lead for an agent with isolation "worktree".`;

@@ -7,6 +7,7 @@ import { filesWritten } from "../../shell/written.ts";
 import { ancestorsOf, parentFile } from "../agents.ts";
 import { guardAnswer } from "../answers/guard.ts";
 import { withInbox } from "../answers/inbox.ts";
+import { readerOf } from "../answers/reader.ts";
 import { inputText } from "../payload.ts";
 import { atWork, begin, type Row } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
@@ -44,7 +45,8 @@ export const preShell: Row = (event, actor, context) => {
   if (line === null || toolUseId === null || cwd === null) return otherEvent(event, actor, context);
   const env = shellEnv(context);
   const { commands, aliases, unread } = guardShell(line, cwd, env);
-  const step = { ...usesOf(line, cwd, env), cwd, written: ownWrites(line, cwd, env, context) };
+  const written = ownWrites(line, cwd, env, context);
+  const step = { ...usesOf(line, cwd, env), ...readerOf(actor, cwd), written };
   const asks = asksBefore(before.shell, step, actor);
   const isGuarded = commands.length > 0 || aliases.length > 0 || unread !== null;
   if (!isGuarded && asks.length === 0) return otherEvent(event, actor, context);

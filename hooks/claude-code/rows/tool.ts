@@ -7,6 +7,7 @@ import { type Actor, ancestorsOf, isAgent, parentFile } from "../agents.ts";
 import { changedLines } from "../answers/changed-lines.ts";
 import { withInbox, withNotes } from "../answers/inbox.ts";
 import { lockAnswer } from "../answers/lock.ts";
+import { readerOf } from "../answers/reader.ts";
 import { type Event, innerId, inputPath, isId, responseLabel, within } from "../payload.ts";
 import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
@@ -41,7 +42,7 @@ export const preToolUse: Row = (event, actor, context) => {
     parentFile: parentFile(event, actor),
     overwrites: tool !== "Edit",
   };
-  const edit = { tool, file, cwd, waitMs, isOwn: isOwnFile(file) };
+  const edit = { ...readerOf(actor, cwd), tool, file, waitMs, isOwn: isOwnFile(file) };
   return withInbox("PreToolUse", actor, cwd, {
     file,
     actions: [...begin(event, actor), atWork(event, actor), ...asksBefore(before.write, edit, actor), lock],

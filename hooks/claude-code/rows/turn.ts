@@ -6,6 +6,7 @@ import { type Actor, goneAgents, isSubagent } from "../agents.ts";
 import { agentStartAnswer } from "../answers/first-context.ts";
 import { readSoFar } from "../answers/inbox.ts";
 import { nothing, type Output } from "../answers/output.ts";
+import { readerOf } from "../answers/reader.ts";
 import { type Event, label } from "../payload.ts";
 import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
@@ -80,7 +81,7 @@ export const taskCreated: Row = (event, actor, context) => ({
 
 /** The client calls a task of its own list completed. It says so at each idle of the task's owner, too. */
 export const taskCompleted: Row = (event, actor, context) => {
-  const step = { cwd: event.cwd };
+  const step = { ...readerOf(actor, ""), cwd: event.cwd };
   return {
     actions: [
       ...byTeammate(event, actor, context),

@@ -44,7 +44,9 @@ function answer(cwd: string, outcomes: readonly HookOutcome[]): Output {
   if (woken?.did !== "await_release" || !woken.ok) return nothing;
   if (woken.freed !== null) return wake(notice(cwd, woken.freed));
   if (woken.cameBack !== undefined) return wake(returned(woken.cameBack));
-  return woken.health.length === 0 ? nothing : wake(`${alarmOpening}\n${newsText(woken.health)}`);
+  return woken.health.length === 0
+    ? nothing
+    : wake(`${alarmOpening}\n${newsText(woken.health, { isTeammate: false })}`);
 }
 
 /** The client shows this to the model as a hook's error, so it begins with good news and asks for little. */

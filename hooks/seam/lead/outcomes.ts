@@ -24,4 +24,6 @@ export interface TeamOutcome {
   readonly ok: true;
   readonly verdict: Verdict;
   readonly findings: readonly TeamFinding[];
+  /** The caller is a teammate, in its lead's process or in a pane, or works for one. */
+  readonly isTeammate: boolean;
 }
