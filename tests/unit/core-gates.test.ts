@@ -66,6 +66,17 @@ describe("before a write", () => {
     expect(said(beforeWrite(team, facts))[0]).toContain("declare another identity.role");
     expect(beforeWrite(team, { ...facts, file: { ...file, isCode: false } })).toEqual([]);
   });
+
+  test("a lead is asked for no code view of what it is to give away, unless it may keep it", () => {
+    const lead = { why: "declared", delegates: [] } as const;
+    const facts = { declaration: { ...filled, files: [] }, lead, role, file };
+    expect(modes(beforeWrite(strict, facts))).toEqual({ delegation: "enforce" });
+    expect(modes(beforeWrite(team, facts))).toEqual({ delegation: "enforce" });
+    const kept = { ...strict, delegation: "warn" } as const;
+    expect(modes(beforeWrite(kept, facts))).toEqual({ delegation: "warn", codeView: "enforce" });
+    expect(modes(beforeWrite({ ...kept, codeView: "warn" }, facts))).toEqual({ delegation: "warn" });
+    expect(modes(beforeWrite({ ...strict, delegation: "off" }, facts))).toEqual({ codeView: "enforce" });
+  });
 });
 
 describe("before a stop", () => {
@@ -230,7 +241,7 @@ describe("an agent that follows what it is told", () => {
     quality: fc.constantFrom("off", "warn", "enforce"),
   } as const);
 
-  it("writes after one declaration, whatever it declared before, in whatever order", () => {
+  it("writes after one declaration, a lead after two, whatever it declared before, in whatever order", () => {
     fc.assert(
       fc.property(
         fc.array(part, { maxLength: 6 }),
@@ -259,6 +270,8 @@ describe("an agent that follows what it is told", () => {
             const role = { ...standing, name: "ann", others: [] };
             return beforeWrite(set, { declaration, lead, role, file: facts });
           };
+          // Who declared another role than a lead's writes the file itself, and views it.
+          if (look().some(({ gate }) => gate === "delegation")) follow(w, said(look()), target);
           follow(w, said(look()), target);
           expect(look()).toEqual([]);
         },

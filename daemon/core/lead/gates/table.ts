@@ -41,7 +41,14 @@ export function beforeWrite(modes: Gates, facts: WriteFacts): GateFinding[] {
   const role = find(roleBeforeWrite, modes, facts);
   // It cannot change that role itself, so that it declares the rest would be for nothing.
   if (facts.role.by !== "declared" && role.some(({ mode }) => mode === "enforce")) return role;
-  return [...role, ...find(atWrite, modes, facts)];
+  const found = find(atWrite, modes, facts);
+  return [...role, ...found.filter(({ gate }) => gate !== "codeView" || !givesAway(modes, found))];
+}
+
+/** Whether a lead is to give the file away, so that it need not view it: unless it may keep it once it did. */
+function givesAway({ delegation, codeView }: Gates, found: readonly GateFinding[]): boolean {
+  const isLeads = found.some(({ gate }) => gate === "delegation");
+  return isLeads && (delegation === "enforce" || codeView !== "enforce");
 }
 
 export function beforeShell(modes: Gates, facts: ShellFacts): GateFinding[] {
