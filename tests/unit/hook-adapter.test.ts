@@ -505,6 +505,17 @@ describe("rows", () => {
     expect(acts({ ...failed, is_interrupt: true })[0]).toMatchObject({ do: "shell_end" });
   });
 
+  test("of a failed call's error the end is kept, which says what failed", () => {
+    const failed = payload("PostToolUseFailure--Bash-exit-code");
+    const kept = (error: string) => acts({ ...failed, error })[0];
+    const lines = Array.from({ length: 40 }, (_, n) => `  File "test_sum.py", line ${n}, in test`);
+    const end = "AssertionError: 10 != 12";
+    const trace = ["Exit code 1", ...lines, end, ""].join("\n");
+    expect(kept(trace)).toEqual(result("Bash", `…${[...lines.slice(-7), end].join("\n")}`));
+    expect(kept(`Exit code 1\n${end}`)).toEqual(result("Bash", `Exit code 1\n${end}`));
+    expect(kept("x".repeat(400))).toEqual(result("Bash", `…${"x".repeat(limits.failureChars - 1)}`));
+  });
+
   test("an agent that goes on because a hook said so is asked for nothing when it stops again", () => {
     const again = { ...payload("Stop--plain"), stop_hook_active: true };
     expect(acts(again)).toEqual([begin(), ...over(), reconcile, inbox(false)]);

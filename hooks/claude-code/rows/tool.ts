@@ -80,10 +80,19 @@ export const postToolUseFailure: Row = (event, actor) => {
   const { error, is_interrupt: isInterrupt } = event.raw;
   // A person who interrupts a call knows of it.
   const isFailure = typeof error === "string" && isInterrupt !== true;
-  const failed = isFailure ? [resultOf(event, actor, error.slice(0, limits.failureChars))] : [];
+  const failed = isFailure ? [resultOf(event, actor, endOf(error, limits.failureChars))] : [];
   const done = { ...plan, actions: [...failed, ...plan.actions] };
   return withNotes("PostToolUseFailure", actor, event.cwd ?? "", done);
 };
+
+/** The end of an error, where programs say what failed: whole lines if one fits into `max` UTF-16 units. */
+function endOf(error: string, max: number): string {
+  const text = error.trimEnd();
+  if (text.length <= max) return text;
+  const end = text.slice(1 - max);
+  const line = end.indexOf("\n");
+  return `…${line === -1 ? end : end.slice(line + 1)}`;
+}
 
 /** Comes after refused calls, too. It ends only the writes it names, because the next write may have begun. */
 export const postToolBatch: Row = (event, actor) => {
