@@ -52,8 +52,12 @@ const inbox = tool({
       });
     }
     const rest = next === undefined ? [] : ["- and more: call again"];
-    const lines = messages.map(row => `- ${line(row)}`);
-    const text = messages.length === 0 ? "No new messages." : [frame, ...lines, ...rest].join("\n");
+    const lines = (isOfPerson: boolean) =>
+      messages.filter(({ from }) => (from === null) === isOfPerson).map(row => `- ${line(row)}`);
+    const ofAgents = lines(false);
+    const framed = ofAgents.length === 0 ? [] : [frame, ...ofAgents];
+    // A person's words are no notes of other agents.
+    const text = messages.length === 0 ? "No new messages." : [...lines(true), ...framed, ...rest].join("\n");
     return { text, data: { note: frame, messages: messages.map(dataOf), more: next !== undefined } };
   },
 });

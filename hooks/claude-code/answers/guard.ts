@@ -266,7 +266,7 @@ function refusedAnswer({ waitMs, cwd }: GuardedLine, { verdict, refusal, holder 
   if (refusal.code === "edits_held") {
     return deny(
       "Kite: this command line did not run: edits of this repository are frozen. You can still read it.\n" +
-        `${frame} ${freezeOf(refusal, "its files")}\n` +
+        `${freezeOf(refusal, "its files")}\n` +
         "What to do: work on something else and try again later. Your user can end the freeze: kite thaw",
     );
   }

@@ -10,7 +10,7 @@ import type { NoteLine } from "./note-lines.ts";
 import { outcomeOf } from "./outcome.ts";
 import { alsoTellPerson, context, type LateEvent, nothing, withContext } from "./output.ts";
 import { type Reader, readerOf } from "./reader.ts";
-import { newsText, noteHeadings, noteLines } from "./slices.ts";
+import { newsText, noteHeadings, noteLines, notesOfPeople } from "./slices.ts";
 
 type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;
 
@@ -70,12 +70,23 @@ export function withNotes(event: LateEvent, actor: Actor, cwd: string, plan: Pla
 function inboxText({ messages, unread }: Inbox): string {
   const count = messages.length === 1 ? "a message" : `${messages.length} messages`;
   const more = unread === 0 ? "" : ` ${unread} more ${unread === 1 ? "is" : "are"} unread.`;
+  const [ofPeople, ofAgents] = split(messages, ({ from }) => from === null);
   return [
     `Kite: ${count} for you.${more}`,
-    frame,
-    ...messages.map(line),
+    ...ofPeople.map(line),
+    ...framed(ofAgents.map(line)),
     "To read them in full: kite message inbox. To answer: kite message send --reply ID TEXT",
   ].join("\n");
+}
+
+/** Lines of other agents below the frame; a person's words stand above it. */
+function framed(lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : [frame, ...lines];
+}
+
+/** Those of `all` that are so, and the others. */
+function split<T>(all: readonly T[], isSo: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
+  return [all.filter(isSo), all.filter(one => !isSo(one))];
 }
 
 function line(message: MessageRow): string {
@@ -110,11 +121,12 @@ function filesOf(note: FileNote): readonly string[] {
 
 function notesText(notes: readonly FileNote[], dropped: number, reader: Reader): string {
   const older = `- ${dropped} older ${dropped === 1 ? "note is" : "notes are"} not shown. To read the trail: kite log`;
+  const [ofPeople, ofAgents] = split(notes, ({ what }) => notesOfPeople.has(what));
+  const lines = (some: readonly FileNote[]) => some.map(note => noteLine(note, reader));
   return [
     `Kite: ${notes.length === 0 ? "other agents wrote files of yours" : headline(notes)}.`,
-    frame,
-    ...notes.map(note => noteLine(note, reader)),
-    ...(dropped === 0 ? [] : [older]),
+    ...lines(ofPeople),
+    ...framed([...lines(ofAgents), ...(dropped === 0 ? [] : [older])]),
   ].join("\n");
 }
 

@@ -15,5 +15,8 @@ export const noteLines: { readonly [W in FileNote["what"]]: NoteLine<FileNote> }
   teammate_gone: goneLine,
 };
 
+/** Notes of what a person did: they are no words of other agents. */
+export const notesOfPeople: ReadonlySet<FileNote["what"]> = new Set(["role"]);
+
 /** Words what an agent is told besides. */
 export const newsText = healthText;
