@@ -50,13 +50,15 @@ export class ToolUses {
 
   /**
    * Returns the latest line of this session that contains these words, if all that do are one agent's. Otherwise the
-   * programs that run the caller tell: `shells` are their command lines, which contain the caller's whole line. Null: no
-   * line of this session runs.
+   * programs that run the caller tell: `shells` are their command lines, which contain the caller's whole line. A script's
+   * line is not known: only if no agent but the main one is `atWork` can nobody else run it. Null: no line of this session
+   * runs.
    */
   findByCommandLine(
     session: string,
     words: string,
     shells: readonly string[] = [],
+    atWork: ReadonlySet<string> = new Set(),
   ): ToolUse | Ambiguous | null {
     const lines = [...this.#uses.values()].flatMap(use =>
       use.session === session && use.command !== null ? [{ use, text: withoutQuotes(use.command) }] : [],
@@ -67,9 +69,16 @@ export class ToolUses {
     if (own !== null) return own;
     // A shell may have made the words up: then any line can be the caller's.
     const candidates = fits.length > 0 ? fits : lines;
-    if (candidates.length === 0) return null;
-    const found = onlyOf(shells.length === 0 ? candidates : runBy(candidates, shells.map(withoutQuotes)));
-    return found ?? { agents: new Set(candidates.map(({ use }) => use.agent)).size };
+    const agents = new Set([
+      ...candidates.map(({ use }) => use.agent),
+      ...(fits.length > 0 ? [] : [null, ...atWork]),
+    ]);
+    const isKnown = fits.length > 0 || atWork.size === 0;
+    if (candidates.length === 0) return isKnown ? null : { agents: agents.size };
+    const isGuess = shells.length === 0;
+    const ran = isGuess ? candidates : runBy(candidates, shells.map(withoutQuotes));
+    const found = isGuess && !isKnown ? null : onlyOf(ran);
+    return found ?? { agents: agents.size };
   }
 }
 

@@ -21,7 +21,7 @@ export const whoami: RequestHandler<"whoami", HookServices> = (
       toolUse !== undefined
         ? toolUses.of(toolUse)
         : of !== undefined && typed !== undefined
-          ? toolUses.findByCommandLine(of, typed, shells)
+          ? toolUses.findByCommandLine(of, typed, shells, atWork(services, of))
           : null;
     if (use !== null && "agents" in use) {
       call.reply(refuse("ambiguous_caller", ambiguous, { agents: use.agents }));
@@ -43,8 +43,14 @@ export const whoami: RequestHandler<"whoami", HookServices> = (
   });
 
 const ambiguous =
-  "nothing was done: agents of this session run kite at the same time, and their lines do not tell which of them runs " +
-  "this; use Kite's tool for it instead (kite_declare, kite_task_complete, ...), or run the command again, alone in its line";
+  "nothing was done: several agents of this session are at work, and no line that one of them typed tells which of them " +
+  "runs this; run the kite command again, alone in its line and not in a script";
+
+/** The agents at work beside the session's main agent. */
+function atWork({ presence }: HookServices, session: string): ReadonlySet<string> {
+  const agents = [...presence.of(session).agents];
+  return new Set(agents.filter(([, { active }]) => active).map(([agent]) => agent));
+}
 
 function nearest(state: State, pids: readonly number[]): Session | undefined {
   for (const pid of pids) {

@@ -1,5 +1,7 @@
 /** A command in an agent's shell acts for the agent that typed it, as its hook told. */
 import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -60,10 +62,40 @@ test("a subagent's claim is its own, the main agent's is not anybody else's", as
   const post = { hook_event_name: "PostToolUse", session_id: "s1", cwd: home.work, agent_id: agent };
   const response = { tool_name: "Bash", tool_use_id: "toolu_1", tool_input: {}, tool_response: {} };
   await hooks.ask({ type: "hook", event: { ...post, ...response }, ppid: process.pid });
-  expect(await claimed()).toBeNull();
   await types(agent, "toolu_2", "kite task list");
   await types(null, "toolu_3", "kite task claim --json");
   expect(await claimed()).toBeNull();
+  await hooks.ask({
+    type: "hook",
+    event: { ...stop, agent_id: agent, agent_type: "Explore" },
+    ppid: process.pid,
+  });
+  expect(await claimed()).toBeNull();
+});
+
+test("a declaration in a teammate's script does not replace its lead's", async () => {
+  await home.session("s1", { pid: process.pid });
+  await types(null, "toolu_1", "kite declare --task lead");
+  expect((await shell("kite declare --task lead")).code).toBe(0);
+  const ended = { hook_event_name: "PostToolUse", session_id: "s1", cwd: home.work, tool_name: "Bash" };
+  const event = { ...ended, tool_use_id: "toolu_1", tool_input: {}, tool_response: {} };
+  await hooks.ask({ type: "hook", event, ppid: process.pid });
+  const script = join(home.work, "say.sh");
+  writeFileSync(script, "kite declare --task teammate --json\n");
+  // Alone, the main agent's script is its own.
+  expect((await shell(`sh ${script}`)).code).toBe(0);
+  await shell("kite declare --task lead");
+  const mate = { agent_id: "aalice-5d0b10a1332e636f", agent_type: "alice" };
+  const began = { hook_event_name: "SubagentStart", session_id: "s1", cwd: home.work, ...mate };
+  await hooks.ask({ type: "hook", event: began, ppid: process.pid });
+  const { out, code } = await shell(`sh ${script}`);
+  expect(code).toBe(1);
+  expect(JSON.parse(out)).toMatchObject({
+    ...{ ok: false, code: "ambiguous_caller", agents: 2 },
+    error: expect.stringMatching(/nothing was done.*alone in its line and not in a script/),
+  });
+  const rows = (await hooks.ask({ type: "query", target: "declarations" }))["rows"];
+  expect(rows).toMatchObject([{ agent: null, task: "lead" }]);
 });
 
 test("two agents that declare at once are told apart by their texts, and two that claim are refused", async () => {
@@ -87,6 +119,7 @@ test("two agents that declare at once are told apart by their texts, and two tha
     event: { ...stop, agent_id: two, agent_type: "Explore" },
     ppid: process.pid,
   });
+  await types(null, "toolu_5", "kite task add one");
   await kite("task", "add", "one");
   expect(JSON.parse((await shell("kite task claim --json")).out)).toMatchObject({
     task: { assigneeAgent: one },
