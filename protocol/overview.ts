@@ -24,6 +24,16 @@ export interface OffRow {
   readonly until: number | null;
 }
 
+/** A file of Kite's directory that no command of Kite changed, since a person saw it at last. */
+export interface ChangedFileRow {
+  readonly file: "config.json" | "trusted.json";
+  /** Wall time in milliseconds; null: it is gone. */
+  readonly changedAt: number | null;
+  /** Of `trusted.json`: projects whose checks it trusted, and does not any more, and those that it trusts since; a few of each. */
+  readonly lost: readonly string[];
+  readonly gained: readonly string[];
+}
+
 /** Each list is the first page of the `query` for it. */
 export interface OverviewReply {
   readonly ok: true;
@@ -32,6 +42,8 @@ export interface OverviewReply {
   /** Why the daemon could not read `cwd`. */
   readonly unreachable?: string;
   readonly off: readonly OffRow[];
+  /** Absent in answers of earlier daemons. */
+  readonly changedFiles?: readonly ChangedFileRow[];
   readonly stats: StatsReply;
   readonly sessions: QueryReply<SessionRow>;
   readonly locks: QueryReply<LockRow>;

@@ -23,6 +23,8 @@ export interface KitePaths {
   readonly config: string;
   /** Which projects' checks a person has trusted. */
   readonly trusted: string;
+  /** Copies of both as Kite's commands left them, or as a person saw them at last. */
+  readonly seen: string;
   /** Exists after `kite down`: hooks then start no daemon. */
   readonly downFile: string;
   /** Times of hooks without an answer: the hook clients write them, and after several stop asking for a while. */
@@ -62,6 +64,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     merges: join(home, "merges"),
     config: join(home, "config.json"),
     trusted: join(home, "trusted.json"),
+    seen: join(home, "seen"),
     downFile: join(home, "down"),
     hookFailures: join(home, "hook-failures"),
     unheardEnds: join(home, "unheard-ends"),

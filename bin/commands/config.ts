@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { type ConfigValues, loadConfig } from "../../daemon/config/config.ts";
 import { setSetting, unsetSetting } from "../config/set.ts";
 import { leadSettings } from "../leading.ts";
+import { sawFile } from "../off/changed-files.ts";
 import { type ProcessContext, print, printJson, type Run, screenOf } from "../process-context.ts";
 import { type FindRepository, findRepository } from "../project.ts";
 import { tilde } from "../view/places.ts";
@@ -98,6 +99,7 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
     ]);
     print(world, table(rows, [{}, { min: 8 }, { min: 8, cut: "start" as const }], screen));
     for (const problem of problems) print(world, wrap(`! ${clean(problem)}`, screen.width, 2));
+    await sawFile(world, "config");
   }
   return problems.length === 0 ? 0 : 1;
 }

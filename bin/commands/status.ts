@@ -6,7 +6,7 @@ import type { StatsReply } from "../../protocol/daemon.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { hookWarnings } from "../doctor/hooks.ts";
 import { leadStatus } from "../leading.ts";
-import { offTexts, whatIsOff } from "../off/now.ts";
+import { changedTexts, offTexts, whatIsOff } from "../off/now.ts";
 import {
   interrupted,
   type ProcessContext,
@@ -104,7 +104,7 @@ export async function status(
     async client => {
       const answer = await client.request("overview", isOfAll ? {} : { cwd });
       if (!answer.ok && answer.code === "unknown_type") throw unknownForm(client, "knows no overview");
-      const { stats, off, project, unreachable, ...lists } = granted(answer);
+      const { stats, off, changedFiles = [], project, unreachable, ...lists } = granted(answer);
       if (unreachable !== undefined && directory !== undefined) throw projectUnknown(cwd, unreachable);
       const rows = {
         sessions: await rowsFrom(client, "sessions", lists.sessions),
@@ -117,6 +117,7 @@ export async function status(
       const all = [
         ...store,
         ...offTexts(off, world),
+        ...changedTexts(changedFiles, world),
         ...warnings(stats, version),
         ...hookWarnings(world, rows.sessions),
         ...unplaced(rows.sessions),

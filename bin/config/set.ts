@@ -1,6 +1,7 @@
 /** Writes one setting into the user's own config.json, and takes one out. */
 import { mkdirSync } from "node:fs";
 import { type Config, loadConfig } from "../../daemon/config/config.ts";
+import { changeSeen } from "../../daemon/config/seen-files.ts";
 import { named, replaceText, retried } from "../../hooks/install/file.ts";
 import { append, member, parseObject, remove, replace } from "../../hooks/install/json-text.ts";
 import { whileLocked } from "../../hooks/install/lock-file.ts";
@@ -129,12 +130,13 @@ function withoutMember(text: string, key: string): string {
 async function change({ paths }: ProcessContext, edit: (text: string) => string): Promise<void> {
   const { config } = paths;
   mkdirSync(paths.home, { recursive: true, mode: 0o700 });
-  await whileLocked(config, () =>
-    retried(config, () => {
+  await whileLocked(config, async () => {
+    await retried(config, () => {
       const old = readText(config, limits.smallFileBytes);
       const next = named(config, () => edit(old ?? "{}\n"));
       if (next === (old ?? "{}\n")) return true;
       return replaceText(config, next, 0o600, old) ? true : null;
-    }),
-  );
+    });
+    changeSeen(paths, "config", text => edit(text ?? "{}\n"));
+  });
 }

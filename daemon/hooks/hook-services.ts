@@ -8,11 +8,13 @@ import type { KitePaths } from "../../protocol/paths.ts";
 import type { Config } from "../config/config.ts";
 import { OffSwitchReader } from "../config/off-switch.ts";
 import { ProjectRules, type ProjectRulesOptions } from "../config/project-rules.ts";
+import { type EntriesIn, SeenFiles } from "../config/seen-files.ts";
 import type { Whose } from "../core/messages/notice-table.ts";
 import type { EventHub } from "../events/hub.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
 import type { Services } from "../services.ts";
 import { ClientTasks } from "../sessions/client-tasks.ts";
+import { noteChangedFile } from "../trail/decisions.ts";
 import { Baselines } from "../worktree/baselines.ts";
 import { Writers } from "../worktree/writers.ts";
 import { HookLocks } from "./edit-lock.ts";
@@ -36,6 +38,7 @@ export interface HookServices extends Services {
   readonly pending: Pending;
   readonly socket: string;
   readonly ownFiles: OwnFiles;
+  readonly seenFiles: SeenFiles;
   /** The number of events of each name since the daemon started. */
   readonly hookCounts: Map<string, number>;
   readonly offSwitches: OffSwitchReader;
@@ -73,12 +76,13 @@ export interface HookServicesOptions {
 /** What the list of slices gives the base. */
 interface FromSlices {
   readonly trusted: ProjectRulesOptions["trusted"];
+  readonly trustedIn: EntriesIn;
   readonly points: HookPoints<HookServices>;
 }
 
 /** Returns `services` with those of the base that hooks need. */
 export function hookServices(services: Services, options: HookServicesOptions & FromSlices): HookServices {
-  const { adapter, paths, config, outside, trusted, points, onProblem } = options;
+  const { adapter, paths, config, outside, trusted, trustedIn, points, onProblem } = options;
   const { facts } = services;
   const configFile = paths.config;
   return {
@@ -88,6 +92,7 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     pending: new Pending(),
     socket: paths.socket,
     ownFiles: new OwnFiles(paths),
+    seenFiles: new SeenFiles(paths, trustedIn, row => noteChangedFile(services, row)),
     hookCounts: new Map(),
     offSwitches: new OffSwitchReader(paths.home),
     hookWaitMs: config.values.lockWaitMs,

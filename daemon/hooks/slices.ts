@@ -1,5 +1,6 @@
 /** The list of slices for hooks: what does each action, and who joins in at the points of the base, in this order. */
 import type { HookAction } from "../../hooks/seam/slices.ts";
+import { trustedIn } from "../lead/checks/trusted-file.ts";
 import { gateActions, gatePart } from "../lead/gates/hooks.ts";
 import { healthPart } from "../lead/health/hooks.ts";
 import { mergePart } from "../lead/merges/hooks.ts";
@@ -23,5 +24,6 @@ const points = hookPoints<HookServices>([gatePart, teamPart, spawnPart, mergePar
 /** Returns `services` with those of hooks, of both halves. */
 export function allHookServices(services: Services, options: HookServicesOptions): LeadServices {
   const trusted = trustedReader(options);
-  return leadServices(hookServices(services, { ...options, trusted, points }), { ...options, trusted });
+  const base = hookServices(services, { ...options, trusted, trustedIn, points });
+  return leadServices(base, { ...options, trusted });
 }

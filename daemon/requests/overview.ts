@@ -9,7 +9,7 @@ import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { answerFor } from "./query.ts";
 import { statsOf } from "./stats.ts";
 
-type OverviewServices = DaemonServices & Pick<HookServices, "offSwitches">;
+type OverviewServices = DaemonServices & Pick<HookServices, "offSwitches" | "seenFiles">;
 
 /** The lists of the reply, each the first page of a query. */
 const lists = {
@@ -45,7 +45,8 @@ function* overviewText(
   place: object,
   answers: readonly (readonly [string, Awaited<ReturnType<typeof answerFor>>])[],
 ): Steps<string> {
-  const fields = { ...place, off: offRows(services.offSwitches.read(), services.clock.wall()) };
+  const off = offRows(services.offSwitches.read(), services.clock.wall());
+  const fields = { ...place, off, changedFiles: services.seenFiles.changed() };
   const parts = [
     `{"ok":true,${JSON.stringify(fields).slice(1, -1)},"stats":${JSON.stringify(statsOf(services))}`,
   ];

@@ -1,5 +1,7 @@
 /** Writes trail lines for decisions. */
+
 import { limits } from "../../protocol/limits.ts";
+import type { ChangedFileRow } from "../../protocol/overview.ts";
 import type { Actor } from "../core/actor.ts";
 import { actorRow, pathOf, type Spelled } from "../core/locks/replies.ts";
 import type { Reply } from "../core/outcome.ts";
@@ -122,6 +124,25 @@ export function noteIgnored(
     rule: "ignore",
   } as const;
   services.recorder.note({ ...line, why });
+}
+
+/** Writes a line for a file of Kite's directory that no command of Kite changed: nobody saw who did. */
+export function noteChangedFile(
+  { clock, recorder }: Pick<Services, "clock" | "recorder">,
+  { file }: ChangedFileRow,
+): void {
+  const who = { id: null, agent: null, name: null, project: null };
+  const why = "changed by no command of Kite";
+  recorder.note({
+    at: clock.wall(),
+    event: "file_changed",
+    ...who,
+    type: null,
+    file,
+    decision: "note",
+    rule: "own_files",
+    why,
+  });
 }
 
 /** Writes a line for a write that a hook reported. */

@@ -1,4 +1,6 @@
 /** Begins to look at the processes of sessions, and at the daemon's own place. */
+
+import { keepUnseen } from "../config/seen-files.ts";
 import { AnchorWatch } from "../facts/processes.ts";
 import { HookFailures } from "../hooks/failures-file.ts";
 import type { Instance } from "../instance/instance.ts";
@@ -17,6 +19,11 @@ export function beginLife(
   stop: (why: string) => void,
 ): Life {
   const { hookWakes, points } = services;
+  try {
+    keepUnseen(paths);
+  } catch (error) {
+    onTrouble("could not keep copies of the settings", error);
+  }
   const failures = new HookFailures(paths.hookFailures, onTrouble);
   const life = new Life({
     services,
@@ -25,6 +32,7 @@ export function beginLife(
     stillOurs: () => instance.stillOurs(),
     verifyJournal: () => journal.verify(),
     onAlive: () => {
+      services.seenFiles.changed();
       failures.clear();
       kept.saveSoon();
       server.checkDescriptors();

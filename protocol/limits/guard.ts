@@ -84,6 +84,8 @@ export const guardLimits = {
   shellListMax: 1_000,
   /** Files in Kite's own directory that one line writes, of those that are looked at. */
   ownWritesMax: 100,
+  /** Projects that `kite status` names of a changed `trusted.json`, lost and gained ones each. */
+  changedProjectsMax: 5,
   /** Variables, and functions, tracked in one line. */
   shellNamesMax: 100,
   /** Rounds of a loop over known words; a longer loop counts as one round with an unknown word. */

@@ -1,5 +1,5 @@
 /** Kite's own files: agents' tools do not write them, by whatever name, and the refusal says how a person does. */
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Home } from "./daemon.ts";
@@ -106,5 +106,60 @@ describe("an agent's shell line, for which a hook waits", () => {
   test("that only reads them runs", async () => {
     expect(await line("git diff --no-index ~/.kite/config.json a")).toBeNull();
     expect(await line("kite status; cat ~/.kite/config.json > /tmp/x")).toBeNull();
+  });
+});
+
+describe("a file that no command of Kite changed", () => {
+  const warnings = async (): Promise<string> => {
+    const { warnings: all } = JSON.parse(await home.kite("status", "--json")) as { warnings: string[] };
+    return all.filter(one => one.includes("no command of Kite")).join("\n");
+  };
+  const project = join(work, "shop");
+
+  beforeAll(async () => {
+    mkdirSync(join(project, ".git"), { recursive: true });
+    mkdirSync(join(project, ".kite"));
+    writeFileSync(join(project, ".git/HEAD"), "ref: refs/heads/main\n");
+    mkdirSync(join(project, ".git/objects"));
+    mkdirSync(join(project, ".git/refs"));
+    const checks = { test: { command: "true" } };
+    writeFileSync(join(project, ".kite/config.json"), JSON.stringify({ checks }));
+    // What the tests before wrote was before anything was trusted.
+    await home.kite("config");
+  });
+
+  test("is none after Kite's own commands, whatever they wrote", async () => {
+    await home.kite("config", "set", "lockWaitMs", "20000");
+    await home.kite("trust", "--yes", project);
+    expect(await warnings()).toBe("");
+  });
+
+  test("is shown by status with what it changes, until a person has looked at it", async () => {
+    const trusted = readFileSync(paths.trusted, "utf8");
+    rmSync(paths.trusted);
+    expect(await warnings()).toContain(
+      `trusted.json is gone, and no command of Kite removed it; what you trusted in ~/work/shop counts no more; look at it: kite trust --list`,
+    );
+    const forged = JSON.parse(trusted) as { files: Record<string, object> };
+    forged.files["/elsewhere/.kite/config.json"] = { hash: "0", at: 1 };
+    writeFileSync(paths.trusted, JSON.stringify(forged));
+    expect(await warnings()).toMatch(/trusted\.json was changed at .*; \/elsewhere counts as trusted;/);
+    // An agent's look is not a person's.
+    expect((await home.command(["trust", "--list"], { CLAUDECODE: "1" })).out).toContain("your user looks");
+    expect(await warnings()).toContain("/elsewhere");
+    expect(await home.kite("trust", "--list")).toContain(
+      "was changed by no command of Kite. Now you have seen it",
+    );
+    expect(await warnings()).toBe("");
+    expect(await home.kite("log")).toMatch(/trusted\.json.*changed by no command of Kite/);
+  });
+
+  test("stays shown when Kite's commands write it again", async () => {
+    writeFileSync(paths.config, JSON.stringify({ treeGuard: "off" }));
+    expect(await warnings()).toContain("config.json was changed at");
+    await home.kite("config", "set", "lockWaitMs", "30000");
+    expect(await warnings()).toContain("config.json was changed at");
+    expect(await home.kite("config")).toContain("config.json was changed by no command of Kite");
+    expect(await warnings()).toBe("");
   });
 });

@@ -1,5 +1,6 @@
 /** `kite trust --list`: what is trusted, and whether it still is so. */
 import { dirname } from "node:path";
+import { sawFile } from "../../off/changed-files.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
 import { tilde } from "../../view/places.ts";
 import { table } from "../../view/table.ts";
@@ -28,5 +29,6 @@ export async function listTrusted(world: ProcessContext, json: boolean): Promise
     world,
     rows.length === 0 ? ["No checks are trusted."] : table(rows, [{ min: 8, cut: "start" }, {}, {}], screen),
   );
+  await sawFile(world, "trusted");
   return exitCodes.done;
 }

@@ -50,7 +50,7 @@ export async function trust(
   const named = await checksAt(world, path, around.find);
   const { repository, file, checks, gates, setup, problems } = named;
   if (isRevoked) {
-    const was = await setTrusted(paths.trusted, file, null);
+    const was = await setTrusted(paths, file, null);
     return printDone(world, json, { ok: true, file, revoked: was }, () => [
       `${place(world, repository)}: ${was ? "no longer trusted" : "was not trusted"}`,
     ]);
@@ -81,7 +81,7 @@ export async function trust(
       checks,
       ...(setup === null ? {} : { setup }),
     };
-    await setTrusted(paths.trusted, file, isGone ? null : text);
+    await setTrusted(paths, file, isGone ? null : text);
   }
   return printDone(world, json, { ok: true, file, checks, gates, setup, problems, was: named.trust }, () => [
     isNew ? (isGone ? accepted : trustedWords(named)) : already,

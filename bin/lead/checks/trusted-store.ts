@@ -1,6 +1,7 @@
 /** Reads and writes `trusted.json`; daemon/lead/checks/trusted-file.ts says what it holds. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
+import { changeSeen } from "../../../daemon/config/seen-files.ts";
 import {
   parseTrusted,
   type TrustedFiles,
@@ -12,6 +13,7 @@ import { writeWhole } from "../../../hooks/install/file.ts";
 import { whileLocked } from "../../../hooks/install/lock-file.ts";
 import { readText } from "../../../hooks/install/read-file.ts";
 import { limits } from "../../../protocol/limits.ts";
+import type { KitePaths } from "../../../protocol/paths.ts";
 
 /** Returns what is trusted. Throws InstallFailed if Kite did not write the file so. */
 export function readTrusted(path: string): TrustedFiles {
@@ -22,22 +24,37 @@ export function readTrusted(path: string): TrustedFiles {
 }
 
 /** Sets what is trusted of a project's file; null: nothing. Returns whether something was. Throws InstallFailed. */
-export async function setTrusted(path: string, file: string, text: TrustedText | null): Promise<boolean> {
+export async function setTrusted(paths: KitePaths, file: string, text: TrustedText | null): Promise<boolean> {
+  const { trusted: path } = paths;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   return whileLocked(path, () => {
-    const files = new Map(readTrusted(path));
-    const was = files.delete(file);
+    const before = readTrusted(path);
+    const was = before.has(file);
     if (text === null && !was) return false;
-    if (text !== null) files.set(file, text);
-    // The checks themselves are kept only to show what changed.
-    const long = trustedText(files, false);
-    const whole = Buffer.byteLength(long) > limits.trustedBytes ? trustedText(files, true) : long;
+    const files = changed(before, file, text);
+    const whole = textWithin(files);
     if (files.size > limits.trustedFilesMax || Buffer.byteLength(whole) > limits.trustedBytes) {
       throw new InstallFailed(
         `${path} has room for no further project; drop one: kite trust --list, kite trust --revoke DIR`,
       );
     }
     writeWhole(path, whole, 0o600);
+    changeSeen(paths, "trusted", copy =>
+      textWithin(changed(copy === null ? new Map() : (parseTrusted(copy) ?? before), file, text)),
+    );
     return was;
   });
+}
+
+function changed(before: TrustedFiles, file: string, text: TrustedText | null): TrustedFiles {
+  const files = new Map(before);
+  files.delete(file);
+  if (text !== null) files.set(file, text);
+  return files;
+}
+
+/** The checks themselves are kept only to show what changed: they are left out if they need too much room. */
+function textWithin(files: TrustedFiles): string {
+  const long = trustedText(files, false);
+  return Buffer.byteLength(long) > limits.trustedBytes ? trustedText(files, true) : long;
 }

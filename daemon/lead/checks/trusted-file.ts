@@ -64,6 +64,17 @@ export function parseTrusted(text: string): TrustedFiles | null {
   return files;
 }
 
+/** Returns the hash that a person trusted by project; null if Kite did not write the text so. */
+export function trustedIn(text: string): ReadonlyMap<string, string> | null {
+  const files = text === "" ? new Map<string, TrustedText>() : parseTrusted(text);
+  return files === null ? null : new Map([...files].map(([file, { hash }]) => [projectOf(file), hash]));
+}
+
+/** Returns the project of a file that names checks. */
+function projectOf(file: string): string {
+  return file.replace(/\/\.kite\/config\.json$/, "") || "/";
+}
+
 /** Returns the file's text; without the checks themselves if `isShort`. */
 export function trustedText(files: TrustedFiles, isShort: boolean): string {
   const entries = [...files].map(([file, { hash, at, gates, checks, setup }]) => {
