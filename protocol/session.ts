@@ -110,9 +110,12 @@ export interface SessionColumns {
   readonly declared?: DeclaredBrief;
 }
 
-/** What an agent does, or did last: `what` is a file, for `runs` and `ran` the name of a program. */
+/**
+ * What an agent does, or did last. `what` is the path of the file that it writes, or the name of the program that it runs. A
+ * write or a program that did not end well has `failed`, was `refused` by Kite, or was `interrupted` by a person.
+ */
 export interface Doing {
-  readonly verb: "writes" | "wrote" | "runs" | "ran";
+  readonly verb: "writes" | "wrote" | "runs" | "ran" | "failed" | "refused" | "interrupted";
   readonly what: string;
 }
 

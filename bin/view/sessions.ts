@@ -311,15 +311,17 @@ function waitNote(who: Waiter, file: string | null, locks: readonly LockRow[], p
   return file === null ? [] : [`for ${waitedFile(who, file, locks, places)}`];
 }
 
-/** What an active agent does: `writes src/auth.ts`; what it did, if it does nothing since. */
+/** What an active agent does: `writes src/auth.ts`; what it did, and how that ended, if it does nothing since: `git refused`. */
 function doingNote({ status, doing }: Pick<SessionRow, "status" | "doing">, places: Places): string[] {
   if (doing === undefined || status !== "active") return [];
-  const isFile = doing.verb === "writes" || doing.verb === "wrote";
-  const what = isFile ? cut(places.file(doing.what), fileColumns, "middle") : clean(doing.what);
-  const isPast = doing.verb === "wrote" || doing.verb === "ran";
-  return [
-    `${doing.verb} ${what}${isPast && doing.forMs >= pastShownMs ? ` ${duration(doing.forMs)} ago` : ""}`,
-  ];
+  const { verb, what, forMs } = doing;
+  // A program is known by its name alone.
+  const isFile = what.includes("/");
+  const named = isFile ? cut(places.file(what), fileColumns, "middle") : clean(what);
+  if (verb === "writes" || verb === "runs") return [`${verb} ${named}`];
+  const ago = forMs < pastShownMs ? "" : ` ${duration(forMs)} ago`;
+  if (verb === "wrote" || verb === "ran") return [`${verb} ${named}${ago}`];
+  return [`${isFile ? "edit of " : ""}${named} ${verb}${ago}`];
 }
 
 /** What an agent declared (`tester on "Page the list"`), else the task that it claimed. */

@@ -9,7 +9,7 @@ import type { Delivery } from "./delivery.ts";
 import type { HookServices } from "./hook-services.ts";
 import { Scope } from "./scope.ts";
 import { actionHandlers } from "./slices.ts";
-import { isHeldBack } from "./verdict.ts";
+import { isDenial, isHeldBack } from "./verdict.ts";
 
 /** The table has one handler for each name; the compiler cannot see that an action gets its own. */
 type AnyHandler = ActionHandler<HookAction["do"]>;
@@ -39,8 +39,11 @@ export async function runPlan(
     if (traits.holdsBack) isDenied ||= isHeldBack(outcome);
     isRefused ||= !outcome.ok || isDenied;
   }
-  // Only now does a write have its lock.
-  if (plan.session !== null && plan.doing !== null && !isRefused)
-    services.presence.did(plan.session, plan.agent, plan.doing);
+  const { session, agent, doing } = plan;
+  if (session !== null && doing !== null) {
+    // Only now does a write have its lock.
+    if (outcomes.some(isDenial)) services.presence.did(session, agent, { ...doing, verb: "refused" });
+    else if (!isRefused) services.presence.did(session, agent, doing);
+  }
   return outcomes;
 }

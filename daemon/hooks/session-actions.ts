@@ -173,9 +173,7 @@ export function promptSubmitted(run: Run, action: ActionOf<"prompt_submitted">):
   services.hookWakes.prompted(session, promptId, byPerson);
   if (byPerson) services.toolFailures.succeeded(actorOfAction(run, action));
   if (byPerson) for (const part of services.points.prompted) part.prompted(services, session);
-  const row = services.presence.of(session);
-  row.prompt = promptId;
-  row.woken = false;
+  services.presence.prompted(session, promptId);
   return { did: "prompt_submitted", ok: true };
 }
 

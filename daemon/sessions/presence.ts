@@ -165,10 +165,18 @@ export class PresenceTable {
   did(session: string, agent: string | null, doing: Doing): void {
     const own = this.pulse(session, agent);
     if (own === undefined || !own.active) return;
-    const isPast = doing.verb === "wrote" || doing.verb === "ran";
+    const isPast = doing.verb !== "writes" && doing.verb !== "runs";
     const isBusy = own.doing?.verb === "writes" || own.doing?.verb === "runs";
     if (isPast && isBusy && own.doing?.what !== doing.what) return;
     own.doing = { ...doing, at: this.#clock.now() };
+  }
+
+  /** Notes a prompt to the main agent. If an earlier prompt's turn was interrupted, nobody told of the end of what it did. */
+  prompted(session: string, prompt: string | null): void {
+    const row = this.of(session);
+    if (row.prompt !== prompt) row.doing = null;
+    row.prompt = prompt;
+    row.woken = false;
   }
 
   /** The known agents of the session whose locks this one inherits; null is the main agent. */

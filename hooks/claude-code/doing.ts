@@ -8,11 +8,20 @@ import { type Event, inputText } from "./payload.ts";
  * shell line this keeps the name of the first program only.
  */
 export function doingOf(event: Event, file: string | null): Doing | null {
-  const begins = event.name === "PreToolUse";
-  if (!begins && event.name !== "PostToolUse") return null;
-  if (file !== null) return { verb: begins ? "writes" : "wrote", what: file };
+  const verbs = verbsOf(event);
+  if (verbs === null) return null;
+  const [ofFile, ofProgram] = verbs;
+  if (file !== null) return { verb: ofFile, what: file };
   const program = event.tool === "Bash" ? programOf(inputText(event, "command") ?? "") : null;
-  return program === null ? null : { verb: begins ? "runs" : "ran", what: program };
+  return program === null ? null : { verb: ofProgram, what: program };
+}
+
+/** Returns what the event says of a file, and of a program; null if it says nothing. */
+function verbsOf({ name, raw }: Event): readonly [Doing["verb"], Doing["verb"]] | null {
+  if (name === "PreToolUse") return ["writes", "runs"];
+  if (name === "PostToolUse") return ["wrote", "ran"];
+  if (name !== "PostToolUseFailure") return null;
+  return raw["is_interrupt"] === true ? ["interrupted", "interrupted"] : ["failed", "failed"];
 }
 
 /** Returns the first program of a shell line, behind changes of the directory and variables. */

@@ -25,6 +25,17 @@ describe("an event", () => {
     expect(doingOf("Stop", "Edit", { file_path: "/p/a.ts" })).toBeNull();
   });
 
+  it("says how a call ended that did not do what it should", () => {
+    const failed = (more: object) =>
+      plan({
+        hook_event_name: "PostToolUseFailure",
+        ...{ session_id: "s", cwd: "/p", tool_name: "Bash", tool_use_id: "t", error: "Exit code 1", ...more },
+        tool_input: { command: "git stash" },
+      }).doing;
+    expect(failed({ is_interrupt: false })).toEqual({ verb: "failed", what: "git" });
+    expect(failed({ is_interrupt: true })).toEqual({ verb: "interrupted", what: "git" });
+  });
+
   it.each([
     ["npm test -- --secret=abc", "npm"],
     ["cd /p && TOKEN=abc ./bin/build.sh --fast", "build.sh"],
@@ -55,6 +66,18 @@ describe("presence", () => {
     presence.turn("s", null, false);
     expect(doing()).toBeNull();
   });
+
+  it("forgets what an interrupted turn did once another prompt comes", () => {
+    const presence = new PresenceTable(new SimulatedClock(1_000));
+    presence.seen("s");
+    presence.prompted("s", "p1");
+    presence.turn("s", null, true);
+    presence.did("s", null, { verb: "runs", what: "git" });
+    presence.prompted("s", "p1");
+    expect(presence.of("s").doing).toMatchObject({ verb: "runs" });
+    presence.prompted("s", "p2");
+    expect(presence.of("s").doing).toBeNull();
+  });
 });
 
 describe("the row of a session", () => {
@@ -69,6 +92,8 @@ describe("the row of a session", () => {
     expect(noteOf(doing("runs", "npm", 50_000))).toBe("runs npm");
     expect(noteOf(doing("ran", "npm", 1_000))).toBe("ran npm");
     expect(noteOf(doing("ran", "npm", 50_000))).toBe("ran npm 50s ago");
+    expect(noteOf(doing("refused", "git", 11_000))).toBe("git refused 11s ago");
+    expect(noteOf(doing("failed", "/home/ana/code/shop/src/auth.ts", 0))).toBe("edit of src/auth.ts failed");
     expect(noteOf({ ...doing("ran", "npm", 1_000), status: "idle" })).toBe("");
   });
 });
