@@ -5,7 +5,7 @@ import { limits } from "../../protocol/limits.ts";
 import { rulesKnown } from "./base-state.ts";
 import type { Commands } from "./commands.ts";
 import { dropVolatile } from "./context.ts";
-import { freeing, lasting, lastingAndFreeing } from "./durability.ts";
+import { freeing, lastingAndFreeing } from "./durability.ts";
 import { detachWaiter } from "./locks/grant.ts";
 import { loansOf } from "./locks/inherit.ts";
 import { markUnseen } from "./locks/unseen.ts";
@@ -65,7 +65,7 @@ export const daemonRules: Rules<Pick<Commands, "daemon_started" | "reply_unheard
   commands: {
     daemon_started: lastingAndFreeing(daemonStarted),
     reply_unheard: freeing(replyUnheard),
-    rules: lasting(rules),
+    rules: lastingAndFreeing(rules),
     void: freeing(voidEntry),
   },
 };

@@ -7,7 +7,8 @@ export interface Durability {
    */
   readonly durable: boolean | "asked";
   /**
-   * Whether the journal accepts the command on a full disk: it frees space, or ends a lock or wait that blocks others.
+   * Whether the journal accepts the command on a full disk: it frees space, ends a lock or wait that blocks others, or
+   * belongs to the daemon's start.
    * These commands are short, so the reserved space lasts for thousands of them.
    */
   readonly frees: boolean;

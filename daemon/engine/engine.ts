@@ -251,7 +251,7 @@ export class Engine {
       this.#void(seq, new Error(`entry ${seq} threw while the journal was read`));
     if (this.#queue.length > 0) this.#drain();
     await this.#begin();
-    if (this.#state.rules < rulesLevel) await this.submitAndWait({ type: "rules", level: rulesLevel });
+    await this.#raiseRules();
     this.#agenda.arm();
   }
 
@@ -263,6 +263,17 @@ export class Engine {
       const isOver = left === 1 && this.#state.epoch !== this.#epoch;
       if (!reply.ok && isOver) throw new Error(`the journal took no new epoch: ${reply.error}`);
     }
+  }
+
+  /** Writes the level of rules that this program has. Without it the daemon serves all the same, by the earlier ones. */
+  async #raiseRules(): Promise<void> {
+    let reply: Reply | null = null;
+    for (let left: number = limits.startTriesMax; this.#state.rules < rulesLevel && left > 0; left -= 1)
+      reply = await this.submitAndWait({ type: "rules", level: rulesLevel });
+    const { rules } = this.#state;
+    if (rules >= rulesLevel) return;
+    const message = `the journal did not take rules ${rulesLevel}; those of level ${rules} apply until the next start`;
+    this.#options.onTrouble(message, reply);
   }
 
   #deliver(batch: readonly Entry[]): void {

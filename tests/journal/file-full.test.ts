@@ -99,6 +99,7 @@ describe("a full disk", () => {
       { type: "merge_unbind", bound: { node: "n1", epoch: 1, connection: 1 }, wallMs: 0 },
       { type: "agent_end", actor: { session: "s1", agent: "x", incarnation: 1 } },
       { type: "daemon_started", epoch: 2, storeId: "store" },
+      { type: "rules", level: 1 },
       { type: "agent_release", session: "s1", agent: null, begun: 1, by: null, cause: "asked", wallMs: 0 },
       { type: "merge_cancel", by: null, merge: "mg-1-1", runner: "", reason: asked, wallMs: 0 },
       { type: "merge_unbind", bound: { node: "n1", epoch: 1, connection: 1 }, wallMs: 0 },
@@ -109,10 +110,10 @@ describe("a full disk", () => {
       new Set(Object.entries(commandRules).flatMap(([type, { frees }]) => (frees ? [type] : []))),
     );
     const { world, client } = await nearlyFull(0, { reserveBytes: 8192 });
-    client.propose(...all, { type: "rules", level: 1 }, { type: "session_found", session: "s1" });
+    client.propose(...all, { type: "session_found", session: "s1" });
     await world.settle();
     expect(client.delivered.slice(1).map(e => e.command)).toEqual(all);
-    expect(refusals(client).length).toBe(2);
+    expect(refusals(client).length).toBe(1);
   });
 
   it("refuses only when what was undone is undone durably, and keeps the order meanwhile", async () => {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Proposal } from "../../daemon/core/commands.ts";
+import { rulesLevel } from "../../daemon/core/base-state.ts";
+import type { Entry, Proposal } from "../../daemon/core/commands.ts";
+import type { Step } from "../../daemon/core/outcome.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, lockOf } from "./core-world.ts";
 import {
@@ -497,6 +499,14 @@ describe("a log that is full", () => {
     expect(b.reply).toMatchObject({ code: "lock_timeout" });
   });
 
+  it("keeps no start from its rules", async () => {
+    const w = await new EngineWorld(new FilePlace()).start();
+    await w.do({ type: "rules", level: 1 });
+    w.place.disk.capacity = w.place.disk.used;
+    await w.start();
+    expect([w.state.rules, w.troubles]).toEqual([rulesLevel, []]);
+  });
+
   it("is not filled further with snapshots, and keeps no daemon from closing", async () => {
     const w = await new EngineWorld(new FilePlace()).start({ snapshotEntries: 5 });
     const { disk } = w.place;
@@ -683,6 +693,36 @@ describe("a log elsewhere", () => {
     foreign(3, unlockOf("a", "x"));
     await w.settle();
     expect(b.reply).toMatchObject({ ok: true, granted_from_queue: true });
+  });
+
+  /** A store of earlier rules, whose log refuses so many entries after the start's epoch. */
+  const startOfEarlier = async (refusals: number) => {
+    const w = await open();
+    await w.do({ type: "rules", level: 1 });
+    let left = 0;
+    const onStep = ({ command }: Entry, _step: Step, _epoch: number, isReplayed: boolean) => {
+      if (command.type === "daemon_started" && !isReplayed) left = refusals;
+    };
+    const refused = () => {
+      left -= 1;
+      return left >= 0 ? 1 : 0;
+    };
+    Object.defineProperty(w.place.faults, "refused", { get: refused });
+    await w.start({ onStep });
+    return w;
+  };
+
+  it("a start whose rules are refused tries again", async () => {
+    const w = await startOfEarlier(2);
+    expect([w.state.rules, w.troubles]).toEqual([rulesLevel, []]);
+  });
+
+  it("a start that gets no rules goes on under the earlier ones, and says so", async () => {
+    const w = await startOfEarlier(1_000);
+    expect(w.state.rules).toBe(1);
+    expect(w.troubles).toEqual([
+      `the journal did not take rules ${rulesLevel}; those of level 1 apply until the next start`,
+    ]);
   });
 
   it("a start that no epoch comes of says why", async () => {
