@@ -13,6 +13,7 @@ export interface PersonOnly {
 
 const rows = {
   role: { does: "gives roles", isHere: true },
+  lead: { does: "spawns an agent that leads", isHere: true },
   approve: { does: "says yes to a task", isHere: true },
   trust: { does: "trusts checks" },
   revoke: { does: "revokes trust in checks" },

@@ -1,7 +1,7 @@
 /** What each role may do. Every role may read, declare itself and send messages, so the table has no columns for these. */
 import { type Risk, risks } from "../risk.ts";
 
-export const roles = ["implementer", "researcher", "tester", "reviewer", "architect"] as const;
+export const roles = ["implementer", "researcher", "tester", "reviewer", "architect", "lead"] as const;
 export type Role = (typeof roles)[number];
 
 /** What a role may do. */
@@ -27,11 +27,13 @@ export const rights: { readonly [R in Role]: Rights } = {
   tester: { writes: "tests", runs: true, git: false, creates: false, takes: ["green", "yellow"] },
   reviewer: { writes: "none", runs: false, git: false, creates: true, takes: ["green"] },
   architect: { writes: "all", runs: true, git: true, creates: true, takes: risks },
+  // It reaches into others' work, so it is given, by a person or at a spawn, and no declared word means it.
+  lead: { writes: "all", runs: true, git: true, creates: true, takes: ["green", "yellow", "red"] },
 };
 
-/** Returns the roles that may claim a task of this risk, in the table's order. */
+/** Returns the roles that may claim a task of this risk, in the table's order. Nobody becomes a lead to claim a task. */
 export function rolesFor(risk: Risk): readonly Role[] {
-  return roles.filter(role => rights[role].takes.includes(risk));
+  return roles.filter(role => role !== "lead" && rights[role].takes.includes(risk));
 }
 
 /**

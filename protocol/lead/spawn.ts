@@ -44,6 +44,8 @@ export const spawnCreateSchema = z.object({
   /** Unique among the project's sessions and spawned agents that have not ended; by default the role and a number. */
   name: wordSchema.optional(),
   role: wordSchema.optional(),
+  /** A person's word alone (`person_only`): it begins with the role of a lead. */
+  lead: z.literal(true).optional(),
   /** A task by its id, prefix or last part; the agent claims it when it registers. */
   task: idSchema.optional(),
   backend: z.enum(["background", "tmux"]),

@@ -148,9 +148,12 @@ export class NoteLives {
   #risk(state: State, task: Task | undefined, by: ActorRow | null): void {
     if (task === undefined || (task.risk !== "red" && task.risk !== "critical")) return;
     const { id, description: text, risk, project } = task;
-    for (const { role, session, agent, project: of } of state.declarations.live.values()) {
+    const given = [...state.roles].flatMap(([session, all]) =>
+      [...all].map(([agent, { role }]) => ({ session, agent, role })),
+    );
+    for (const { role, session, agent } of given) {
       const lives = state.sessions.live.get(session);
-      const leads = role === "lead" && of === project && lives?.project === project && lives.lostAt === null;
+      const leads = role === "lead" && lives?.project === project && lives.lostAt === null;
       if (leads && (by?.id !== session || by.agent !== agent))
         this.#tell(
           state,

@@ -103,7 +103,7 @@ function isOf(actor: Actor | null, { session, agent }: Release): boolean {
   return actor?.session === session && actor.agent === agent;
 }
 
-/** A session's main agent leads its agents; a declared lead leads its project. */
+/** A session's main agent leads its agents; whom a person made a lead leads its project. */
 function mayRelease(state: State, { by, session, agent }: Release): boolean {
   if (by === null || (by.session === session && by.agent === null && agent !== null)) return true;
   const teamLead = state.teammates.get(session)?.get(null)?.lead;
@@ -114,8 +114,6 @@ function mayRelease(state: State, { by, session, agent }: Release): boolean {
   );
   if (isParent) return true;
   const projects = [by.session, session].map(id => state.sessions.live.get(id)?.project);
-  const role = [...state.declarations.live.values()].find(
-    d => d.session === by.session && d.agent === by.agent,
-  )?.role;
+  const role = state.roles.get(by.session)?.get(by.agent)?.role;
   return role === "lead" && projects[0] !== undefined && projects[0] === projects[1];
 }

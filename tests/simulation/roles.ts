@@ -21,6 +21,7 @@ const takes: Readonly<Record<string, string>> = {
   tester: "green yellow",
   reviewer: "green",
   architect: "green yellow red critical",
+  lead: "green yellow red",
 };
 
 /** Roles and leads as they were before an entry. */
@@ -30,7 +31,7 @@ export interface RolesBefore {
   /** The acting agent's role. */
   readonly role: string;
   /** Live agents that lead, each with its project. */
-  readonly leads: readonly { readonly key: string; readonly project: string }[];
+  readonly leads: readonly { readonly session: string; readonly project: string }[];
 }
 
 export class RoleLives {
@@ -58,7 +59,7 @@ export class RoleLives {
       type: "role_set",
       by,
       name,
-      role: random.pick([...names, "architect", "architect", null]),
+      role: random.pick([...names, "architect", "lead", null]),
       project: "/p",
     };
   }
@@ -100,12 +101,13 @@ export class RoleLives {
 export function rolesBefore(state: State, { command }: Entry): RolesBefore {
   const actor = "actor" in command ? command.actor : "by" in command ? command.by : null;
   const isActor = typeof actor === "object" && actor !== null;
-  const leads = [...state.declarations.live.values()]
-    .filter(({ role, session, project }) => {
-      const lives = state.sessions.live.get(session);
-      return role === "lead" && lives?.project === project && lives.lostAt === null;
-    })
-    .map(({ session, agent, project }) => ({ key: keyOf({ session, agent }), project }));
+  const leads = [...state.roles].flatMap(([session, given]) => {
+    const lives = state.sessions.live.get(session);
+    const isLead = [...given.values()].some(one => one.role === "lead");
+    return lives !== undefined && lives.lostAt === null && isLead
+      ? [{ session, project: lives.project }]
+      : [];
+  });
   const role = isActor ? roleIn(state, actor) : "";
   return { given: givenIn(state), role, leads };
 }
@@ -120,14 +122,15 @@ export function couldRun(
   if (!(takes[role] ?? "").split(" ").includes(risk)) return false;
   if (risk === "green" || risk === "yellow") return true;
   const isAlone = ![...all.values()].some(one => one.id !== id && one.project === project && isGraveRun(one));
-  const hasLead = leads.some(one => one.project === project && one.key !== keyOf(actor));
+  const hasLead = leads.some(one => one.project === project && one.session !== actor.session);
   return isAlone && (approved === true || (risk === "red" && hasLead));
 }
 
 function roleIn(state: State, { session, agent }: Pick<Actor, "session" | "agent">): string {
   const given = state.roles.get(session);
   const word = state.declarations.live.get(agent === null ? session : `${session}\n${agent}`)?.role;
-  const own = given?.get(agent)?.role ?? given?.get(null)?.role;
+  const main = given?.get(null)?.role;
+  const own = given?.get(agent)?.role ?? (main === "lead" ? undefined : main);
   return own ?? (word === "tester" ? "tester" : "implementer");
 }
 
@@ -211,7 +214,7 @@ function* wrongRun(
   const role = isBegin ? roleIn(state, claimer) : before.role;
   if (!(takes[role] ?? "").split(" ").includes(risk))
     yield `${claimer.session} is ${role} and claimed ${now.id}, which is ${risk}`;
-  const hasLead = before.leads.some(one => one.project === now.project && one.key !== keyOf(claimer));
+  const hasLead = before.leads.some(one => one.project === now.project && one.session !== claimer.session);
   if (risk === "red" && now.approved !== true && !hasLead)
     yield `${claimer.session} claimed red ${now.id}, and nobody leads`;
 }

@@ -46,7 +46,7 @@ describe("kite role", () => {
     expect(world.err().split("\n").slice(0, 4)).toEqual([
       "kite: only a person gives roles; ask your user to run in a terminal of their own: cd /home/ana/code/shop && kite",
       "kite: tesster is no role; did you mean tester?",
-      "kite: give one of implementer, researcher, tester, reviewer, architect, or --clear",
+      "kite: give one of implementer, researcher, tester, reviewer, architect, lead, or --clear",
       "kite: --clear takes a role back, so tester says nothing; use one of them",
     ]);
   });
@@ -160,7 +160,8 @@ describe("kite task", () => {
 
 describe("red and critical tasks in kite status", () => {
   it("show who works on them, who leads, or what they wait for", () => {
-    const lead = session("lea", { project, declared: { role: "lead", task: "" } });
+    const lead = session("lea", { project, role: { role: "lead", by: "person" } });
+    const says = session("bob", { project, declared: { role: "lead", task: "" } });
     const active = {
       ...drop,
       id: "t-1-2",
@@ -169,8 +170,8 @@ describe("red and critical tasks in kite status", () => {
       assigneeName: "ann",
       held: null,
     } as const;
-    const lines = watchedLines([active, drop], [lead], screen(120));
-    expect(lines[0]).toMatch(/2 +red +runs 0s +Drop the table +ann; lead: lea/);
+    const lines = watchedLines([active, drop], [lead, says], screen(120));
+    expect(lines[0]).toMatch(/2 +red +runs 0s +Drop the table +ann; lead: lea$/);
     expect(lines[1]).toMatch(/1a +critical +ready +Drop the table +it waits for a person's yes/);
     expect(watchedLines([active], [], screen(120))[0]).toContain("ann; no lead is alive; it goes on");
   });

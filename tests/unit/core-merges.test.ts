@@ -438,8 +438,7 @@ describe("a merge that comes back", () => {
     it("goes to a lead of the project if its author has ended, else it is marked until its branch is queued anew", () => {
       const { w, mine, back } = authored("done");
       w.begin("eve", { name: "Eve" });
-      const said = { ancestors: [], anew: false, role: "lead", files: [], uncertainties: [], wallMs: 4 };
-      w.do({ type: "declare", actor: actor("eve"), ...said });
+      w.do({ type: "role_set", by: null, name: "Eve", role: "lead", project: "/p" });
       w.do({ type: "session_end", session: "ann", incarnation: null, cause: "ended" });
       back("lead");
       expect(unreadIn(w)).toMatchObject({ id: "eve" });

@@ -43,17 +43,8 @@ function release(w: World, agent: string | null, by: Actor | null) {
 const claimed = (w: World) =>
   [...w.state.tasks.all.values()].map(({ description, state }) => `${description} ${state.status}`);
 
-function declareLead(w: World, session: string): void {
-  w.do({
-    type: "declare",
-    actor: main(session),
-    ancestors: [],
-    anew: false,
-    files: [],
-    uncertainties: [],
-    wallMs: 0,
-    role: "lead",
-  });
+function makeLead(w: World, session: string): void {
+  w.do({ type: "role_set", by: null, name: session, role: "lead", project: "/p" });
 }
 
 describe("giving back what an agent has", () => {
@@ -102,10 +93,10 @@ describe("giving back what an agent has", () => {
     expect(release(w, "helper", main("a"))).toMatchObject({ ok: false, code: "lead_only" });
     expect(claimed(w)).toEqual(["the parser active", "the tests active"]);
     expect(release(w, "helper", main("b"))).toMatchObject({ ok: true, taskCount: 1 });
-    declareLead(w, "a");
+    makeLead(w, "a");
     expect(release(w, null, main("a"))).toMatchObject({ ok: true, taskCount: 1 });
     w.begin("c", { project: "/q" });
-    declareLead(w, "c");
+    makeLead(w, "c");
     expect(release(w, null, main("c"))).toMatchObject({ ok: false, code: "lead_only" });
   });
 
@@ -145,7 +136,7 @@ describe("giving back what an agent has", () => {
     const w = world();
     for (let n = 0; n < limits.stalledToldMax + 2; n += 1) {
       w.begin(`lead ${n}`);
-      declareLead(w, `lead ${n}`);
+      makeLead(w, `lead ${n}`);
     }
     const told = leadsOf(w.state, { session: "b", agent: "helper" });
     expect(told[0]).toEqual({ session: "b", agent: null });

@@ -29,6 +29,7 @@ describe("the gate of roles", () => {
     tester: [false, true, true, false, false],
     reviewer: [false, false, false, false, true],
     architect: [true, true, true, true, true],
+    lead: [true, true, true, true, true],
   };
 
   for (const name of roles) {

@@ -4,7 +4,7 @@ import type { Actor } from "../../daemon/core/actor.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import { roleNamed } from "../../daemon/core/lead/declarations/mismatches.ts";
 import { giveRole } from "../../daemon/core/lead/roles/given.ts";
-import { roleOf } from "../../daemon/core/lead/roles/standing.ts";
+import { leadsOf, roleOf } from "../../daemon/core/lead/roles/standing.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { riskOf } from "../../daemon/core/tasks/risk.ts";
 import type { Role } from "../../protocol/lead/roles.ts";
@@ -41,6 +41,11 @@ class RoleWorld extends TaskWorld {
   told(session: string) {
     return (this.state.notes.pending.get(session)?.notes ?? []).map(({ note }) => note);
   }
+
+  /** Of that, what it hears of risks. */
+  toldOfRisks(session: string) {
+    return this.told(session).filter(({ what }) => what === "risk");
+  }
 }
 
 function roleSet(name: string, role: Role | null, by: Actor | null = null): Command {
@@ -62,13 +67,14 @@ describe("the table", () => {
     tester: ["green", "yellow"],
     reviewer: ["green"],
     architect: ["green", "yellow", "red", "critical"],
+    lead: ["green", "yellow", "red"],
   };
 
   for (const role of roles) {
     for (const risk of risks) {
       const may = takes[role].includes(risk);
       it(`${may ? "lets" : "keeps"} ${role} ${may ? "take" : "from"} ${risk}, named or not`, () => {
-        w.declare("lea", "lead");
+        w.give("lea", "lead");
         w.give("ann", role);
         w.create({ description: "it", risk });
         if (risk === "critical") w.approve("it");
@@ -98,6 +104,7 @@ describe("the table", () => {
       ["tester", "tests", true, false, false],
       ["reviewer", "none", false, false, true],
       ["architect", "all", true, true, true],
+      ["lead", "all", true, true, true],
     ]);
   });
 });
@@ -230,21 +237,23 @@ describe("a red task", () => {
     expect(w.do(claimOf("ann"))).toMatchObject({
       code: "no_ready_task",
       error:
-        "no task of /p is ready; 0 blocked and 0 active in all; t-0-1 is red: no other lead is alive; an agent declares to lead (identity.role: lead), or ask your user: kite task approve t-0-1",
+        "no task of /p is ready; 0 blocked and 0 active in all; t-0-1 is red: no other lead is alive; have your user name one (kite role NAME lead), or ask your user: kite task approve t-0-1",
     });
-    w.declare("lea", "team lead");
+    w.give("lea", "lead");
     expect(w.do(claimOf("lea", w.id("it")))).toMatchObject({ code: "risk_held" });
     expect(w.do(claimOf("ann"))).toMatchObject({ task: { risk: "red", approved: false } });
-    expect(w.told("lea")).toEqual([{ what: "risk", task: "t-0-1", text: "it", risk: "red", other: "ann" }]);
+    expect(w.toldOfRisks("lea")).toEqual([
+      { what: "risk", task: "t-0-1", text: "it", risk: "red", other: "ann" },
+    ]);
   });
 
   it("that becomes so as an agent claims it from a person is told of once, as the agent's", () => {
-    w.declare("lea", "lead");
+    w.give("lea", "lead");
     w.create("it");
     w.do(updateOf(null, w.id("it"), { status: "active" }));
     const told = [{ what: "risk", task: "t-0-1", text: "it", risk: "red", other: "ann" }];
     expect(w.do(updateOf("ann", w.id("it"), { status: "active", risk: "red" }))).toMatchObject({ ok: true });
-    expect(w.told("lea")).toEqual(told);
+    expect(w.toldOfRisks("lea")).toEqual(told);
   });
 
   it("runs with a person's yes, which is for one run", () => {
@@ -257,7 +266,7 @@ describe("a red task", () => {
   });
 
   it("never runs beside another one of its project, whoever asks", () => {
-    w.declare("lea", "lead");
+    w.give("lea", "lead");
     w.create({ description: "one", risk: "red" }, { description: "two", risk: "red" });
     w.create({ description: "three", risk: "critical" }, "plain");
     w.approve("three");
@@ -271,7 +280,7 @@ describe("a red task", () => {
   });
 
   it("goes on when its lead ends", () => {
-    w.declare("lea", "lead");
+    w.give("lea", "lead");
     w.create({ description: "it", risk: "red" });
     w.do(claimOf("ann"));
     w.do({ type: "session_end", session: "lea", incarnation: null, cause: "ended" });
@@ -282,7 +291,7 @@ describe("a red task", () => {
 
 describe("a critical task", () => {
   it("needs a person's yes to what it says, even with a lead", () => {
-    w.declare("lea", "lead");
+    w.give("lea", "lead");
     w.give("ann", "architect");
     w.create({ description: "it", risk: "critical" });
     expect(w.do(claimOf("ann", w.id("it")))).toMatchObject({
@@ -297,7 +306,7 @@ describe("a critical task", () => {
     expect(w.task("that").approved).toBeUndefined();
     w.approve("that");
     expect(w.do(claimOf("ann"))).toMatchObject({ task: { risk: "critical" } });
-    expect(w.told("lea")).toHaveLength(1);
+    expect(w.toldOfRisks("lea")).toHaveLength(1);
   });
 
   it("is not finished unclaimed by an agent that could not run it", () => {
@@ -339,7 +348,7 @@ describe("a critical task", () => {
 
 describe("the risk of a task", () => {
   it("is raised by any agent, and lowered by another agent that leads, or a person", () => {
-    w.declare("lea", "lead");
+    w.give("lea", "lead");
     w.create("it");
     expect(w.rate("ann", "it", "red")).toMatchObject({ task: { risk: "red" } });
     expect(w.rate("ann", "it", "yellow")).toMatchObject({
@@ -361,12 +370,12 @@ describe("the risk of a task", () => {
     w.create("it", { description: "danger", risk: "red" });
     w.do(claimOf("ann", w.id("it")));
     expect(w.rate("ann", "it", "red")).toMatchObject({ code: "risk_held" });
-    w.declare("lea", "lead");
+    w.give("lea", "lead");
     expect(w.rate("lea", "it", "critical")).toMatchObject({ code: "role_limit", role: "implementer" });
     w.give("ann", "architect");
     expect(w.rate("lea", "it", "critical")).toMatchObject({ code: "risk_held" });
     expect(w.rate("bob", "it", "red")).toMatchObject({ ok: true });
-    expect(w.told("lea")).toHaveLength(1);
+    expect(w.toldOfRisks("lea")).toHaveLength(1);
     expect(w.do(claimOf("bob", w.id("danger")))).toMatchObject({ running: w.id("it") });
     expect(w.rate(null, "it", "critical")).toMatchObject({ task: { approved: true } });
     expect(w.rate(null, "danger", "green")).toMatchObject({ ok: true });
@@ -424,7 +433,7 @@ describe("an active task", () => {
   });
 
   it.each(ends)("is ended by a lead of its project: %j", end => {
-    w.declare("lea", "lead");
+    w.give("lea", "lead");
     expect(w.do(updateOf("lea", id, end))).toMatchObject({ ok: true, task: { status: end.status } });
   });
 
@@ -437,7 +446,7 @@ describe("an active task", () => {
     expect(w.do(updateOf(null, id, { status: "failed" }))).toMatchObject({ ok: true });
     w.do(updateOf(null, id, { status: "pending" }));
     w.do(claimOf("ann", id));
-    w.declare("lea", "lead");
+    w.give("lea", "lead");
     expect(w.do(releaseOf("lea", id))).toMatchObject({ ok: true, task: { status: "pending" } });
   });
 
@@ -445,5 +454,65 @@ describe("an active task", () => {
     w.do(releaseOf("ann", id));
     w.do(updateOf(null, id, { status: "active" }));
     expect(w.do(updateOf("bob", id, { status: "done" }))).toMatchObject({ ok: true });
+  });
+});
+
+describe("a lead", () => {
+  const release = (by: string, of: string): Command => {
+    const begun = w.state.sessions.live.get(of)?.begun ?? -1;
+    return { type: "agent_release", session: of, agent: null, begun, by: actor(by), cause: "", wallMs: 0 };
+  };
+
+  it("is made by a person's word, and by no declaration", () => {
+    w.create({ description: "it", risk: "red" });
+    const declared = w.declare("lea", "lead");
+    expect(declared).toMatchObject({ ok: true, role: "implementer" });
+    expect(JSON.stringify(declared)).toContain(
+      "gives you no part in their work; that your user gives: kite role lea lead",
+    );
+    expect(w.do(claimOf("ann", w.id("it")))).toMatchObject({ code: "risk_held" });
+    expect(w.rate("lea", "it", "green")).toMatchObject({ code: "role_limit" });
+    expect(w.do(release("lea", "ann"))).toMatchObject({ code: "lead_only" });
+    expect(w.give("lea", "lead", actor("lea"))).toMatchObject({ code: "person_only" });
+    w.give("lea", "lead");
+    expect(w.do(release("lea", "ann"))).toMatchObject({ ok: true });
+    expect(w.rate("lea", "it", "green")).toMatchObject({ ok: true });
+    w.rate("ann", "it", "red");
+    expect(w.do(claimOf("ann", w.id("it")))).toMatchObject({ ok: true });
+    w.give("lea", null);
+    expect(w.do(release("lea", "ann"))).toMatchObject({ code: "lead_only" });
+  });
+
+  it("stands in for a yes to no agent of its own session", () => {
+    w.create({ description: "it", risk: "red" });
+    w.do({ type: "agent_begin", session: "ann", agent: "sub", name: "sub" });
+    w.give("ann/sub", "lead");
+    expect(w.do(claimOf("ann", w.id("it")))).toMatchObject({ code: "risk_held" });
+    // Nor does it lower what its session works on.
+    w.approve("it");
+    w.do(claimOf("ann", w.id("it")));
+    const sub: Actor = { session: "ann", agent: "sub", incarnation: 0 };
+    const lower = { ...updateOf("ann", w.id("it"), { risk: "green" }), by: sub } as Command;
+    expect(w.do(lower)).toMatchObject({ code: "role_limit" });
+    w.give("bob", "lead");
+    expect(w.rate("bob", "it", "green")).toMatchObject({ ok: true });
+  });
+
+  it("makes no leads of the agents in its session", () => {
+    w.do({ type: "agent_begin", session: "lea", agent: "sub", name: "sub" });
+    w.give("lea", "lead");
+    expect([w.role("lea"), w.role("lea", "sub")]).toEqual(["lead by person", "implementer by default"]);
+    const by: Actor = { session: "lea", agent: "sub", incarnation: 0 };
+    expect(w.do({ ...release("lea", "ann"), by } as Command)).toMatchObject({ code: "lead_only" });
+  });
+
+  it("is the same after a restart, in the same order", () => {
+    for (const name of ["lea", "bob"]) w.give(name, "lead");
+    const restarted = readState(writeState(w.state));
+    const names = [w.state, restarted].map(state => leadsOf(state, project).map(({ session }) => session));
+    expect(names).toEqual([
+      ["bob", "lea"],
+      ["bob", "lea"],
+    ]);
   });
 });

@@ -187,6 +187,18 @@ describe("its role", () => {
     expect(standing(w, "s1")).toEqual({ role: "architect", by: "spawn" });
   });
 
+  it("is that of a lead by a person's word, also of the one that takes its place; not by an agent's", () => {
+    const w = new SpawnWorld();
+    w.begin("ann", { name: "Ann" });
+    const asked = { role: "lead", isLead: true } as const;
+    expect(w.create1({ ...asked, by: actor("ann") })).toMatchObject({ code: "person_only" });
+    expect(w.create1({ role: "lead", by: actor("ann") })).toMatchObject({ ok: true });
+    w.begin("s1", { spawn: w.spawn(asked) });
+    expect(standing(w, "s1")).toEqual({ role: "lead", by: "spawn" });
+    declare(w, "s1", "implementer");
+    expect(standing(w, "s1")).toEqual({ role: "lead", by: "spawn" });
+  });
+
   it("is not what a person gave a session before it named its record", () => {
     const w = new SpawnWorld();
     w.begin("s1", { name: "bob" });
@@ -214,6 +226,8 @@ describe("its role", () => {
     // Nobody leads, so its session could not claim it.
     expect(w.create1({ task: red })).toMatchObject({ code: "risk_held", running: null });
     declare(w, "ann", "lead");
+    expect(w.create1({ task: red })).toMatchObject({ code: "risk_held" });
+    w.do({ type: "role_set", by: null, name: "Ann", role: "lead", project: "/p" });
     expect(w.create1({ task: red })).toMatchObject({ ok: true });
     w.do({ type: "task_approve", by: null, task: critical, wallMs: 0 });
     expect(w.create1({ task: critical, role: "architect" })).toMatchObject({ ok: true });

@@ -19,9 +19,10 @@ import { fakeDaemon, fakeWorld, runWords } from "./command-world.ts";
 /** What an agent types for each row. */
 const lines: { readonly [Deed in PersonsDeed]: readonly [string, ...string[]] } = {
   role: ["role", "bob", "architect"],
+  lead: ["spawn", "work", "--lead"],
   approve: ["task", "approve", "1"],
-  trust: ["trust", "--yes"],
-  revoke: ["trust", "--revoke"],
+  trust: ["check", "--trust", "--yes"],
+  revoke: ["check", "--trust", "--revoke"],
   config: ["config", "set", "treeGuard", "off"],
   off: ["off"],
   down: ["down", "--yes"],
@@ -34,8 +35,8 @@ const lines: { readonly [Deed in PersonsDeed]: readonly [string, ...string[]] } 
   thaw: ["thaw"],
   freeze: ["freeze", "a"],
   spawn: ["spawn", "work"],
-  stop: ["stop", "bob"],
-  replace: ["replace", "bob"],
+  stop: ["agents", "stop", "bob"],
+  replace: ["agents", "replace", "bob"],
   prune: ["agents", "prune"],
   release: ["release", "bob"],
   rename: ["rename", "bob", "eve"],

@@ -6,11 +6,12 @@ import { giveRole, listRoles, type RoleFlags } from "../roles/role.ts";
 const help = `
 Without arguments it lists the agents of the project with their roles. With NAME and ROLE it gives an agent a role. It
 counts at once, over restarts of the daemon, and against what the agent itself declares. The session's other agents have
-it too, unless they were given their own. --clear takes it back. Only a person gives roles.
+it too, unless they were given their own; that of a lead they have not. --clear takes it back. Only a person gives roles.
 
 The roles are implementer (the default), researcher (reads), tester (edits tests and runs them), reviewer (reads, and
-creates tasks) and architect (may do everything, and takes critical tasks). An agent's role decides which tasks it may
-claim. What it may not edit or run is held back by the gate role (kite config shows gates).
+creates tasks), architect (may do everything, and takes critical tasks) and lead (may lower risks, release and stop the
+agents of the project, and stands in for your yes to red tasks of others; no agent gets it by declaring it). An agent's
+role decides which tasks it may claim. What it may not edit or run is held back by the gate role (kite config shows gates).
 
 --json: the list {"roles":[{"id", "agent", "name", "role", "by"}]}, a change {"ok":true, "id", "agent", "name", "role",
 "by"}. "by" is person, spawn, declared or default.

@@ -10,7 +10,7 @@ prune removes what it left, unless work would be lost.
 
 --task: the session claims the task when it registers; its end gives an unfinished task back. The prompt may be left out.
 --role: implementer, researcher, tester, reviewer or architect: the session has this role from its start (kite role), in
-which it claims its task. Words such as developer or qa mean the same roles; another word is only told to the agent.
+which it claims its task; --lead gives it that of a lead. Words such as developer or qa mean the same roles; another word is only told to the agent.
 --from: Kite makes the worktree with git, and starts the client in it. Without it the client makes the worktree.
 --tmux: an interactive session in a window of its own, in your tmux or in the tmux session "kite".
 --client: a client of spawn in your own config.json, by the words of its command; it runs in tmux. The words may have
@@ -32,6 +32,10 @@ export function add(command: Command, run: Run): void {
     .argument("[prompt...]", "what it is to do")
     .option("--name <name>", "its name, its folder and its branch; by default the role and a number")
     .option("--role <role>", "its role, in a word")
+    .option(
+      "--lead",
+      "it leads: it may lower risks, release and stop the project's agents; only a person gives that",
+    )
     .option("--task <id>", "a task that it claims")
     .option("--model <model>", "the client's model")
     .option("--client <name>", "another client, of your configuration")

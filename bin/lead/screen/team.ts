@@ -88,7 +88,7 @@ function plainState(
   return status === "active" ? "working" : "idle";
 }
 
-/** Whether the reader leads: it declared so, or began agents: in its session, in sessions of their own, or by spawning. */
+/** Whether the reader leads: it was given that role, declared so, or began agents: in its session, in sessions of their own, or by spawning. */
 export function isLead(
   sessions: readonly SessionRow[],
   spawns: readonly Pick<SpawnRow, "parent" | "endedAt">[],
@@ -96,11 +96,11 @@ export function isLead(
 ): boolean {
   const session = sessions.find(one => one.id === id);
   const own = agent === null ? session : session?.agents.find(one => one.agent === agent);
-  const isDeclared = isLeadRole(own?.declared?.role ?? "");
+  const isNamed = own?.role?.role === "lead" || isLeadRole(own?.declared?.role ?? "");
   const began = agent === null && (session?.agents.length ?? 0) > 0;
   const leads = agent === null && sessions.some(one => one.teammate?.lead === id);
   const spawned = spawns.some(
     ({ parent, endedAt }) => endedAt === null && parent?.id === id && parent.agent === agent,
   );
-  return isDeclared || began || leads || spawned;
+  return isNamed || began || leads || spawned;
 }

@@ -17,6 +17,7 @@ import { followTended } from "./tend.ts";
 export interface SpawnFlags {
   readonly name?: string;
   readonly role?: string;
+  readonly lead?: boolean;
   readonly task?: string;
   readonly model?: string;
   readonly client?: string;
@@ -35,13 +36,18 @@ export async function spawn(world: ProcessContext, prompt: string, flags: SpawnF
     prompt: prompt === "" ? null : prompt,
     here,
     tmux,
+    ...(flags.lead === true ? { role: "lead", lead: true as const } : {}),
     ...defined({ name, role, task, model, client, from }),
   };
   if (here && from !== undefined) {
     const error = "--here makes no worktree, so --from says nothing; use one of them";
     return fail(world, isJson, "invalid_request", error);
   }
+  if (flags.lead === true && role !== undefined)
+    return fail(world, isJson, "invalid_request", "--lead is a role: give --lead or --role, not both");
   const { env, cwd, paths } = world;
+  const leads = flags.lead === true ? await refuseAgent(world, isJson, "lead") : null;
+  if (leads !== null) return leads;
   const refused = await refuseAgent(world, isJson, "spawn");
   if (refused !== null) return refused;
   const actor = actingSession(env) ?? {};

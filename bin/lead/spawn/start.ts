@@ -35,6 +35,7 @@ export interface Asked {
   readonly prompt: string | null;
   readonly name?: string;
   readonly role?: string;
+  readonly lead?: true;
   readonly task?: string;
   readonly model?: string;
   readonly client?: string;
@@ -78,14 +79,14 @@ export async function startAgent(starter: Starter, asked: Asked): Promise<Starte
     throw new ProgramFailed(
       `${starter.cwd} is in no git repository with a commit; use --here, or commit first`,
     );
-  const { name, role, task, model, replaces, prompt } = asked;
+  const { name, role, lead, task, model, replaces, prompt } = asked;
   const { spawn: row, stalled } = await ask(client, "spawn_create", {
     ...actor,
     project,
     backend: asked.tmux || template !== null ? "tmux" : "background",
     client: asked.client ?? clientName,
     reportsEnd: template === null,
-    ...defined({ name, role, task, model, replaces }),
+    ...defined({ name, role, lead, task, model, replaces }),
     ...(base === null ? {} : { base }),
     ...(prompt === null ? {} : { prompt: keptPrompt(prompt) }),
   });

@@ -1,5 +1,4 @@
 /** What the leading half shows of agents: how they are, their roles, who spawned them, and merges that came back. */
-import { isLeadRole } from "../../../daemon/core/declarations/role-words.ts";
 import type { AgentFeature } from "../../view/feature.ts";
 import { clean } from "../../view/text.ts";
 import { unreadText } from "./came-back.ts";
@@ -16,7 +15,7 @@ export const health: AgentFeature = {
 
 /** The agent's role, with who gave it, unless it is the default one. */
 export const roles: AgentFeature = {
-  leads: agent => isLeadRole(agent.declared?.role ?? ""),
+  leads: agent => agent.role?.role === "lead",
   fields: (_session, agent) => [
     ["role", agent?.role === undefined ? null : `${agent.role.role}, ${sourceText(agent.role.by)}`],
   ],

@@ -177,14 +177,15 @@ async function pathInProject(
 }
 
 /**
- * An agent leads if it declares so. A main agent that declared no role leads while agents work that it began.
+ * An agent leads if it was given that role, or declares so. A main agent that declared no role leads while agents work that it began.
  */
 function leadOf(services: HookServices, actor: Actor, declaration: Declaration | undefined): Lead | null {
   const role = declaration?.role.trim() ?? "";
+  const isGiven = roleOf(services.engine.state, actor).role === "lead";
   const isDeclared = isLeadRole(role);
   const { agents } = services.presence.of(actor.session);
   const working = [...agents].filter(([agent, { active }]) => active && agent !== actor.agent);
-  const isLead = isDeclared || (role === "" && actor.agent === null && working.length > 0);
+  const isLead = isGiven || isDeclared || (role === "" && actor.agent === null && working.length > 0);
   if (!isLead) return null;
   const { state } = services.engine;
   const own = working.map(([agent]) => actorRow(state, { ...actor, agent }).name);
@@ -194,5 +195,8 @@ function leadOf(services: HookServices, actor: Actor, declaration: Declaration |
     if (delegates.length >= limits.delegatesMax) break;
     if (id !== actor.session) delegates.push(name);
   }
-  return { why: isDeclared ? "declared" : "leads", delegates: delegates.slice(0, limits.delegatesMax) };
+  return {
+    why: isGiven ? "given" : isDeclared ? "declared" : "leads",
+    delegates: delegates.slice(0, limits.delegatesMax),
+  };
 }

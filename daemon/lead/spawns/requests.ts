@@ -20,11 +20,12 @@ export const spawnHandlers: HandlersOf<typeof spawnRequests, SpawnServices> = {
         base = null,
         reportsEnd = true,
       } = request;
-      const { prompt = null, model = null, replaces = null } = request;
+      const { prompt = null, model = null, replaces = null, lead } = request;
       return {
         type: "spawn_create",
         ...{ ...stamp, ...spawnBounds, name, role, task, backend, client, base, reportsEnd },
         ...{ prompt, model, replaces },
+        ...(lead === true ? { isLead: true as const } : {}),
       };
     },
     reply: (reply, _, { stalled }) => (reply.ok ? { ...reply, stalled } : reply),

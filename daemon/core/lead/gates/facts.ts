@@ -20,7 +20,7 @@ export interface WriteFacts {
 
 export interface Lead {
   /** `declared`: it said so. `leads`: it began the agents that work now, and declared no role. */
-  readonly why: "declared" | "leads";
+  readonly why: "given" | "declared" | "leads";
   readonly delegates: readonly string[];
 }
 

@@ -4,23 +4,22 @@
  * Invariant: who is told may act, and the other way round, but for the bound on those told.
  */
 import { limits } from "../../../../protocol/limits.ts";
-import { isLeadRole } from "../../declarations/role-words.ts";
 import { noteKey, type Whose } from "../../messages/notice-table.ts";
 import type { State } from "../../state.ts";
-import { leadsOf as declaredLeads } from "../roles/standing.ts";
+import { isLead, leadsOf as projectLeads } from "../roles/standing.ts";
 import { spawnAt } from "../spawns/table.ts";
 
 /**
  * Whether `lead` leads `other`: the main agent of a session leads its agents, a team's lead its teammates with sessions of
- * their own, an agent those that it spawned, a declared lead its whole project.
+ * their own, an agent those that it spawned, a lead its whole project.
  */
 export function leads(state: State, lead: Whose, other: Whose): boolean {
-  if (noteKey(lead) === noteKey(other)) return isDeclared(state, lead);
+  if (noteKey(lead) === noteKey(other)) return isLead(state, lead);
   const isNear = nearLeads(state, other).some(one => noteKey(one) === noteKey(lead));
   if (isNear) return true;
   const { live } = state.sessions;
   const project = live.get(lead.session)?.project;
-  return project !== undefined && live.get(other.session)?.project === project && isDeclared(state, lead);
+  return project !== undefined && live.get(other.session)?.project === project && isLead(state, lead);
 }
 
 /**
@@ -35,7 +34,7 @@ export function leadsOf(
   const { live } = state.sessions;
   const found = new Map<string, Whose>();
   for (const one of nearLeads(state, whose)) if (live.has(one.session)) found.set(noteKey(one), one);
-  for (const one of project === undefined ? [] : declaredLeads(state, project, whose)) {
+  for (const one of project === undefined ? [] : projectLeads(state, project, whose)) {
     if (found.size >= limits.stalledToldMax) break;
     found.set(noteKey(one), one);
   }
@@ -53,8 +52,4 @@ function nearLeads({ teammates, spawns }: State, { session, agent }: Whose): Who
   // An agent that spawned may have ended; its session's main agent answers for it.
   if (parent.agent !== null) found.push({ session: parent.id, agent: null });
   return found;
-}
-
-function isDeclared({ declarations }: State, whose: Whose): boolean {
-  return isLeadRole(declarations.live.get(noteKey(whose))?.role ?? "");
 }

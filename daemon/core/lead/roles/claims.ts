@@ -2,7 +2,7 @@
  * Which tasks an actor takes by its role, and what the leads of a project have to do with red and critical ones.
  *
  * Invariants: a red task begins without a person's yes only while a lead is alive, and goes on if that lead ends, or if
- * the role of its claimer changes; only another agent that leads lowers a risk, up to red.
+ * the role of its claimer changes; only a lead of another session than the claimer's lowers a risk, up to red.
  */
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import { type Role, rights, rolesFor } from "../../../../protocol/lead/roles.ts";
@@ -78,8 +78,8 @@ function mayKeep(state: State, after: RiskyTask, claimer: Actor): Refusal | null
 function mayLower(state: State, task: Task, next: Risk, by: Actor): Refusal | null {
   const before = riskOf(task);
   const claimer = claimerOf(task);
-  const isOwn = claimer !== null && isSame(claimer, by);
-  const leads = [...leadsOf(state, task.project)];
+  const isOwn = claimer !== null && (state.rules < 2 ? isSame(claimer, by) : claimer.session === by.session);
+  const leads = leadsOf(state, task.project);
   if (!isOwn && leads.some(one => isSame(one, by))) return null;
   const names = leads
     .filter(one => !isSame(one, by))
@@ -94,10 +94,12 @@ function isSame(a: Whose, b: Whose): boolean {
   return a.session === b.session && a.agent === b.agent;
 }
 
-/** A lead other than `by` stands in for a person's yes to a red task. */
+/** A lead of another session than `by` stands in for a person's yes to a red task. */
 function missingForRed(state: State, project: string, by: Actor | null): string | null {
   if (hasLead(state, project, by)) return null;
-  return `${by === null ? "no lead" : "no other lead"} is alive; an agent declares to lead (identity.role: lead)`;
+  const none = by === null ? "no lead" : "no other lead";
+  if (state.rules < 2) return `${none} is alive; an agent declares to lead (identity.role: lead)`;
+  return `${none} is alive; have your user name one (kite role NAME lead)`;
 }
 
 /** Tells the leads of the project that a red or critical task begins. */

@@ -7,7 +7,7 @@ import type { State } from "../../state.ts";
 import { claimPoints } from "./claims.ts";
 import type { RoleCommands } from "./commands.ts";
 import { roleSet } from "./given.ts";
-import { roleKept, roleOf } from "./standing.ts";
+import { leadUngiven, roleKept, roleOf } from "./standing.ts";
 
 export const roleRules: Rules<RoleCommands, State> = {
   commands: { role_set: lasting(roleSet) },
@@ -27,6 +27,6 @@ function moveRole({ roles }: State, from: string, to: string): void {
 
 function declaredFields(state: State, declaration: Declaration) {
   const { role } = roleOf(state, declaration);
-  const warnings = roleKept(state, declaration);
+  const warnings = [...roleKept(state, declaration), ...leadUngiven(state, declaration)];
   return { role, ...(warnings.length === 0 ? {} : { warnings }) };
 }

@@ -12,6 +12,8 @@ export interface SpawnCreate {
   /** Null: the role and a number. */
   readonly name: string | null;
   readonly role: string | null;
+  /** It begins as a lead: a person's word alone. */
+  readonly isLead?: true;
   /** A task's id or a part of one. */
   readonly task: string | null;
   readonly backend: SpawnBackend;

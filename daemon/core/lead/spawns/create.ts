@@ -29,6 +29,12 @@ export const spawnCreate: Handler<"spawn_create", State> = (state, command, _met
     step.reply = noSession(state, by.session);
     return;
   }
+  if (by !== null && command.isLead === true) {
+    const error =
+      "only a person spawns an agent that leads; spawn it without lead, or ask your user: kite spawn --lead";
+    step.reply = refuse("person_only", error);
+    return;
+  }
   const project = (by === null ? undefined : projectOf(state, by)) ?? command.project;
   const place = placeOf(state, project, command);
   if (place !== null && !isSpawn(place)) {
@@ -56,6 +62,7 @@ export const spawnCreate: Handler<"spawn_create", State> = (state, command, _met
     task,
     parent: place === null ? (by === null ? null : actorRow(state, by)) : place.parent,
     depth,
+    ...((place === null ? command.isLead : place.isLead) === true ? { isLead: true as const } : {}),
     reportsEnd: command.reportsEnd,
     project,
     worktree: null,

@@ -67,7 +67,7 @@ function register(
 ): void {
   const { spawns } = state;
   const isFirst = spawn.attempts === 0;
-  const role = roleNamed(spawn.role ?? "");
+  const role = spawn.isLead === true ? "lead" : roleNamed(spawn.role ?? "");
   if (role !== null) giveRole(state, { session: session.id, agent: null }, role, "spawn");
   // Another agent may have been spawned for its task meanwhile.
   const hasTask = spawn.task !== null && (spawns.byTask.get(spawn.task) ?? spawn.id) === spawn.id;

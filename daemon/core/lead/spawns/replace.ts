@@ -9,10 +9,9 @@
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import { limits } from "../../../../protocol/limits.ts";
 import type { Actor } from "../../actor.ts";
-import { isLeadRole } from "../../declarations/role-words.ts";
-import { noteKey } from "../../messages/notice-table.ts";
 import type { Handler } from "../../rules.ts";
 import type { State } from "../../state.ts";
+import { isLead } from "../roles/standing.ts";
 import type { SpawnReplace } from "./commands.ts";
 import { findSpawn, isSpawn, spawnRow } from "./replies.ts";
 import { putSpawn, type Spawn } from "./table.ts";
@@ -46,10 +45,8 @@ export function notItsLead(state: State, by: Actor | null, spawn: Spawn, does: s
   const { parent, name, project } = spawn;
   // The main agent of a session leads its others.
   const isParent = parent?.id === by.session && (by.agent === null || by.agent === parent.agent);
-  const isLead =
-    state.sessions.live.get(by.session)?.project === project &&
-    isLeadRole(state.declarations.live.get(noteKey(by))?.role ?? "");
-  if (isParent || isLead) return null;
+  const leads = state.sessions.live.get(by.session)?.project === project && isLead(state, by);
+  if (isParent || leads) return null;
   const error = `only the agent that spawned ${name}, one that leads here, or a person ${does} it; ask one of them`;
   return refuse("lead_only", error);
 }

@@ -21,6 +21,8 @@ export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stoppin
   readonly depth: number;
   /** Its client reports the end of its session. */
   readonly reportsEnd: boolean;
+  /** It begins with the role of a lead; absent: it does not. */
+  readonly isLead?: true;
   /** Somebody stops it: the end of its session, or of one that its client resumes now, is no failure. */
   readonly stopping: boolean;
   /** Until when it has to register (core time, ms); null: it has, or was given up. */
