@@ -1,7 +1,6 @@
 /** Which project a command that shows things shows first. */
-import { resolve } from "node:path";
 import type { ProcessContext } from "./process-context.ts";
-import { ProjectUnknown, projectOf } from "./project.ts";
+import { namedDirectory, ProjectUnknown, projectOf } from "./project.ts";
 
 export interface ScopeFlags {
   readonly all?: boolean;
@@ -17,7 +16,7 @@ export async function scopeProject(
   { all }: ScopeFlags,
 ): Promise<string | null> {
   if (all === true) return null;
-  if (directory !== undefined) return projectOf(resolve(cwd, directory));
+  if (directory !== undefined) return projectOf(namedDirectory(cwd, directory));
   try {
     return await projectOf(cwd);
   } catch (error) {

@@ -1,6 +1,6 @@
 /** The wire of `overview`: what `kite status` shows, in one answer. */
 import * as z from "zod";
-import type { QueryReply, RefusalRow, StatsReply } from "./daemon.ts";
+import type { QueryReply, RefusalRow, StatsReply, TaskCounts } from "./daemon.ts";
 import type { LockRow } from "./lock.ts";
 import type { HoldRow } from "./message.ts";
 import { type RequestTable, repeatable, reply } from "./request-table.ts";
@@ -39,6 +39,8 @@ export interface OverviewReply {
   readonly ok: true;
   /** The project of `cwd`; null without one, or if the daemon could not read it in time. */
   readonly project: string | null;
+  /** The tasks of that project; absent without one, and in answers of earlier daemons. */
+  readonly projectTasks?: TaskCounts;
   /** Why the daemon could not read `cwd`. */
   readonly unreachable?: string;
   readonly off: readonly OffRow[];

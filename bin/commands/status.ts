@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
 import type { Command } from "commander";
 import { lostStoreProblem, olderStoreText } from "../../daemon/journal/store-mark.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
+import { defined } from "../defined.ts";
 import { hookWarnings } from "../doctor/hooks.ts";
 import { leadStatus } from "../leading.ts";
 import { changedTexts, offTexts, whatIsOff } from "../off/now.ts";
@@ -15,7 +15,7 @@ import {
   type Run,
   screenOf,
 } from "../process-context.ts";
-import { projectUnknown } from "../project.ts";
+import { namedDirectory, projectUnknown } from "../project.ts";
 import type { ScopeFlags } from "../scope.ts";
 import { version } from "../version.ts";
 import { notRunningView, statusView } from "../view/status.ts";
@@ -97,14 +97,14 @@ export async function status(
     else print(world, notRunningView(screenOf(world), existsSync(downFile), notes));
   };
   const isOfAll = json || flags.all === true;
-  const cwd = resolve(world.cwd, directory ?? "");
+  const cwd = directory === undefined ? world.cwd : namedDirectory(world.cwd, directory);
   return withDaemon(
     world,
     json,
     async client => {
       const answer = await client.request("overview", isOfAll ? {} : { cwd });
       if (!answer.ok && answer.code === "unknown_type") throw unknownForm(client, "knows no overview");
-      const { stats, off, changedFiles = [], project, unreachable, ...lists } = granted(answer);
+      const { stats, off, changedFiles = [], project, projectTasks, unreachable, ...lists } = granted(answer);
       if (unreachable !== undefined && directory !== undefined) throw projectUnknown(cwd, unreachable);
       const rows = {
         sessions: await rowsFrom(client, "sessions", lists.sessions),
@@ -124,7 +124,10 @@ export async function status(
       ];
       const data = { stats, socket, ...rows, warnings: all };
       return printShown(world, json, { running: true, ...data }, screen =>
-        statusView({ ...data, project }, screen),
+        statusView(
+          { ...data, project, isNamed: directory !== undefined, ...defined({ projectTasks }) },
+          screen,
+        ),
       );
     },
     { absent },

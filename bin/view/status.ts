@@ -21,6 +21,8 @@ import { watchedLines } from "./watched.ts";
 export interface StatusData {
   /** The project to show in full, the others in a line each; null: all. */
   readonly project?: string | null;
+  /** A person named that project, so it is shown also if nobody works there. */
+  readonly isNamed?: boolean;
   readonly stats: Pick<StatsReply, "version" | "pid" | "upMs" | "sessions" | "locks" | "tasks">;
   readonly socket: string;
   readonly sessions: readonly SessionRow[];
@@ -28,12 +30,15 @@ export interface StatusData {
   readonly holds: readonly HoldRow[];
   readonly refusals: readonly RefusalRow[];
   readonly risks: readonly RiskRow[];
+  /** The tasks of `project`; absent: the daemon does not tell. */
+  readonly projectTasks?: TaskCounts;
   /** The red and critical tasks that are active or ready. */
   readonly watched: readonly TaskRow[];
   /** What is wrong with the whole daemon, each with what to do. */
   readonly warnings: readonly string[];
 }
 
+const noneHere = "No sessions in this project.";
 const noSessions = `No sessions. They register by themselves once hooks are installed: ${bound("kite install")}`;
 const quietLocksMax = 12;
 const refusalsShownMax = 5;
@@ -42,11 +47,12 @@ const watchedShownMax = 10;
 
 /** `kite status`: the daemon, the sessions, their locks and waiters, the latest refusals. */
 export function statusView(all: StatusData, screen: Screen): string[] {
-  const project = shownProject(all, all.project ?? null);
+  const asked = all.project ?? null;
+  const project = all.isNamed === true ? asked : shownProject(all, asked);
   const data = project === null ? all : within(all, project);
   const lines = [...daemonLines(data, screen), ...warningLines(data.warnings, screen), ""];
   if (data.sessions.length === 0) {
-    lines.push(...wrap(noSessions, screen.width));
+    lines.push(...wrap(all.sessions.length > 0 ? noneHere : noSessions, screen.width));
   } else {
     lines.push(title("Sessions", summary(all, screen), screen));
     lines.push(...sessionLines(data, screen, { condense: true, detail: false }));
@@ -67,7 +73,7 @@ export function statusView(all: StatusData, screen: Screen): string[] {
   if (data.holds.length > 0) {
     lines.push("", title("Frozen files", "kite thaw ends it", screen), ...holdLines(data, screen));
   }
-  lines.push(...taskLines(data.stats.tasks, screen));
+  lines.push(...taskLines((project === null ? null : data.projectTasks) ?? data.stats.tasks, screen));
   if (data.watched.length > 0) {
     lines.push("", title("Red and critical tasks", "they run one at a time in a project", screen));
     lines.push(...watchedLines(data.watched.slice(0, watchedShownMax), data.sessions, screen));

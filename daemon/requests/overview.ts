@@ -7,7 +7,7 @@ import type { HookServices } from "../hooks/hook-services.ts";
 import type { Steps } from "../server/turns.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { answerFor } from "./query.ts";
-import { statsOf } from "./stats.ts";
+import { countTasks, statsOf } from "./stats.ts";
 
 type OverviewServices = DaemonServices & Pick<HookServices, "offSwitches" | "seenFiles">;
 
@@ -30,7 +30,9 @@ export const overview: RequestHandler<"overview", OverviewServices> = async (ser
   await call.connection.room();
   const found = cwd === undefined ? { project: null } : await services.facts.repository(cwd);
   const place =
-    "unreachable" in found ? { project: null, unreachable: found.unreachable } : { project: found.project };
+    "unreachable" in found
+      ? { project: null, unreachable: found.unreachable }
+      : { project: found.project, ...projectTasks(services, found.project) };
   const named = Object.entries(lists).map(async ([name, target]) => {
     const shown = await answerFor(services, { target, limit: limits.rowsMax });
     return [name, shown] as const;
@@ -38,6 +40,10 @@ export const overview: RequestHandler<"overview", OverviewServices> = async (ser
   const answers = await Promise.all(named);
   await call.replyLong(() => overviewText(services, place, answers));
 };
+
+function projectTasks({ engine }: OverviewServices, project: string | null): object {
+  return project === null ? {} : { projectTasks: countTasks(engine.state.tasks, project) };
+}
 
 /** Yields the reply as text: its lists are text already. */
 function* overviewText(

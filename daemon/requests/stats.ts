@@ -20,7 +20,7 @@ export function statsOf(services: DaemonServices): StatsReply {
     sessions: state.sessions.live.size,
     locks: state.locks.holds.size,
     waiters: state.locks.waiters.size,
-    tasks: countTasks(state.tasks),
+    tasks: countTasks(state.tasks, null),
     connections: [...services.connections()].length,
     subscribers: events.subscribers,
     requests: counters.requests,
@@ -36,8 +36,9 @@ export function statsOf(services: DaemonServices): StatsReply {
   };
 }
 
-function countTasks(tasks: Tasks): TaskCounts {
-  const count = (name: keyof TaskCounts) => listOf(tasks, name, null).size;
+/** Counts the tasks of a project; null: of all. */
+export function countTasks(tasks: Tasks, project: string | null): TaskCounts {
+  const count = (name: keyof TaskCounts) => listOf(tasks, name, project).size;
   return {
     active: count("active"),
     ready: count("ready"),

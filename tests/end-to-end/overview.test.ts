@@ -31,6 +31,28 @@ test("has the project of a directory, and the lists as a query has them", async 
   expect(await client.ask({ type: "overview" })).toMatchObject({ ok: true, project: null });
 });
 
+test("counts the tasks of the project alone, and a directory that is not there is no project", async () => {
+  const client = await home.session("carol");
+  const here = { type: "task_create", id: "carol", project: repository, description: "here" };
+  await client.ask(here);
+  await client.ask({ ...here, project: "elsewhere" });
+  const seen = await client.ask({ type: "overview", cwd: repository });
+  expect(seen).toMatchObject({ projectTasks: { ready: 1 }, stats: { tasks: { ready: 2 } } });
+  const shown = await home.command(["status", repository]);
+  expect(shown.out).toContain("Tasks: 1 ready");
+  expect(shown.out).toContain("No sessions in this project.");
+  expect((await home.command(["status", "--all"])).out).toContain("Tasks: 2 ready");
+  for (const words of [
+    ["status", "/none"],
+    ["status", "--sessions", "/none"],
+  ])
+    expect(await home.command(words)).toMatchObject({
+      code: 1,
+      out: "",
+      err: "kite: there is no directory /none; name one of the project\n",
+    });
+});
+
 test("refuses a relative directory", async () => {
   const client = await home.connect();
   const refused = await client.ask({ type: "overview", cwd: "src" });

@@ -8,7 +8,7 @@ import { type AskPerson, isYes, terminalQuestion } from "../../ask-person.ts";
 import { defined } from "../../defined.ts";
 import { type RefuseOptions, refuseAgent } from "../../person.ts";
 import { type ProcessContext, print, screenOf } from "../../process-context.ts";
-import type { FindRepository } from "../../project.ts";
+import { type FindRepository, namedDirectory } from "../../project.ts";
 import { tilde } from "../../view/places.ts";
 import { clean } from "../../view/text.ts";
 import { exitCodes, fail, printDone } from "../../with-daemon.ts";
@@ -40,7 +40,7 @@ export async function trust(
 ): Promise<number> {
   const { paths } = world;
   const json = flags.json === true;
-  const path = resolve(world.cwd, directory);
+  const path = flags.revoke === true ? resolve(world.cwd, directory) : namedDirectory(world.cwd, directory);
   const isRevoked = flags.revoke === true;
   const refused = await refuseAgent(world, json, isRevoked ? "revoke" : "trust", {
     line: `kite trust ${isRevoked ? "--revoke " : ""}${shellArgument(path)}`,
