@@ -3,7 +3,6 @@ import type { Command } from "commander";
 import { lostStoreProblem, olderStoreText } from "../../daemon/journal/store-mark.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import { defined } from "../defined.ts";
 import { hookWarnings } from "../doctor/hooks.ts";
 import { leadStatus } from "../leading.ts";
 import { changedTexts, offTexts, whatIsOff } from "../off/now.ts";
@@ -125,7 +124,12 @@ export async function status(
       const data = { stats, socket, ...rows, warnings: all };
       return printShown(world, json, { running: true, ...data }, screen =>
         statusView(
-          { ...data, project, isNamed: directory !== undefined, ...defined({ projectTasks }) },
+          {
+            ...data,
+            project,
+            isNamed: directory !== undefined,
+            ...(projectTasks === undefined ? {} : { projectTasks }),
+          },
           screen,
         ),
       );
