@@ -125,6 +125,8 @@ export interface ForeignFile {
   readonly file: string;
   /** The name of its owner. */
   readonly who: string;
+  /** The name of the main agent that answers for an owner which has ended; absent: the owner itself, or nobody. */
+  readonly answerer?: string;
   /** The owner's present work in a few words, or null if unknown. */
   readonly doing: string | null;
   /** Whether the owner holds the file now; otherwise the owner wrote it and it is not committed. */

@@ -94,6 +94,8 @@ export const limits = {
   sessionsPerProcessMax: 64,
   incarnationsMax: 8,
   agentsPerSessionMax: 1_000,
+  /** Agents of a session that ended whose names are kept. */
+  endedAgentsMax: 100,
   /** Silence after which a session without anchor counts as lost. */
   silenceMs: 300_000,
   /** A lost session's turn locks end after this. */

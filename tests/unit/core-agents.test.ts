@@ -1,5 +1,6 @@
 /** The names of the agents within a session. */
 import { describe, expect, it } from "vitest";
+import { emptyState } from "../../daemon/core/empty-state.ts";
 import { actorRow } from "../../daemon/core/locks/replies.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -38,15 +39,42 @@ it("stay: only one that nobody had named gets a name later", () => {
   expect(nameOf(w, "a0123456789")).toBe("lead/Plan");
 });
 
-it("last as long as the agent, and come back from a snapshot", () => {
+it("outlive the agent where its work is shown, as many as may be, and come back from a snapshot", () => {
   const w = world();
   begin(w, "a1", "alice");
   const read = readState(writeState(w.state));
   expect(read.sessions.live.get("lead")?.agents).toEqual(new Map([["a1", "alice"]]));
-  w.do({ type: "agent_end", actor: { session: "lead", agent: "a1", incarnation: 0 } });
-  expect(nameOf(w, "a1")).toBe("lead/a1");
+  const end = (agent: string) =>
+    w.do({ type: "agent_end", actor: { session: "lead", agent, incarnation: 0 } });
+  end("a1");
+  expect(nameOf(w, "a1")).toBe("lead/alice");
+  expect(
+    actorRow(readState(writeState(w.state)), { session: "lead", agent: "a1", incarnation: 0 }).name,
+  ).toBe("lead/alice");
   begin(w, "a2", "alice");
   expect(nameOf(w, "a2")).toBe("lead/alice");
+  // Nobody reaches it by that name.
+  expect(w.do({ type: "agent_begin", session: "lead", agent: "a1", name: null })).toEqual({ ok: true });
+  expect(nameOf(w, "a1")).toBe("lead/alice-2");
+  for (let n = 0; n <= limits.endedAgentsMax; n += 1) {
+    begin(w, `b${n}`, `bob${n}`);
+    end(`b${n}`);
+  }
+  expect(w.state.sessions.live.get("lead")?.endedAgents.size).toBe(limits.endedAgentsMax);
+  expect(nameOf(w, "b0")).toBe("lead/b0");
+  expect(nameOf(w, "b1")).toBe("lead/bob1");
+});
+
+it("are not kept of an agent that has only its id, nor under the rules of before", () => {
+  const w = world();
+  begin(w, "a0123456789", null);
+  w.do({ type: "agent_end", actor: { session: "lead", agent: "a0123456789", incarnation: 0 } });
+  expect(w.state.sessions.live.get("lead")?.endedAgents.size).toBe(0);
+  const before = new World(emptyState(1));
+  before.begin("lead");
+  begin(before, "a1", "alice");
+  before.do({ type: "agent_end", actor: { session: "lead", agent: "a1", incarnation: 0 } });
+  expect(nameOf(before, "a1")).toBe("lead/a1");
 });
 
 it("are bounded, and nobody's if the session is not live", () => {

@@ -172,6 +172,20 @@ describe("what a shell command changed", () => {
     expect(w.writers("y")).toEqual(["b"]);
   });
 
+  it("is told of an agent that ended by its name, and its main agent answers", () => {
+    const w = world("a", "b");
+    w.do({ type: "agent_begin", session: "a", agent: "sub", name: "Explore" });
+    const sub = { session: "a", agent: "sub", incarnation: 0 };
+    w.wrote(sub, "x");
+    w.do({ type: "agent_end", actor: sub });
+    expect(w.ran("b", "x")).toEqual(["b changed x of a/Explore: b a"]);
+    const told = [...w.state.notes.pending.values()].flatMap(({ notes }) => notes.map(({ note }) => note));
+    expect(told).toMatchObject([
+      { what: "bypassed", mine: true, other: "a" },
+      { what: "bypassed", mine: false, other: "b" },
+    ]);
+  });
+
   it("is nobody's loss where the other one is gone", () => {
     const w = world("a", "b");
     w.wrote("a", "x");

@@ -23,6 +23,7 @@ const session = (id: string, ...begun: number[]): Session => ({
   suspendedUntil: null,
   incarnations: begun.map((entry, ordinal) => ({ ordinal, begun: entry, anchor: null })),
   agents: new Map<string, string>(),
+  endedAgents: new Map<string, string>(),
 });
 
 describe("notes in answers", () => {

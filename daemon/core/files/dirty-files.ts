@@ -16,6 +16,7 @@ import { actorRow } from "../locks/replies.ts";
 import { tellLater } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";
 import type { Handler, Meta } from "../rules.ts";
+import { answererOf } from "../sessions/agent-names.ts";
 import { isAlive, type Lineage, sameLineage } from "../sessions/kinship.ts";
 import type { WriteNote } from "./commands.ts";
 import { noteRisks } from "./merge-risk.ts";
@@ -47,7 +48,8 @@ function bypass(state: BaseState, written: Written, actor: Actor, { actor: owner
     about: [actor.session, owner.session],
     project,
   });
-  tellLater(state, actor, { what: "bypassed", file: path, mine: true, other: holder.name });
+  const other = actorRow(state, answererOf(state, owner)).name;
+  tellLater(state, actor, { what: "bypassed", file: path, mine: true, other });
   tellLater(state, owner, { what: "bypassed", file: path, mine: false, other: writer.name });
 }
 

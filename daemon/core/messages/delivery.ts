@@ -11,8 +11,8 @@ import type { Letter, Message } from "../base-state.ts";
 import { endDeclarations } from "../declarations/end.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Handler } from "../rules.ts";
+import { forgetAgent } from "../sessions/agents.ts";
 import { noSession } from "../sessions/end.ts";
-import { removeAgent } from "../sessions/table.ts";
 import { endFreezesOf } from "./freezes.ts";
 import { closeInboxes, messageRow, unreadIn } from "./inbox.ts";
 import { inboxOf } from "./recipients.ts";
@@ -99,6 +99,6 @@ export const agentEnd: Handler<"agent_end"> = (state, { actor, stopped }, _meta,
     for (const { agentIsStopped } of state.points) agentIsStopped?.(state, session, agent);
   // Removed last, because returned messages carry the agent's name.
   const live = state.sessions.live.get(session);
-  if (live !== undefined) removeAgent(state.sessions, live, agent);
+  if (live !== undefined) forgetAgent(state, live, agent);
   for (const { agentEnds } of state.points) agentEnds?.(state, session, agent);
 };

@@ -1,5 +1,6 @@
 /** What the agents within a session are called. */
 
+import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 
 /** Returns an unnamed agent's name: the first 8 characters of its id. */
@@ -12,7 +13,14 @@ export function isShortId(name: string, agent: string): boolean {
   return name === shortId(agent) || name.startsWith(`${shortId(agent)}-`);
 }
 
-/** Returns the agent's name, without its session's. */
+/** Returns the name of an agent, also of one that ended, without its session's. */
 export function agentName(state: BaseState, session: string, agent: string): string {
-  return state.sessions.live.get(session)?.agents.get(agent) ?? shortId(agent);
+  const live = state.sessions.live.get(session);
+  return live?.agents.get(agent) ?? live?.endedAgents.get(agent) ?? shortId(agent);
+}
+
+/** Returns who can answer for the actor: itself, or the main agent of its session once it has ended. */
+export function answererOf({ sessions }: BaseState, actor: Actor): Actor {
+  const hasEnded = actor.agent !== null && sessions.live.get(actor.session)?.endedAgents.has(actor.agent);
+  return hasEnded === true ? { ...actor, agent: null } : actor;
 }

@@ -24,6 +24,7 @@ import type { Step } from "../outcome.ts";
 import type { Handler, Meta } from "../rules.ts";
 import { renameStashes } from "../stashes/table.ts";
 import { passClaims } from "../tasks/leave.ts";
+import { passAgentNames } from "./agents.ts";
 import type { SessionBegin } from "./commands.ts";
 import { end } from "./end.ts";
 import type { Named } from "./name-source.ts";
@@ -97,6 +98,7 @@ function goOn(state: BaseState, before: Session, command: SessionBegin, meta: Me
   const own = { name: before.name, by: before.namedBy };
   const said = saidBy(command);
   begin(state, command, before.namedBy === "person" || said === null ? own : said, meta, step);
+  passAgentNames(state, before, command.session);
   renameWriters(state.writes, before.id, command.session);
   renameStashes(state.stashes, before.id, command.session);
   for (const hold of kept) addHold(state.locks, { ...movedTo(hold, actor), place: state.locks.grants });
@@ -161,6 +163,7 @@ function begin(
     suspendedUntil: null,
     incarnations: [{ ordinal: 0, begun: meta.seq, anchor: command.anchor }],
     agents: new Map(),
+    endedAgents: new Map(),
   });
   step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
 }

@@ -22,6 +22,10 @@ export function* checkSessions(state: BaseState): Generator<string> {
     if (new Set(session.agents.values()).size !== session.agents.size) {
       yield `two agents of session ${session.id} have one name`;
     }
+    if (session.endedAgents.size > state.limits.endedAgentsMax)
+      yield `session ${session.id} keeps more names of ended agents than it may`;
+    for (const agent of session.endedAgents.keys())
+      if (session.agents.has(agent)) yield `agent ${agent} of session ${session.id} is there and ended`;
     if (state.sessions.ended.has(session.id)) yield `session ${session.id} is live and ended`;
     if (session.lostAt !== null && session.incarnations.some(i => i.anchor !== null)) {
       yield `session ${session.id} has an anchor and is lost`;

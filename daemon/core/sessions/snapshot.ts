@@ -3,10 +3,12 @@ import { formList, head, pairList } from "../rows.ts";
 import type { NameSource } from "./name-source.ts";
 import { addSession, type Session, type Sessions } from "./table.ts";
 
-type StoredSession = Omit<Session, "agents" | "namedBy"> & {
+type StoredSession = Omit<Session, "agents" | "endedAgents" | "namedBy"> & {
   /** Absent: the client, in snapshots from before sources of names. */
   readonly namedBy?: NameSource;
   readonly agents?: readonly (readonly [string, string])[];
+  /** Absent: none, as under rules level 1. */
+  readonly endedAgents?: readonly (readonly [string, string])[];
 };
 
 export const sessionRows = {
@@ -30,10 +32,16 @@ export const sessionRows = {
 };
 
 function readSession(sessions: Sessions, session: StoredSession): void {
-  const { namedBy = "client", agents } = session;
-  addSession(sessions, { ...session, namedBy, agents: new Map(agents) });
+  const { namedBy = "client", agents, endedAgents } = session;
+  addSession(sessions, {
+    ...session,
+    namedBy,
+    agents: new Map(agents),
+    endedAgents: new Map(endedAgents),
+  });
 }
 
-function plainSession(session: Session): StoredSession {
-  return { ...session, agents: [...session.agents] };
+function plainSession({ endedAgents, ...session }: Session): StoredSession {
+  const plain = { ...session, agents: [...session.agents] };
+  return endedAgents.size === 0 ? plain : { ...plain, endedAgents: [...endedAgents] };
 }

@@ -68,6 +68,8 @@ export interface Session {
   readonly incarnations: readonly Incarnation[];
   /** The names of the agents within it, by agent id, in the order they began; `nameAgent` sets them. */
   readonly agents: ReadonlyMap<string, string>;
+  /** The names of those that ended, the latest last, for where their work and their trail are shown; see `agents.ts`. */
+  readonly endedAgents: ReadonlyMap<string, string>;
 }
 
 export interface Incarnation {
@@ -138,8 +140,28 @@ export function renameSession(sessions: Sessions, session: Session, project: str
 /** Names the agent; it keeps its position among the agents of its session. */
 export function nameAgent(sessions: Sessions, session: Session, agent: string, name: string): void {
   unlistAgent(sessions, session, agent);
-  sessions.preimages.writable(session).agents.set(agent, name);
+  const writable = sessions.preimages.writable(session);
+  writable.agents.set(agent, name);
+  writable.endedAgents.delete(agent);
   listAgent(sessions, session, agent, name);
+}
+
+/** Keeps the names of agents that ended, at most `max` of a session. */
+export function keepAgentNames(
+  sessions: Sessions,
+  session: Session,
+  names: Iterable<readonly [agent: string, name: string]>,
+  max: number,
+): void {
+  const { endedAgents } = sessions.preimages.writable(session);
+  for (const [agent, name] of names) {
+    endedAgents.delete(agent);
+    endedAgents.set(agent, name);
+  }
+  for (const agent of endedAgents.keys()) {
+    if (endedAgents.size <= max) return;
+    endedAgents.delete(agent);
+  }
 }
 
 export function removeAgent(sessions: Sessions, session: Session, agent: string): void {

@@ -6,10 +6,11 @@
  */
 
 import { resolve } from "node:path";
-import type { GuardedCommand, GuardFinding } from "../../../protocol/guard.ts";
+import type { ForeignFile, GuardedCommand, GuardFinding } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { actorKey } from "../../core/actor.ts";
+import { type Actor, actorKey } from "../../core/actor.ts";
 import { latestOf } from "../../core/files/dirty-files.ts";
+import { answererOf } from "../../core/sessions/agent-names.ts";
 import type { Lineage } from "../../core/sessions/kinship.ts";
 import type { Changed } from "../../facts/git/changes.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
@@ -247,11 +248,11 @@ function findingOf(
   look: Look,
   reached: readonly Foreign[],
 ): GuardFinding {
-  const { clock } = services;
+  const { clock, engine } = services;
   const { unseen, states } = look.seen;
   const shown = reached.slice(0, limits.guardFilesMax).map(({ file, actor, held, dir, left, yours }) => ({
     file: dir ? `${file}/` : file,
-    who: left?.name ?? nameOf(services, actor),
+    ...(left === null ? ownerOf(services, actor, answererOf(engine.state, actor)) : { who: left.name }),
     // The files that it edits are named here already.
     doing: left === null ? taskOf(services, actor) : null,
     held,
@@ -273,6 +274,15 @@ function findingOf(
     ...(one.isSupposed ? { isSupposed: true } : {}),
     ...(unseen === null || reached.some(f => states.has(f.file)) ? {} : { unseen }),
   };
+}
+
+function ownerOf(
+  services: HookServices,
+  actor: Actor,
+  answerer: Actor,
+): Pick<ForeignFile, "who" | "answerer"> {
+  const who = nameOf(services, actor);
+  return answerer === actor ? { who } : { who, answerer: nameOf(services, answerer) };
 }
 
 /** The work of others that a command reaches, as a text for the trail. */

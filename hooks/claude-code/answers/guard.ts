@@ -154,8 +154,8 @@ function notes(reached: readonly Reached[], cwd: string): string {
   return [`${frame} ${texts.join("; ")}.`, ...doing(shown.map(([, file]) => file))].join(" ");
 }
 
-function owned(path: string, { who, held, yours, leftMs }: ForeignFile, isSeen: boolean): string {
-  const name = quote(who, limits.nameBytes);
+function owned(path: string, { who, answerer, held, yours, leftMs }: ForeignFile, isSeen: boolean): string {
+  const name = `${quote(who, limits.nameBytes)}${answerer === undefined ? "" : " (ended)"}`;
   const both = yours ? " and of you" : "";
   if (leftMs !== null) {
     return `${quote(path)} has uncommitted changes of ${name} (session ended)${both}, written ${duration(leftMs)} ago`;
@@ -244,13 +244,10 @@ function commitOwn(reached: readonly Reached[]): readonly string[] {
   return form === null ? [] : [`To keep your own work, commit it: ${form}`];
 }
 
-/** The live owners, whom the agent can ask. */
+/** Whom the agent can ask: the owners that are alive, and the main agents of those that have ended. */
 function people(reached: readonly Reached[]): string {
-  const living = reached.map(one => ({
-    ...one,
-    foreign: one.foreign.filter(({ leftMs }) => leftMs === null),
-  }));
-  const all = peopleOf(living).slice(0, limits.guardWaysMax);
+  const living = reached.flatMap(({ foreign }) => foreign.filter(({ leftMs }) => leftMs === null));
+  const all = unique(living.map(({ who, answerer = who }) => answerer)).slice(0, limits.guardWaysMax);
   return all.map(who => quote(who, limits.nameBytes)).join(" or ");
 }
 
