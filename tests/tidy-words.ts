@@ -45,12 +45,18 @@ const banned: ReadonlyMap<string, string> = new Map([
 /** Names that say nothing of a file, at its end: `path-utils.ts`. */
 const vague = /(?:^|[/-])(?:utils?|helpers?|managers?|misc|common)\.ts$/;
 
+/** A participle alone says neither what a type is nor what a function does. */
+const participle = /\b(?:class|function\*?|interface|type)\s+([Aa]sked|[Gg]iven|[Hh]eard|[Ss]aid|[Tt]old)\b/g;
+
 /** Banned names in the sources, and files with a name that says nothing; a line each. */
 export function bannedNames(sources: readonly Source[]): string[] {
   const found: string[] = [];
   for (const { path, text } of sources) {
     if (vague.test(path)) found.push(`${path}: name it by what it holds`);
-    const names = new Set(withoutWords(text).match(/[A-Za-z_$][\w$]*/g) ?? []);
+    const code = withoutWords(text);
+    for (const [, name] of code.matchAll(participle))
+      found.push(`${path}: ${name}; name a type by a noun, a function by what it does`);
+    const names = new Set(code.match(/[A-Za-z_$][\w$]*/g) ?? []);
     for (const name of names) {
       const better = banned.get(name);
       if (better !== undefined) found.push(`${path}: ${name}; the field's word is ${better}`);

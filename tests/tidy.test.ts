@@ -191,6 +191,8 @@ describe("names", () => {
     ["daemon/a.ts", "function passOn() {}", 1],
     ["daemon/a.ts", `const a = \`\${enroll(b)} enroll\`;`, 1],
     ["daemon/a.ts", '// passOn\nconst a = "passOn"; /* passOn */ passOnwards();', 0],
+    ["daemon/a.ts", "interface Asked {} type Told = 1; function said() {}", 3],
+    ["daemon/a.ts", "interface AskedOf {} const told = said; // type Told", 0],
     ["bin/path-utils.ts", "", 1],
     ["bin/manager.ts", "", 1],
     ["bin/managers-of-files.ts", "", 0],

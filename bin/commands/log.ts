@@ -103,14 +103,14 @@ export async function log(world: ProcessContext, flags: LogFlags, until: AbortSi
   return exitCodes.done;
 }
 
-interface Asked {
+interface LogQuery {
   readonly filter: TrailFilter;
   /** Lines at most, the latest ones; null: all since a time. */
   readonly limit: number | null;
 }
 
 /** Returns what the flags ask for, or a sentence about what is wrong with them. */
-async function askedBy(world: ProcessContext, flags: LogFlags): Promise<Asked | string> {
+async function askedBy(world: ProcessContext, flags: LogFlags): Promise<LogQuery | string> {
   const { lines, agent = flags.session, file, decision } = flags;
   if (lines !== undefined && !(/^\d+$/.test(lines) && Number(lines) <= limits.trailReadMax))
     return `-n takes a number from 0 to ${limits.trailReadMax}, not ${lines}`;
@@ -126,7 +126,7 @@ async function askedBy(world: ProcessContext, flags: LogFlags): Promise<Asked | 
   };
 }
 
-interface Wanted extends Asked {
+interface Wanted extends LogQuery {
   readonly wanted: (line: TrailLine) => boolean;
 }
 

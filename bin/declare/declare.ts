@@ -39,7 +39,7 @@ export async function declare(
       "KITE_SESSION or CLAUDE_CODE_SESSION_ID names its session; to see what an agent declared: kite agent NAME";
     return fail(world, json, "unknown_session", error);
   }
-  const read = given(world, file, flags);
+  const read = readParts(world, file, flags);
   if ("error" in read) return fail(world, json, "usage", read.error);
   const { codeView } = read.parts;
   const files = codeView === undefined ? {} : { codeView: await wholePaths(world.cwd, codeView) };
@@ -122,7 +122,7 @@ async function declarationOf(
   return rows.find(row => row.agent === agent) ?? null;
 }
 
-function given(world: ProcessContext, file: string | undefined, flags: readonly Flag[]): Read {
+function readParts(world: ProcessContext, file: string | undefined, flags: readonly Flag[]): Read {
   if (file === undefined) {
     return flags.length > 0
       ? partsOf(flags)

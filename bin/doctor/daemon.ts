@@ -27,7 +27,7 @@ export async function checkDaemon(
   world: ProcessContext,
   patienceMs: number = limits.patienceMs,
 ): Promise<DaemonFindings> {
-  const found = await asked(world);
+  const found = await askOnce(world);
   if (!(found instanceof LocalError)) return found;
   // A refusal is an answer.
   const isRefusal = found instanceof HelloRefused || found instanceof WrongOwner;
@@ -47,7 +47,7 @@ export async function checkDaemon(
 }
 
 /** Asks the daemon once; returns why it did not answer. */
-async function asked(world: ProcessContext, timeoutMs?: number): Promise<DaemonFindings | LocalError> {
+async function askOnce(world: ProcessContext, timeoutMs?: number): Promise<DaemonFindings | LocalError> {
   let client: Client;
   try {
     client = await world.connect({ name: "kite doctor", ...(timeoutMs === undefined ? {} : { timeoutMs }) });
@@ -73,7 +73,7 @@ async function asked(world: ProcessContext, timeoutMs?: number): Promise<DaemonF
 async function askedAgain(world: ProcessContext, patienceMs: number): Promise<DaemonFindings | LocalError> {
   const end = performance.now() + patienceMs;
   for (;;) {
-    const found = await asked(world, Math.max(1, end - performance.now()));
+    const found = await askOnce(world, Math.max(1, end - performance.now()));
     if (!(found instanceof LocalError) || performance.now() + limits.retryPauseMaxMs > end) return found;
     await delay(limits.retryPauseMaxMs);
   }

@@ -37,7 +37,7 @@ const outerCharsMax = limits.idBytes - 40;
 /** EX_UNAVAILABLE of sysexits(3), as flock(1) uses it if it cannot run the command. */
 const unavailable = 69;
 
-type Said =
+type LockReport =
   | { readonly is: "waiting"; readonly holder: string | null; readonly position: number }
   | { readonly is: "held"; readonly files: readonly string[]; readonly token: string }
   | { readonly is: "lost" | "refused"; readonly code: string; readonly error: string }
@@ -45,7 +45,7 @@ type Said =
 
 /** Runs the command under the lock and returns the exit code. */
 export async function hold(world: ProcessContext, run: LockRun): Promise<number> {
-  const say = (said: Said, sentence: string | null) => {
+  const say = (said: LockReport, sentence: string | null) => {
     if (run.json) world.stderr.write(`${jsonLine(said)}\n`);
     else if (sentence !== null) world.stderr.write(`kite: ${clean(sentence)}\n`);
   };
@@ -84,7 +84,7 @@ class Holding {
   readonly #client: Client;
   readonly #run: LockRun;
   readonly #signals: Signals;
-  readonly #say: (said: Said, sentence: string | null) => void;
+  readonly #say: (said: LockReport, sentence: string | null) => void;
   readonly #own: Acting;
   readonly #isTerminal: boolean;
   /** What the lock belongs to: the command, behind those that it runs inside. */
@@ -97,7 +97,7 @@ class Holding {
     client: Client,
     run: LockRun,
     signals: Signals,
-    say: (said: Said, sentence: string | null) => void,
+    say: (said: LockReport, sentence: string | null) => void,
   ) {
     this.#world = world;
     this.#client = client;

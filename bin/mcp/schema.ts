@@ -19,7 +19,7 @@ const left = new Set([
  * Metadata for a parameter whose description says in a few words what its schema says at length: tools/list has the
  * description, calls are checked by the schema.
  */
-export function told(description: string): { readonly description: string; readonly isTold: true } {
+export function inWords(description: string): { readonly description: string; readonly isTold: true } {
   return { description, isTold: true };
 }
 

@@ -32,7 +32,7 @@ export interface Call {
  * place, so only programs get it, which asked for it. Both mark foreign words: `text` quotes them, and every text in
  * `data` passes `plain`.
  */
-export interface Said {
+export interface ToolAnswer {
   readonly text: string;
   readonly data: Readonly<Record<string, unknown>>;
   /** A session's value as JSON, `escaped`; goes into the data unchanged. */
@@ -46,7 +46,7 @@ interface Definition<I extends z.ZodObject> {
   readonly input: I;
   /** Of tools that only look; without, a client takes the tool for one that changes something. */
   readonly annotations?: ToolAnnotations;
-  readonly run: (call: Call, input: z.output<I>) => Promise<Said>;
+  readonly run: (call: Call, input: z.output<I>) => Promise<ToolAnswer>;
 }
 
 /** Creates the context of a call, and ends it. */
@@ -79,7 +79,7 @@ export function tool<I extends z.ZodObject>(definition: Definition<I>): Tool {
         const begun = await caller.begin(context);
         end = begun.end;
         // The schema has checked the input, so it has this type.
-        return forClient(wantsData, said(await run(begun.call, given as z.output<I>)));
+        return forClient(wantsData, resultOf(await run(begun.call, given as z.output<I>)));
       } catch (error) {
         return forClient(wantsData, failed(error));
       } finally {
@@ -96,7 +96,7 @@ function forClient(wantsData: boolean, result: CallToolResult): CallToolResult {
   return alone;
 }
 
-function said({ text, data, json }: Said): CallToolResult {
+function resultOf({ text, data, json }: ToolAnswer): CallToolResult {
   const exact = json === undefined ? {} : { json };
   return { content: [{ type: "text", text }], structuredContent: { ...plainFields(data), ...exact } };
 }

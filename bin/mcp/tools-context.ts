@@ -4,7 +4,7 @@ import { type ContextRow, contextGetSchema, contextSetSchema } from "../../proto
 import { limits } from "../../protocol/limits.ts";
 import { escaped, frame, quote } from "../../protocol/text.ts";
 import { granted } from "../with-daemon.ts";
-import { type Call, looks, type Said, type Tool, tool } from "./tool.ts";
+import { type Call, looks, type Tool, type ToolAnswer, tool } from "./tool.ts";
 
 const { key, durable, ifVersion, ttlMs } = contextSetSchema.shape;
 
@@ -39,7 +39,7 @@ const get = tool({
 
 export const contextTools: readonly Tool[] = [set, get];
 
-async function one({ client, actor }: Call, name: string): Promise<Said> {
+async function one({ client, actor }: Call, name: string): Promise<ToolAnswer> {
   const { value, ...row } = granted(await client.request("context_get", { ...actor, key: name }));
   // As JSON the value stays complete and cannot pass for Kite's own words.
   const json = escaped(JSON.stringify(value));
@@ -47,7 +47,7 @@ async function one({ client, actor }: Call, name: string): Promise<Said> {
   return { text, data: { note: frame, ...rowData(row) }, json };
 }
 
-async function keys({ client, actor }: Call): Promise<Said> {
+async function keys({ client, actor }: Call): Promise<ToolAnswer> {
   const { rows, next } = granted(
     await client.request("context_list", { ...actor, limit: limits.mcpRowsMax }),
   );

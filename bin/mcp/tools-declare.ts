@@ -4,7 +4,7 @@ import { type DeclareReply, declarationShape, type Overlap } from "../../protoco
 import { frame, nearPath, nearPathsIn, plain, quote } from "../../protocol/text.ts";
 import { wholePaths } from "../declare/folders.ts";
 import { granted } from "../with-daemon.ts";
-import { told } from "./schema.ts";
+import { inWords } from "./schema.ts";
 import { type Tool, tool } from "./tool.ts";
 
 const { identity, understanding, codeView, uncertainties, anew } = declarationShape;
@@ -16,10 +16,10 @@ const declare = tool({
     "Say your role, your task, the files you will change and what is uncertain. What is absent stays. Answers who else " +
     "declared these files, and what is missing.",
   input: z.strictObject({
-    identity: identity.meta(told("{role, team}")),
-    understanding: understanding.meta(told("{task, confidence: 0 to 1, reason, plan: [steps]}")),
-    codeView: codeView.meta(told("[{file or dir/, sees, will, drop: true}]")),
-    uncertainties: uncertainties.meta(told("[{question, settledBy, evidence, resolved: true}]")),
+    identity: identity.meta(inWords("{role, team}")),
+    understanding: understanding.meta(inWords("{task, confidence: 0 to 1, reason, plan: [steps]}")),
+    codeView: codeView.meta(inWords("[{file or dir/, sees, will, drop: true}]")),
+    uncertainties: uncertainties.meta(inWords("[{question, settledBy, evidence, resolved: true}]")),
     anew: anew.describe("Begin a new one"),
   }),
   run: async ({ client, actor, acting: { cwd } }, { codeView: view, ...rest }) => {

@@ -8,13 +8,17 @@ import type { DeclaredBrief } from "../../protocol/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
-import { type Call, looks, type Said, type Tool, tool } from "./tool.ts";
+import { type Call, looks, type Tool, type ToolAnswer, tool } from "./tool.ts";
 
 /** Number of a session's latest files shown. */
 const filesShownMax = 5;
 
 /** The screen of an agent that gets another one than others; null: the caller is none. `sessions` are its project's. */
-export type OwnScreen = (call: Call, sessions: readonly SessionRow[], unread: number) => Promise<Said | null>;
+export type OwnScreen = (
+  call: Call,
+  sessions: readonly SessionRow[],
+  unread: number,
+) => Promise<ToolAnswer | null>;
 
 /** Returns the tools; `own` is asked before the common screen is made. */
 export function lookTools(own: OwnScreen): readonly Tool[] {

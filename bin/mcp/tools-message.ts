@@ -12,8 +12,8 @@ import {
 import { duration, frame, quote } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
 import { granted } from "../with-daemon.ts";
-import { told } from "./schema.ts";
-import { type Said, type Tool, tool } from "./tool.ts";
+import { inWords } from "./schema.ts";
+import { type Tool, type ToolAnswer, tool } from "./tool.ts";
 
 const { to, text: words, replyTo, urgent } = messageSendSchema.shape;
 
@@ -70,7 +70,7 @@ const broadcast = tool({
     "would break; kite_thaw ends it.",
   input: z.object({
     message: broadcastSchema.shape.message,
-    hold: broadcastSchema.shape.hold.meta(told("{files: [paths], ttlMs}")),
+    hold: broadcastSchema.shape.hold.meta(inWords("{files: [paths], ttlMs}")),
   }),
   run: async ({ client, actor, acting: { cwd } }, { message: text, hold }) => {
     const held = hold && { ...hold, files: hold.files.map(file => absolute(cwd, file)) };
@@ -99,7 +99,7 @@ const thaw = tool({
 
 export const messageTools: readonly Tool[] = [message, inbox, broadcast, thaw];
 
-function sent({ message: { id, thread, to: reached }, full = [] }: MessageSendReply): Said {
+function sent({ message: { id, thread, to: reached }, full = [] }: MessageSendReply): ToolAnswer {
   const names = reached.map(({ name }) => name);
   const missed = full.map(({ name }) => name);
   const rest =

@@ -13,8 +13,8 @@ import {
 import { duration, frame, plain, quote } from "../../protocol/text.ts";
 import { defined } from "../defined.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
-import { told } from "./schema.ts";
-import { type Call, looks, type Said, type Tool, tool } from "./tool.ts";
+import { inWords } from "./schema.ts";
+import { type Call, looks, type Tool, type ToolAnswer, tool } from "./tool.ts";
 
 const { description, priority, labels, dependsOn, debate, risk, tasks } = taskCreateSchema.shape;
 const { task, result, ...edits } = taskUpdateSchema.shape;
@@ -31,7 +31,7 @@ const create = tool({
     dependsOn,
     debate: debate.describe("That must close first"),
     risk: risk.describe("critical: a person must say yes"),
-    tasks: tasks.meta(told("[{name, description, ...}]; dependsOn may have names")),
+    tasks: tasks.meta(inWords("[{name, description, ...}]; dependsOn may have names")),
   }),
   run: async ({ client, actor }, given) => {
     const answer = granted(await client.request("task_create", { ...actor, ...given }));
@@ -130,7 +130,7 @@ const release = tool({
 
 export const taskTools: readonly Tool[] = [create, list, claim, edit, complete, fail, release];
 
-async function oneTask({ client, actor }: Call, id: string): Promise<Said> {
+async function oneTask({ client, actor }: Call, id: string): Promise<ToolAnswer> {
   const { task: row } = granted(await client.request("task_get", { ...actor, task: id }));
   const { labels: names, debate: required, result: came } = row;
   const text = [

@@ -1,7 +1,7 @@
 /** Verbs as one tool of an agent. */
 import * as z from "zod";
 import { requests } from "../../protocol/requests.ts";
-import { told } from "../mcp/schema.ts";
+import { inWords } from "../mcp/schema.ts";
 import { type Tool, tool } from "../mcp/tool.ts";
 import { ask, Refused } from "../with-daemon.ts";
 import type { Field, Verb, Verbs } from "./verb.ts";
@@ -13,14 +13,14 @@ interface Definition {
   readonly verbs: Verbs;
 }
 
-type Given = Readonly<Record<string, unknown>>;
+type ToolInput = Readonly<Record<string, unknown>>;
 
 /** Returns a tool whose parameter `verb` names one of `verbs`; the others are the fields of them all. */
 export function verbTool({ verbs, ...definition }: Definition): Tool {
   return tool({
     ...definition,
     input: inputOf(verbs),
-    run: async ({ client, actor }, given: Given) => {
+    run: async ({ client, actor }, given: ToolInput) => {
       const name = String(given["verb"]);
       const verb = verbs[name];
       if (verb === undefined) throw new Error(`${definition.name} has no verb ${name}`);
@@ -38,7 +38,7 @@ export function verbTool({ verbs, ...definition }: Definition): Tool {
 }
 
 /** Returns the verb's fields. Throws `Refused` if one is missing: which ones a verb needs, the schema cannot say. */
-function fieldsOf(verb: Verb, name: string, given: Given): Given {
+function fieldsOf(verb: Verb, name: string, given: ToolInput): ToolInput {
   const own = toolFields(verb);
   const needed = own
     .filter(([, field]) => field.isNeeded || field.form.startsWith("<"))
@@ -74,7 +74,7 @@ function parameter({ request }: Verb, name: string, short: string | undefined): 
   const schema: unknown = params instanceof z.ZodObject ? params.shape[name] : undefined;
   if (!(schema instanceof z.ZodType)) throw new Error(`${request} has no field ${name}`);
   const optional = schema instanceof z.ZodOptional ? schema : schema.optional();
-  return short === undefined ? optional : optional.meta(told(short));
+  return short === undefined ? optional : optional.meta(inWords(short));
 }
 
 function toolFields({ fields }: Verb): [string, Field][] {

@@ -4,7 +4,7 @@
  */
 import type { Refusal } from "../../protocol/codes.ts";
 import type { ParamsOf, ReplyOf, RequestType } from "../../protocol/requests.ts";
-import type { Said } from "../mcp/tool.ts";
+import type { ToolAnswer } from "../mcp/tool.ts";
 import type { PersonsDeed } from "../person-only.ts";
 import type { Client } from "../process-context.ts";
 import type { Screen } from "../view/text.ts";
@@ -40,7 +40,7 @@ interface Words<Reply> {
   /** Returns success in a person's words. */
   forPerson(reply: Reply, screen: Screen): readonly string[];
   /** Returns success in an agent's words, with what it does next. */
-  forAgent(reply: Reply): Said;
+  forAgent(reply: Reply): ToolAnswer;
   /** Adds to a refusal what an agent does next. */
   refusedAgent?(refusal: Refusal): Refusal;
 }

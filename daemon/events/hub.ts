@@ -12,7 +12,7 @@ import { type EventFilter, passes, pathsIn } from "./filter.ts";
 import { FilterIndex } from "./filter-index.ts";
 import { EventRing, type Kept, type Published } from "./ring.ts";
 
-type Told = Pick<Step, "events" | "lastEventCursor">;
+type StepEvents = Pick<Step, "events" | "lastEventCursor">;
 
 interface Subscriber {
   readonly connection: Connection;
@@ -103,12 +103,12 @@ export class EventHub {
   }
 
   /** Adds the events of a replayed entry to the ring; it has no subscriber yet. */
-  recall(epoch: number, seq: number, step: Told): void {
+  recall(epoch: number, seq: number, step: StepEvents): void {
     this.#keepUntil = seq + limits.ringEntriesMax;
     this.#ring.add(epoch, seq, step);
   }
 
-  publish(epoch: number, seq: number, step: Told): void {
+  publish(epoch: number, seq: number, step: StepEvents): void {
     this.#seq = seq;
     // Earlier subscribers may come back after a start, as after a lost connection.
     this.#keepUntil ??= seq + limits.ringEntriesMax;

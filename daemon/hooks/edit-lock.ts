@@ -110,7 +110,7 @@ export class HookLocks {
     const key = [action.session, action.agent ?? "", action.toolUseId, ...keysOf(action)].join("\n");
     const asked = this.#asked.get(key) ?? this.#begin(services, call, action, actor, key, now);
     join(asked, call);
-    return { waited: asked.waited, delivered: ok => heard(asked, ok) };
+    return { waited: asked.waited, delivered: ok => settleDelivery(asked, ok) };
   }
 
   /** Gives up the requests that wait for what this step locked until its holder's work is done. */
@@ -260,7 +260,7 @@ function wait(call: Call): void {
 }
 
 /** Undoes a grant that reached none of the hooks. */
-function heard(asked: PendingEditLock, ok: boolean): void {
+function settleDelivery(asked: PendingEditLock, ok: boolean): void {
   if (ok) return;
   asked.unheard += 1;
   if (asked.unheard === asked.joined) asked.undo();

@@ -4,10 +4,10 @@ import { isRefusal } from "../server/call.ts";
 import { decidedBy } from "../trail/decisions.ts";
 import { type ActionOf, actorOfAction, type Run, toolOf } from "./action.ts";
 
-type Asked = ActionOf<"check_own_files">;
+type CheckAction = ActionOf<"check_own_files">;
 
 /** Returns null if none of the files is Kite's. A file that cannot be read in time counts by its path alone. */
-export async function checkOwnFiles(run: Run, asked: Asked): Promise<HookOutcome | null> {
+export async function checkOwnFiles(run: Run, asked: CheckAction): Promise<HookOutcome | null> {
   const { services, scope } = run;
   const { session, cwd, files } = asked;
   await services.ownFiles.place(services);
@@ -22,7 +22,7 @@ export async function checkOwnFiles(run: Run, asked: Asked): Promise<HookOutcome
   return null;
 }
 
-function noteRefusal(run: Run, asked: Asked, file: string): void {
+function noteRefusal(run: Run, asked: CheckAction, file: string): void {
   const { services, plan } = run;
   const actor = actorOfAction(run, asked);
   const line = { ...decidedBy(services, actor), event: plan.event, type: toolOf(plan), rule: "own_files" };

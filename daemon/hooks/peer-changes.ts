@@ -11,7 +11,7 @@ import { presentIn } from "../core/sessions/present.ts";
 import type { WorkSource } from "./nearness.ts";
 
 /** What a session is told of the others at one time. */
-export interface Told {
+export interface PeerMarks {
   /** Sessions whose work is known, by id: the name, and a mark of the work. */
   readonly sessions: ReadonlyMap<string, Marked>;
   /** Wall time of the latest finished task and of the latest shared value, in milliseconds; 0: there was none. */
@@ -30,14 +30,14 @@ export interface PeerChanges {
   /** Names of sessions that have ended. */
   readonly gone: readonly string[];
   /** What the session was told before; null: nothing. */
-  readonly before: Told | null;
+  readonly before: PeerMarks | null;
 }
 
 export class PeerMemory {
-  readonly #told = new BoundedMap<string, Told>({ entriesMax: limits.notedActorsMax });
+  readonly #told = new BoundedMap<string, PeerMarks>({ entriesMax: limits.notedActorsMax });
 
   /** Compares with what the session was told before; `isLive` says of an id whether it is a session still. */
-  changes(session: string, now: Told, isLive: (id: string) => boolean): PeerChanges {
+  changes(session: string, now: PeerMarks, isLive: (id: string) => boolean): PeerChanges {
     const before = this.#told.get(session) ?? null;
     const left = new Map([...(before?.sessions ?? [])].filter(([id]) => !now.sessions.has(id)));
     const changed = new Set<string>();
@@ -53,7 +53,7 @@ export class PeerMemory {
     return { changed, gone, before };
   }
 
-  told(session: string, now: Told): void {
+  told(session: string, now: PeerMarks): void {
     this.#told.set(session, now);
   }
 
@@ -76,7 +76,7 @@ function takeNamed(left: Map<string, Marked>, name: string): Marked | undefined 
  * Returns the other sessions of the project that declared, claimed or keep locked something. What passes by itself does not
  * count.
  */
-export function marksOf(source: WorkSource, self: Session): Told["sessions"] {
+export function marksOf(source: WorkSource, self: Session): PeerMarks["sessions"] {
   const marks = new Map<string, Marked>();
   let left: number = limits.nearSessionsMax;
   // Those that came first, so that the same ones are compared each time.

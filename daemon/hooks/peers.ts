@@ -20,7 +20,7 @@ import type { HookServices } from "./hook-services.ts";
 import { unreadOf } from "./inbox.ts";
 import { keptBy } from "./lasting-locks.ts";
 import { Nearness } from "./nearness.ts";
-import { marksOf, type Told } from "./peer-changes.ts";
+import { marksOf, type PeerMarks } from "./peer-changes.ts";
 import { withSlash } from "./session-work.ts";
 
 const nobody = {
@@ -62,7 +62,7 @@ export function listPeers(run: Run, action: ActionOf<"list_peers">): HookOutcome
 /** What changed since the session was told last. It counts as told when this answer is delivered. */
 function changesFor({ services, delivery }: Run, self: Session) {
   const { engine, peerMemory } = services;
-  const now: Told = {
+  const now: PeerMarks = {
     sessions: marksOf(services, self),
     finishedAt: latestFinished(engine.state.tasks, self.project, 1)[0]?.updatedAt ?? 0,
     sharedAt: latestItem(engine.state.context, self.project, engine.now)?.at ?? 0,
@@ -73,13 +73,18 @@ function changesFor({ services, delivery }: Run, self: Session) {
   return peerMemory.changes(self.id, now, id => engine.state.sessions.live.has(id));
 }
 
-const toldNothing: Told = { sessions: new Map(), finishedAt: 0, sharedAt: 0 };
+const toldNothing: PeerMarks = { sessions: new Map(), finishedAt: 0, sharedAt: 0 };
 
 /**
  * What is known of the nearest sessions and of the project: of all sessions, or of those in `only`; with `before` only
  * what others finished or shared since.
  */
-function known(services: HookServices, self: Session, only: ReadonlySet<string> | null, before: Told | null) {
+function known(
+  services: HookServices,
+  self: Session,
+  only: ReadonlySet<string> | null,
+  before: PeerMarks | null,
+) {
   const near = new Nearness(services, self);
   const { sorted, more } = nearest(services, self, near, only);
   const viewed = before === null ? [self, ...sorted] : sorted;
@@ -153,7 +158,11 @@ function locksOf(services: HookServices, session: Session, near: Nearness): Peer
   }));
 }
 
-function finishedLately({ engine, clock }: HookServices, self: Session, before: Told | null): FinishedNote[] {
+function finishedLately(
+  { engine, clock }: HookServices,
+  self: Session,
+  before: PeerMarks | null,
+): FinishedNote[] {
   const since = clock.wall() - limits.startTasksMs;
   return latestFinished(engine.state.tasks, self.project, limits.startTasksMax).flatMap(
     ({ updatedAt, description, state }) => {
@@ -165,7 +174,7 @@ function finishedLately({ engine, clock }: HookServices, self: Session, before: 
 }
 
 /** The keys of the project; with `before` those that others set since. */
-function keysOf(services: HookServices, self: Session, before: Told | null) {
+function keysOf(services: HookServices, self: Session, before: PeerMarks | null) {
   if (before === null || before === toldNothing) return allKeysOf(services, self, before !== null);
   const { state, now } = services.engine;
   let count = 0;

@@ -168,9 +168,9 @@ export class ClientTasks {
 /** Positions of one list's tasks; a list would have to forget that many before two tasks get one position. */
 const placesPerList = 1_000_000;
 
-type Said = Pick<ClientTask, "subject" | "owner" | "by" | "state">;
+type ReportedFields = Pick<ClientTask, "subject" | "owner" | "by" | "state">;
 
-function isSame(known: Said, next: Said): boolean {
+function isSame(known: ReportedFields, next: ReportedFields): boolean {
   const { subject, owner, by, state } = known;
   const isSameAgent = by?.session === next.by?.session && by?.agent === next.by?.agent;
   return subject === next.subject && owner === next.owner && state === next.state && isSameAgent;

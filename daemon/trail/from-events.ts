@@ -5,7 +5,7 @@ import type { CoreEvent } from "../core/outcome.ts";
 import { freezeEnds, lockEnds, sessionEnds } from "./causes.ts";
 import { person } from "./decisions.ts";
 import { leadLines } from "./lead-lines.ts";
-import type { EventLines, Told } from "./told.ts";
+import type { EventFields, EventLines } from "./told.ts";
 import type { TrailLine } from "./trail.ts";
 
 /** Returns the trail lines for the events of one step. */
@@ -48,14 +48,14 @@ function addReleased(
   }
 }
 
-function lineOf(event: KiteEvent, project: string, { by, ...told }: Told, at: number): TrailLine {
+function lineOf(event: KiteEvent, project: string, { by, ...told }: EventFields, at: number): TrailLine {
   const { id = null, agent = null, name = null } = by ?? {};
   const who = { at, event: event.event, id, agent, name, project };
   return { ...who, type: null, file: null, decision: "note", ...told };
 }
 
-function toldOf<E extends KiteEvent>(event: E): readonly Told[] {
-  const told = eventLines[event.event] as ((event: E) => readonly Told[]) | undefined;
+function toldOf<E extends KiteEvent>(event: E): readonly EventFields[] {
+  const told = eventLines[event.event] as ((event: E) => readonly EventFields[]) | undefined;
   return told?.(event) ?? [];
 }
 
@@ -119,7 +119,7 @@ const eventLines: EventLines = {
 
 function taskLeft(
   event: Extract<TaskEvent, { readonly event: "task_released" | "task_failed" }>,
-): readonly Told[] {
+): readonly EventFields[] {
   const { cause: type, by, task } = event;
   // A request that released or failed the task has a line of its own.
   const ended = type === undefined ? undefined : sessionEnds.get(type);

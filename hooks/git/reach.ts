@@ -21,7 +21,7 @@ export function isGentle(changes: Reach["changes"]): boolean {
 }
 
 /** What a command gets besides its words. */
-export interface Given {
+export interface CommandInput {
   /** The text of its standard input, with holes; null: not known. */
   readonly input: string | null;
   /** Paths of a patch by the line that removes uncommitted work; null: there is none. */
@@ -29,7 +29,7 @@ export interface Given {
 }
 
 /** Reads the words after a command's name; null if it reaches neither files nor index. */
-export type Rule = (args: readonly Value[], given: Given) => Reach | null;
+export type Rule = (args: readonly Value[], given: CommandInput) => Reach | null;
 
 export function tree(name: string, paths: Paths = all, untracked = false): Reach {
   return { name: `git ${name}`, reach: "tree", commits: false, ...paths, untracked };

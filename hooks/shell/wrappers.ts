@@ -92,7 +92,7 @@ function inside(wrapper: Wrapper, { values, state: outer }: Run): Run {
   }
   const { options, rest } = readOptions(given, wrapper);
   if (options.some(({ name }) => wrapper.idle?.test(name))) return nothing;
-  const next = options.reduce((now, option) => told(wrapper, option, now), state);
+  const next = options.reduce((now, option) => applyOption(wrapper, option, now), state);
   if (wrapper.assigns) return assigned(options, rest, next);
   const behind = rest.slice(wrapper.words ?? 0);
   const isLine = wrapper.words !== undefined && behind[0]?.whole === "-c";
@@ -119,7 +119,7 @@ function assigned(options: readonly Option[], rest: readonly Value[], state: Sta
 }
 
 /** Applies an option that sets the directory or the variables of the program. */
-function told({ assigns }: Wrapper, { name, value }: Option, state: State): State {
+function applyOption({ assigns }: Wrapper, { name, value }: Option, state: State): State {
   if (value !== null && /^(?:-C|-D|--chdir)$/.test(name)) return { ...state, ...enter(state, value) };
   if (!assigns) return state;
   if (name === "-i" || name === "--ignore-environment") return { ...state, exported: new Map() };

@@ -10,7 +10,7 @@ import type {
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import { frame, quote } from "../../../protocol/text.ts";
-import type { Said } from "../../mcp/tool.ts";
+import type { ToolAnswer } from "../../mcp/tool.ts";
 import { Misuse, project, type Verbs, verb } from "../../verbs/verb.ts";
 import { clean, listed } from "../../view/text.ts";
 import { debatesView, debateView } from "../view/debates.ts";
@@ -179,7 +179,7 @@ function entryLines({ debate: id, entry }: DebateEntryReply): string[] {
   return [`entry ${entry} of ${clean(id)}`];
 }
 
-function entrySaid({ debate: id, entry }: DebateEntryReply): Said {
+function entrySaid({ debate: id, entry }: DebateEntryReply): ToolAnswer {
   return { text: `Entry ${entry} of ${id}.`, data: { debate: id, entry } };
 }
 
@@ -211,7 +211,7 @@ function withVerbs(refusal: Refusal): Refusal {
   };
 }
 
-function wholeSaid({ debate: row, entries, participants }: WholeDebate): Said {
+function wholeSaid({ debate: row, entries, participants }: WholeDebate): ToolAnswer {
   const { id, question, hypotheses, verdict } = row;
   const lines = [
     `${id}: ${long(question)}, ${stateOf(row)}`,

@@ -73,7 +73,7 @@ async function checksFor(world: ProcessContext): Promise<readonly string[]> {
   return named.checks.map(({ name }) => name);
 }
 
-interface Asked {
+interface MergeRun {
   readonly repository: MergeRepository;
   readonly plan: readonly Planned[];
   readonly flags: MergeFlags;
@@ -81,7 +81,7 @@ interface Asked {
   readonly stop: AbortSignal;
 }
 
-async function mergeAll(world: ProcessContext, client: Client, asked: Asked): Promise<number> {
+async function mergeAll(world: ProcessContext, client: Client, asked: MergeRun): Promise<number> {
   const { repository, plan, flags, checks, stop } = asked;
   const { project, base } = repository;
   const json = flags.json === true;

@@ -11,7 +11,7 @@ import { exitCodes, fail, withDaemon } from "../../with-daemon.ts";
 import { hasEnded } from "./find.ts";
 import { withOutput } from "./output.ts";
 import { followed, isFailed, show, teller } from "./report.ts";
-import { type Asked, type Started, type Starter, startAgent } from "./start.ts";
+import { type SpawnPlan, type Started, type Starter, startAgent } from "./start.ts";
 import { followTended } from "./tend.ts";
 
 export interface SpawnFlags {
@@ -32,7 +32,7 @@ export interface SpawnFlags {
 export async function spawn(world: ProcessContext, prompt: string, flags: SpawnFlags): Promise<number> {
   const isJson = flags.json === true;
   const { name, role, task, model, client, from, here = false, tmux = false } = flags;
-  const asked: Asked = {
+  const asked: SpawnPlan = {
     prompt: prompt === "" ? null : prompt,
     here,
     tmux,

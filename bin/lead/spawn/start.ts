@@ -30,7 +30,7 @@ import { addWorktree, baseOf, freePlace, Git, headOf, type Place } from "./git.t
 import { type Template, templateOf } from "./template.ts";
 import { Tmux } from "./tmux.ts";
 
-export interface Asked {
+export interface SpawnPlan {
   /** Null: the task says it all. */
   readonly prompt: string | null;
   readonly name?: string;
@@ -69,7 +69,7 @@ export interface Starter {
 type Note = (known: { readonly handle?: string } & Partial<Place>) => Promise<SpawnRow>;
 
 /** Starts an agent and returns its record. Throws `Refused` or, after the record has failed, `ProgramFailed`. */
-export async function startAgent(starter: Starter, asked: Asked): Promise<Started> {
+export async function startAgent(starter: Starter, asked: SpawnPlan): Promise<Started> {
   const { client, actor, project } = starter;
   checkWords(asked);
   const template = await templateOf(asked.client ?? clientName, starter);
@@ -121,7 +121,7 @@ async function endLate({ env, cwd }: Starter, row: SpawnRow): Promise<never> {
 }
 
 interface Run {
-  readonly asked: Asked;
+  readonly asked: SpawnPlan;
   readonly row: SpawnRow;
   readonly template: Template | null;
   readonly git: Git;
@@ -190,7 +190,7 @@ async function inTerminal(
 /** Returns what the new session is told, and its variables. */
 async function orderOf(
   { client, env, project }: Starter,
-  { prompt, here }: Asked,
+  { prompt, here }: SpawnPlan,
   row: SpawnRow,
 ): Promise<Omit<SpawnOrder, "model" | "ownWorktree">> {
   const task =
@@ -217,7 +217,7 @@ function keptPrompt(prompt: string): string {
 }
 
 /** Throws `ProgramFailed` for words that say nothing, or that no program can be given. */
-function checkWords({ prompt, task, model, from }: Asked): void {
+function checkWords({ prompt, task, model, from }: SpawnPlan): void {
   const isSaid = prompt !== null && prompt.trim() !== "";
   if (!isSaid && (prompt !== null || task === undefined))
     throw new ProgramFailed("say what the agent is to do: a prompt, or --task ID");

@@ -62,12 +62,12 @@ export async function stop(world: ProcessContext, name: string, isJson: boolean)
       const say = (words: string) => {
         if (!isJson) world.stderr.write(`kite: ${clean(words)}\n`);
       };
-      return told(world, await stopped(world, client, row, actor, say), isJson);
+      return printStopped(world, await stopped(world, client, row, actor, say), isJson);
     });
   });
 }
 
-function told(world: ProcessContext, row: SpawnRow, isJson: boolean): number {
+function printStopped(world: ProcessContext, row: SpawnRow, isJson: boolean): number {
   return printDone(world, isJson, { ok: true, spawn: row }, () => [
     `${clean(row.name)}: ${row.state.replaceAll("_", " ")}`,
   ]);

@@ -4,7 +4,7 @@ import { shellArgument } from "../../../protocol/text.ts";
 import type { Style } from "../../view/color.ts";
 import { clean, duration } from "../../view/text.ts";
 
-interface Told {
+interface StyledText {
   readonly text: string;
   readonly style: Style;
 }
@@ -19,7 +19,7 @@ export function healthText({ state, forMs, on, why = "" }: HealthRow): string {
 const waited = { person: "a person", lock: "a lock", service: "the model's service" } as const;
 
 /** Returns what a list of sessions says of an agent that needs a look; null: its plain status says all. */
-export function troubleOf(health: HealthRow | undefined): Told | null {
+export function troubleOf(health: HealthRow | undefined): StyledText | null {
   if (health === undefined) return null;
   const style = styles[health.state];
   return style === undefined ? null : { text: healthText(health), style };

@@ -7,7 +7,7 @@
 import { limits } from "../../../protocol/limits.ts";
 import { type Origin, originKey } from "../origin.ts";
 
-export interface Heard {
+export interface GrantAnswers {
   readonly origin: Origin;
   readonly askedAgain: readonly Origin[];
 }
@@ -15,7 +15,7 @@ export interface Heard {
 export const noOrigins: readonly Origin[] = [];
 
 /** Returns the origins of the later requests, when the actor asked again and gets its answer at `origin`. */
-export function toldAgain(heard: Pick<Heard, "askedAgain">, origin: Origin): readonly Origin[] {
+export function toldAgain(heard: Pick<GrantAnswers, "askedAgain">, origin: Origin): readonly Origin[] {
   return isSettled(heard) ? heard.askedAgain : [...heard.askedAgain, origin];
 }
 
@@ -23,7 +23,7 @@ export function toldAgain(heard: Pick<Heard, "askedAgain">, origin: Origin): rea
  * Returns the origins without `lost`, whose answer was not delivered: null if none is left; the same object if `lost`
  * is not among them, or enough answers were sent.
  */
-export function withoutAnswer<T extends Heard>(heard: T, lost: Origin): T | Heard | null {
+export function withoutAnswer<T extends GrantAnswers>(heard: T, lost: Origin): T | GrantAnswers | null {
   if (isSettled(heard)) return heard;
   const key = originKey(lost);
   const all = [heard.origin, ...heard.askedAgain];
@@ -33,6 +33,6 @@ export function withoutAnswer<T extends Heard>(heard: T, lost: Origin): T | Hear
 }
 
 /** Whether so many answers were sent that at least one counts as delivered. */
-function isSettled({ askedAgain }: Pick<Heard, "askedAgain">): boolean {
+function isSettled({ askedAgain }: Pick<GrantAnswers, "askedAgain">): boolean {
   return askedAgain.length >= limits.grantAnswersMax;
 }

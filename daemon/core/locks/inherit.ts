@@ -10,7 +10,7 @@ import { type Actor, runsInside, sameActor, sameOwner } from "../actor.ts";
 import type { BaseState, Hold, Loan, Token } from "../base-state.ts";
 import type { Origin } from "../origin.ts";
 import type { LockRequest } from "./commands.ts";
-import { type Heard, noOrigins, toldAgain } from "./heard.ts";
+import { type GrantAnswers, noOrigins, toldAgain } from "./heard.ts";
 import { addHold, removeHold, setLoan } from "./table.ts";
 
 type Borrower = Pick<LockRequest, "actor" | "kind" | "prompt" | "bound" | "yieldMs" | "ancestors">;
@@ -135,7 +135,7 @@ export function dropLoans(state: BaseState, hold: Hold, isMeant: (loan: Loan) =>
 }
 
 /** Replaces the lender's answer origins after one answer was not delivered and another was or may be. */
-export function setHeard(state: BaseState, hold: Hold, of: Loan, heard: Heard): void {
+export function setHeard(state: BaseState, hold: Hold, of: Loan, heard: GrantAnswers): void {
   const changed = (loan: Loan | null): Loan | null =>
     loan === null ? null : loan === of ? { ...loan, ...heard } : { ...loan, loan: changed(loan.loan) };
   setLoan(state.locks, hold, changed(hold.loan));

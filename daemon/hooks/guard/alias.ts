@@ -7,14 +7,14 @@ import type { ActionOf } from "../action.ts";
 import { withTops } from "./dir.ts";
 
 /** A command. If its alias could not be resolved, `unknown` says why, and the command may do anything. */
-export type Given = GuardedCommand & { readonly unknown?: string };
+export type ResolvedCommand = GuardedCommand & { readonly unknown?: string };
 
 /** The commands that the aliases stand for, in order. An alias may lead to further ones. */
 export async function aliasedBy(
   services: Services,
   { aliases, cwd }: Pick<ActionOf<"guard">, "aliases" | "cwd">,
-): Promise<readonly Given[]> {
-  const all: Given[] = [];
+): Promise<readonly ResolvedCommand[]> {
+  const all: ResolvedCommand[] = [];
   const left = [...aliases];
   for (let n = 0; n < limits.guardedCommandsMax; n += 1) {
     const next = left.shift();

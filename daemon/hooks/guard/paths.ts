@@ -2,11 +2,11 @@
 import { posix } from "node:path";
 import { type GuardedCommand, topFolder } from "../../../protocol/guard.ts";
 import type { Services } from "../../services.ts";
-import type { Given } from "./alias.ts";
+import type { ResolvedCommand } from "./alias.ts";
 import { withTops } from "./dir.ts";
 
 /** The command with the top of a worktree in place of each `topFolder` in its paths. */
-export async function withTopPaths(services: Services, given: Given): Promise<Given> {
+export async function withTopPaths(services: Services, given: ResolvedCommand): Promise<ResolvedCommand> {
   const tops = new Map<string, string>();
   for (const path of topPaths(given)) {
     const found = await withTops(services, path);
@@ -49,7 +49,7 @@ export async function withRealPaths(
 }
 
 /** The same as `withTopPaths` without I/O: a path below the top of a worktree counts as any path. */
-export function withoutTopPaths(given: Given): Given {
+export function withoutTopPaths(given: ResolvedCommand): ResolvedCommand {
   const open = new Set(topPaths(given));
   if (open.size === 0) return given;
   const { paths, gitDir, workTree } = given;
@@ -58,6 +58,6 @@ export function withoutTopPaths(given: Given): Given {
   return { ...given, paths: isAny ? null : paths, gitDir: known(gitDir), workTree: known(workTree) };
 }
 
-function topPaths({ paths, over = [], gitDir, workTree }: Given): readonly string[] {
+function topPaths({ paths, over = [], gitDir, workTree }: ResolvedCommand): readonly string[] {
   return [...(paths ?? []), ...over, gitDir ?? "", workTree ?? ""].filter(path => path.includes(topFolder));
 }

@@ -15,7 +15,7 @@ import { isWithin } from "../../worktree/pathspec.ts";
 import { foreignKnown } from "../../worktree/uncommitted.ts";
 import type { ActionOf } from "../action.ts";
 import type { HookServices } from "../hook-services.ts";
-import type { Given } from "./alias.ts";
+import type { ResolvedCommand } from "./alias.ts";
 import { splitAtTop, withTops } from "./dir.ts";
 import type { Placed } from "./findings.ts";
 import { withoutTopPaths, withRealPaths, withTopPaths } from "./paths.ts";
@@ -29,7 +29,7 @@ export async function placesOf(
   services: HookServices,
   me: Lineage,
   asked: Guard,
-  commands: readonly Given[],
+  commands: readonly ResolvedCommand[],
 ): Promise<{ readonly placed: readonly Placed[]; readonly unchecked: string | null }> {
   const placed: Placed[] = [];
   let unchecked: string | null = null;
@@ -65,7 +65,7 @@ export function supposed(
   me: Lineage,
   asked: Guard,
   n: number,
-  given: Given,
+  given: ResolvedCommand,
 ): readonly Placed[] {
   const { unknown: blind, ...command } = withoutTopPaths(given);
   if (blind === undefined) return [];

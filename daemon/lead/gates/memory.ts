@@ -5,18 +5,18 @@ import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
 import { type Actor, actorKey } from "../../core/actor.ts";
 
-interface Told {
+interface ActorMemory {
   /** The findings that held the agent back last; null: none did. */
   readonly held: string | null;
   /** Sentences that it was warned with, the oldest first. */
   readonly warned: ReadonlySet<string>;
 }
 
-const nothing: Told = { held: null, warned: new Set() };
+const nothing: ActorMemory = { held: null, warned: new Set() };
 
 /** An agent is held back in full once, and again in short for the same findings; it is warned once of each finding. */
 export class GateMemory {
-  readonly #told = new BoundedMap<string, Told>({ entriesMax: limits.gatedActorsMax });
+  readonly #told = new BoundedMap<string, ActorMemory>({ entriesMax: limits.gatedActorsMax });
 
   /** Whether these findings are the ones that held the agent back last. */
   isHeldAgain(actor: Actor, findings: readonly GateFinding[]): boolean {
@@ -53,7 +53,7 @@ export class GateMemory {
     this.#told.delete(actorKey(actor));
   }
 
-  #of(actor: Actor): Told {
+  #of(actor: Actor): ActorMemory {
     return this.#told.get(actorKey(actor)) ?? nothing;
   }
 }

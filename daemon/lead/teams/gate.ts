@@ -109,7 +109,7 @@ function whyOf(finding: TeamFinding): string {
   }
 }
 
-interface Asked {
+interface CallSource {
   readonly session: Session;
   readonly actor: Actor;
   readonly client: ClientTeams;
@@ -123,11 +123,11 @@ interface Asked {
 /** Gathers the facts for one call. */
 class TeamGate {
   readonly #run: LeadRun;
-  readonly #asked: Asked;
+  readonly #asked: CallSource;
   readonly #place: Place;
   readonly #home: string | null;
 
-  constructor(run: LeadRun, asked: Asked) {
+  constructor(run: LeadRun, asked: CallSource) {
     this.#run = run;
     this.#asked = asked;
     const { client, session, actor, called, ancestors } = asked;

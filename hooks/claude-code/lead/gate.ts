@@ -33,7 +33,7 @@ function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () => Outp
   const gated = near(found, edit);
   if (gated.verdict === "allow_with_note") return withContext("PreToolUse", lock(), warning(edit, gated));
   const held = gated.findings.filter(({ mode }) => mode === "enforce");
-  if (isOfRole(held)) return deny(`Kite: this ${edit.tool} did not run. ${said(held)}.`);
+  if (isOfRole(held)) return deny(`Kite: this ${edit.tool} did not run. ${findingsText(held)}.`);
   if (gated.isRepeated) {
     return deny(
       `Kite: this ${edit.tool} did not run, for the same reasons as before: ${fields(held)}. ${supply(edit)}`,
@@ -52,7 +52,7 @@ function withShellGate(reader: Reader, outcomes: readonly HookOutcome[], guard: 
   const found = outcomeOf(outcomes, "gate_shell");
   if (found === undefined || found.verdict === "allow") return guard();
   const gated = near(found, reader);
-  const text = said(gated.findings);
+  const text = findingsText(gated.findings);
   if (gated.verdict === "deny") return deny(`Kite: this command line did not run. ${text}.`);
   return withContext("PreToolUse", guard(), `Kite: your command line runs. ${text}.`);
 }
@@ -86,7 +86,7 @@ export const beforeStop: Asking<null> = {
     if (held === null) return rest();
     return block(
       [
-        `Kite: you stop on an error: ${said(held.findings)}.`,
+        `Kite: you stop on an error: ${findingsText(held.findings)}.`,
         "What to do: mend it and go on. If it does not matter, or you need your user, say so in your answer and stop again.",
       ].join("\n"),
     );
@@ -139,7 +139,7 @@ function list(findings: readonly GateFinding[]): string[] {
   return findings.flatMap(({ missing }) => missing.map(sentence => `- ${plain(sentence, sentenceChars)}`));
 }
 
-function said(findings: readonly GateFinding[]): string {
+function findingsText(findings: readonly GateFinding[]): string {
   return findings
     .flatMap(({ missing }) => missing.map(sentence => plain(sentence, sentenceChars)))
     .join("; ");

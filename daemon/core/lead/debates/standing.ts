@@ -30,7 +30,7 @@ export interface Closer {
   readonly alone: boolean;
 }
 
-type Said = Pick<Debate, "hypotheses" | "entries">;
+type DebateText = Pick<Debate, "hypotheses" | "entries">;
 
 /** Whether the two are different actors; a person differs from everybody. */
 export function isOther(one: ActorRow | null, other: ActorRow | null): boolean {
@@ -38,7 +38,7 @@ export function isOther(one: ActorRow | null, other: ActorRow | null): boolean {
 }
 
 /** Returns the standing of every hypothesis, in their order. `alone`: answers of the challenger itself count. */
-export function standingsOf(debate: Said, alone = false): Standing[] {
+export function standingsOf(debate: DebateText, alone = false): Standing[] {
   const answered = answeredIn(debate.entries, alone);
   const { hypotheses, entries } = debate;
   return hypotheses.map(({ name }) => {
@@ -77,7 +77,7 @@ export function missingFor(debate: Debate, verdict: string, closer: Closer): Mis
 }
 
 /** Whether these entries leave room for what the debate needs to close, whoever is there then. */
-export function leavesRoom({ hypotheses, entries }: Said): boolean {
+export function leavesRoom({ hypotheses, entries }: DebateText): boolean {
   const anyhow = standingsOf({ hypotheses, entries }, true);
   const needed = standingsOf({ hypotheses, entries }).map(({ conceded, challenges, unanswered }, i) => {
     if (conceded) return 0;

@@ -19,14 +19,14 @@ interface Declared {
 }
 
 /** What an agent client says of an agent; null where it says nothing. */
-export interface Said {
+export interface ClientWord {
   /** A teammate's own name, or a subagent's type, with a number if others of its session have it. */
   readonly name: string | null;
   readonly team: string | null;
 }
 
 /** Returns a sentence for the role and one for the team, if the client says otherwise. */
-export function mismatchesIn({ role, team }: Declared, { name, team: saidTeam }: Said): string[] {
+export function mismatchesIn({ role, team }: Declared, { name, team: saidTeam }: ClientWord): string[] {
   const [declared, said] = [kindsIn(role), kindsIn(name ?? "")];
   const isOtherRole = declared.size > 0 && said.size > 0 && [...declared].every(kind => !said.has(kind));
   const isOtherTeam = saidTeam !== null && team.trim() !== "" && plain(team) !== plain(saidTeam);

@@ -6,7 +6,7 @@ import type { Rules } from "../../rules.ts";
 import { isSame } from "../../same-index.ts";
 import { isShortId } from "../../sessions/agent-names.ts";
 import type { State } from "../../state.ts";
-import { mismatchesIn, type Said } from "./mismatches.ts";
+import { type ClientWord, mismatchesIn } from "./mismatches.ts";
 import { missingIn } from "./missing.ts";
 
 export const comparisonRules: Rules<object, State> = {
@@ -18,7 +18,7 @@ export const comparisonRules: Rules<object, State> = {
 };
 
 /** Returns what the client says of an agent. */
-function clientWord(state: State, { session: id, agent }: Whose): Said {
+function clientWord(state: State, { session: id, agent }: Whose): ClientWord {
   const session = state.sessions.live.get(id);
   const teammate = state.teammates.get(id)?.get(agent);
   if (teammate !== undefined) return teammate;
