@@ -193,6 +193,10 @@ export const leadLimits = {
   mergeUnheardMs: 86_400_000,
   /** Times that one merge begins anew because the base has moved. */
   mergeTriesMax: 5,
+  /** How long a move of a base waits for the ends of checkouts that have begun. An older lock is left over. */
+  mergeCheckoutMs: 10_000,
+  mergeCheckoutPollMs: 50,
+  mergeStaleLockMs: 60_000,
   /** Elapsed time of one git command that changes something, and of one that only reads. */
   mergeGitMs: 600_000,
   mergeReadMs: 60_000,

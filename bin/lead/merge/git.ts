@@ -30,6 +30,8 @@ export interface GitOptions {
   readonly ms?: number;
   /** Whether it also begins, and goes on, after the command was interrupted: for what must not stop halfway. */
   readonly finishes?: boolean;
+  /** What git notes in reflogs as the reason of a move, instead of its own words; it then keeps reflogs. */
+  readonly action?: string;
 }
 
 /** Returns what git said. Throws `GitFailed` if git gave no exit code in time, and `Interrupted`. */
@@ -53,6 +55,7 @@ const settings = [
   // A conflict that git resolves from its memory nobody has looked at here; nor does a try add to that memory.
   ["rerere.enabled", "false"],
   ["merge.ff", "true"],
+  ["log.showSignature", "false"],
 ].flatMap(([name, value]) => ["-c", `${name}=${value}`]);
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -70,13 +73,14 @@ export function gitOf(env: Env, gitDir: string, stop: AbortSignal): Git {
     GIT_MERGE_AUTOEDIT: "no",
   };
   const own = { ...withoutGit(env), PATH: searchPath(env["PATH"]), ...quiet };
-  return (args, { cwd, ms = limits.mergeReadMs, finishes = false } = {}) => {
+  return (args, { cwd, ms = limits.mergeReadMs, finishes = false, action } = {}) => {
     if (stop.aborted && !finishes) return Promise.reject(new Interrupted("interrupted"));
     const where = cwd === undefined ? ["--git-dir", gitDir] : [];
-    const words = ["--no-pager", ...settings, ...where, ...args];
+    const logs = action === undefined ? [] : ["-c", "core.logAllRefUpdates=true"];
+    const words = ["--no-pager", ...settings, ...logs, ...where, ...args];
     const child = spawn("git", words, {
       cwd: cwd ?? gitDir,
-      env: own,
+      env: action === undefined ? own : { ...own, GIT_REFLOG_ACTION: action },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
