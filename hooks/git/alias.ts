@@ -1,8 +1,9 @@
 /** What git runs in the place of an alias: a line for a shell, or a command of its own. Pure. */
+
+import type { Budget } from "../shell/budget.ts";
 import { walkShell } from "../shell/line.ts";
 import { readShell } from "../shell/parser.ts";
 import { asValue, type Value } from "../shell/variables.ts";
-import type { Budget } from "../shell/walk.ts";
 import type { GitCall } from "./command.ts";
 
 /** A line that a shell runs with these arguments, or the words of a call of git. */

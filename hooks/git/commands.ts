@@ -9,10 +9,11 @@
 
 import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
+import { type Budget, wholeBudget } from "../shell/budget.ts";
 import { walkShell } from "../shell/line.ts";
 import { readShell } from "../shell/parser.ts";
 import { hole } from "../shell/variables.ts";
-import { type Budget, type Invocation, wholeBudget } from "../shell/walk.ts";
+import type { Invocation, Written } from "../shell/walk.ts";
 import { programOf } from "../shell/wrappers.ts";
 import { expandAlias } from "./alias.ts";
 import {

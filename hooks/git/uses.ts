@@ -4,10 +4,11 @@
  */
 import type { AliasedUse, ShellUse, ShellUses } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
+import { type Budget, wholeBudget } from "../shell/budget.ts";
 import { walkShell } from "../shell/line.ts";
 import { readShell } from "../shell/parser.ts";
 import { runsProject } from "../shell/runners.ts";
-import { type Budget, type Invocation, wholeBudget } from "../shell/walk.ts";
+import type { Invocation } from "../shell/walk.ts";
 import { expandAlias } from "./alias.ts";
 import { type GitCall, gitCall, gitWords, isGitsOwn, settingOf } from "./command.ts";
 import { gitWrites, isWriter } from "./writes.ts";

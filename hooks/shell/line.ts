@@ -1,9 +1,10 @@
 /** Goes through a whole shell line. */
 
 import type { Node } from "./ast.ts";
+import { type Budget, wholeBudget } from "./budget.ts";
 import { runSimple } from "./simple.ts";
 import { startIn } from "./variables.ts";
-import { type Budget, type Invocation, Walk, type Written, wholeBudget } from "./walk.ts";
+import { type Invocation, Walk, type Written } from "./walk.ts";
 
 /**
  * Calls `run` with every program of the line, in order. The line begins in `dir`; null: not known. `args` are `$1` and

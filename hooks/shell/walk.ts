@@ -6,6 +6,7 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import type { Node, Part, Word } from "./ast.ts";
+import type { Budget } from "./budget.ts";
 import { expand, single } from "./expand.ts";
 import {
   assign,
@@ -41,16 +42,6 @@ interface Frame {
 /** The output while a caller collects it. */
 interface Sink {
   text: string;
-}
-
-/** The steps and characters that are left for a line and for its aliases. */
-export interface Budget {
-  steps: number;
-  chars: number;
-}
-
-export function wholeBudget(): Budget {
-  return { steps: limits.shellStepsMax, chars: limits.shellTextChars };
 }
 
 type Simple = Extract<Node, { kind: "simple" }>;

@@ -3,10 +3,10 @@
  * does not show (scripts, interpreters, variables set elsewhere) is left out.
  */
 import { limits } from "../../protocol/limits.ts";
+import { wholeBudget } from "./budget.ts";
 import { walkShell } from "./line.ts";
 import { readShell } from "./parser.ts";
 import type { Value, Where } from "./variables.ts";
-import { wholeBudget } from "./walk.ts";
 import { programOf } from "./wrappers.ts";
 
 /** Which words of a program name files that it changes. */
