@@ -73,6 +73,8 @@ export interface Further {
   readonly isIfSet?: true;
   /** Whether it reaches all their files, tracked or not. */
   readonly isWhole?: true;
+  /** Whether it reaches nothing else, not even its own worktree. */
+  readonly isOnly?: true;
 }
 
 /**
@@ -89,6 +91,8 @@ export interface TreeChange {
   readonly revisions: readonly string[];
   /** Whether a revision that git does not find may be a path, or a remote's branch. */
   readonly orPath: boolean;
+  /** Of commits with several parents, the number of the one against which they count; absent: each of them. */
+  readonly mainline?: number;
   /**
    * The uncommitted work that the command loses whatever differs; `tracked`: all in its own reach. `ignored`: none, and
    * of what differs only ignored files; git refuses to change others with uncommitted work.

@@ -17,6 +17,7 @@ export function reaches(command: GuardedCommand, state: FileState | null, held: 
     // It removes files that git does not know, and no others; with -X it keeps those that are not ignored.
     if (command.name.startsWith("git clean")) return untracked && command.untracked;
     if (held) return true;
+    if (command.name === "git sparse-checkout") return false;
     return untracked ? command.untracked : staged || changed;
   }
   if (command.reach === "take_all") {

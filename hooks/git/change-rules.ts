@@ -242,7 +242,11 @@ function picking(name: string, head: string): Rule {
     if (has(given, "--continue")) return index(`${name} --continue`, all, true);
     if (has(given, "--abort", "--skip")) return whileThere(tree(name), [head, "sequencer"], "staged");
     const { words } = given;
-    return changing(name, words, { by: "commits", revisions: words.map(revision) });
+    const parent = given.options.findLast(
+      ({ name: option }) => matches(option, "--mainline") || option === "-m",
+    )?.value;
+    const mainline = /^[1-9]$/.test(parent?.text ?? "") ? { mainline: Number(parent?.text) } : {};
+    return changing(name, words, { by: "commits", revisions: words.map(revision), ...mainline });
   };
 }
 

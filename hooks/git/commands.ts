@@ -254,14 +254,13 @@ function inSubmodules(found: Found, { place, args }: GitCall): Guarded | null {
   };
   look(inner, words.map(({ whole }) => whole).join(" "), "/");
   found.unread ??= inner.unread;
-  const wiping = inner.commands.filter(({ reach }) => reach === "tree");
-  if (wiping.length === 0) return null;
   // Unless forced, git refuses to overwrite uncommitted work.
-  const isForced = wiping.some(({ changes }) => !isGentle(changes));
+  const wiping = inner.commands.filter(({ reach, changes }) => reach === "tree" && !isGentle(changes));
+  if (wiping.length === 0) return null;
   const isWhole = wiping.some(({ untracked, ignored }) => untracked || ignored);
-  const further = { into: "submodules", ...(isWhole ? { isWhole } : {}) } as const;
+  const further = { into: "submodules", isOnly: true, ...(isWhole ? { isWhole } : {}) } as const;
   const reached = { reach: "tree", commits: false, paths: null, untracked: true, unclear: false } as const;
-  return { name: "git submodule foreach", ...place, ...reached, ...(isForced ? { further } : {}) };
+  return { name: "git submodule foreach", ...place, ...reached, further };
 }
 
 function aliased({ set, depth, env }: Found, call: GitCall, name: string): AliasedCommand {

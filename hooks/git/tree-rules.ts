@@ -135,23 +135,27 @@ const submodule: Rule = args => {
   const [sub, ...words] = given.words;
   if (sub === undefined) return null;
   if (!sub.known) return { ...tree("submodule"), unclear: true };
-  const paths = onlyOrAll([...words, ...(given.after ?? [])]);
-  // Unless forced, git refuses to overwrite uncommitted work in a submodule.
-  const isForced = has(given, "-f", "--force");
-  if (sub.text === "update") {
-    const further = isForced ? ({ further: { into: "submodules" } } as const) : {};
-    return { ...tree("submodule update", paths), ...further };
-  }
-  if (sub.text === "deinit") {
-    return { ...tree("submodule deinit", paths, true), ...(isForced ? wholeSubmodules : {}) };
-  }
-  return sub.text === "add" ? index("submodule add") : null;
+  if (sub.text === "add") return index("submodule add");
+  // Unless forced, git refuses to overwrite uncommitted work in a submodule. Outside of them nothing is reached.
+  if (!/^(?:update|deinit)$/.test(sub.text) || !has(given, "-f", "--force")) return null;
+  const isWhole = sub.text === "deinit" ? ({ isWhole: true } as const) : {};
+  const reach = tree(
+    `submodule ${sub.text}`,
+    onlyOrAll([...words, ...(given.after ?? [])]),
+    sub.text === "deinit",
+  );
+  return { ...reach, further: { into: "submodules", ...isWhole, isOnly: true } };
 };
 
-const sparseCheckout: Rule = ([sub]) => {
+/** Git keeps what is uncommitted. Unless told otherwise, it removes ignored files with a folder that it leaves out. */
+const sparseCheckout: Rule = ([sub, ...args]) => {
   if (sub === undefined) return null;
   if (!sub.known) return { ...tree("sparse-checkout"), unclear: true };
-  return /^(?:init|set|add|reapply|disable|clean)$/.test(sub.text) ? tree("sparse-checkout") : null;
+  if (sub.text === "clean") return { ...tree("sparse-checkout clean", all, true), ignored: true };
+  if (!/^(?:init|set|add|reapply|disable)$/.test(sub.text)) return null;
+  const isPlain = sub.text === "disable" || has(readArguments(args, {}), "--no-cone");
+  // The files at the top stay.
+  return { ...tree("sparse-checkout", { paths: ["*/*"] }), fromTop: true, ignored: !isPlain };
 };
 
 const worktree: Rule = ([sub, ...args]) => {

@@ -134,7 +134,6 @@ describe("a line that may wipe others' work is denied", () => {
     "git bisect bad",
     "git worktree remove ../x",
     "git mv a b",
-    "git submodule update",
     "git sparse-checkout set x",
     "git filter-branch",
     "git read-tree -u --reset HEAD",

@@ -23,7 +23,9 @@ function reached(line: string): readonly string[] {
     const { elsewhere, further } = command;
     if (elsewhere !== undefined) where.push(`or ${elsewhere ?? "?"}`);
     if (further !== undefined && !further.isIfSet)
-      where.push(`further: ${further.into}${further.isWhole ? " whole" : ""}`);
+      where.push(
+        `further: ${further.into}${further.isWhole ? " whole" : ""}${further.isOnly ? " only" : ""}`,
+      );
     const flags = [...(commits ? ["commits"] : []), ...(untracked ? ["untracked"] : [])];
     const limited = paths === null ? [unclear ? "unclear" : "all"] : [paths.join(" ")];
     return `${name}: ${[reach, ...flags, ...limited, ...where].join("; ")}`;
@@ -198,25 +200,28 @@ describe("every form of every command", () => {
     ["git bisect bad", "git bisect: tree; all"],
     ["git bisect reset", "git bisect: tree; all"],
     ["git bisect log"],
-    ["git submodule update --init", "git submodule update: tree; all"],
-    ["git submodule update --depth 1 lib", "git submodule update: tree; lib"],
-    ["git submodule update -f lib", "git submodule update: tree; lib; further: submodules"],
-    ["git submodule deinit lib", "git submodule deinit: tree; untracked; lib"],
-    ["git submodule deinit -f lib", "git submodule deinit: tree; untracked; lib; further: submodules whole"],
+    ["git submodule update --init"],
+    ["git submodule update --depth 1 lib"],
+    ["git submodule update -f lib", "git submodule update: tree; lib; further: submodules only"],
+    ["git submodule deinit lib"],
+    [
+      "git submodule deinit -f lib",
+      "git submodule deinit: tree; untracked; lib; further: submodules whole only",
+    ],
     [
       "git submodule deinit --force --all",
-      "git submodule deinit: tree; untracked; all; further: submodules whole",
+      "git submodule deinit: tree; untracked; all; further: submodules whole only",
     ],
     ["git submodule status"],
     ["git submodule foreach git status"],
-    ["git submodule foreach git pull", "git submodule foreach: tree; untracked; all"],
+    ["git submodule foreach git pull"],
     [
       "git submodule foreach 'git reset --hard'",
-      "git submodule foreach: tree; untracked; all; further: submodules",
+      "git submodule foreach: tree; untracked; all; further: submodules only",
     ],
     [
       "git submodule foreach --recursive git clean -fd",
-      "git submodule foreach: tree; untracked; all; further: submodules whole",
+      "git submodule foreach: tree; untracked; all; further: submodules whole only",
     ],
     ["git reset --hard --recurse-submodules", "git reset --hard: tree; all; further: submodules"],
     ["git checkout -f --recurse-submodules", "git checkout: tree; all; further: submodules"],
@@ -227,7 +232,8 @@ describe("every form of every command", () => {
     ["git -c submodule.recurse=no reset --hard", "git reset --hard: tree; all"],
     ["git clean -ffd", "git clean: tree; untracked; all; further: all whole"],
     ["git rm -rf lib", "git rm: tree; lib; further: submodules whole"],
-    ["git sparse-checkout set src", "git sparse-checkout: tree; all"],
+    ["git sparse-checkout set src", "git sparse-checkout: tree; */*; in /p/TOP"],
+    ["git sparse-checkout clean -f", "git sparse-checkout clean: tree; untracked; all"],
     ["git sparse-checkout list"],
     ["git filter-branch --tree-filter x", "git filter-branch: tree; all"],
     ["git filter-repo --path x", "git filter-repo: tree; all"],
@@ -332,7 +338,20 @@ describe("what would change is looked for", () => {
     ],
     ["git pull --no-autostash -q o +main:x", { by: "merge", revisions: ["refs/remotes/o/main"] }],
     ["git cherry-pick a..b c", { by: "commits", revisions: ["a..b", "c"] }],
-    ["git revert -m 1 --no-edit HEAD", { by: "commits", revisions: ["HEAD"] }],
+    ["git revert -m 1 --no-edit HEAD", { by: "commits", revisions: ["HEAD"], mainline: 1 }],
+    ["git cherry-pick --mainline=2 topic", { by: "commits", revisions: ["topic"], mainline: 2 }],
+    ["git revert -m $N HEAD", { by: "commits", revisions: ["HEAD"] }],
+    ["git show HEAD | git apply -R", { by: "commits", revisions: ["HEAD"], isForced: true }],
+    ["git diff v1..v2 | git apply -R", { by: "commits", revisions: ["v1...v2"], isForced: true }],
+    ["git diff v1 v2 -- a | git apply -R", { by: "commits", revisions: ["v1...v2"], isForced: true }],
+    [
+      "git diff v1 src | git apply -R",
+      { by: "target", revisions: ["v1", "src"], orPath: true, isForced: true },
+    ],
+    ["git diff HEAD | git apply -R", undefined],
+    ["git archive v1 | tar x", { by: "files", revisions: ["v1"], loses: "tracked", isForced: true }],
+    ["git archive v1 | tar x -C src", undefined],
+    ["git archive v1:src | tar x", undefined],
     ["git cherry-pick --abort", { loses: "staged", during: ["CHERRY_PICK_HEAD", "sequencer"] }],
     ["git am x.patch", {}],
     ["git bisect reset", { loses: "all", during: ["BISECT_START"] }],

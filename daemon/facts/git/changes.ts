@@ -72,7 +72,7 @@ export class ChangeFacts {
     // Git takes an argument that begins with a dash for an option, at any position.
     if (revisions.some(revision => revision.startsWith("-"))) return everythingOf(look.files);
     if (revisions.length === 0) return { ...nothing, loses };
-    if (change.by === "commits") return { ...nothing, loses, names: await this.#picked(look, revisions) };
+    if (change.by === "commits") return { ...nothing, loses, names: await this.#picked(look, change) };
     if (change.by === "files") {
       const files = await Promise.all(revisions.map(revision => this.#files(look, change, revision)));
       return { ...nothing, loses, names: files.flat() };
@@ -168,18 +168,27 @@ export class ChangeFacts {
   }
 
   /** Returns the files that commits, or ranges of commits, changed. */
-  async #picked(look: Look, revisions: readonly string[]): Promise<readonly string[]> {
+  async #picked(look: Look, { revisions, mainline }: TreeChange): Promise<readonly string[]> {
     const max = limits.changeCommitsMax;
     // The order matters: a later bound would make git walk the history.
-    const args = ["rev-list", `--max-count=${max + 1}`, "--no-walk=unsorted", ...revisions, "--"];
+    const args = [
+      "rev-list",
+      `--max-count=${max + 1}`,
+      "--parents",
+      "--no-walk=unsorted",
+      ...revisions,
+      "--",
+    ];
     const { code, out } = await this.#run(look, args);
     // Git refuses the command if the commits do not exist.
     if (code !== 0) return [];
-    const commits = out.split("\n").filter(line => line !== "");
+    const found = out.split("\n").filter(line => line !== "");
+    const commits = found.map(line => line.split(" ", 1).join(""));
     if (commits.length > max) throw new NotAnswered(`more than ${max} commits are too many to check`);
     const given = ["--stdin", "-m", "--root", "--no-commit-id"];
+    const asked = mainline === undefined ? commits : found.map(line => withParent(line, mainline));
     const [names, above] = await Promise.all([
-      this.#names(look, given, `${commits.join("\n")}\n`),
+      this.#names(look, given, `${asked.join("\n")}\n`),
       this.#pickedInPlace(look, commits),
     ]);
     return [...names, ...above];
@@ -221,6 +230,12 @@ export class ChangeFacts {
       throw new NotAnswered(answer.said.trim().split("\n")[0] || "git did not answer");
     return answer;
   }
+}
+
+/** A commit with one of its parents, as `diff-tree` reads it; the commit alone if it has no such parent. */
+function withParent(line: string, mainline: number): string {
+  const [commit = "", ...parents] = line.split(" ");
+  return [commit, parents[mainline - 1] ?? parents[0]].filter(id => id !== undefined).join(" ");
 }
 
 function outOf({ code, out, said }: GitAnswer): string {

@@ -55,8 +55,10 @@ export async function placesOf(
     }
     placed.push(...others.map(spot => ({ n, command, ...spot })));
   }
-  for (const one of [...placed]) placed.push(...(await furtherIn(services, me, one)));
-  return { placed, unchecked };
+  const further: Placed[] = [];
+  for (const one of placed) further.push(...(await furtherIn(services, me, one)));
+  const own = placed.filter(one => one.isSupposed || one.blind !== undefined || !one.command.further?.isOnly);
+  return { placed: [...own, ...further], unchecked };
 }
 
 /** Where a command seems to work that could not be checked; its `unknown` says why. */
