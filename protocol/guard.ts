@@ -9,6 +9,8 @@ export const topFolder = "\u{fdd0}";
 
 /** A git command in a shell line, described by its reach into the working tree or the index. */
 export interface GuardedCommand {
+  /** False: it overwrites files without git's index, as other programs and redirections do. */
+  readonly needsIndex?: false;
   /** The command in short form: `git stash push`. */
   readonly name: string;
   /** The absolute directory in which it runs, perhaps with a `topFolder`; null: unknown. */
@@ -71,10 +73,10 @@ export interface Further {
   readonly into: "submodules" | "all";
   /** Whether the command does so only if the repository's settings say so. */
   readonly isIfSet?: true;
-  /** Whether it reaches all their files, tracked or not. */
-  readonly isWhole?: true;
   /** Whether it reaches nothing else, not even its own worktree. */
   readonly isOnly?: true;
+  /** Whether it reaches all their files, tracked or not. */
+  readonly isWhole?: true;
 }
 
 /**
@@ -89,10 +91,10 @@ export interface TreeChange {
   readonly by: "target" | "merge" | "commits" | "files";
   /** The given revisions; "": no file at all. A revision that git does not find changes nothing. */
   readonly revisions: readonly string[];
-  /** Whether a revision that git does not find may be a path, or a remote's branch. */
-  readonly orPath: boolean;
   /** Of commits with several parents, the number of the one against which they count; absent: each of them. */
   readonly mainline?: number;
+  /** Whether a revision that git does not find may be a path, or a remote's branch. */
+  readonly orPath: boolean;
   /**
    * The uncommitted work that the command loses whatever differs; `tracked`: all in its own reach. `ignored`: none, and
    * of what differs only ignored files; git refuses to change others with uncommitted work.

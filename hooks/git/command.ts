@@ -1,12 +1,14 @@
 /** One call of git: where it works, and what it may reach there. */
 
 import { topFolder } from "../../protocol/guard.ts";
+import { sourceOf } from "../shell/source.ts";
 import { asValue, enter, hole, type Value, type Where } from "../shell/variables.ts";
 import type { Invocation } from "../shell/walk.ts";
 import { programOf } from "../shell/wrappers.ts";
 import { indexRules } from "./index-rules.ts";
 import { has, readArguments } from "./options.ts";
-import { onlyOrAll, operands, type Paths, type Reach } from "./reach.ts";
+import { patchBy, takesBack } from "./patch.ts";
+import { operands, type Patch, type Reach } from "./reach.ts";
 import { treeRules } from "./tree-rules.ts";
 
 /** Where a git command works; null: only the shell knows, or the line does not say. */
@@ -142,18 +144,27 @@ export function settingOf({
   return value === undefined ? null : { key: key.text.toLowerCase(), value: value.whole };
 }
 
-/** The paths of a call that writes a patch which removes uncommitted work; null if it writes none. */
-export function reversedBy({ name, args }: GitCall): Paths | null {
-  if (!/^diff(?:-files|-index)?$/.test(name.text)) return null;
-  const given = readArguments(args, { short: "SGOlU", attached: "BMC" });
-  const { words, after } = given;
-  // A diff between commits has no uncommitted work.
-  const isBetween =
-    words.some(({ text }) => /\w\.\.\.?\w/.test(text)) || (words.length > 1 && after !== null);
-  if (!has(given, "-R") || isBetween) return null;
-  // A word with the ending of a file name is not a branch.
-  const paths = after ?? (words.every(({ text }) => /\.[a-z]\w*$/i.test(text)) ? words : []);
-  return onlyOrAll(paths);
+/** The patch of a call that removes uncommitted work; null if it writes none. */
+export function reversedBy({ name, args }: GitCall): Patch | null {
+  const patch = patchBy(name.text, args);
+  return patch !== null && takesBack(patch, false) ? patch : null;
+}
+
+/** The call of git whose whole output a text is; null: it is something else. */
+export function callBehind(text: string | null): GitCall | null {
+  const source = sourceOf(text);
+  if (source === null) return null;
+  return gitCall({ ...source, isBelow: false, exported: new Map(), input: null });
+}
+
+/** The patch in a text, if a call of git writes it in the same folder. */
+export function patchIn(text: string | null, { dir, isBelow, gitDir, workTree }: Place): Patch | null {
+  const call = callBehind(text);
+  if (call === null || !call.name.known || dir === null || isBelow) return null;
+  const { place } = call;
+  const isHere =
+    place.dir === dir && !place.isBelow && place.gitDir === gitDir && place.workTree === workTree;
+  return isHere ? patchBy(call.name.text, call.args) : null;
 }
 
 /** The words of a call of git, also of a program that is one command of it: `git-stash`. null: another program. */
@@ -165,10 +176,13 @@ export function gitWords(values: readonly Value[]): readonly Value[] | null {
   return [asValue("git"), asValue(name), ...values.slice(1)];
 }
 
-/** What the call may reach; null: neither files nor index. `reversed`: paths of a patch the line wrote before. */
-export function reachOf({ name, args, input, isAnyCase }: GitCall, reversed: Paths | null): Reach | null {
+/** What the call may reach; null: neither files nor index. `reversed`: a patch the line wrote before. */
+export function reachOf(
+  { name, args, input, isAnyCase, place }: GitCall,
+  reversed: Patch | null,
+): Reach | null {
   if (!name.known || isAskingForHelp(args)) return null;
-  const given = { input, reversed };
+  const given = { input, reversed, patch: patchIn(input, place) };
   const reach = (treeRules.get(name.text) ?? indexRules.get(name.text))?.(args, given) ?? null;
   return reach !== null && isAnyCase ? { ...reach, paths: null } : reach;
 }

@@ -27,7 +27,8 @@ import {
   settingOf,
 } from "./command.ts";
 import { has, readArguments } from "./options.ts";
-import { isGentle, type Paths, type Reach } from "./reach.ts";
+import { overwrites, overwritten } from "./overwrites.ts";
+import { all, isGentle, type Patch, type Reach } from "./reach.ts";
 
 /** A guarded command; `unclear` if its paths are not known, so that it counts as reaching everything. */
 export interface Guarded extends GuardedCommand {
@@ -48,8 +49,8 @@ interface Found {
   unread: string | null;
   /** What the line itself sets in git's configuration, by lower-case names. */
   readonly set: Map<string, string>;
-  /** Paths of patches by the line that remove uncommitted work; null: none. */
-  reversed: Paths | null;
+  /** A patch by the line that removes uncommitted work; null: none. */
+  reversed: Patch | null;
   /** What was left out past the bound; `wiping`: the last command stands for it. */
   leftOut: "nothing" | "taking" | "wiping";
   /** Words of the programs so far: a program may have made a folder that it names. */
@@ -98,12 +99,29 @@ function look(found: Found, line: string, dir: string | null, args: readonly str
   const run = (invocation: Invocation): void => {
     const values = gitWords(invocation.values);
     if (values !== null) take(found, { ...invocation, values, stays: staysOf(found, invocation) });
+    else for (const one of overwrites(invocation)) addTo(found, one);
     const makesNone = /^(?:cd|chdir|pushd|popd|test|\[|\[\[|echo|printf|set|exit|true|false|:)$/;
     if (makesNone.test(programOf(invocation.values) ?? "")) return;
     for (const { whole } of invocation.values.slice(1)) found.words.push(whole);
   };
-  const tooMuch = walkShell(node, dir, run, args, found.budget, found.env);
+  const wrote = (written: Written): void => {
+    for (const one of overwritten(written)) addTo(found, one);
+    found.words.push(written.file.whole);
+  };
+  const tooMuch = walkShell(node, dir, run, args, found.budget, found.env, wrote);
   found.unread ??= tooMuch;
+}
+
+/** Adds what is overwritten without git. Files of one folder are one command. */
+function addTo(found: Found, one: Guarded): void {
+  const { commands } = found;
+  const isPlain = ({ paths, changes }: Guarded) => paths !== null && changes === undefined;
+  const last = commands.findLast(other => other.name === one.name && other.dir === one.dir && isPlain(other));
+  const paths = [...(last?.paths ?? []), ...(one.paths ?? [])];
+  if (last !== undefined && isPlain(one) && paths.length <= limits.guardPathsMax)
+    commands.splice(commands.lastIndexOf(last), 1, { ...last, paths });
+  else if (commands.length + found.aliases.length <= limits.guardedCommandsMax - 3) commands.push(one);
+  else found.unread ??= "it overwrites too many files";
 }
 
 /** The shell's directory if the folder does not exist, unless an earlier program of the line may have made the folder. */
@@ -130,7 +148,8 @@ function take(found: Found, invocation: Invocation): void {
   }
   const set = invocation.isGuess ? null : settingOf(call);
   if (set !== null) note(found, set);
-  found.reversed ??= reversedBy(call);
+  const reversed = reversedBy(call);
+  if (reversed !== null) found.reversed = found.reversed === null ? reversed : { ...all, isReversed: true };
   const once = reachOf(call, found.reversed);
   const reach = once === null ? null : inRounds(call, once);
   if (reach === null && invocation.isGuess) return;

@@ -1,5 +1,5 @@
 /** What a git command may reach, and the parts of which the rules make it. */
-import type { GuardedCommand } from "../../protocol/guard.ts";
+import type { GuardedCommand, TreeChange } from "../../protocol/guard.ts";
 import type { Value } from "../shell/variables.ts";
 import type { Arguments } from "./options.ts";
 
@@ -24,8 +24,18 @@ export function isGentle(changes: Reach["changes"]): boolean {
 export interface CommandInput {
   /** The text of its standard input, with holes; null: not known. */
   readonly input: string | null;
-  /** Paths of a patch by the line that removes uncommitted work; null: there is none. */
-  readonly reversed: Paths | null;
+  /** A patch by the line that removes uncommitted work; null: there is none. */
+  readonly reversed: Patch | null;
+  /** The patch on its standard input, if another call of the line writes it where this one runs. */
+  readonly patch: Patch | null;
+}
+
+/** A patch that git writes. Taken back, it takes uncommitted work only from these files. */
+export interface Patch extends Paths {
+  /** It is one between commits, which holds no uncommitted work. */
+  readonly changes?: TreeChange;
+  /** It takes back what it shows. */
+  readonly isReversed: boolean;
 }
 
 /** Reads the words after a command's name; null if it reaches neither files nor index. */

@@ -3,8 +3,9 @@
 import { hole, type Value } from "../shell/variables.ts";
 import { changeRules, putting, whileThere } from "./change-rules.ts";
 import { type Arguments, has, readArguments } from "./options.ts";
-import { losingFiles } from "./patch.ts";
-import { all, index, only, onlyOrAll, operands, type Paths, type Reach, type Rule, tree } from "./reach.ts";
+import { outputRules } from "./output-rules.ts";
+import { losingFiles, takesBack } from "./patch.ts";
+import { all, index, only, onlyOrAll, operands, type Patch, type Reach, type Rule, tree } from "./reach.ts";
 import { reflog, stash, updateRef } from "./stash-rules.ts";
 
 const restore: Rule = args => {
@@ -66,24 +67,35 @@ const move: Rule = args => {
 };
 
 /** With -R it removes work from files. Else it keeps uncommitted work, unless the patch is a reversed one. */
-const apply: Rule = (args, { input, reversed }) => {
+const apply: Rule = (args, { input, reversed, patch }) => {
   const given = readArguments(args, {
     short: "pC",
     long: ["--directory", "--exclude", "--include", "--build-fake-ancestor"],
   });
   const isLooking = has(given, "--check", "--stat", "--numstat", "--summary") && !has(given, "--apply");
   if (isLooking) return null;
-  if (has(given, "-R", "--reverse") && !has(given, "--cached")) return tree("apply -R");
-  const forwards = has(given, "--cached") ? null : losing(given, input, reversed);
+  const isRead = operands(given).every(({ whole }) => whole === "-");
+  const isBack = has(given, "-R", "--reverse");
+  const shown = isRead && !has(given, "-p", "--directory") ? patch : null;
+  // It may put in what the patch shows, or take that back.
+  if (shown !== null && takesBack(shown, isBack) && !has(given, "--cached"))
+    return takingBack(isBack ? "apply -R" : "apply", shown);
+  if (isBack && shown === null && !has(given, "--cached")) return tree("apply -R");
+  const forwards =
+    has(given, "--cached") || shown !== null ? null : losing(given, isRead ? input : null, reversed);
   if (forwards !== null) return forwards;
   return has(given, "--cached", "--index", "-3", "--3way") ? index("apply --index") : null;
 };
 
+function takingBack(name: string, { isReversed, changes, ...paths }: Patch): Reach {
+  const reach = tree(name, paths, isReversed);
+  return changes === undefined ? reach : { ...reach, changes };
+}
+
 /** What a patch that the line wrote or shows removes from files. */
-function losing(given: Arguments, input: string | null, reversed: Paths | null): Reach | null {
-  if (reversed !== null) return tree("apply", reversed, true);
-  const isRead = operands(given).every(({ whole }) => whole === "-");
-  if (!isRead || input === null || input.includes(hole)) return null;
+function losing(given: Arguments, input: string | null, reversed: Patch | null): Reach | null {
+  if (reversed !== null) return takingBack("apply", reversed);
+  if (input === null || input.includes(hole)) return null;
   const strip = Number(given.options.findLast(({ name }) => name === "-p")?.value?.text ?? 1);
   const directory = given.options.findLast(({ name }) => name === "--directory")?.value;
   if (directory?.known === false) return tree("apply", { paths: null, unclear: true }, true);
@@ -168,6 +180,7 @@ const worktree: Rule = ([sub, ...args]) => {
 
 export const treeRules: ReadonlyMap<string, Rule> = new Map([
   ...changeRules,
+  ...outputRules,
   ["restore", restore],
   ["stash", stash],
   ["update-ref", updateRef],

@@ -62,7 +62,8 @@ const changing = {
 export function gitWrites(call: GitCall): boolean {
   const { name, args } = call;
   if (!name.known || args.some(isIdle)) return false;
-  if (reachOf(call, null) !== null) return true;
+  const reach = reachOf(call, null);
+  if (reach !== null && reach.needsIndex !== false) return true;
   const { text } = name;
   if (always.has(text)) return true;
   const given = readArguments(args, {});

@@ -29,6 +29,12 @@ export interface Document {
 /** The standard input of a command: a text of the line, or the file that the word names. */
 export type Input = { readonly document: Document } | { readonly from: Word };
 
+/** A file into which a redirection writes; with `empties` what was in it is gone. */
+export interface Output {
+  readonly file: Word;
+  readonly empties: boolean;
+}
+
 export type Node =
   | {
       /** A command with its words; `asides` are words of redirections and of subscripts, `outputs` files that it writes. */
@@ -36,14 +42,14 @@ export type Node =
       readonly assignments: readonly Assignment[];
       readonly words: readonly Word[];
       readonly asides: readonly Word[];
-      readonly outputs: readonly Word[];
+      readonly outputs: readonly Output[];
     }
   | {
       /** `documents` are all of its here-documents; `input` is its standard input if that is another one. */
       readonly kind: "redirected";
       readonly node: Node;
       readonly asides: readonly Word[];
-      readonly outputs: readonly Word[];
+      readonly outputs: readonly Output[];
       readonly documents: readonly Document[];
       readonly input: Input | null;
       /** Its output goes to a file. */

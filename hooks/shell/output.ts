@@ -1,6 +1,7 @@
 /** The output of simple programs, as far as their words and their input tell. */
 import { topFolder } from "../../protocol/guard.ts";
 import { unescapedC } from "./escapes.ts";
+import { outputBy } from "./source.ts";
 import { asValue, bounded, enter, hole, type State, textOf, type Value, type Where } from "./variables.ts";
 
 /** The output, with holes for what is not known. */
@@ -33,7 +34,10 @@ const writers: ReadonlyMap<string, Writer> = new Map<string, Writer>([
   ["realpath", realPath],
   ["readlink", (args, state) => (/^-[fem]$/.test(args[0] ?? "") ? realPath(args, state) : hole)],
   ["mktemp", madeFolder],
-  ["git", topOf],
+  [
+    "git",
+    (args, state) => (isElsewhere(state) ? hole : (topOf(args, state) ?? outputBy(["git", ...args], state))),
+  ],
   // A program's directory is not known, but its name is.
   ["command", args => args.filter(arg => !arg.startsWith("-")).join("\n")],
   ["which", args => args.filter(arg => !arg.startsWith("-")).join("\n")],
@@ -88,15 +92,18 @@ function madeFolder(args: readonly string[]): string {
   return isNew ? "/dev/null/new" : hole;
 }
 
-/** `git [-C DIR] rev-parse --show-toplevel`. */
-function topOf(args: readonly string[], state: State): string {
+function isElsewhere({ exported }: State): boolean {
+  return exported.has("GIT_DIR") || exported.has("GIT_WORK_TREE");
+}
+
+/** `git [-C DIR] rev-parse --show-toplevel`; null: another command, or not known. */
+function topOf(args: readonly string[], state: State): string | null {
   const at = args.findIndex((arg, i) => arg !== "-C" && args[i - 1] !== "-C");
   const [name, option, ...others] = args.slice(at);
-  if (name !== "rev-parse" || option !== "--show-toplevel" || others.length > 0) return hole;
-  if (["GIT_DIR", "GIT_WORK_TREE"].some(variable => state.exported.has(variable))) return hole;
+  if (name !== "rev-parse" || option !== "--show-toplevel" || others.length > 0) return null;
   const folders = args.slice(0, at).filter((_, i) => i % 2 === 1);
   const { dir, isBelow } = folders.reduce<Where>((from, to) => enter(from, asValue(to)), state);
-  return dir === null || isBelow ? hole : `${dir}/${topFolder}\n`;
+  return dir === null || isBelow ? null : `${dir}/${topFolder}\n`;
 }
 
 function echo(args: readonly string[]): string {

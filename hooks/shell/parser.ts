@@ -18,7 +18,7 @@ import {
   type WordPart,
 } from "unbash";
 import { limits } from "../../protocol/limits.ts";
-import type { Assignment, Document, Input, Node, Part, Word } from "./ast.ts";
+import type { Assignment, Document, Input, Node, Output, Part, Word } from "./ast.ts";
 
 type Command = Extract<CommandNode, { type: "Command" }>;
 type HereDoc = Extract<Redirection, { type: "HereDoc" }>;
@@ -175,7 +175,7 @@ class Reader {
 
   #redirected(node: Node, redirections: readonly Redirection[]): Node {
     const asides: Word[] = [];
-    const outputs: Word[] = [];
+    const outputs: Output[] = [];
     const documents: Document[] = [];
     let input: Input | null = null;
     let isWritten = false;
@@ -192,7 +192,7 @@ class Reader {
       }
       const target = one.target === undefined ? [] : this.#word(one.target);
       if (isInput) input = { from: target };
-      else if (/[>&]/.test(one.operator)) outputs.push(target);
+      else if (isFile(one)) outputs.push({ file: target, empties: /^(?:>|>\||&>|>&)$/.test(one.operator) });
       else asides.push(target);
       const isOutput = one.operator.startsWith("&") || (one.operator.startsWith(">") && (channel ?? 1) === 1);
       if (isOutput && !(one.operator === ">&" && one.target?.text === "1")) isWritten = true;
@@ -295,6 +295,12 @@ class Reader {
     forEachChild(node, visit);
     return found;
   }
+}
+
+/** Whether it writes a file: behind `>&` a number or a dash is none. */
+function isFile({ operator, target }: Extract<Redirection, { type: "Redirect" }>): boolean {
+  if (operator === ">&") return !/^(?:\d+-?|-)$/.test(target?.text ?? "-");
+  return operator.includes(">");
 }
 
 function wordsIn(node: SyntaxNode): readonly Spelled[] {

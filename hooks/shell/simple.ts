@@ -33,7 +33,7 @@ export function runSimple(walk: Walk, node: Simple, state: State): State | null 
     return after === null ? null : { ...after, aliases: state.aliases };
   }
   for (const aside of node.asides) walk.settled(aside, state);
-  walk.writeTo(node, state);
+  walk.writeTo(node, state)(null);
   const given = node.assignments.map(each => [each, valuesOf(walk, each, state)] as const);
   const values = walk.words(node.words, state);
   if (values.length === 0) return given.reduce((now, [each, list]) => assigned(now, each, list), state);

@@ -8,6 +8,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { Node, Part, Word } from "./ast.ts";
 import type { Budget } from "./budget.ts";
 import { expand, single } from "./expand.ts";
+import { sourceOf } from "./source.ts";
 import {
   assign,
   asValue,
@@ -49,6 +50,10 @@ type Simple = Extract<Node, { kind: "simple" }>;
 /** A file that a redirection writes, and where its name counts. */
 export interface Written extends Where {
   readonly file: Value;
+  /** What was in it is gone. */
+  readonly empties: boolean;
+  /** The text that is written, with holes, or the one of which it may be made; null: not known. */
+  readonly text: string | null;
 }
 
 /** Follows a simple command. */
@@ -56,7 +61,7 @@ export type SimpleRunner = (walk: Walk, node: Simple, state: State) => State | n
 
 export class Walk {
   #run: (invocation: Invocation) => void;
-  readonly #wrote: (written: Written) => void;
+  #wrote: (written: Written) => void;
   readonly #simple: SimpleRunner;
   readonly #budget: Budget;
   readonly #texts: string[] = [];
@@ -156,12 +161,16 @@ export class Walk {
     return result;
   }
 
-  /** Reports the files that redirections write. */
-  writeTo({ outputs }: Pick<Simple, "outputs">, state: State): void {
-    for (const word of outputs) {
-      const { dir, isBelow, stays = null } = state;
-      this.#wrote({ file: single(this.settled(word, state), state), dir, isBelow, stays });
-    }
+  /** The files that redirections write; returns what reports them, once it is known what is written. */
+  writeTo({ outputs }: Pick<Simple, "outputs">, state: State): (text: string | null) => void {
+    const { dir, isBelow, stays = null } = state;
+    const files = outputs.map(({ file, empties }) => ({
+      file: single(this.settled(file, state), state),
+      empties,
+    }));
+    return text => {
+      for (const file of files) this.#wrote({ ...file, text, dir, isBelow, stays });
+    };
   }
 
   write(text: string): void {
@@ -169,14 +178,19 @@ export class Walk {
   }
 
   /** Returns the output of `go`. */
-  heard(go: () => void): string {
+  heard(go: () => unknown): string {
+    return this.hearing(go).text;
+  }
+
+  /** Returns what `go` returns, and its output. */
+  hearing<T>(go: () => T): { readonly after: T; readonly text: string } {
     const outer = this.#sink;
     const sink: Sink = { text: "" };
     this.#sink = sink;
-    go();
+    const after = go();
     this.#sink = outer;
     this.charge(sink.text.length);
-    return sink.text;
+    return { after, text: sink.text };
   }
 
   /** Runs `go` and drops its output. */
@@ -198,10 +212,12 @@ export class Walk {
 
   /** Runs `go` only for the state that it leaves. */
   silently<T>(go: () => T): T {
-    const run = this.#run;
+    const [run, wrote] = [this.#run, this.#wrote];
     this.#run = () => undefined;
+    this.#wrote = () => undefined;
     const result = this.unheard(go);
     this.#run = run;
+    this.#wrote = wrote;
     return result;
   }
 
@@ -273,14 +289,16 @@ function redirected(walk: Walk, node: Kind<"redirected">, state: State): State |
     node.documents.map(document => [document, single(walk.settled(document.word, state), state).whole]),
   );
   for (const aside of node.asides) walk.settled(aside, state);
-  walk.writeTo(node, state);
+  const report = walk.writeTo(node, state);
   let { input } = state;
   if (node.input !== null && "document" in node.input) input = texts.get(node.input.document) ?? null;
   else if (node.input !== null) {
     input = walk.textOf(single(walk.settled(node.input.from, state), state), state);
   }
   const go = () => walk.step(node.node, { ...state, input });
-  const after = node.isWritten ? walk.unheard(go) : go();
+  const { after, text } = node.isWritten ? walk.hearing(go) : { after: go(), text: null };
+  // What is written is often made of what is read.
+  report(sourceOf(text) === null ? input : text);
   return after === null ? null : { ...after, input: state.input };
 }
 

@@ -135,7 +135,7 @@ describe("with work in files that are not staged", () => {
     ["git diff -R >../p; git apply ../p"],
     ["git diff -R HEAD -- a.ts | git apply"],
     ["git diff -R -- b.ts | git apply"],
-    ["git diff -R main near | git apply || true", "rare"],
+    ["git diff -R main near | git apply || true"],
     ["git diff main near | git apply"],
     ["git diff main near | git apply --check"],
     ["git apply <<'E'\n--- a/a.ts\n+++ b/a.ts\n@@ -1 +1 @@\n-ann's\n+bob's\nE"],

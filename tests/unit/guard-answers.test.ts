@@ -143,6 +143,18 @@ describe("a line that may wipe others' work is denied", () => {
     expect(reasonOf(command, looked([finding("deny")]))).toContain("` cannot be limited to your own files.");
   });
 
+  test.each([
+    ["git show HEAD:a > src/a.ts", "`>`", "write to another file."],
+    ["git show HEAD:a | tee src/a.ts", "`tee`", "write to another file."],
+    ["git diff --output src/a.ts", "`git diff --output`", "write to another file."],
+    ["git archive HEAD | tar x", "`tar -x`", "unpack it in another folder, or name your own files."],
+    ["git diff | patch -R", "`patch -R`", "take back a patch of your own files only."],
+  ])("%s can be done in another way", (command, name, way) => {
+    const reason = reasonOf(command, looked([finding("deny")]));
+    expect(reason).toContain(`${name} in it may wipe uncommitted work of another agent.`);
+    expect(reason).toContain(`What to do: ${way}\n`);
+  });
+
   test("paths that only the shell knows are to be written out", () => {
     expect(reasonOf("git checkout -- $F", looked([finding("deny")]))).toContain(
       "What to do: only the shell knows its paths, so write them out; run it on your own files only: git checkout",

@@ -99,9 +99,10 @@ function checkPlan(event: Record<string, unknown>): void {
   const isTeam =
     p.event === "PreToolUse" &&
     /^(TaskUpdate|SendMessage|Agent|EnterWorktree|ExitWorktree)$/.test(`${event["tool_name"]}`);
+  const isGuarded = kindsOf(p).includes("guard");
   for (const action of p.actions) {
     expect(action.session).toBe(event["session_id"]);
-    if (!waiting.has(p.event) || (p.event === "PreToolUse" && !isEdit && !isTeam)) {
+    if (!waiting.has(p.event) || (p.event === "PreToolUse" && !isEdit && !isTeam && !isGuarded)) {
       expect(asyncActions).toContain(action.do);
       // Nobody begins by an event that may come late; who has ended may be told by name.
       if (action.do === "heartbeat") expect(action.active).toBeUndefined();

@@ -98,8 +98,10 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
   const aliased = await aliasedBy(services, asked);
   const { placed, unchecked } = await placesOf(services, me, asked, [...asked.commands, ...aliased]);
   const indexes = new Map(
-    placed.flatMap(({ place, blind, isSupposed }) =>
-      blind === undefined && !isSupposed ? [[place.gitDir, indexOf(services, place)] as const] : [],
+    placed.flatMap(({ place, blind, isSupposed, command: { needsIndex = true } }) =>
+      blind === undefined && !isSupposed && needsIndex
+        ? [[place.gitDir, indexOf(services, place)] as const]
+        : [],
     ),
   );
   const files = [...indexes.values()];

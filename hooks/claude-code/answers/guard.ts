@@ -184,12 +184,21 @@ function ownWayOf(reached: Reached): string {
     ? `Kite cannot tell where \`${by.name}\` runs. It may be in ${quote(worktree, limits.pathBytes)}: write the folder out; `
     : "";
   const hint = where + (by.unclear ? "only the shell knows its paths, so write them out; " : "");
+  if (by.needsIndex === false) return hint + otherWay(by.name);
   if (words === null) return `${hint}\`${by.name}\` cannot be limited to your own files.`;
   const form = ownCommand(words, reached);
   if (form === null) return `${hint}${noForm(reached)}`;
   const rest = leftOut(own);
   const more = rest === 0 ? "" : ` (and ${rest} more ${rest === 1 ? "file" : "files"} of yours)`;
   return `${hint}run it on your own files only: ${form}${more}`;
+}
+
+/** What to do in place of a program that overwrites files. */
+function otherWay(name: string): string {
+  if (name.startsWith("patch")) return "take back a patch of your own files only.";
+  return name === "tar -x"
+    ? "unpack it in another folder, or name your own files."
+    : "write to another file.";
 }
 
 /** Why there is no command for the agent's own files. */
@@ -239,7 +248,7 @@ function ownWords({ name, paths, untracked, unclear }: Reached["by"]): string | 
 
 /** Committed work cannot be wiped. Only for commands that cannot be limited to the agent's own files. */
 function commitOwn(reached: readonly Reached[]): readonly string[] {
-  const [moving] = reached.filter(({ by }) => ownWords(by) === null);
+  const [moving] = reached.filter(({ by }) => by.needsIndex !== false && ownWords(by) === null);
   const form = moving === undefined ? null : ownCommand("commit -m MESSAGE", moving);
   return form === null ? [] : [`To keep your own work, commit it: ${form}`];
 }
