@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { groupsFor } from "../../hooks/claude-code/settings/command.ts";
 import type { HookEntry } from "../../hooks/claude-code/settings/entries.ts";
-import { enabledPlugin, settingsAt } from "../../hooks/claude-code/settings/found.ts";
+import { enabledPlugin, settingsAt } from "../../hooks/claude-code/settings/find-entries.ts";
 import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { isOurs } from "../../hooks/claude-code/settings/ours.ts";
 import { linkTarget, projectRoot, userSettings } from "../../hooks/claude-code/settings/project.ts";

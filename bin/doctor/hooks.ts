@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { LocalError } from "../../client/errors.ts";
-import { commandsIn, type HookCommand, settingsAt } from "../../hooks/claude-code/settings/found.ts";
+import { commandsIn, type HookCommand, settingsAt } from "../../hooks/claude-code/settings/find-entries.ts";
 import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { linkTarget, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";

@@ -6,7 +6,7 @@ import { checkResults } from "./lead/checks/table.ts";
 import { checkDebates } from "./lead/debates/check.ts";
 import { checkMismatches } from "./lead/declarations/rules.ts";
 import { checkMerges } from "./lead/merges/check.ts";
-import { checkRoles } from "./lead/roles/given.ts";
+import { checkRoles } from "./lead/roles/given-roles.ts";
 import { checkSpawns } from "./lead/spawns/check.ts";
 import { checkMembers, checkTeammates } from "./lead/teams/teammates.ts";
 import { checkLocks } from "./locks/check.ts";

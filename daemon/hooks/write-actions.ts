@@ -29,7 +29,7 @@ import {
 import { releaseIndexes } from "./guard/guard.ts";
 import { noteReturned } from "./guard/returned.ts";
 import { noteStashes } from "./guard/stash-lines.ts";
-import { tellTaken } from "./guard/taken.ts";
+import { tellTaken } from "./guard/taken-work.ts";
 import type { HookServices } from "./hook-services.ts";
 import { rulesFor } from "./scope.ts";
 import { watchedKeys } from "./watched-keys.ts";

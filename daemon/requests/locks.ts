@@ -15,9 +15,9 @@ import { type Call, isRefusal, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { lockCommand, signOfLife } from "../sessions/commands.ts";
 import { noteLock, noteReply, person } from "../trail/decisions.ts";
+import { beyondReach } from "./agent-reach.ts";
 import { actorOfId, sessionProject } from "./caller.ts";
 import type { DaemonServices, HandlersOf, RequestHandler } from "./handler.ts";
-import { beyondReach } from "./reach.ts";
 
 const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
   const actor = withCommand(actorOfId(services, request.id, request.agent, call), request.command);

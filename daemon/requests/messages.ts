@@ -15,10 +15,10 @@ import type { Services } from "../services.ts";
 import { signOfLife } from "../sessions/commands.ts";
 import { noteReply } from "../trail/decisions.ts";
 import { inboxPage, orderOf } from "../views/messages.ts";
+import { beyondReach } from "./agent-reach.ts";
 import { actorOfId, callerOf } from "./caller.ts";
 import { forward } from "./forward.ts";
 import type { HandlersOf } from "./handler.ts";
-import { beyondReach } from "./reach.ts";
 
 /** The trail has sender and recipient, without the text. */
 const line = () => ({ rule: "message" });

@@ -4,8 +4,8 @@ import type { TaskEvent } from "../../protocol/task.ts";
 import type { CoreEvent } from "../core/outcome.ts";
 import { freezeEnds, lockEnds, sessionEnds } from "./causes.ts";
 import { person } from "./decisions.ts";
+import type { EventFields, EventLines } from "./event-fields.ts";
 import { leadLines } from "./lead-lines.ts";
-import type { EventFields, EventLines } from "./told.ts";
 import type { TrailLine } from "./trail.ts";
 
 /** Returns the trail lines for the events of one step. */

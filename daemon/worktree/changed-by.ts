@@ -5,7 +5,7 @@ import type { GitPlace } from "../facts/git/process.ts";
 import type { FileState } from "../facts/git/status.ts";
 import type { Services } from "../services.ts";
 import { isWithin } from "./pathspec.ts";
-import { reaches } from "./reach.ts";
+import { reaches } from "./work-effects.ts";
 
 interface Placed {
   readonly command: GuardedCommand;

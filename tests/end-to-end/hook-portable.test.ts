@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { commandsIn } from "../../hooks/claude-code/settings/found.ts";
+import { commandsIn } from "../../hooks/claude-code/settings/find-entries.ts";
 import { type PortableOrigin, portableGroups } from "../../hooks/claude-code/settings/portable.ts";
 import { programScripts } from "../../hooks/claude-code/settings/scripts.ts";
 import { programPaths } from "../../hooks/install/program.ts";

@@ -5,7 +5,7 @@
 import type { Actor } from "../../daemon/core/actor.ts";
 import type { CommandOf, Entry } from "../../daemon/core/commands.ts";
 import { beforeCompletion, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
-import { roleOf } from "../../daemon/core/lead/roles/standing.ts";
+import { roleOf } from "../../daemon/core/lead/roles/role-of.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { gatePresets } from "../../protocol/lead/gates.ts";

@@ -806,7 +806,7 @@ export const planted: readonly Planted[] = [
   },
   {
     bug: "a role that an agent gives",
-    file: "daemon/core/lead/roles/given.ts",
+    file: "daemon/core/lead/roles/given-roles.ts",
     find: "  if (by !== null) {",
     put: "  if (by === undefined) {",
     tells: /is no person/,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { commandRules } from "../../daemon/core/apply.ts";
-import { roleOf } from "../../daemon/core/lead/roles/standing.ts";
+import { roleOf } from "../../daemon/core/lead/roles/role-of.ts";
 import type { SpawnCreate, SpawnReplace, SpawnUpdate } from "../../daemon/core/lead/spawns/commands.ts";
 import type { Spawn } from "../../daemon/core/lead/spawns/table.ts";
 import { isFinal, mayMove, transitions } from "../../daemon/core/lead/spawns/transitions.ts";

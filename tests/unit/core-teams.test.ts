@@ -6,7 +6,7 @@ import { deadLetter } from "../../daemon/core/lead/teams/dead-letter.ts";
 import { cyclesIn, dependencyCycle } from "../../daemon/core/lead/teams/dependency-cycle.ts";
 import type { ChangeFacts, MemberState } from "../../daemon/core/lead/teams/facts.ts";
 import { foreignTask } from "../../daemon/core/lead/teams/foreign-task.ts";
-import { problemsOf } from "../../daemon/core/lead/teams/standing.ts";
+import { problemsOf } from "../../daemon/core/lead/teams/team-trouble.ts";
 import { unknownOwner } from "../../daemon/core/lead/teams/unknown-owner.ts";
 import type { NativeTask, TaskChange } from "../../hooks/seam/teams.ts";
 

@@ -20,7 +20,7 @@ import { projectOf } from "../sessions/kinship.ts";
 import type { Edge } from "./by-actor.ts";
 import type { LockRequest } from "./commands.ts";
 import { cycleByGrant, cycleOf } from "./deadlock.ts";
-import { noOrigins, toldAgain } from "./heard.ts";
+import { noOrigins, toldAgain } from "./grant-answers.ts";
 import { holdBehind, loanOf, passHold } from "./inherit.ts";
 import { actorRow, deadlock, fileLists, grantReply } from "./replies.ts";
 import { addHold, attachWaiter, removeWaiter, renewHold, setFlights } from "./table.ts";

@@ -10,7 +10,7 @@ import { type Actor, runsInside, sameActor, sameOwner } from "../actor.ts";
 import type { BaseState, Hold, Loan, Token } from "../base-state.ts";
 import type { Origin } from "../origin.ts";
 import type { LockRequest } from "./commands.ts";
-import { type GrantAnswers, noOrigins, toldAgain } from "./heard.ts";
+import { type GrantAnswers, noOrigins, toldAgain } from "./grant-answers.ts";
 import { addHold, removeHold, setLoan } from "./table.ts";
 
 type Borrower = Pick<LockRequest, "actor" | "kind" | "prompt" | "bound" | "yieldMs" | "ancestors">;

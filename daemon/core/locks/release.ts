@@ -16,7 +16,7 @@ import type { Handler } from "../rules.ts";
 import { projectOf } from "../sessions/kinship.ts";
 import { type ActorLocks, locksOf, rowsOfActor, rowsOfSession } from "./by-actor.ts";
 import { announceGrant, detachWaiter, dismiss, dismissAll } from "./grant.ts";
-import { withoutAnswer } from "./heard.ts";
+import { withoutAnswer } from "./grant-answers.ts";
 import { expireWrites } from "./in-flight.ts";
 import { dropLoans, loanOf, loansOf, returnHold, setHeard } from "./inherit.ts";
 import { releaseOne } from "./release-one.ts";

@@ -17,7 +17,7 @@ import { countOfSession, locksOf } from "./by-actor.ts";
 import type { LockRequest } from "./commands.ts";
 import { cycleByGrant, cycleByReturning, cycleByWaiting } from "./deadlock.ts";
 import { announceGrant, grantWaiter, take } from "./grant.ts";
-import { toldAgain } from "./heard.ts";
+import { toldAgain } from "./grant-answers.ts";
 import { endWrites } from "./in-flight.ts";
 import { actorRow, deadlock, fileLists, grantReply, lockHeld, queueFull } from "./replies.ts";
 import { addWaiter, removeWaiter, renewHold, takeUpPlace } from "./table.ts";

@@ -11,7 +11,7 @@
 import { actorKey } from "../actor.ts";
 import { assert } from "../assert.ts";
 import { NumberHeap } from "../number-heap.ts";
-import { leadsTo, pathTo } from "../reach.ts";
+import { leadsTo, pathTo } from "../reachability.ts";
 import { SortedKeys } from "../sorted-keys.ts";
 import { type ActorLocks, type Edge, rowsAround, waitingInside } from "./by-actor.ts";
 

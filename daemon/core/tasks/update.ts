@@ -14,7 +14,7 @@ import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import type { Step } from "../outcome.ts";
 import { ruleAt } from "../points.ts";
-import { leadsTo } from "../reach.ts";
+import { leadsTo } from "../reachability.ts";
 import type { Handler, Meta } from "../rules.ts";
 import { activate, mayBegin, mayClaim } from "./claim.ts";
 import type { TaskUpdate } from "./commands.ts";

@@ -19,7 +19,6 @@ import { nameOf } from "../../views/sessions-and-locks.ts";
 import { wouldChange } from "../../worktree/changed-by.ts";
 import { goesBack, stateAfter } from "../../worktree/line-effects.ts";
 import { isWithin } from "../../worktree/pathspec.ts";
-import { reaches, sparesWork } from "../../worktree/reach.ts";
 import {
   type Foreign,
   foreignIn,
@@ -28,6 +27,7 @@ import {
   ownIn,
   type Seen,
 } from "../../worktree/uncommitted.ts";
+import { reaches, sparesWork } from "../../worktree/work-effects.ts";
 import { taskOf } from "../action.ts";
 import type { HookServices } from "../hook-services.ts";
 import type { Versions } from "./confirmations.ts";

@@ -36,7 +36,7 @@ import {
   supposedStashUsers,
   unseenStashes,
 } from "./stashes.ts";
-import { lineFor } from "./taken.ts";
+import { lineFor } from "./taken-work.ts";
 import { inTime, withoutIndex } from "./unseen.ts";
 
 type Guard = ActionOf<"guard">;

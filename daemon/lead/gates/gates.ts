@@ -14,7 +14,7 @@ import type { Lead } from "../../core/lead/gates/facts.ts";
 import { isDocument, isTest } from "../../core/lead/gates/files.ts";
 import { rolesBeyond } from "../../core/lead/gates/role.ts";
 import { beforeShell, beforeStop, beforeWrite } from "../../core/lead/gates/table.ts";
-import { roleOf } from "../../core/lead/roles/standing.ts";
+import { roleOf } from "../../core/lead/roles/role-of.ts";
 import { actorRow, pathOf } from "../../core/locks/replies.ts";
 import { noteKey } from "../../core/messages/notice-table.ts";
 import { sessionsOf } from "../../core/sessions/table.ts";

@@ -13,7 +13,7 @@ import { rowsOfSession } from "../../core/locks/by-actor.ts";
 import { pathOf } from "../../core/locks/replies.ts";
 import type { State } from "../../core/state.ts";
 import type { Presence, PresenceTable, Pulse } from "../../sessions/presence.ts";
-import { foundOf } from "./found.ts";
+import { foundOf } from "./last-look.ts";
 
 export interface HealthSource {
   readonly engine: { readonly state: State; readonly now: number };

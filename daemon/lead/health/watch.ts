@@ -23,7 +23,7 @@ import type { LifeSigns } from "../../facts/life-signs.ts";
 import type { Services } from "../../services.ts";
 import type { Pulse } from "../../sessions/presence.ts";
 import { knownFacts } from "./facts.ts";
-import { forgetFound, foundOf, noteFound } from "./found.ts";
+import { forgetFound, foundOf, noteFound } from "./last-look.ts";
 import type { HealthSetting } from "./setting.ts";
 
 /** What follows from an agent's health. */

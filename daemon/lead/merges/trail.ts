@@ -1,7 +1,7 @@
 /** What the trail says of merges. */
 import { shortName } from "../../core/lead/merges/replies.ts";
 import { person } from "../../trail/decisions.ts";
-import type { EventLines } from "../../trail/told.ts";
+import type { EventLines } from "../../trail/event-fields.ts";
 
 export const mergeLines: EventLines = {
   merge_changed: ({ merge, base, branch, state, commit, reason, by }) => {

@@ -5,7 +5,7 @@ import type { Actor } from "../../core/actor.ts";
 import type { RoleFacts } from "../../core/lead/gates/facts.ts";
 import { rolesBeyond } from "../../core/lead/gates/role.ts";
 import { beforeCreation } from "../../core/lead/gates/table.ts";
-import { actorsWith, roleOf } from "../../core/lead/roles/standing.ts";
+import { actorsWith, roleOf } from "../../core/lead/roles/role-of.ts";
 import { actorRow } from "../../core/locks/replies.ts";
 import type { State } from "../../core/state.ts";
 import type { HookServices } from "../../hooks/hook-services.ts";

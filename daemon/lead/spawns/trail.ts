@@ -1,5 +1,5 @@
 /** What the trail says of spawned agents. */
-import type { EventLines } from "../../trail/told.ts";
+import type { EventLines } from "../../trail/event-fields.ts";
 
 export const spawnLines: EventLines = {
   spawn_changed: ({ session, name, spawn, state: type }) => {

@@ -6,7 +6,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
 import { blockersOf } from "../../core/lead/teams/blocked-claim.ts";
 import type { Members, Tasks } from "../../core/lead/teams/facts.ts";
-import { problemsOf } from "../../core/lead/teams/standing.ts";
+import { problemsOf } from "../../core/lead/teams/team-trouble.ts";
 import { allAt } from "../../core/sessions/side-table.ts";
 import type { Session } from "../../core/sessions/table.ts";
 import { sessionsOf } from "../../core/sessions/table.ts";

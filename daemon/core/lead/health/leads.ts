@@ -6,7 +6,7 @@
 import { limits } from "../../../../protocol/limits.ts";
 import { noteKey, type Whose } from "../../messages/notice-table.ts";
 import type { State } from "../../state.ts";
-import { isLead, leadsOf as projectLeads } from "../roles/standing.ts";
+import { isLead, leadsOf as projectLeads } from "../roles/role-of.ts";
 import { spawnAt } from "../spawns/table.ts";
 
 /**

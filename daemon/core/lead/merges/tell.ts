@@ -17,7 +17,7 @@ import { assigneeOf } from "../../tasks/replies.ts";
 import { type Task, taskOf } from "../../tasks/table.ts";
 import { bytesOf } from "../debates/tell.ts";
 import { leadsOf } from "../health/leads.ts";
-import { leadsOf as leadsIn } from "../roles/standing.ts";
+import { leadsOf as leadsIn } from "../roles/role-of.ts";
 import { spawnAt } from "../spawns/table.ts";
 import { shortName } from "./replies.ts";
 import { type Merge, putMerge } from "./table.ts";

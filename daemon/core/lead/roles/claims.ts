@@ -16,7 +16,7 @@ import type { Points, RiskyTask } from "../../points.ts";
 import type { State } from "../../state.ts";
 import { heldRefusal, riskOf } from "../../tasks/risk.ts";
 import { claimerOf, type Task } from "../../tasks/table.ts";
-import { actorsWith, hasLead, leadsOf, roleOf } from "./standing.ts";
+import { actorsWith, hasLead, leadsOf, roleOf } from "./role-of.ts";
 
 /** The claims of tasks, as roles and leads bound them. */
 export const claimPoints: Points<State> = {

@@ -6,8 +6,8 @@ import { deleteAt, setAt } from "../../sessions/side-table.ts";
 import type { State } from "../../state.ts";
 import { claimPoints } from "./claims.ts";
 import type { RoleCommands } from "./commands.ts";
-import { roleSet } from "./given.ts";
-import { leadUngiven, roleKept, roleOf } from "./standing.ts";
+import { roleSet } from "./given-roles.ts";
+import { leadUngiven, roleKept, roleOf } from "./role-of.ts";
 
 export const roleRules: Rules<RoleCommands, State> = {
   commands: { role_set: lasting(roleSet) },

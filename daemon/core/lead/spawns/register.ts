@@ -20,7 +20,7 @@ import { activate, mayBegin } from "../../tasks/claim.ts";
 import { blockedBy } from "../../tasks/replies.ts";
 import { claimerOf } from "../../tasks/table.ts";
 import { roleNamed } from "../declarations/mismatches.ts";
-import { giveRole } from "../roles/given.ts";
+import { giveRole } from "../roles/given-roles.ts";
 import { announceSpawn } from "./replies.ts";
 import { putSpawn, type Spawn, spawnAt, spawnNameKey } from "./table.ts";
 import { isFinal } from "./transitions.ts";

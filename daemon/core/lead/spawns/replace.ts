@@ -11,7 +11,7 @@ import { limits } from "../../../../protocol/limits.ts";
 import type { Actor } from "../../actor.ts";
 import type { Handler } from "../../rules.ts";
 import type { State } from "../../state.ts";
-import { isLead } from "../roles/standing.ts";
+import { isLead } from "../roles/role-of.ts";
 import type { SpawnReplace } from "./commands.ts";
 import { findSpawn, isSpawn, spawnRow } from "./replies.ts";
 import { putSpawn, type Spawn } from "./table.ts";

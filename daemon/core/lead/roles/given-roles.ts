@@ -13,7 +13,7 @@ import type { Handler } from "../../rules.ts";
 import { hasAgent } from "../../sessions/agents.ts";
 import { deleteAt, setAt } from "../../sessions/side-table.ts";
 import type { State } from "../../state.ts";
-import { roleOf } from "./standing.ts";
+import { roleOf } from "./role-of.ts";
 import type { GivenRole } from "./table.ts";
 
 export const roleSet: Handler<"role_set", State> = (state, { by, name, role, project }, _meta, step) => {
