@@ -1,5 +1,5 @@
 // What a build of Kite consists of: the programs, each bundled with the packages it uses.
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runInNewContext } from "node:vm";
@@ -54,6 +54,9 @@ export async function bundleInto(outdir, options = {}) {
     const text = readFileSync(join(root, "hooks/client", name), "utf8");
     writeFileSync(join(outdir, name), perlOf(text, limits), { mode: 0o755 });
   }
+  const man = join(root, "bin/man");
+  for (const name of readdirSync(man).filter(one => one.endsWith(".md")))
+    copyFileSync(join(man, name), join(outdir, name));
   return describe(built);
 }
 

@@ -1,4 +1,5 @@
 /** What `kite --help` and `kite help all` print: the first ten minutes on one screen, and every command. */
+import { chapter, isTopic, topics } from "./man/chapters.ts";
 import { paragraphs, wrap } from "./view/text.ts";
 
 /** What help says of each command. */
@@ -22,14 +23,28 @@ const firstMinutes: readonly (readonly [string, string])[] = [
   ["kite demo", "watch four simulated sessions share two files"],
 ];
 
+/** A chapter has lines of so many columns at most, however wide the terminal is. */
+const columnsMax = 100;
+
 /** Columns of the longest entry of `firstMinutes`, and of a command in `kite help all`, with the gap behind it. */
 const entryColumns = 20;
 const nameColumns = 14;
 
-/** Returns the help that the words ask for: every command for `help all`, else one screen of 80 columns and 24 rows. */
-export function helpOf(words: readonly string[], commands: Commands, columns: number): string {
-  const lines = words[1] === "all" ? wholeHelp(commands, columns) : shortHelp();
-  return `${lines.join("\n")}\n`;
+/**
+ * Returns the help that the words ask for: one screen of 80 columns and 24 rows, every command for `help all`, or a chapter.
+ * Null: they name no chapter.
+ */
+export function helpOf(words: readonly string[], commands: Commands, columns: number): string | null {
+  const lines = linesOf(words[0] === "help" ? words[1] : undefined, commands, columns);
+  return lines === null ? null : `${lines.join("\n")}\n`;
+}
+
+function linesOf(topic: string | undefined, commands: Commands, columns: number): readonly string[] | null {
+  if (topic === undefined) return shortHelp();
+  if (topic === "all") return wholeHelp(commands, columns);
+  if (!isTopic(topic)) return null;
+  const also = Object.hasOwn(commands, topic) ? ["", `The command of that name: kite ${topic} --help`] : [];
+  return [...chapter(topic, Math.min(columns, columnsMax)), ...also];
 }
 
 function shortHelp(): readonly string[] {
@@ -44,7 +59,7 @@ function shortHelp(): readonly string[] {
     ...Object.entries(groups).map(([title, names]) => `  ${title.padEnd(10)}${names.join("  ")}`),
     "",
     "  kite help COMMAND   what one command does, with its options and an example",
-    "  kite help all       every command",
+    "  kite help all       every command, and the chapters: kite help TOPIC",
     "  kite --version      the version of this program",
   ];
 }
@@ -58,9 +73,13 @@ function wholeHelp(commands: Commands, columns: number): readonly string[] {
     `${title}:`,
     ...names.flatMap(name => row(name, commands[name]?.description ?? "", columns)),
   ]);
+  const chapters = Object.entries(topics).flatMap(([name, says]) => row(name, says, columns));
   return [
     ...paragraphs("kite COMMAND --help shows the options of a command, and an example.", columns),
     ...sections,
+    "",
+    "Chapters, by kite help TOPIC:",
+    ...chapters,
   ];
 }
 

@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { LocalError } from "../client/errors.ts";
 import { kitePaths } from "../protocol/paths.ts";
 import { errorText, isSystemError } from "../protocol/system-error.ts";
+import { plain } from "../protocol/text.ts";
 import { fitHelp } from "./help-width.ts";
 import { listIfAlone, withPresentWords } from "./old-words.ts";
 import type { Invocation, ProcessContext, Run } from "./process-context.ts";
@@ -40,17 +41,22 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
     const { contextOf } = await import("./process-context.ts");
     exitCode = await work(contextOf(call, env));
   };
-  const isAlone = words.length === 0;
-  if (isAlone || isHelp(words)) {
+  if (words.length === 0 || mayBeHelp(words)) {
     const { helpOf } = await import("./help.ts");
     const text = helpOf(words, commands, stdout.columns ?? helpColumns);
-    if (isAlone) {
+    if (text !== null && words.length === 0) {
       const { statusOrHelp } = await import("./alone.ts");
       await inCall(world => statusOrHelp(world, text));
-    } else {
-      stdout.write(text);
+      return exitCode;
     }
-    return exitCode;
+    if (text !== null) {
+      stdout.write(text);
+      return 0;
+    }
+    if (commandIn(argv, commands) === undefined) {
+      stderr.write(`kite: no command and no chapter is called ${plain(words[1] ?? "")}; see kite help all\n`);
+      return 1;
+    }
   }
   const program = new Command("kite")
     .description("Coordinates the Claude Code sessions of this machine.")
@@ -157,10 +163,9 @@ function pathIn(program: Command, words: readonly string[]): string {
 /** Columns of help in a pipe. */
 const helpColumns = 80;
 
-/** Whether the words ask for more than the help of one command. */
-function isHelp([first, second, ...more]: readonly string[]): boolean {
-  if (first === "help" && second === "all") return more.length === 0;
-  return second === undefined && ["help", "--help", "-h"].includes(first ?? "");
+/** Whether the words ask for more than the help of one command: for all commands, or for what may be a chapter. */
+function mayBeHelp([first = "", , ...more]: readonly string[]): boolean {
+  return more.length === 0 && ["help", "--help", "-h"].includes(first);
 }
 
 /** Returns the command's name: the first word, or the second if the first is `help`. */

@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import { fitHelp } from "../help-width.ts";
 import { addCommand, type Commands, type Entry } from "../program.ts";
+import { chapter, isTopic, type Topic, topics } from "./chapters.ts";
 
 /** Returns the page in the language of man(7). */
 export async function manualPage(commands: Commands, version: string): Promise<string> {
@@ -26,6 +27,7 @@ export async function manualPage(commands: Commands, version: string): Promise<s
     ...list.flatMap(([name, { description }]) => [".TP", `.B ${escaped(name)}`, escaped(description)]),
     ".SH COMMANDS",
     ...parts,
+    ...Object.keys(topics).filter(isTopic).flatMap(chapterOf),
     ".SH FILES",
     ".TP",
     ".I ~/.kite",
@@ -35,6 +37,11 @@ export async function manualPage(commands: Commands, version: string): Promise<s
     "Your settings; kite config shows them.",
     "",
   ].join("\n");
+}
+
+function chapterOf(topic: Topic): readonly string[] {
+  const [title = "", ...lines] = chapter(topic, columns);
+  return [`.SH ${escaped(title)}`, ".nf", ...lines.map(escaped), ".fi"];
 }
 
 /** Returns a section for the command, and one for each of its subcommands. */

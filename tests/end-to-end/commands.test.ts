@@ -351,6 +351,7 @@ describe("with a daemon", () => {
 describe("a wrong command line", () => {
   test.each([
     [["lokcs"], 1, "kite: unknown command 'lokcs'; see kite --help\n(Did you mean lock?)\n"],
+    [["help", "lokcs"], 1, "kite: no command and no chapter is called lokcs; see kite help all\n"],
     [["unlock"], 1, "kite: missing required argument 'file'; see kite unlock --help\n"],
     [["task", "add", "--bogus"], 1, "kite: unknown option '--bogus'; see kite task add --help\n"],
     [["lock"], 64, "kite: missing required argument 'file'; see kite lock --help\n"],

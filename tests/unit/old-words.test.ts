@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../bin/command-table.ts";
 import { groups, helpOf } from "../../bin/help.ts";
+import { topics } from "../../bin/man/chapters.ts";
 import { allOldWords, listIfAlone, withPresentWords } from "../../bin/old-words.ts";
 
 describe("an old word", () => {
@@ -10,7 +11,7 @@ describe("an old word", () => {
     expect(Object.keys(commands)).not.toContain(word);
     expect(withPresentWords([word, "x", "--json"])).toEqual([...present, "x", "--json"]);
     expect(withPresentWords(["help", word])).toEqual(["help", ...present]);
-    expect(helpOf(["help", "all"], commands, 80)).not.toMatch(new RegExp(`^ {2}${word} `, "m"));
+    expect(helpOf(["help", "all"], commands, 80) ?? "").not.toMatch(new RegExp(`^ {2}${word} `, "m"));
   });
 
   it("is only the first word", () => {
@@ -33,7 +34,7 @@ describe("an old word", () => {
 
 describe("help", () => {
   it("fits a terminal of 80 columns and 24 rows, prompt included", () => {
-    const lines = helpOf(["--help"], commands, 80).trimEnd().split("\n");
+    const lines = (helpOf(["--help"], commands, 80) ?? "").trimEnd().split("\n");
     expect(lines.length).toBeLessThanOrEqual(23);
     expect(Math.max(...lines.map(line => line.length))).toBeLessThanOrEqual(80);
     expect(lines).toMatchInlineSnapshot(`
@@ -57,18 +58,33 @@ describe("help", () => {
         "  Trouble   doctor",
         "",
         "  kite help COMMAND   what one command does, with its options and an example",
-        "  kite help all       every command",
+        "  kite help all       every command, and the chapters: kite help TOPIC",
         "  kite --version      the version of this program",
       ]
     `);
   });
 
   it.each([60, 80, 120])("all names every command that is not hidden, in %i columns", columns => {
-    const text = helpOf(["help", "all"], commands, columns);
+    const [text = ""] = (helpOf(["help", "all"], commands, columns) ?? "").split("\nChapters");
     for (const line of text.split("\n")) expect(line.length, line).toBeLessThanOrEqual(columns);
     const names = [...text.matchAll(/^ {2}(\w+) {2,}/gm)].map(([, name]) => name);
     expect(Object.keys(commands)).toEqual(expect.arrayContaining(Object.values(groups).flat()));
     const shown = Object.entries(commands).filter(([, { hidden }]) => hidden !== true);
     expect(names.sort()).toEqual(shown.map(([name]) => name).sort());
+  });
+
+  it.each(Object.keys(topics))(
+    "has the chapter %s, plain, in 80 columns but for tables and examples",
+    topic => {
+      const text = helpOf(["help", topic], commands, 80) ?? "";
+      for (const line of text.split("\n").filter(one => !/^(?: {2}|\|)/.test(one))) {
+        expect(line.length, line).toBeLessThanOrEqual(80);
+        expect(line.replace(/`[^`]*`?/g, "")).not.toMatch(/\*\*|```|\]\(/);
+      }
+    },
+  );
+
+  it("has no chapter of another name", () => {
+    expect(helpOf(["help", "status"], commands, 80)).toBeNull();
   });
 });
