@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
+import { isatty } from "node:tty";
 import { searchPath } from "../protocol/paths.ts";
 
 export interface Acting {
@@ -22,14 +23,18 @@ export function actingSession(env: Env): Acting | null {
 
 /** Returns a name for the person at this terminal: `ana@pts/3`. */
 export function terminalName(env: Env): string {
-  const user = userOf(env);
+  return `${userOf(env)}@${terminalOf(env) || "terminal"}`;
+}
+
+/** Returns the terminal that standard input is, as `pts/3`; "" if it is none, or nobody can tell. */
+function terminalOf(env: Env): string {
+  if (!isatty(0)) return "";
   const found = spawnSync("tty", [], {
     stdio: ["inherit", "pipe", "ignore"],
     encoding: "utf8",
     env: { PATH: searchPath(env["PATH"]) },
   });
-  const name = found.status === 0 ? found.stdout.trim().replace(/^\/dev\//, "") : "";
-  return name === "" ? `${user}@terminal` : `${user}@${name}`;
+  return found.status === 0 ? found.stdout.trim().replace(/^\/dev\//, "") : "";
 }
 
 /** Returns the session of a command that holds locks for a terminal. */

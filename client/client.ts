@@ -1,5 +1,4 @@
 /** The client library's connection: requests, events, and reconnecting. */
-import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Refusal, refuse } from "../protocol/codes.ts";
 import type { EventLine } from "../protocol/events.ts";
@@ -67,7 +66,8 @@ export class KiteClient {
   readonly #onLagged = new Set<() => void>();
   readonly #onLockLost = new Set<(lost: LockLost) => void>();
   readonly #ending = new AbortController();
-  readonly #id = randomUUID();
+  /** This client's part of the ids of its requests: its process and time. Loading what makes random ids takes longer. */
+  readonly #id = `${process.pid}.${process.hrtime.bigint().toString(36)}`;
   #count = 0;
   #state: "open" | "away" | "closed" = "open";
   #transport: Transport | null = null;

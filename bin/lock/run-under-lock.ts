@@ -1,7 +1,6 @@
 /** `kite lock`: holds files while a command runs. */
 
 import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { LocalError, NotRunning } from "../../client/errors.ts";
@@ -87,8 +86,11 @@ class Holding {
   readonly #say: (said: LockReport, sentence: string | null) => void;
   readonly #own: Acting;
   readonly #isTerminal: boolean;
-  /** What the lock belongs to: the command, behind those that it runs inside. */
-  #command = `${process.pid}.${randomBytes(3).toString("hex")}`;
+  /**
+   * What the lock belongs to: the command, behind those that it runs inside. A process and its time name it; loading what
+   * makes random names takes longer than all that this file does.
+   */
+  #command: string;
   #paths: ReadonlySet<string> = new Set();
   #held = false;
 
@@ -100,6 +102,7 @@ class Holding {
     say: (said: LockReport, sentence: string | null) => void,
   ) {
     this.#world = world;
+    this.#command = `${process.pid}.${world.now().toString(36)}`;
     this.#client = client;
     this.#run = run;
     this.#signals = signals;

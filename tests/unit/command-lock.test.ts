@@ -75,7 +75,7 @@ describe("kite lock", () => {
     const world = fakeWorld({ daemon, env: { KITE_SESSION: "s1", KITE_AGENT: "x" } });
     expect(await hold(world, run)).toBe(7);
     const command = commandOf(daemon);
-    expect(command).toMatch(new RegExp(`^${process.pid}[.][0-9a-f]{6}$`));
+    expect(command).toMatch(new RegExp(`^${process.pid}[.][0-9a-z]+$`));
     expect(changes(daemon.asked)).toEqual([
       { type: "file_lock", id: "s1", agent: "x", command, file, waitMs: 0, bind: true, progress: true },
       { type: "file_unlock", id: "s1", agent: "x", command, files: [file] },
@@ -131,7 +131,7 @@ describe("kite lock", () => {
     const answers = { file_lock: granted, file_unlock: { ok: true, released: [file] } };
     const daemon = fakeDaemon({ ...calm, "query locks": { ok: true, rows }, ...answers });
     expect(await hold(fakeWorld({ daemon, env: { ...env, KITE_SESSION: "s1" } }), run)).toBe(7);
-    expect(commandOf(daemon)).toMatch(new RegExp(`^${outer}/${process.pid}[.][0-9a-f]{6}$`));
+    expect(commandOf(daemon)).toMatch(new RegExp(`^${outer}/${process.pid}[.][0-9a-z]+$`));
     expect(changes(daemon.asked).map(a => a.type)).toEqual(["file_lock", "file_unlock"]);
   });
 
