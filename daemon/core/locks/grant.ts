@@ -36,7 +36,7 @@ type Request = Pick<
 
 /**
  * Makes the actor the holder of all files and returns their token; the caller has checked that nothing blocks it.
- * If the actor holds all files under one token already, they keep it; else all get a new one.
+ * Re-entrancy: if the actor holds all files under one token already, they keep it; else all get a new one.
  */
 export function take(state: BaseState, request: Request, origin: Origin, step: Step): Token {
   const { locks } = state;
