@@ -144,5 +144,7 @@ export class Space {
 }
 
 function frees({ proposal }: Waiting): boolean {
-  return commandRules[proposal.command.type].frees;
+  const { command } = proposal;
+  const { frees } = commandRules[command.type];
+  return typeof frees === "function" ? frees(command as never) : frees;
 }

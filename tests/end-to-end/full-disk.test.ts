@@ -110,6 +110,11 @@ async function mountedForSure(): Promise<SmallDisk> {
   return disk;
 }
 
+function idOf(row: unknown): string {
+  if (typeof row === "object" && row !== null && "id" in row) return String(row.id);
+  throw new Error(`no row: ${JSON.stringify(row)}`);
+}
+
 /** A client that keeps account of what was acknowledged. */
 class Account {
   readonly held = new Map<string, unknown>();
@@ -178,6 +183,8 @@ describe.each(kinds)("$name", ({ make }) => {
     const bob = await home.session("bob");
     bob.send({ type: "file_lock", id: "bob", file, progress: true });
     await bob.event("lock_queued");
+    const spawned = await ann.ask({ type: "spawn_create", backend: "background", client: "claude-code" });
+    const agent = { type: "spawn_update", spawn: idOf(spawned["spawn"]) };
     await untilFull(w);
     for (const refusal of account.refused) {
       expect(refusal).toMatchObject({ ok: false, code: "store_full" });
@@ -195,6 +202,11 @@ describe.each(kinds)("$name", ({ make }) => {
     for (const one of [...account.held.keys()].slice(0, 10)) await account.unlock(one);
     bob.destroy();
     expect(await ann.ask({ type: "deregister", id: "bob" })).toMatchObject({ ok: true });
+    // An agent can be stopped, as `kite stop` does it.
+    expect(await ann.ask({ ...agent, output: "x" })).toMatchObject({ code: "store_full" });
+    expect(await ann.ask({ ...agent, stopping: true, reason: "x" })).toMatchObject({ code: "store_full" });
+    for (const step of [{ replacing: false }, { stopping: true }, { stopping: false }, { state: "stopped" }])
+      expect(await ann.ask({ ...agent, ...step }), JSON.stringify(step)).toMatchObject({ ok: true });
     // By itself: nobody asks for anything that wants space.
     disk.free();
     for (let full = true; full; ) full = (await ann.ask({ type: "stats" }))["storeFull"] === true;

@@ -104,6 +104,10 @@ describe("a full disk", () => {
       { type: "merge_cancel", by: null, merge: "mg-1-1", runner: "", reason: asked, wallMs: 0 },
       { type: "merge_unbind", bound: { node: "n1", epoch: 1, connection: 1 }, wallMs: 0 },
       { type: "spawn_remove", by: null, spawns: ["a-1-1"] },
+      {
+        ...{ type: "spawn_update", by: null, spawn: "a-1-1", state: "stopped", stopping: null, wallMs: 0 },
+        ...{ handle: null, worktree: null, branch: null, output: null, reason: null },
+      },
       { type: "flight_unseen", actor: { session: "s1", agent: null, incarnation: 1 }, now: "over" },
     ];
     expect(new Set(all.map(command => command.type))).toEqual(

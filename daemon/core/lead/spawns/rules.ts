@@ -1,5 +1,5 @@
 /** The rules of spawned agents: see `core/rules.ts`. */
-import { lasting, lastingAndFreeing, passing } from "../../durability.ts";
+import { lasting, lastingAndFreeing, lastingAndFreeingIf, passing } from "../../durability.ts";
 import { type TimedRules, timer } from "../../rules.ts";
 import type { SessionCommands } from "../../sessions/commands.ts";
 import type { State } from "../../state.ts";
@@ -9,7 +9,7 @@ import { endSpawn } from "./end.ts";
 import { sessionBeginAsAgent } from "./register.ts";
 import { spawnReplace } from "./replace.ts";
 import { moveSpawn, spawnAt } from "./table.ts";
-import { spawnMoved, spawnOver, spawnRemove, spawnUpdate } from "./update.ts";
+import { isStop, spawnMoved, spawnOver, spawnRemove, spawnUpdate } from "./update.ts";
 
 export const spawnRules: TimedRules<
   SpawnCommands & Pick<SessionCommands, "session_begin">,
@@ -21,7 +21,7 @@ export const spawnRules: TimedRules<
     session_begin: passing(sessionBeginAsAgent),
     spawn_create: lasting(spawnCreate),
     spawn_replace: lasting(spawnReplace),
-    spawn_update: lasting(spawnUpdate),
+    spawn_update: lastingAndFreeingIf(spawnUpdate, isStop),
     spawn_moved: passing(spawnMoved),
     spawn_remove: lastingAndFreeing(spawnRemove),
   },

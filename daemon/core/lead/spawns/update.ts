@@ -15,6 +15,13 @@ import { announceSpawn, findSpawn, isSpawn, spawnRow } from "./replies.ts";
 import { putSpawn, removeSpawn, type Spawn, spawnOf } from "./table.ts";
 import { isFinal, mayMove } from "./transitions.ts";
 
+/** Whether it is a step of stopping an agent, which ends what it holds, and adds nothing to the record. */
+export function isStop({ state, stopping, replacing, ...known }: SpawnUpdate): boolean {
+  const { handle, worktree, branch, output, reason } = known;
+  const isBare = [handle, worktree, branch, output, reason].every(one => one === null);
+  return isBare && (state === "stopped" || stopping !== null || replacing === false);
+}
+
 export const spawnUpdate: Handler<"spawn_update", State> = (state, command, _meta, step) => {
   const spawn = findSpawn(state, command.spawn);
   const refused = isSpawn(spawn)
