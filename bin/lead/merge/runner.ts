@@ -71,11 +71,9 @@ async function runOne(running: Running, merge: MergeRow, isOwn: boolean, on: str
   say(`${into} (${merge.id})`);
   try {
     const tried = await turns.whileRunning(merge, lost => tryIt(running, merge, on, lost));
-    if (tried.is !== "stopped") await turns.report(merge, outcomeOf(tried));
-    else await giveUp(turns, merge, isOwn, tried.reason);
-    const stopped =
-      tried.is === "stopped" ? (isOwn ? tried.reason : reasonOfOther(merge, tried.reason)) : null;
-    return { stopped, checked: tried.is === "checked" ? tried.commit : null };
+    if (tried.is === "stopped") return await afterStop(running, merge, isOwn, tried.reason);
+    await turns.report(merge, outcomeOf(tried));
+    return { stopped: null, checked: tried.is === "checked" ? tried.commit : null };
   } catch (error) {
     if (error instanceof Interrupted)
       return { stopped: await giveUpInterrupted(turns, merge, isOwn), checked: null };
@@ -83,6 +81,24 @@ async function runOne(running: Running, merge: MergeRow, isOwn: boolean, on: str
     say(`${into}: ${error.message}`);
     return { stopped: null, checked: null };
   }
+}
+
+/**
+ * Ends an own merge that could not go on, and this command with it. One of others that nobody attends to, and for which the
+ * base cannot move, leaves the queue: it would stop everybody behind it. If git or the disk failed, it stays first.
+ */
+async function afterStop(
+  { turns, say }: Running,
+  merge: MergeRow,
+  isOwn: boolean,
+  reason: MergeReason,
+): Promise<Turn> {
+  const isPassed = !isOwn && reason.code === "base";
+  await giveUp(turns, merge, isOwn || isPassed, reason);
+  if (!isPassed) return { stopped: isOwn ? reason : reasonOfOther(merge, reason), checked: null };
+  const branch = shortOf(merge.branch);
+  say(`${branch} (${merge.id}) leaves the queue: ${reason.text}. To queue it again: kite merge ${branch}`);
+  return { stopped: null, checked: null };
 }
 
 /** Why a merge of others ends this command: it stays first in the queue until somebody merges it or takes it out. */
@@ -141,9 +157,9 @@ function outcomeOf(tried: Exclude<Tried, { readonly is: "stopped" }>) {
   return tried.is === "returned" ? tried : { is: tried.is, commit: tried.commit };
 }
 
-/** Ends an own merge; leaves one of others to the next runner. */
-async function giveUp(turns: Turns, merge: MergeRow, isOwn: boolean, reason: MergeReason): Promise<void> {
-  await turns.report(merge, isOwn ? { is: "cancelled", reason } : { is: "queued" });
+/** Ends a merge, or leaves it to the next runner. */
+async function giveUp(turns: Turns, merge: MergeRow, ends: boolean, reason: MergeReason): Promise<void> {
+  await turns.report(merge, ends ? { is: "cancelled", reason } : { is: "queued" });
 }
 
 /** Cancels what is left of the command's own, and returns why. */
