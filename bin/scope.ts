@@ -1,6 +1,8 @@
 /** Which project a command that shows things shows first. */
+import { namedDirectory } from "./named-directory.ts";
 import type { ProcessContext } from "./process-context.ts";
-import { namedDirectory, ProjectUnknown, projectOf } from "./project.ts";
+import { projectOf } from "./project.ts";
+import { ProjectUnknown } from "./project-unknown.ts";
 
 export interface ScopeFlags {
   readonly all?: boolean;

@@ -3,8 +3,9 @@ import type { Command } from "commander";
 import { lostStoreProblem, olderStoreText } from "../../daemon/journal/store-mark.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import { hookWarnings } from "../doctor/hooks.ts";
+import { hookWarnings } from "../doctor/hook-warnings.ts";
 import { leadStatus } from "../leading.ts";
+import { namedDirectory } from "../named-directory.ts";
 import { changedTexts, offTexts, whatIsOff } from "../off/now.ts";
 import {
   interrupted,
@@ -14,7 +15,7 @@ import {
   type Run,
   screenOf,
 } from "../process-context.ts";
-import { namedDirectory, projectUnknown } from "../project.ts";
+import { projectUnknown } from "../project-unknown.ts";
 import type { ScopeFlags } from "../scope.ts";
 import { version } from "../version.ts";
 import { notRunningView, statusView } from "../view/status.ts";
@@ -118,7 +119,7 @@ export async function status(
         ...offTexts(off, world),
         ...changedTexts(changedFiles, world),
         ...warnings(stats, version),
-        ...hookWarnings(world, rows.sessions),
+        ...(await hookWarnings(world, rows.sessions)),
         ...unplaced(rows.sessions),
       ];
       const data = { stats, socket, ...rows, warnings: all };

@@ -2,89 +2,37 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { LocalError } from "../../client/errors.ts";
-import { commandsIn, type HookCommand, settingsAt } from "../../hooks/claude-code/settings/find-entries.ts";
+import { commandsIn, type HookCommand } from "../../hooks/claude-code/settings/find-entries.ts";
 import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { linkTarget, userSettings } from "../../hooks/claude-code/settings/project.ts";
-import { InstallFailed } from "../../hooks/install/failed.ts";
-import { launcherPath } from "../../hooks/install/launcher.ts";
-import { clientFiles, launcherFor, programPaths } from "../../hooks/install/program.ts";
-import { readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SessionRow } from "../../protocol/session-rows.ts";
 import { errorText } from "../../protocol/system-error.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { defined } from "../defined.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
-import { dist } from "../program-paths.ts";
 import type { Check } from "../view/doctor.ts";
-import { projectRoot } from "../view/places.ts";
 import { rowsOf } from "../with-daemon.ts";
 import { advise, fail, ok, warn } from "./advice.ts";
+import { copiesProblem } from "./copies.ts";
 import { installAgain } from "./installed.ts";
 import { isOffEverywhere } from "./off.ts";
 import { checkSessionPaths } from "./path.ts";
+import { unhooked } from "./unhooked.ts";
 
 /** Claude Code never sends this event; the daemon only counts it. */
 const event = "KiteDoctor";
 const roundTrips = 5;
-/** How Claude Code names its sessions. */
-const claudeId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/**
- * Returns the directories in which Claude Code's sessions work without Kite's hooks, in the user's and in the project's
- * settings. Edits there take no locks. Omits directories that no longer exist.
- */
-function unhooked(world: ProcessContext, sessions: readonly SessionRow[]): string[] {
-  const { bin } = world.paths;
-  const has = (settings: string) => commandsIn(settings, bin).length > 0;
-  // Sessions of scripts and of `kite lock` in a terminal need no hooks.
-  const needing = sessions.filter(({ id }) => claudeId.test(id));
-  if (needing.length === 0 || has(userSettings(world.env))) return [];
-  const found = new Map<string, boolean>();
-  for (const { worktree, project } of needing) {
-    if (found.has(worktree) || !existsSync(worktree)) continue;
-    const places = new Set([worktree, projectRoot(project)]);
-    found.set(worktree, ![...places].flatMap(settingsAt).some(has));
-  }
-  return [...found].filter(([, isBare]) => isBare).map(([worktree]) => worktree);
-}
-
-/** Returns what `kite status` says of hooks: copies of another version, and where sessions work without. */
-export function hookWarnings(world: ProcessContext, sessions: readonly SessionRow[]): string[] {
-  const old = checkCopies(world, dist).filter(({ result }) => result !== "ok");
-  return [
-    ...old.map(({ detail, todo }) => `${detail}; ${todo}`),
-    ...unhooked(world, sessions).map(
-      directory => `Sessions work in ${directory} without hooks: see kite doctor.`,
-    ),
-  ];
-}
 
 /** Checks that the copies that hooks run equal those of this Kite, which was built into `dist`. */
 export function checkCopies(world: ProcessContext, dist: string): Check[] {
-  const { paths, env } = world;
+  const { paths } = world;
   const check = "hook client";
   if (!existsSync(paths.bin)) return [];
-  const again = advise("install again", installAgain(world));
-  const [old] = clientFiles.filter(name => !isSame(join(paths.bin, name), join(dist, name)));
-  if (old !== undefined) {
-    const detail = `${join(paths.bin, old)} belongs to another version of Kite`;
-    return [warn(check, detail, again)];
-  }
-  const { node } = programPaths(paths.bin);
-  if (!existsSync(node)) {
-    const detail = `${node} leads to no program: the Node that started Kite was removed`;
-    return [fail(check, detail, again)];
-  }
-  const start = launcherPath(paths.bin);
-  const program = (text: string) => text.trimEnd().split("\n").at(-1);
-  const isOurs = program(contentOf(start)) === program(launcherFor({ paths, dist, env }));
-  if (!isOurs) {
-    return [warn(check, `${start} does not start the daemon of this Kite`, again)];
-  }
-  return [ok(check, `of this version, in ${paths.bin}`)];
+  const problem = copiesProblem(world, dist);
+  if (problem === null) return [ok(check, `of this version, in ${paths.bin}`)];
+  const { detail, isBroken } = problem;
+  return [(isBroken ? fail : warn)(check, detail, advise("install again", installAgain(world)))];
 }
 
 /** Finds sessions without hooks, and sends an event through each command that installed hooks run. Needs a daemon. */
@@ -188,20 +136,5 @@ async function run(
     return code === 0 ? null : `it ended with ${signal ?? code}`;
   } catch (error) {
     return errorText(error);
-  }
-}
-
-function isSame(one: string, other: string): boolean {
-  const text = contentOf(one);
-  return text !== "" && text === contentOf(other);
-}
-
-/** Returns the file's text; "" if it does not exist or is no regular file. */
-function contentOf(path: string): string {
-  try {
-    return readText(path, limits.settingsBytes) ?? "";
-  } catch (error) {
-    if (!(error instanceof InstallFailed)) throw error;
-    return "";
   }
 }

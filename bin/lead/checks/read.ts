@@ -17,7 +17,8 @@ import { gatesSchema } from "../../../daemon/lead/gates/setting.ts";
 import { isCode } from "../../../hooks/install/file.ts";
 import type { Gates } from "../../../protocol/lead/gates.ts";
 import type { ProcessContext } from "../../process-context.ts";
-import { type FindRepository, findRepository, ProjectUnknown } from "../../project.ts";
+import { type FindRepository, findRepository } from "../../project.ts";
+import { ProjectUnknown } from "../../project-unknown.ts";
 import { readTrusted } from "./trusted-store.ts";
 
 /** The directory names a repository that is not its own. */

@@ -1,7 +1,8 @@
 /** The repository that `kite merge` works in, and its base. */
 import { realpath } from "node:fs/promises";
 import type { ProcessContext } from "../../process-context.ts";
-import { type FindRepository, findRepository, ProjectUnknown } from "../../project.ts";
+import { type FindRepository, findRepository } from "../../project.ts";
+import { ProjectUnknown } from "../../project-unknown.ts";
 import { branchExists, commitOf, type Git, GitFailed, gitOf, must } from "./git.ts";
 import { type Worktree, worktreesOf } from "./worktrees.ts";
 

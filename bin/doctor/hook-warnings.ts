@@ -1,0 +1,23 @@
+/** What `kite status` says of hooks. It loads the checks of doctor only if there is something to say. */
+import type { SessionRow } from "../../protocol/session-rows.ts";
+import type { ProcessContext } from "../process-context.ts";
+import { dist } from "../program-paths.ts";
+import { copiesProblem } from "./copies.ts";
+
+/** Returns a sentence for copies of another version, and for each directory where sessions work without hooks. */
+export async function hookWarnings(
+  world: ProcessContext,
+  sessions: readonly SessionRow[],
+): Promise<string[]> {
+  const found: string[] = [];
+  if (copiesProblem(world, dist) !== null) {
+    const { checkCopies } = await import("./hooks.ts");
+    found.push(...checkCopies(world, dist).map(({ detail, todo }) => `${detail}; ${todo}`));
+  }
+  if (sessions.length > 0) {
+    const { unhooked } = await import("./unhooked.ts");
+    const bare = unhooked(world, sessions);
+    found.push(...bare.map(directory => `Sessions work in ${directory} without hooks: see kite doctor.`));
+  }
+  return found;
+}
