@@ -176,7 +176,8 @@ async function bundle() {
 function publish(fresh) {
   const names = readdirSync(fresh).filter(name => name !== ".built");
   const before = existsSync(stamp) ? Object.keys(JSON.parse(readFileSync(stamp, "utf8"))) : [];
-  const rank = name => (name === "kite.mjs" ? 2 : /^(?:frequent-|daemon\.|hook\.)/.test(name) ? 1 : 0);
+  const rank = name =>
+    name === "kite.cjs" ? 2 : /^(?:frequent-|any-command\.|daemon\.|hook\.)/.test(name) ? 1 : 0;
   for (const name of names.sort((a, b) => rank(a) - rank(b))) renameSync(join(fresh, name), join(dist, name));
   renameSync(join(fresh, ".built"), stamp);
   const now = new Date();

@@ -29,24 +29,33 @@ export async function bundleInto(outdir, options = {}) {
   // Some packages are CommonJS inside and call require for Node's own modules.
   const requireForEsm = 'import{createRequire as __cr}from"node:module";const require=__cr(import.meta.url);';
   const esm = { ...common, format: "esm", outExtension: { ".js": ".mjs" }, banner: { js: requireForEsm } };
+  // Node starts a CommonJS program faster than a module.
+  const cjs = { ...common, format: "cjs", outExtension: { ".js": ".cjs" } };
+  const reading = readLimits(build);
   const [limits, ...built] = await Promise.all([
-    readLimits(build),
+    reading,
+    build({ ...cjs, entryPoints: ["bin/kite.ts"], plugins: [builtApart, ...common.plugins] }),
     build({
       ...esm,
       splitting: true,
-      entryPoints: ["bin/kite.ts"],
+      entryPoints: ["bin/any-command.ts"],
       plugins: [builtApart, ...common.plugins],
     }),
     build({ ...esm, entryPoints: ["bin/daemon.ts"] }),
-    // Nothing logs the stack of a frequent command: names would only make it larger.
-    build({ ...esm, entryPoints: ["bin/frequent/*.ts"], entryNames: "frequent-[name]", keepNames: false }),
     build({
-      ...common,
-      format: "cjs",
-      outExtension: { ".js": ".cjs" },
+      ...cjs,
+      entryPoints: ["bin/frequent/*.ts"],
+      entryNames: "frequent-[name]",
+      plugins: [commanderApart, limitsFilled(reading), ...common.plugins],
+      define: { "import.meta.filename": "__filename", "import.meta.dirname": "__dirname" },
+      // Modules of Node are required, not imported, when a command needs them: Node's loader of modules stays out.
+      supported: { "dynamic-import": false },
+      // Nothing logs the stack of a frequent command: names would only make it larger.
       minify: true,
-      entryPoints: ["hooks/client/hook.ts"],
+      keepNames: false,
     }),
+    build({ ...cjs, entryPoints: ["commander"], minify: true, keepNames: false }),
+    build({ ...cjs, minify: true, entryPoints: ["hooks/client/hook.ts"] }),
   ]);
   // Files that need no bundling.
   for (const name of readdirSync(join(root, "hooks/client"))) {
@@ -62,16 +71,29 @@ export async function bundleInto(outdir, options = {}) {
 
 /**
  * Leaves the daemon and each command of `bin/frequent` a file of its own: the daemon would be built twice, and loading
- * some twenty chunks costs more than a frequent command.
+ * some twenty chunks costs more than a frequent command. All other commands are chunks of one program.
  */
 const builtApart = {
   name: "built-apart",
-  setup({ onResolve }) {
-    onResolve({ filter: /^\.\/frequent\/\w+\.ts$/ }, ({ path }) => ({
-      path: path.replace(/^\.\/frequent\/(\w+)\.ts$/, "./frequent-$1.mjs"),
-      external: true,
+  setup({ onResolve, onLoad }) {
+    const frequent = { filter: /^\.\/frequent\/\w+\.ts$/ };
+    onResolve(frequent, ({ path }) => ({ path, namespace: "frequent" }));
+    onLoad({ ...frequent, namespace: "frequent" }, ({ path }) => ({
+      contents: `module.exports = require(${JSON.stringify(path.replace(/^.*\/(\w+)\.ts$/, "./frequent-$1.cjs"))});`,
     }));
+    onResolve({ filter: /./, namespace: "frequent" }, ({ path }) => ({ path, external: true }));
+    onResolve({ filter: /^\.\/any-command\.ts$/ }, ({ kind }) =>
+      kind === "entry-point" ? undefined : { path: "./any-command.mjs", external: true },
+    );
     onResolve({ filter: /^\.\.\/daemon\.ts$/ }, () => ({ path: "./daemon.mjs", external: true }));
+  },
+};
+
+/** Leaves the parser of command lines a file of its own: most calls of a frequent command do without it. */
+const commanderApart = {
+  name: "commander-apart",
+  setup({ onResolve }) {
+    onResolve({ filter: /^commander$/ }, () => ({ path: "./commander.cjs", external: true }));
   },
 };
 
@@ -117,6 +139,18 @@ const noTransport = {
     }));
   },
 };
+
+/** Makes the protocol's bounds one literal: gathering them from their files takes a millisecond. */
+function limitsFilled(reading) {
+  return {
+    name: "limits-filled",
+    setup({ onLoad }) {
+      onLoad({ filter: /\/protocol\/limits\.ts$/ }, async () => ({
+        contents: `export const limits = ${JSON.stringify(await reading)};`,
+      }));
+    },
+  };
+}
 
 /** Returns the protocol's bounds, for programs that cannot import them. */
 async function readLimits(build) {

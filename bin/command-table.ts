@@ -1,6 +1,7 @@
 /** The commands of `kite`. */
+
+import type { Commands } from "./entry.ts";
 import { lock, status, task } from "./frequent-commands.ts";
-import type { Commands } from "./program.ts";
 
 /** Every command, in the order of the manual page. `run` loads only the file of the command that it runs. */
 export const commands: Commands = {

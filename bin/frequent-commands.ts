@@ -1,5 +1,5 @@
 /** Commands that agents and people call often; each is built into one file, too. */
-import type { Entry } from "./program.ts";
+import type { Entry } from "./entry.ts";
 
 export const lock: Entry = {
   description: "hold files while a command runs",

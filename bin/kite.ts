@@ -19,15 +19,6 @@ if (major < 20 || (major === 20 && minor < 19)) {
   );
   process.exitCode = 1;
 } else {
-  const load = frequent.get(process.argv[2] ?? "");
-  if (load !== undefined) {
-    const { start } = await load();
-    await start();
-  } else {
-    const [{ runHere }, { commands }] = await Promise.all([
-      import("./program.ts"),
-      import("./command-table.ts"),
-    ]);
-    await runHere(commands);
-  }
+  const load = frequent.get(process.argv[2] ?? "") ?? (() => import("./any-command.ts"));
+  void load().then(({ start }) => start());
 }

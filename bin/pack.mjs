@@ -55,7 +55,7 @@ try {
   const small = { minify: true, keepNames: true };
   const files = await bundleInto(join(folder, "dist"), small);
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(metadata(), null, 2)}\n`);
-  const kite = [join(folder, "dist/kite.mjs"), "man"];
+  const kite = [join(folder, "dist/kite.cjs"), "man"];
   writeFileSync(join(folder, "kite.1"), execFileSync(process.execPath, kite, { encoding: "utf8" }));
   writeFileSync(join(folder, "dist/licences.txt"), `${licences(files)}\n`);
   for (const name of ["bin/kite", "README.md", "CHANGELOG.md", "LICENSE"])

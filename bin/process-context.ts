@@ -1,4 +1,5 @@
 /** The parts of a process that commands use, as values. */
+import { isatty } from "node:tty";
 import type { ConnectOptions, KiteClient } from "../client/client.ts";
 import { type KitePaths, kitePaths } from "../protocol/paths.ts";
 import { escaped, frame } from "../protocol/text.ts";
@@ -37,8 +38,11 @@ export interface Invocation {
   cwd(): string;
 }
 
+/** What a command does; returns the exit code. */
+export type Work = (world: ProcessContext) => Promise<number>;
+
 /** Runs the work of a command; its exit code is the one that the work returns. */
-export type Run = (work: (world: ProcessContext) => Promise<number>) => Promise<void>;
+export type Run = (work: Work) => Promise<void>;
 
 export interface ProcessContext {
   /** The command line, with the programs before it. */
@@ -68,7 +72,8 @@ export function contextOf(call: Invocation, env: Invocation["env"] = call.env): 
     stdout: call.stdout,
     stderr: call.stderr,
     now: () => Date.now(),
-    ...(process.stdin.isTTY ? { keys: keysOf(process.stdin) } : {}),
+    // Asked of the system, because making the stream that standard input is takes a millisecond.
+    ...(isatty(0) ? { keys: readKeys } : {}),
     every: (ms, tick) => {
       const timer = setInterval(tick, ms);
       return () => clearInterval(timer);
@@ -81,21 +86,20 @@ export function contextOf(call: Invocation, env: Invocation["env"] = call.env): 
 }
 
 /** Reads single keys; the end gives the terminal back as it was. */
-function keysOf(input: NodeJS.ReadStream): NonNullable<ProcessContext["keys"]> {
-  return pressed => {
-    const take = (keys: string) => {
-      // An arrow is one sequence; pasted text comes as several keys at once.
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: keys are control characters
-      for (const key of keys.match(/\u001b\[[A-D]|./gsu) ?? []) pressed(key);
-    };
-    input.setRawMode(true);
-    input.setEncoding("utf8");
-    input.on("data", take);
-    return () => {
-      input.off("data", take);
-      input.setRawMode(false);
-      input.pause();
-    };
+function readKeys(pressed: (key: string) => void): () => void {
+  const input = process.stdin;
+  const take = (keys: string) => {
+    // An arrow is one sequence; pasted text comes as several keys at once.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: keys are control characters
+    for (const key of keys.match(/\u001b\[[A-D]|./gsu) ?? []) pressed(key);
+  };
+  input.setRawMode(true);
+  input.setEncoding("utf8");
+  input.on("data", take);
+  return () => {
+    input.off("data", take);
+    input.setRawMode(false);
+    input.pause();
   };
 }
 

@@ -1,28 +1,12 @@
 /** Runs a command line, and words the errors that people see. */
-import { Command, CommanderError } from "commander";
 import { LocalError } from "../client/errors.ts";
 import { kitePaths } from "../protocol/paths.ts";
 import { errorText, isSystemError } from "../protocol/system-error.ts";
 import { plain } from "../protocol/text.ts";
-import { fitHelp } from "./help-width.ts";
+import { type Commands, commandIn, type Entry } from "./entry.ts";
 import { listIfAlone, withPresentWords } from "./old-words.ts";
-import type { Invocation, ProcessContext, Run } from "./process-context.ts";
+import type { Invocation, ProcessContext, Run, Work } from "./process-context.ts";
 import { endQuietlyWithReader } from "./standard-output.ts";
-import { version } from "./version.ts";
-
-/** A command of `kite`. */
-export interface Entry {
-  /** What `kite --help` says of it. */
-  readonly description: string;
-  /** Loads what adds the arguments, options and action of the command. */
-  readonly load: () => Promise<{ readonly add: (command: Command, run: Run, all: Commands) => void }>;
-  /** The command acts for the session or agent that runs it. */
-  readonly acts?: true;
-  /** For programs, or shown as a part of another command; help does not show it. */
-  readonly hidden?: true;
-}
-
-export type Commands = Readonly<Record<string, Entry>>;
 
 /** Runs the command line of this process, one of `commands`, and sets its exit code. */
 export async function runHere(commands: Commands): Promise<void> {
@@ -58,24 +42,8 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
       return 1;
     }
   }
-  const program = new Command("kite")
-    .description("Coordinates the Claude Code sessions of this machine.")
-    .version(version)
-    .enablePositionalOptions()
-    // Ends after help or a wrong command line as after any command, so that a failure of the output is told.
-    .exitOverride()
-    .configureOutput({
-      outputError: (text, write) => write(asKite(text, pathIn(program, words))),
-      writeErr: text => stderr.write(text),
-      writeOut: text => stdout.write(fitHelp(text, stdout.columns ?? Number.POSITIVE_INFINITY)),
-    })
-    .showSuggestionAfterError();
-  const called = commandIn(argv, commands) ?? "";
-  const entry = commands[called];
-  if (entry !== undefined) await addCommand(program, called, entry, inCall, commands);
-  else
-    for (const [name, { description, hidden = false }] of Object.entries(commands))
-      program.command(name, { hidden }).description(description);
+  const name = commandIn(argv, commands) ?? "";
+  const entry = commands[name];
   try {
     if (entry?.acts && env["CLAUDECODE"] === "1") {
       await inCall(world =>
@@ -85,26 +53,24 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
       );
       if (exitCode !== 0) return exitCode;
     }
-    await program.parseAsync(argv);
-    return exitCode;
+    const work = words[0] === name ? await plainWork(entry, words.slice(1)) : null;
+    if (work !== null) {
+      await inCall(work);
+      return exitCode;
+    }
+    const { parse } = await import("./parser.ts");
+    return (await parse(call, argv, commands, inCall)) ?? exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode;
     if (!isForPeople(error, env)) throw error;
     stderr.write(`kite: ${errorText(error)}\n`);
     return 1;
   }
 }
 
-/** Adds a command with all that it takes. */
-export async function addCommand(
-  program: Command,
-  name: string,
-  { description, hidden, load }: Entry,
-  run: Run,
-  all: Commands,
-): Promise<void> {
-  const { add } = await load();
-  add(program.command(name, { hidden: hidden === true }).description(description), run, all);
+/** Returns what the words behind a command's name ask for, or null if only the parser can tell. */
+async function plainWork(entry: Entry | undefined, words: readonly string[]): Promise<Work | null> {
+  const command = await entry?.load();
+  return command?.plain?.(words) ?? null;
 }
 
 /**
@@ -141,37 +107,10 @@ function settingIsWrong(env: Invocation["env"]): boolean {
   }
 }
 
-/** Rewrites commander's error about a wrong command line in Kite's form; `path` is the command of that line. */
-function asKite(text: string, path: string): string {
-  const [first = "", ...rest] = text.replace(/^error: /, "kite: ").split("\n");
-  return [`${first.replace(/\.$/, "")}; see ${path} --help`, ...rest].join("\n");
-}
-
-/** Returns the words that name the command of a line: `kite task list`. */
-function pathIn(program: Command, words: readonly string[]): string {
-  let path = "kite";
-  let command = program;
-  for (const word of words.filter(one => one !== "help" && !one.startsWith("-"))) {
-    const below = command.commands.find(one => one.name() === word);
-    if (below === undefined) break;
-    command = below;
-    path += ` ${word}`;
-  }
-  return path;
-}
-
 /** Columns of help in a pipe. */
 const helpColumns = 80;
 
 /** Whether the words ask for more than the help of one command: for all commands, or for what may be a chapter. */
 function mayBeHelp([first = "", , ...more]: readonly string[]): boolean {
   return more.length === 0 && ["help", "--help", "-h"].includes(first);
-}
-
-/** Returns the command's name: the first word, or the second if the first is `help`. */
-function commandIn(argv: readonly string[], commands: Commands): string | undefined {
-  const words = argv.slice(2).filter(word => !word.startsWith("-"));
-  const [first, second] = words;
-  const name = first === "help" ? second : first;
-  return name !== undefined && Object.hasOwn(commands, name) ? name : undefined;
 }

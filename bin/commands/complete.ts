@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { plain } from "../../protocol/text.ts";
 import { candidates } from "../completion/candidates.ts";
+import type { Commands } from "../entry.ts";
 import { type ProcessContext, print, type Run } from "../process-context.ts";
-import type { Commands } from "../program.ts";
 
 const help = `
 The scripts of kite completion call it. Prints a line for each word that may stand at the cursor: the word, a tab, what it is.

@@ -1,7 +1,7 @@
-import { type Command, CommanderError } from "commander";
+import type { Command } from "commander";
 import { limits } from "../../protocol/limits.ts";
 import { hold, type LockRun } from "../lock/run-under-lock.ts";
-import type { Run } from "../process-context.ts";
+import type { Run, Work } from "../process-context.ts";
 import { fail } from "../with-daemon.ts";
 
 interface LockFlags {
@@ -9,6 +9,8 @@ interface LockFlags {
   readonly conflictExitCode: string;
   readonly json?: boolean;
 }
+
+const defaults: LockFlags = { wait: `${limits.waitMs / 1000}`, conflictExitCode: "75" };
 
 /** EX_USAGE of sysexits(3), because COMMAND itself may exit with 1. */
 const wrongCommandLine = 64;
@@ -41,22 +43,36 @@ export function add(command: Command, run: Run): void {
     .option(
       "-w, --wait <seconds>",
       `how long to wait in the queue; 0: not at all; at most ${limits.waitMaxMs / 1000}`,
-      `${limits.waitMs / 1000}`,
+      defaults.wait,
     )
-    .option("-E, --conflict-exit-code <n>", "exit code if the lock is not granted in time", "75")
+    .option(
+      "-E, --conflict-exit-code <n>",
+      "exit code if the lock is not granted in time",
+      defaults.conflictExitCode,
+    )
     .option("--json", "print what happens as JSON on standard error")
     .addHelpText("after", help)
-    .exitOverride(({ exitCode, code, message }) => {
-      throw new CommanderError(exitCode === 0 ? 0 : wrongCommandLine, code, message);
+    .exitOverride(error => {
+      if (error.exitCode !== 0) error.exitCode = wrongCommandLine;
+      throw error;
     })
-    .action((words: readonly string[], flags: LockFlags) =>
-      run(async world => {
-        const lockRun = parse(words, world.argv, flags);
-        if (typeof lockRun !== "string") return hold(world, lockRun);
-        fail(world, false, "usage", lockRun);
-        return wrongCommandLine;
-      }),
-    );
+    .action((words: readonly string[], flags: LockFlags) => run(locking(words, flags)));
+}
+
+/** Holds files while a command runs, if no options say how. */
+export function plain(words: readonly string[]): Work | null {
+  const separator = words.indexOf("--");
+  if (separator <= 0 || words.slice(0, separator).some(word => word.startsWith("-"))) return null;
+  return locking(words.toSpliced(separator, 1), defaults);
+}
+
+function locking(words: readonly string[], flags: LockFlags): Work {
+  return async world => {
+    const lockRun = parse(words, world.argv, flags);
+    if (typeof lockRun !== "string") return hold(world, lockRun);
+    fail(world, false, "usage", lockRun);
+    return wrongCommandLine;
+  };
 }
 
 /**

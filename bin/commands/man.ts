@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { searchPath } from "../../protocol/paths.ts";
+import type { Commands } from "../entry.ts";
 import { manualPage } from "../man/page.ts";
 import type { ProcessContext, Run } from "../process-context.ts";
-import type { Commands } from "../program.ts";
 import { version } from "../version.ts";
 
 const help = `

@@ -14,6 +14,7 @@ import {
   printJson,
   type Run,
   screenOf,
+  type Work,
 } from "../process-context.ts";
 import { projectUnknown } from "../project-unknown.ts";
 import type { ScopeFlags } from "../scope.ts";
@@ -78,6 +79,13 @@ export function add(command: Command, run: Run): void {
       const { showLead } = await leadStatus();
       await run(world => showLead(world, json === true));
     });
+}
+
+/** Shows the project of a directory, if no options say how. */
+export function plain(words: readonly string[]): Work | null {
+  const [directory, ...others] = words;
+  if (others.length > 0 || directory?.startsWith("-")) return null;
+  return world => status(world, false, directory);
 }
 
 /** Shows the project of `directory`, by default the working directory's. Returns the exit code. */

@@ -1,8 +1,8 @@
 /** The words that may stand at the cursor. */
 import type { Option } from "commander";
 import { LocalError } from "../../client/errors.ts";
+import type { Commands } from "../entry.ts";
 import type { ProcessContext } from "../process-context.ts";
-import type { Commands } from "../program.ts";
 import { Refused } from "../with-daemon.ts";
 import { readLine, type TypedLine } from "./line.ts";
 import { type Candidate, liveNames, type NameKind } from "./live.ts";

@@ -1,7 +1,8 @@
 /** What the command line says before the word that is being completed. */
 import { Command, type Option } from "commander";
+import type { Commands } from "../entry.ts";
 import { withPresentWords } from "../old-words.ts";
-import { addCommand, type Commands } from "../program.ts";
+import { addCommand } from "../parser.ts";
 
 /** A command line up to the cursor, read with the definitions of its command. */
 export interface TypedLine {

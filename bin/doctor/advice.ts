@@ -59,8 +59,8 @@ export function aside(path: string): string {
 export async function runLines({ env, cwd }: ProcessContext, lines: readonly string[]): Promise<string> {
   // A function sees KITE_HOME of `KITE_HOME=DIR kite ...` as its own variable, which it hands on.
   const kite = `kite() {
-  if [ -n "\${KITE_HOME-}" ]; then KITE_HOME=$KITE_HOME ${shellWord(process.execPath)} ${shellWord(join(dist, "kite.mjs"))} "$@"
-  else ${shellWord(process.execPath)} ${shellWord(join(dist, "kite.mjs"))} "$@"; fi
+  if [ -n "\${KITE_HOME-}" ]; then KITE_HOME=$KITE_HOME ${shellWord(process.execPath)} ${shellWord(join(dist, "kite.cjs"))} "$@"
+  else ${shellWord(process.execPath)} ${shellWord(join(dist, "kite.cjs"))} "$@"; fi
 }`;
   const child = spawn("/bin/sh", ["-ec", [kite, ...lines].join("\n")], {
     cwd,

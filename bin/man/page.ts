@@ -1,7 +1,8 @@
 /** The manual page, made from the help of every command. */
 import { Command } from "commander";
+import type { Commands, Entry } from "../entry.ts";
 import { fitHelp } from "../help-width.ts";
-import { addCommand, type Commands, type Entry } from "../program.ts";
+import { addCommand } from "../parser.ts";
 import { chapter, isTopic, type Topic, topics } from "./chapters.ts";
 
 /** Returns the page in the language of man(7). */

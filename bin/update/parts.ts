@@ -20,7 +20,7 @@ export interface Part {
 }
 
 /** The folder of the clone or the package. */
-export const root = dirname(dist.replace(/\/$/, ""));
+export const root = dirname(dist);
 
 export interface Parts {
   readonly parts: readonly Part[];

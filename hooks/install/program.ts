@@ -73,7 +73,7 @@ export function putProgram(options: ProgramOptions): boolean {
   copied.push(putCopy(Buffer.from(options.scripts.statusLine), statusLine));
   copied.push(putLink(node, programPaths(bin).node));
   copied.push(putCopy(Buffer.from(launcherFor(options)), launcherPath(bin)));
-  const mcp = mcpText({ home: paths.home, node: programPaths(bin).node, kite: join(dist, "kite.mjs") });
+  const mcp = mcpText({ home: paths.home, node: programPaths(bin).node, kite: join(dist, "kite.cjs") });
   copied.push(putCopy(Buffer.from(mcp), mcpPath(bin)));
   return copied.includes(true);
 }
@@ -84,7 +84,7 @@ export function launcherFor({
   dist,
   env,
 }: Pick<ProgramOptions, "paths" | "dist" | "env">): string {
-  return launcherText({ home, node: programPaths(bin).node, kite: join(dist, "kite.mjs"), env });
+  return launcherText({ home, node: programPaths(bin).node, kite: join(dist, "kite.cjs"), env });
 }
 
 /** Removes the files that `putProgram` wrote. */

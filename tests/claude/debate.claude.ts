@@ -8,7 +8,7 @@ import { World } from "./world.ts";
 /** A debate of two sessions of the real client: one opens it for its task by the tool, the other challenges by the shell. */
 const programs = {
   claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url)),
+  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
 };
 if (programs.claude === "")
   throw new Error("these tests need the real client; run them with: npm run test:claude");

@@ -10,7 +10,7 @@ import { World } from "./world.ts";
 /** Two sessions of the real client with work in one checkout, and git commands of the second one. */
 const programs = {
   claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url)),
+  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
 };
 if (programs.claude === "")
   throw new Error("these tests need the real client; run them with: npm run test:claude");

@@ -11,7 +11,7 @@ import { World } from "./world.ts";
 /** What is known of the health of real sessions. The limits are seconds, so that what raises nothing is seen to outlast them. */
 const programs = {
   claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url)),
+  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
 };
 if (programs.claude === "")
   throw new Error("these tests need the real client; run them with: npm run test:claude");

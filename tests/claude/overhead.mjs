@@ -21,7 +21,7 @@ try {
     target: "node20",
     format: "esm",
   });
-  const kite = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+  const kite = fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url));
   const child = spawn(process.execPath, [outfile, claude, kite], { stdio: "inherit" });
   process.exitCode = await new Promise((resolve, reject) => {
     child.on("error", reject);

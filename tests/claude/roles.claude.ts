@@ -8,7 +8,7 @@ import { World } from "./world.ts";
 /** Roles, with sessions of the real client: what their tools are denied, and what runs. */
 const programs = {
   claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url)),
+  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
 };
 if (programs.claude === "")
   throw new Error("these tests need the real client; run them with: npm run test:claude");

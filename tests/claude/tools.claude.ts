@@ -8,7 +8,7 @@ import { type Watcher, World } from "./world.ts";
 /** Kite's tools, called by sessions of the real client that found them where `kite install` put them. */
 const programs = {
   claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url)),
+  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
 };
 if (programs.claude === "")
   throw new Error("these tests need the real client; run them with: npm run test:claude");

@@ -7,7 +7,7 @@ import { World } from "./world.ts";
 /** A session in a terminal: the client says so to its hooks, and only there it is woken. */
 const programs = {
   claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url)),
+  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
 };
 if (programs.claude === "")
   throw new Error("these tests need the real client; run them with: npm run test:claude");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+const program = fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url));
 
 it("kite demo plays to its end, says what happened, and leaves nothing behind", async () => {
   const temporary = mkdtempSync(join(tmpdir(), "kd-"));

@@ -339,7 +339,7 @@ const rows: readonly Row[] = [
   },
   {
     name: "the starter leads elsewhere",
-    break: "sed -i s/kite.mjs/gone.mjs/ $K/bin/start",
+    break: "sed -i s/kite.cjs/gone.mjs/ $K/bin/start",
     line: ["warn", "hook client", /does not start the daemon of this Kite/],
   },
   {

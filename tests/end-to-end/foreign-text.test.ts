@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commands } from "../../bin/command-table.ts";
-import { addCommand } from "../../bin/program.ts";
+import { addCommand } from "../../bin/parser.ts";
 import { frame } from "../../protocol/text.ts";
 import { type ForeignWorld, foreignWorld, hostile, hostileFields, wordFields } from "./foreign-world.ts";
 import { textOf } from "./kite.ts";

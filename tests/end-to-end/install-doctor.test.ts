@@ -64,7 +64,7 @@ it("sees a client of another version, and one that does not get through", async 
 it("sees a launcher that starts a Kite elsewhere", async () => {
   await kite("install");
   const start = join(home.paths.bin, "start");
-  writeFileSync(start, readFileSync(start, "utf8").replaceAll("kite.mjs", "moved.mjs"));
+  writeFileSync(start, readFileSync(start, "utf8").replaceAll("kite.cjs", "moved.mjs"));
   expect((await checks())[1]).toMatchObject({
     result: "warn",
     detail: `${start} does not start the daemon of this Kite`,

@@ -9,7 +9,7 @@ import { commands } from "../../bin/command-table.ts";
 import { run } from "../../bin/program.ts";
 
 /** The built program, as an argument for Node. */
-export const kiteProgram = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+export const kiteProgram = fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url));
 
 export interface Ran {
   /** Null: a signal ended it. */

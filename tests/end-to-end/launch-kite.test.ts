@@ -17,7 +17,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
 import { FakeDaemon, helloReply } from "../unit/fake-daemon.ts";
 
-const kite = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+const kite = fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url));
 const daemon = fileURLToPath(new URL("../../dist/daemon.mjs", import.meta.url));
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 

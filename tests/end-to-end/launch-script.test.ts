@@ -41,6 +41,7 @@ beforeEach(() => {
   write("package.json", "{}");
   write("package-lock.json", "{}");
   write("bin/kite.ts", 'console.log("kite", JSON.stringify(process.argv.slice(2)));');
+  write("bin/any-command.ts", "");
   write("bin/daemon.ts", "");
   write("bin/frequent/status.ts", "");
   write("hooks/client/hook.ts", "");
@@ -69,6 +70,8 @@ EOF
 cat > node_modules/esbuild/index.js <<'EOF'
 ${bundler}
 EOF
+mkdir -p node_modules/commander
+echo 'module.exports = {};' > node_modules/commander/index.js
 echo {} > node_modules/.package-lock.json
 `,
     { mode: 0o755 },
@@ -96,7 +99,7 @@ function calls(what: "installed" | "bundled"): number {
   const path = join(folder, what);
   if (!existsSync(path)) return 0;
   const text = readFileSync(path, "utf8");
-  return what === "installed" ? text.trimEnd().split("\n").length : text.length / 5;
+  return what === "installed" ? text.trimEnd().split("\n").length : text.length / 7;
 }
 
 interface Ended {
@@ -157,7 +160,16 @@ describe("the first start in a clone", () => {
   it("leaves one file each for the daemon, the hook and what needs no bundling", async () => {
     await run();
     const names = readdirSync(join(clone, "dist")).sort();
-    expect(names).toEqual([".built", "daemon.mjs", "frequent-status.mjs", "hook.cjs", "hook.pl", "kite.mjs"]);
+    expect(names).toEqual([
+      ".built",
+      "any-command.mjs",
+      "commander.cjs",
+      "daemon.mjs",
+      "frequent-status.cjs",
+      "hook.cjs",
+      "hook.pl",
+      "kite.cjs",
+    ]);
   });
 
   it("does it once: the second start is silent and builds nothing", async () => {
@@ -226,7 +238,7 @@ describe("a start after a change", () => {
       await run();
       return chunks();
     };
-    write("bin/kite.ts", 'console.log((await import("./later.ts")).text);');
+    write("bin/any-command.ts", 'console.log((await import("./later.ts")).text);');
     const [first] = await change("one");
     expect(await change("two")).toContain(first);
     expect(await change("three")).toHaveLength(3);
@@ -247,7 +259,7 @@ describe("two first starts at once", () => {
     const building = new Promise<void>(resolve => {
       gate.on("connection", socket => {
         atGate.push(socket);
-        if (atGate.length === 4) resolve();
+        if (atGate.length === 7) resolve();
       });
     });
     const first = begin([], { env: { FAKE_GATE: path } });
@@ -351,10 +363,10 @@ describe("bin/kite", () => {
 
 it("an old Node is told so by the program itself, before anything else is loaded", async () => {
   // The version is all that can be had of an old Node here.
-  const program = readFileSync(join(project, "dist/kite.mjs"), "utf8");
+  const program = readFileSync(join(project, "dist/kite.cjs"), "utf8");
   const old = 'Object.defineProperty(process.versions, "node", { value: "18.20.4" });\n';
-  writeFileSync(join(folder, "kite.mjs"), old + program);
-  const { code, out, err } = await run([join(folder, "kite.mjs")], { program: process.execPath });
+  writeFileSync(join(folder, "kite.cjs"), old + program);
+  const { code, out, err } = await run([join(folder, "kite.cjs")], { program: process.execPath });
   expect([code, out]).toEqual([1, ""]);
   expect(err).toBe("kite: needs Node 20.19 or newer, but this is 18.20.4; install a newer Node\n");
 });

@@ -5,7 +5,7 @@ import { Client, type ClientOptions } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { Home } from "./daemon.ts";
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+const program = fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url));
 
 /** What a tool said. */
 export interface Told {

@@ -404,7 +404,7 @@ describe("the opening of a connection", () => {
   it("answers a probe for the newest protocol, and then the older one", async () => {
     const server = spawn(
       process.execPath,
-      [fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url)), "mcp"],
+      [fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)), "mcp"],
       {
         env: home.environment,
         stdio: ["pipe", "pipe", "inherit"],

@@ -9,7 +9,7 @@ import { expect } from "vitest";
 import type { MergeRow } from "../../protocol/lead/merge.ts";
 import { type Client, Home } from "./daemon.ts";
 
-export const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+export const program = fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url));
 const identity = { name: "t", email: "t@example.org" };
 
 export interface Ended {

@@ -9,7 +9,7 @@ import { notifierOf } from "../../bin/notify/notifier.ts";
 import { session } from "../unit/view-rows.ts";
 import { Home } from "./daemon.ts";
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+const program = fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url));
 
 let home: Home;
 

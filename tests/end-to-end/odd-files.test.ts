@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+const program = fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url));
 
 let root: string;
 beforeEach(() => {

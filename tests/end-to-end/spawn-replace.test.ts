@@ -174,7 +174,7 @@ function lastOne(name: string): Promise<SpawnRow> {
 }
 
 function tend() {
-  const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+  const program = fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url));
   const options = { cwd: world.home.work, env: world.environment };
   const child = spawn(process.execPath, [program, "agents", "tend"], { ...options, stdio: "pipe" });
   return [world.home.adopt(child), createInterface({ input: child.stdout })] as const;

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Client, Home } from "./daemon.ts";
 import { hookPrograms } from "./hook-clients.ts";
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+const program = fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url));
 const launcher = fileURLToPath(new URL("../../bin/kite", import.meta.url));
 
 let home: Home;

@@ -48,7 +48,7 @@ test("says nothing of a daemon of this version", async () => {
 });
 
 describe("kite update --fetch in a clone", () => {
-  const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+  const program = fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url));
   const git = (cwd: string, ...args: readonly string[]) =>
     execFileSync("git", ["-c", "user.name=ana", "-c", "user.email=ana@x", ...args], {
       cwd,
@@ -81,7 +81,7 @@ describe("kite update --fetch in a clone", () => {
   }
 
   async function update(...flags: readonly string[]): Promise<Part> {
-    const kite = join(at("clone"), "dist", "kite.mjs");
+    const kite = join(at("clone"), "dist", "kite.cjs");
     const { stdout } = spawnSync(process.execPath, [kite, "update", "--json", ...flags], {
       env: home.environment,
       cwd: home.work,

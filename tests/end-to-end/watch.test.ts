@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Home } from "./daemon.ts";
 
-const program = fileURLToPath(new URL("../../dist/kite.mjs", import.meta.url));
+const program = fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url));
 let home: Home;
 
 beforeEach(() => {

@@ -71,7 +71,7 @@ describe("install", () => {
     expect(read(join(paths.bin, "hook.cjs"))).toBe("// the client\n");
     expect(read(join(paths.bin, "hook.pl"))).toBe("# the client\n");
     expect(readlinkSync(join(paths.bin, "node"))).toBe(process.execPath);
-    expect(read(join(paths.bin, "start"))).toContain(`'${join(dist, "kite.mjs")}' up`);
+    expect(read(join(paths.bin, "start"))).toContain(`'${join(dist, "kite.cjs")}' up`);
     expect(statSync(join(paths.bin, "hook.cjs")).mode & 0o777).toBe(0o755);
     for (const dir of [paths.home, paths.bin]) expect(statSync(dir).mode & 0o777).toBe(0o700);
     expect(statSync(paths.installs).mode & 0o777).toBe(0o600);

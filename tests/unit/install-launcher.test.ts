@@ -14,7 +14,7 @@ beforeEach(() => {
   root = join(temporaryFolder("kite-launcher-"), 'it\'s $(a) `b` "c" d\ne');
   home = join(root, "home");
   mkdirSync(home, { recursive: true });
-  kite = join(root, "kite.mjs");
+  kite = join(root, "kite.cjs");
   writeFileSync(kite, "");
   // It stands for Node: it says how it was called and what is around it.
   writeFileSync(
