@@ -33,7 +33,7 @@ const running = new Set<ChildProcess>();
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kite clone-"));
   clone = join(folder, "my kite");
-  for (const name of ["protocol", "daemon", "client", "hooks/client", "bin/frequent"]) {
+  for (const name of ["protocol", "daemon", "client", "hooks/client", "bin/frequent", "bin/man"]) {
     mkdirSync(join(clone, name), { recursive: true });
   }
   for (const name of ["bin/kite", "bin/build.mjs", "bin/bundle.mjs"])
