@@ -53,6 +53,8 @@ export class DeclareLives {
     if (command.type === "agent_end") this.#forget(actor => sameAgent(actor, command.actor));
     for (const { event } of events)
       if (event.event === "session_ended") this.#forget(({ session }) => session === event.id);
+    // The gates would have told those that follow them something else, now that another role counts.
+    if (command.type === "role_set" && reply?.ok) this.#following.clear();
     if (command.type !== "declare" || reply === null || !reply.ok) return;
     const target = this.#following.get(JSON.stringify(command));
     // What was declared for the same agent in between, the others that follow did not know.

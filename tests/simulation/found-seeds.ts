@@ -147,7 +147,7 @@ export const plantedSeeds = seedsOf([
   ["file", 26, 42, "a claim beyond the role of the claimer"],
   ["remote", 13, 259, "a person's yes that outlives the run"],
   ["remote", 19, 26, "a role that an agent gives"],
-  ["remote", 1, 174, "a given role that is forgotten over a start"],
+  ["remote", 3, 300, "a given role that is forgotten over a start"],
   ["file", 14, 292, "a lead that is not told of a red task"],
   ["file", 26, 59, "a spawned agent that comes back without its session"],
   ["remote", 17, 202, "one spawned agent more than may be"],
