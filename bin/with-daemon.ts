@@ -1,9 +1,11 @@
 /** Sends a command's requests to the daemon, and reports failures. */
 import { NotRunning } from "../client/errors.ts";
+import { readPersonToken } from "../daemon/instance/person-token.ts";
 import type { Refusal } from "../protocol/codes.ts";
 import type { QueryReply } from "../protocol/daemon.ts";
 import { limits } from "../protocol/limits.ts";
 import type { ParamsOf, ReplyOf, RequestType } from "../protocol/requests.ts";
+import { actingSession, isTerminalSession } from "./actor.ts";
 import {
   type Client,
   type ProcessContext,
@@ -84,6 +86,8 @@ export interface AskOptions {
   readonly reconnect?: boolean;
   /** How long an absence may last, in milliseconds. */
   readonly reconnectMs?: number;
+  /** See `asPerson`. */
+  readonly person?: boolean;
   /** Reports in the command's own way that no daemon runs. */
   readonly absent?: () => void;
 }
@@ -102,7 +106,8 @@ export async function withDaemon(
   try {
     const { reconnect = false, reconnectMs } = options;
     const lasts = reconnectMs === undefined ? {} : { reconnectMs };
-    client = await world.connect({ name: "kite", reconnect, ...lasts });
+    const person = options.person === true ? tokenOf(world) : {};
+    client = await world.connect({ name: "kite", reconnect, ...lasts, ...person });
   } catch (error) {
     if (!(error instanceof NotRunning)) throw error;
     if (options.absent !== undefined) options.absent();
@@ -110,10 +115,39 @@ export async function withDaemon(
     return exitCodes.notRunning;
   }
   try {
-    return await reported(world, json, () => work(client));
+    return await reported(world, json, () => work(client).catch(error => throwKnown(world, error, options)));
   } finally {
     client.close();
   }
+}
+
+/** A person's command without its token learns why the daemon takes it for an agent's. */
+function throwKnown({ paths }: ProcessContext, error: unknown, { person = false }: AskOptions): never {
+  const isUnknown = error instanceof Refused && error.refusal.code === "person_only";
+  if (!person || !isUnknown || readPersonToken(paths.personToken) !== null) throw error;
+  const missing = `${paths.personToken} is missing, by which Kite knows a person; to have it made anew: kite down && kite up`;
+  throw new Refused({ ok: false, code: "person_only", error: missing });
+}
+
+/**
+ * As `withDaemon`, for a command that `refuseAgent` let go on: its requests count as a person's, unless it acts in the name
+ * of a session.
+ */
+export function asPerson(
+  world: ProcessContext,
+  json: boolean,
+  work: (client: Client) => Promise<number>,
+  options: AskOptions = {},
+): Promise<number> {
+  return withDaemon(world, json, work, { ...options, person: true });
+}
+
+/** Returns the person's token, unless the command acts in the name of an agent's session. */
+function tokenOf({ env, paths }: ProcessContext): { readonly person?: string } {
+  const acting = actingSession(env);
+  if (acting !== null && !isTerminalSession(env, acting.id)) return {};
+  const token = readPersonToken(paths.personToken);
+  return token === null ? {} : { person: token };
 }
 
 /** Returns the exit code of `work`; if it throws `Refused`, prints the refusal and returns `exitCodes.failed`. */

@@ -21,6 +21,8 @@ export interface ConnectOptions {
   readonly paths: KitePaths;
   /** This client's name in `hello`. */
   readonly name?: string;
+  /** A person's token: what this client asks without a session's id is a person's. */
+  readonly person?: string;
   /** Bound in milliseconds for connecting, and for each answer beyond a lock request's wait; `limits.requestMs`. */
   readonly timeoutMs?: number;
   /** Reconnect after a lost connection or `restarting`, and restore sessions, locks and subscription. */
@@ -182,7 +184,8 @@ export class KiteClient {
     });
     this.#transport = transport;
     try {
-      const hello = { protocol: spoken, client: this.#options.name ?? `kite-client-${process.pid}` };
+      const { name = `kite-client-${process.pid}`, person } = this.#options;
+      const hello = { protocol: spoken, client: name, ...(person === undefined ? {} : { person }) };
       const answer = await this.#ask("hello", hello, { again: false, waitMs: timeoutMs });
       if (answer["ok"] !== true) throw new HelloRefused(taken<Refusal>(answer));
       const before = this.#daemon;

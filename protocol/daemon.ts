@@ -33,6 +33,8 @@ const helloSchema = z.object({
   ...baseShape,
   protocol: z.number().int().optional(),
   client: idSchema.optional(),
+  /** The text of `person.token`: what this connection asks without `id` counts as a person's. Another text counts as none. */
+  person: idSchema.optional(),
 });
 
 const querySchema = z.object({

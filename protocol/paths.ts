@@ -25,6 +25,8 @@ export interface KitePaths {
   readonly trusted: string;
   /** Copies of both as Kite's commands left them, or as a person saw them at last. */
   readonly seen: string;
+  /** The token by which `kite` shows that a person runs it. */
+  readonly personToken: string;
   /** Exists after `kite down`: hooks then start no daemon. */
   readonly downFile: string;
   /** Times of hooks without an answer: the hook clients write them, and after several stop asking for a while. */
@@ -65,6 +67,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     config: join(home, "config.json"),
     trusted: join(home, "trusted.json"),
     seen: join(home, "seen"),
+    personToken: join(home, "person.token"),
     downFile: join(home, "down"),
     hookFailures: join(home, "hook-failures"),
     unheardEnds: join(home, "unheard-ends"),

@@ -6,7 +6,7 @@ import { refuseAgent } from "../person.ts";
 import { type ProcessContext, print, printJson } from "../process-context.ts";
 import { freezesView } from "../view/talk.ts";
 import { clean, counted } from "../view/text.ts";
-import { ask, exitCodes, fail, printDone, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
+import { ask, asPerson, exitCodes, fail, printDone, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 import { who } from "./who.ts";
 
 export interface FreezeFlags {
@@ -62,7 +62,7 @@ export async function thaw(
   const refused = await refuseAgent(world, json, "thaw");
   if (refused !== null) return refused;
   const from = await who(world, flags.project);
-  return withDaemon(world, json, async client => {
+  return asPerson(world, json, async client => {
     const answer = await ask(client, "resume", { ...from, ...(hold === undefined ? {} : { hold }) });
     const { resumed } = answer;
     return printDone(world, json, answer, () => [

@@ -9,7 +9,7 @@ import { type Client, type ProcessContext, print, printFramed, printJson } from 
 import { projectOf } from "../project.ts";
 import { standing } from "../view/tasks.ts";
 import { clean } from "../view/text.ts";
-import { exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
+import { asPerson, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 
 export interface AddFlags {
   readonly priority?: TaskPriority;
@@ -70,7 +70,8 @@ export async function edit(world: ProcessContext, task: string, flags: EditFlags
   if (refused !== null) return refused;
   const own = actingSession(world.env);
   const project = await projectNamed(world, flags);
-  return change(world, json, client => client.request("task_update", { ...own, task, project, ...changes }));
+  const params = { ...own, task, project, ...changes };
+  return change(world, json, client => client.request("task_update", params), true);
 }
 
 /** A person says yes to the next run of a red or critical task. */
@@ -84,7 +85,7 @@ export async function approve(
   const refused = await refuseAgent(world, json, "approve", who);
   if (refused !== null) return refused;
   const project = await projectNamed(world, flags);
-  return change(world, json, client => client.request("task_approve", { task, project }));
+  return change(world, json, client => client.request("task_approve", { task, project }), true);
 }
 
 function projectNamed(world: ProcessContext, { project }: TaskFlags): Promise<string> {
@@ -106,7 +107,8 @@ export async function claim(
   const project = flags.project ?? (await projectOf(world.cwd));
   const own = actingSession(world.env);
   const which = task === undefined ? { labels: [...flags.label] } : { task };
-  return change(world, flags.json === true, async client => {
+  const isPersons = own === null && !(await isAgents(world));
+  const work = async (client: Client): Promise<Answered> => {
     if (own !== null) return client.request("task_claim", { ...own, project, ...which });
     const id = terminalName(world.env);
     const pid = terminalProcess();
@@ -115,11 +117,11 @@ export async function claim(
     if (!known.ok) return known;
     const answer = await client.request("task_claim", { id, project, ...which });
     const isHeldBack = !answer.ok && (answer.code === "role_limit" || answer.code === "risk_held");
-    if (answer.ok || !(isHeldBack || answer["beyond"] !== undefined) || (await isAgents(world)))
-      return answer;
+    if (answer.ok || !(isHeldBack || answer["beyond"] !== undefined) || !isPersons) return answer;
     const cleared = await clear(client, answer, { name: id, project: known.project });
     return cleared.ok ? client.request("task_claim", { id, project, ...which }) : cleared;
-  });
+  };
+  return change(world, flags.json === true, work, isPersons);
 }
 
 /**
@@ -182,8 +184,9 @@ async function change(
   world: ProcessContext,
   json: boolean,
   ask: (client: Client) => Promise<Answered>,
+  isPersons = false,
 ): Promise<number> {
-  return withDaemon(world, json, async client => {
+  return (isPersons ? asPerson : withDaemon)(world, json, async client => {
     const answer = await ask(client);
     if (actingSession(world.env) === null) await leave(client, terminalName(world.env));
     if (!answer.ok) throw new Refused(answer);

@@ -21,6 +21,7 @@ const hello: RequestHandler<"hello", DaemonServices> = (services, request, call)
     return undefined;
   }
   call.connection.client = request.client ?? null;
+  call.connection.isPersons = request.person !== undefined && services.isPerson(request.person);
   const { storeId } = services.engine.state;
   const { version, engine } = services;
   call.reply({

@@ -19,6 +19,8 @@ export interface DaemonServices extends Services {
   connections(): Iterable<Connection>;
   /** The free descriptors at the start, if those are fewer than a busy daemon needs; else null. */
   fewDescriptors(): number | null;
+  /** Whether the text is the token of a person. */
+  isPerson(text: string): boolean;
   /** Bytes in the journal after the last snapshot, and whether the disk is full. */
   journal(): { readonly bytes: number; readonly full: boolean };
   /** Ends the daemon after the pending replies. */

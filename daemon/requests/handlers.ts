@@ -9,6 +9,7 @@ import type { LeadServices } from "../lead/services.ts";
 import { spawnHandlers } from "../lead/spawns/requests.ts";
 import type { SpawnServices } from "../lead/spawns/services.ts";
 import type { Call } from "../server/call.ts";
+import { noteReply } from "../trail/decisions.ts";
 import { contextHandlers } from "./context.ts";
 import { daemonHandlers } from "./daemon.ts";
 import { declare } from "./declarations.ts";
@@ -17,6 +18,7 @@ import { hook } from "./hook.ts";
 import { lockHandlers } from "./locks.ts";
 import { messageHandlers } from "./messages.ts";
 import { overview } from "./overview.ts";
+import { personRefusal } from "./person.ts";
 import { sessionHandlers } from "./sessions.ts";
 import { taskHandlers } from "./tasks.ts";
 
@@ -48,5 +50,9 @@ export function run<T extends RequestType>(
   request: RequestOf<T>,
   call: Call,
 ): Promise<void> | undefined {
-  return handlers[type](services, request, call);
+  const refusal = personRefusal(services, type, request, call);
+  if (refusal === null) return handlers[type](services, request, call);
+  noteReply(services, type, null, refusal, { rule: "person", name: "no person" });
+  call.reply(refusal);
+  return undefined;
 }

@@ -30,9 +30,9 @@ export interface ConnectionOwner {
 export class Connection {
   readonly number: number;
   client: string | null = null;
-  /** Whether locks are bound to this connection. */
+  /** Whether it showed a person's token; whether locks are bound to it, and whether merges are. */
+  isPersons = false;
   bound = false;
-  /** Whether merges are. */
   merges = false;
   readonly #sessions = new Map<string, number | null>();
   readonly #ties = new Set<() => void>();

@@ -6,6 +6,7 @@ import { GitChild } from "../facts/git/process.ts";
 import { GitProgram } from "../facts/git/program.ts";
 import { SpawnRoom } from "../facts/spawn-room.ts";
 import { allHookServices } from "../hooks/slices.ts";
+import { isToken, openPersonToken } from "../instance/person-token.ts";
 import type { DaemonOptions } from "../options.ts";
 import type { HandlerServices } from "../requests/handlers.ts";
 import { directoriesOf } from "../sessions/places.ts";
@@ -40,6 +41,7 @@ export function buildServices(
   const kept = new PresenceFile({ path: paths.presence, presence, clock, onTrouble });
   kept.load(engine.state.sessions.live);
   const onProblem = (problem: string) => log.warn(problem);
+  const token = openPersonToken(paths.personToken, onTrouble);
   const base = { node, engine, clock, facts, presence, recorder };
   const services: HandlerServices = {
     ...allHookServices(base, { adapter, paths, config, outside, events, onTrouble, onProblem }),
@@ -50,6 +52,7 @@ export function buildServices(
     counters: { requests: 0, refused: 0 },
     connections: () => server.connections,
     fewDescriptors: () => server.fewDescriptors,
+    isPerson: text => isToken(token, text),
     journal: () => journal.health,
     stop,
   };

@@ -134,6 +134,13 @@ export class Home {
     return Object.assign(child, { pid: child.pid });
   }
 
+  /** A connection that shows a person's token. */
+  async connectPerson(): Promise<Client> {
+    const client = await this.connect();
+    await client.ask({ type: "hello", person: readFileSync(this.paths.personToken, "utf8").trim() });
+    return client;
+  }
+
   async connect(): Promise<Client> {
     const client = await Client.open(this.paths.socket);
     this.#clients.add(client);

@@ -132,6 +132,13 @@ export class GuardWorld {
     return client;
   }
 
+  /** A connection that shows a person's token. */
+  async person(): Promise<Client> {
+    const client = await this.client();
+    await client.ask({ type: "hello", person: readFileSync(this.paths.personToken, "utf8").trim() });
+    return client;
+  }
+
   /** The answer to one hook event of a session that works in `cwd`; `env` is what its client forwards. */
   async event(session_id: string, cwd: string, fields: object, env: object = {}): Promise<string> {
     const client = await this.client();

@@ -66,7 +66,7 @@ describe("an agent that gives no sign", () => {
     await start(soon);
     const [one, other] = [await home.bystander(), await home.bystander()];
     await hook("lead", one.pid, { hook_event_name: "SessionStart", source: "startup" });
-    await client.ask({ type: "role_set", name: "lead", role: "lead", project: home.work });
+    await home.kite("role", "lead", "lead");
     await hook("bob", other.pid, prompt);
     const made = await client.ask({ type: "task_create", id: "lead", description: "Mend the parser" });
     const { id } = made["task"] as { id: string };
@@ -132,7 +132,7 @@ test("a lead that rests is woken when an agent of its stalls, and told once", as
   await start(soon);
   const [one, other] = [await home.bystander(), await home.bystander()];
   await hook("lead", one.pid, { hook_event_name: "SessionStart", source: "startup" });
-  await client.ask({ type: "role_set", name: "lead", role: "lead", project: home.work });
+  await home.kite("role", "lead", "lead");
   const env = { CLAUDE_CODE_SESSION_ATTENDED: "1" };
   const stop = { hook_event_name: "Stop", session_id: "lead", cwd: home.work, prompt_id: "p1" };
   const waking = { type: "hook", wake: true, ppid: one.pid, env, event: stop };

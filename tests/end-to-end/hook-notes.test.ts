@@ -164,7 +164,7 @@ test("two that wrote the same file are told so once in their turns, over a resta
     writeFileSync(file, `${session} ${uses}\n`);
     const said = `${before}${await hook(session, "PostToolUse", tool)}`;
     // The next one need not wait for the end of a turn.
-    const person = await home.connect();
+    const person = await home.connectPerson();
     await person.ask({ type: "file_unlock", file, force: true });
     person.destroy();
     return said;

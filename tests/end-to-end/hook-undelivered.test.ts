@@ -103,7 +103,7 @@ const kinds: readonly (readonly [string, string, Told])[] = [
     "a write that came after its lock had gone",
     async ({ dir, ann }) => {
       await w.act(lock(ann, dir, "a.ts", 0, "late"));
-      const person = await w.client();
+      const person = await w.person();
       await person.ask({ type: "file_unlock", file: `${dir}/a.ts`, force: true });
       const late = { session: ann, cwd: dir, toolUseId: "late", ancestors: [], lines: null };
       await w.act({ do: "flight_end", ...late, wrote: true, file: `${dir}/a.ts` });

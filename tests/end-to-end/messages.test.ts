@@ -254,7 +254,9 @@ describe("behind hooks", () => {
     // The broadcast itself comes beside the denial.
     expect(denied["additionalContext"]).toContain("(to everyone)");
     expect(await hook("bob", "PreToolUse", editOf("src/a.ts"))).toEqual({});
-    expect(await wire.ask({ type: "resume", project: home.work })).toEqual({ ok: true, resumed: ["h-1"] });
+    expect(await wire.ask({ type: "resume", project: home.work })).toMatchObject({ code: "person_only" });
+    const person = await home.connectPerson();
+    expect(await person.ask({ type: "resume", project: home.work })).toEqual({ ok: true, resumed: ["h-1"] });
     expect(await hook("bob", "PreToolUse", editOf("db/schema.sql"))).toEqual({});
   });
 

@@ -31,7 +31,7 @@ beforeAll(async () => {
   git(shop, "worktree", "add", "-q", join(home.work, "shop-two"));
   mkdirSync(join(home.work, "notes"));
   await home.start();
-  wire = await home.connect();
+  wire = await home.connectPerson();
   await home.session("ann", { cwd: shop, project: undefined });
   await home.session("bob", { cwd: blog, project: undefined });
 });

@@ -1,6 +1,6 @@
 /** Who hears what: subscriptions, cursors, and clients that never asked. */
 
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
 import { nameOfId } from "../session-name.ts";
@@ -50,7 +50,11 @@ test("a client that did not subscribe hears of itself alone", async () => {
   second.send({ type: "file_lock", id: b, file });
   await second.ask({ type: "ping" });
   // Granted, revoked, in conflict, in two terminals.
-  await stranger.ask({ type: "file_unlock", file, force: true });
+  expect(await stranger.ask({ type: "file_unlock", file, force: true })).toMatchObject({
+    code: "person_only",
+  });
+  const person = await home.connectPerson();
+  await person.ask({ type: "file_unlock", file, force: true });
   expect(await second.reply()).toMatchObject({ granted_from_queue: true });
   expect(await first.ask({ type: "file_touch", id: a, file, action: "edit" })).toEqual({ ok: true });
   expect(await second.ask({ type: "file_touch", id: b, file })).toEqual({ ok: true });
@@ -81,6 +85,7 @@ test("a reply is not overtaken by what the request itself sets off: published cl
   expect(await second.next()).toMatchObject({ event: "file_conflict" });
   await first.ask({ type: "file_lock", id: a, file });
   await first.event("file_conflict");
+  await first.ask({ type: "hello", person: readFileSync(home.paths.personToken, "utf8").trim() });
   first.send({ type: "file_unlock", file, force: true });
   expect(await first.next()).toMatchObject({ ok: true, released: [file] });
   expect(await first.next()).toMatchObject({ event: "lock_revoked" });

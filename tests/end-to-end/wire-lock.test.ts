@@ -418,7 +418,7 @@ describe("file_unlock", () => {
     const file = freshFile();
     const { token } = await a.lock(file);
     await b.queue(file);
-    const person = await home.connect();
+    const person = await home.connectPerson();
     expect(await person.ask({ type: "file_unlock", file, force: true })).toEqual({
       ok: true,
       released: [file],

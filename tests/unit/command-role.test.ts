@@ -147,9 +147,9 @@ describe("kite task", () => {
     expect(await claim(fakeWorld({ daemon }), "1a", { label: [], project })).toBe(0);
     const asked = daemon.asked.map(({ type }) => type).filter(type => type !== "query");
     expect(asked).toEqual([
+      "whoami",
       "register",
       "task_claim",
-      "whoami",
       "role_set",
       "task_get",
       "task_approve",

@@ -6,7 +6,7 @@ import { refuseAgent } from "../../person.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
 import { clean, counted, listed, wrap } from "../../view/text.ts";
-import { ask, exitCodes, rowsOf, withDaemon } from "../../with-daemon.ts";
+import { ask, asPerson, exitCodes, rowsOf } from "../../with-daemon.ts";
 
 export interface ReleaseFlags {
   readonly reason?: string;
@@ -17,7 +17,7 @@ export interface ReleaseFlags {
 export async function release(world: ProcessContext, name: string, flags: ReleaseFlags): Promise<number> {
   const refused = await refuseAgent(world, flags.json === true, "release");
   if (refused !== null) return refused;
-  return withDaemon(world, flags.json === true, async client => {
+  return asPerson(world, flags.json === true, async client => {
     const project = await projectOf(world.cwd);
     const all = agentsOf(await rowsOf(client, "sessions"));
     // A name means an agent of this project alone; one of another project needs its whole id.

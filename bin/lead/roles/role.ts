@@ -6,7 +6,7 @@ import { type RefuseOptions, refuseAgent } from "../../person.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
 import { clean, wrap } from "../../view/text.ts";
-import { ask, exitCodes, fail, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
+import { ask, asPerson, exitCodes, fail, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { boundsOf, roleRows, rolesView, sourceText } from "../view/roles.ts";
 
 export interface RoleFlags {
@@ -44,7 +44,7 @@ export async function giveRole(
   const refused = await refuseAgent(world, json, "role", who);
   if (refused !== null) return refused;
   const project = flags.project ?? (await projectOf(world.cwd));
-  return withDaemon(world, json, async client => {
+  return asPerson(world, json, async client => {
     const given = await ask(client, "role_set", { name, project, role });
     if (json) printJson(world, given);
     else {

@@ -20,7 +20,7 @@ import { type Client, type ProcessContext, print } from "../../process-context.t
 import { neededProgram, runProgram, withoutSession } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
 import { clean } from "../../view/text.ts";
-import { ask, exitCodes, rowsOf, withDaemon } from "../../with-daemon.ts";
+import { ask, asPerson, exitCodes, rowsOf } from "../../with-daemon.ts";
 import { hasEnded, neededSpawn } from "./find.ts";
 import { followSpawn } from "./follow.ts";
 import { Git, mainWorktree } from "./git.ts";
@@ -51,7 +51,7 @@ export async function replace(world: ProcessContext, name: string, isJson: boole
       return isFailed(last) ? exitCodes.failed : exitCodes.done;
     });
   };
-  return withDaemon(world, isJson, work, { reconnect: true });
+  return asPerson(world, isJson, work, { reconnect: true });
 }
 
 /** The agent that goes on, and which one that is. */

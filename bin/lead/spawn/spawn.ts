@@ -7,7 +7,7 @@ import { refuseAgent } from "../../person.ts";
 import type { Client, ProcessContext } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
 import { clean } from "../../view/text.ts";
-import { exitCodes, fail, withDaemon } from "../../with-daemon.ts";
+import { asPerson, exitCodes, fail } from "../../with-daemon.ts";
 import { hasEnded } from "./find.ts";
 import { withOutput } from "./output.ts";
 import { followed, isFailed, show, teller } from "./report.ts";
@@ -65,7 +65,7 @@ export async function spawn(world: ProcessContext, prompt: string, flags: SpawnF
     }
   };
   // A daemon that is replaced by a newer one meanwhile comes back.
-  return withDaemon(world, isJson, work, { reconnect: true });
+  return asPerson(world, isJson, work, { reconnect: true });
 }
 
 /** Returns the record once its agent has registered or failed, or with `wait` once its turn is over. */

@@ -9,7 +9,7 @@ import type { ProcessContext } from "../../process-context.ts";
 import { neededProgram, ProgramFailed, runHere, withoutSession } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
 import { clean } from "../../view/text.ts";
-import { ask, exitCodes, fail, printDone, withDaemon } from "../../with-daemon.ts";
+import { ask, asPerson, exitCodes, fail, printDone, withDaemon } from "../../with-daemon.ts";
 import { handleOf, neededSpawn } from "./find.ts";
 import { stopped } from "./stop-agent.ts";
 import { Tmux } from "./tmux.ts";
@@ -53,7 +53,7 @@ export async function stop(world: ProcessContext, name: string, isJson: boolean)
   const refused = await refuseAgent(world, isJson, "stop");
   if (refused !== null) return refused;
   const project = await projectOf(world.cwd);
-  return withDaemon(world, isJson, async client => {
+  return asPerson(world, isJson, async client => {
     const row = await neededSpawn(client, name, project);
     const actor = actingSession(world.env) ?? {};
     return reported(world, isJson, async () => {

@@ -11,7 +11,7 @@ import { type Client, interrupted, type ProcessContext, print, printJson } from 
 import { ProgramFailed } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
 import { clean } from "../../view/text.ts";
-import { ask, exitCodes, Refused, rowsOf, withDaemon } from "../../with-daemon.ts";
+import { ask, asPerson, exitCodes, Refused, rowsOf } from "../../with-daemon.ts";
 import { hasEnded } from "./find.ts";
 import { followSpawn } from "./follow.ts";
 import { type Around, type Replaced, replaced, wordsOf } from "./replace.ts";
@@ -98,7 +98,7 @@ export async function tend(world: ProcessContext, isJson: boolean): Promise<numb
     }
     return exitCodes.done;
   };
-  return withDaemon(world, isJson, work, { reconnect: true });
+  return asPerson(world, isJson, work, { reconnect: true });
 }
 
 function isStalled(row: SpawnRow): boolean {

@@ -1,6 +1,7 @@
 /** What there may be much of, made over the wire: a daemon with so many of each, as far as the limits allow. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { limits } from "../../../protocol/limits.ts";
@@ -62,8 +63,12 @@ export class World {
     return this.#talk;
   }
 
-  connect(): Promise<Talk> {
-    return Talk.at(join(this.home, "kite.sock"));
+  async connect(): Promise<Talk> {
+    const talk = await Talk.at(join(this.home, "kite.sock"));
+    // Some of what is measured is a person's to ask.
+    const person = readFileSync(join(this.home, "person.token"), "utf8").trim();
+    await talk.ask({ type: "hello", person });
+    return talk;
   }
 
   async start(): Promise<void> {

@@ -1,0 +1,78 @@
+/**
+ * The requests that only a person makes: without a session's id they act for a person, who shows the token of
+ * `instance/person-token.ts` in `hello`. All others stay open to whoever reaches the socket.
+ */
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import type { RequestOf, RequestType } from "../../protocol/requests.ts";
+import { isGrave, risks } from "../../protocol/risk.ts";
+import type { State } from "../core/state.ts";
+import { findTask, isTask } from "../core/tasks/replies.ts";
+import { riskOf } from "../core/tasks/risk.ts";
+import type { Call } from "../server/call.ts";
+import { projectOf } from "./caller.ts";
+import type { DaemonServices } from "./handler.ts";
+
+/** What a person does with the request, and its command; null: it needs no person. */
+type Deed = readonly [does: string, command: string] | null;
+
+type Deeds = {
+  readonly [T in RequestType]?: (request: RequestOf<T>, state: State, project: () => string) => Deed;
+};
+
+const deeds: Deeds = {
+  role_set: ({ id, name, role }) =>
+    id === undefined ? ["gives roles", `kite role ${name} ${role ?? "--clear"}`] : null,
+  task_approve: ({ id, task }) =>
+    id === undefined ? ["says yes to a task", `kite task approve ${task}`] : null,
+  task_update: taskDeed,
+  resume: ({ id }) => (id === undefined ? ["ends the freezes of others", "kite thaw"] : null),
+  file_unlock: ({ force }) =>
+    force === true ? ["takes a lock from its holder", "kite unlock --force FILE"] : null,
+  agent_release: ({ id }) =>
+    id === undefined ? ["gives back what an agent has", "kite release NAME"] : null,
+  spawn_create: ({ id, lead, replaces }) => {
+    if (id !== undefined) return null;
+    if (lead === true) return ["spawns an agent that leads", "kite spawn --lead"];
+    return replaces === undefined ? null : ["replaces an agent", "kite agents replace NAME"];
+  },
+  spawn_replace: ({ id }) =>
+    id === undefined ? ["replaces an agent", "kite agents replace NAME"] : null,
+  spawn_update: ({ id, state, stopping, replacing }) => {
+    const isEnd = state === "stopped" || stopping !== undefined || replacing !== undefined;
+    return id === undefined && isEnd ? ["stops an agent", "kite agents stop NAME"] : null;
+  },
+};
+
+/** Who begins a red or critical task says yes with that; who lowers a risk takes the need for one away. */
+function taskDeed(
+  { id, task, status, risk }: RequestOf<"task_update">,
+  { tasks }: State,
+  project: () => string,
+): Deed {
+  if (id !== undefined || (risk === undefined && status !== "active")) return null;
+  const found = findTask(tasks, task, project());
+  if (!isTask(found)) return null;
+  const before = riskOf(found);
+  const next = risk ?? before;
+  if (risks.indexOf(next) < risks.indexOf(before))
+    return ["lowers a risk", `kite task edit ${found.id} --risk ${next}`];
+  return status === "active" && isGrave(next)
+    ? ["begins a red or critical task without a session", `kite task approve ${found.id}`]
+    : null;
+}
+
+/** Returns the refusal of a request for which its connection shows no person, or null. */
+export function personRefusal<T extends RequestType>(
+  services: DaemonServices,
+  type: T,
+  request: RequestOf<T>,
+  call: Call,
+): Refusal | null {
+  if (call.connection.isPersons) return null;
+  const deed = deeds[type]?.(request as never, services.engine.state, () =>
+    projectOf(services, request, call),
+  );
+  if (deed === undefined || deed === null) return null;
+  const [does, command] = deed;
+  return refuse("person_only", `only a person ${does}; ask your user to run in a terminal: ${command}`);
+}

@@ -1,0 +1,125 @@
+/** A person is who shows the token of Kite's directory, not who leaves out the id; `kite` shows it unless an agent runs it. */
+import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Client, Home, type Message } from "./daemon.ts";
+
+let home: Home;
+let wire: Client;
+
+beforeAll(async () => {
+  home = new Home();
+  await home.start();
+  wire = await home.session("bob", { name: "bob", project: home.work });
+});
+
+afterAll(() => home.dispose());
+
+async function task(risk: string): Promise<string> {
+  const made = await wire.ask({ type: "task_create", id: "bob", description: "it", risk });
+  return String((made["task"] as Message)["id"]);
+}
+
+describe("a request without an id, on a connection that shows no token", () => {
+  test.each<[string, () => Message | Promise<Message>]>([
+    ["a role", () => ({ type: "role_set", name: "bob", role: "lead" })],
+    ["a yes", async () => ({ type: "task_approve", task: await task("critical") })],
+    [
+      "a begin that says yes",
+      async () => ({ type: "task_update", task: await task("red"), status: "active" }),
+    ],
+    ["a lower risk", async () => ({ type: "task_update", task: await task("critical"), risk: "green" })],
+    ["a thaw", () => ({ type: "resume" })],
+    ["another's lock", () => ({ type: "file_unlock", file: "/a", force: true })],
+    ["another's lock, by an agent", () => ({ type: "file_unlock", id: "bob", file: "/a", force: true })],
+    ["a release", () => ({ type: "agent_release", of: "bob" })],
+    ["a stop", () => ({ type: "spawn_update", spawn: "a-1-1", stopping: true })],
+    ["a stop that was", () => ({ type: "spawn_update", spawn: "a-1-1", state: "stopped" })],
+    ["an end of a replacement", () => ({ type: "spawn_update", spawn: "a-1-1", replacing: false })],
+    ["a replacement", () => ({ type: "spawn_replace", spawn: "a-1-1", resumable: true })],
+    [
+      "a spawned lead",
+      () => ({ type: "spawn_create", backend: "background", client: "claude-code", lead: true }),
+    ],
+  ])("is refused %s", async (_what, made) => {
+    const asked = { project: home.work, ...(await made()) };
+    const refused = {
+      ok: false,
+      code: "person_only",
+      error: expect.stringMatching(/^only a person .*: kite /),
+    };
+    expect(await wire.ask(asked)).toMatchObject(refused);
+    const other = await home.connect();
+    await other.ask({ type: "hello", person: "0".repeat(64) });
+    expect(await other.ask(asked)).toMatchObject(refused);
+    const person = await home.connectPerson();
+    expect(await person.ask(asked)).not.toMatchObject({ code: "person_only" });
+  });
+
+  test("is no person's again after a hello without the token", async () => {
+    const person = await home.connectPerson();
+    await person.ask({ type: "hello" });
+    expect(await person.ask({ type: "resume", project: home.work })).toMatchObject({ code: "person_only" });
+  });
+
+  test("is as it was for all else", async () => {
+    const project = home.work;
+    const made = await wire.ask({ type: "task_create", project, description: "green" });
+    const { id } = made["task"] as Message;
+    expect(await wire.ask({ type: "task_update", task: id, risk: "yellow" })).toMatchObject({ ok: true });
+    expect(await wire.ask({ type: "task_update", task: id, status: "active" })).toMatchObject({ ok: true });
+    expect(await wire.ask({ type: "message_send", project, to: "bob", text: "hi" })).toMatchObject({
+      ok: true,
+    });
+    expect(await wire.ask({ type: "context_set", project, key: "a", value: 1 })).toMatchObject({ ok: true });
+  });
+
+  test("has a line in the trail", async () => {
+    await expect.poll(() => home.kite("log")).toContain("only a person ends the freezes of others");
+  });
+});
+
+describe("the token", () => {
+  test("is this user's alone, and outlives the daemon", async () => {
+    const { personToken } = home.paths;
+    expect(statSync(personToken).mode & 0o777).toBe(0o600);
+    const before = readFileSync(personToken, "utf8");
+    expect(before).toMatch(/^[0-9a-f]{64}\n$/);
+    home.daemon.signal("SIGTERM");
+    await home.daemon.exited;
+    await home.start();
+    expect(readFileSync(personToken, "utf8")).toBe(before);
+  });
+
+  test("is shown by a person's kite, with and without a terminal, and not by an agent's", async () => {
+    await home.session("eve", { name: "eve", project: home.work });
+    expect(await home.kite("role", "eve", "tester")).toContain("eve is tester");
+    for (const env of [{ CLAUDECODE: "1" }, { KITE_SESSION: "eve" }])
+      expect(await home.command(["role", "eve", "architect", "--json"], env)).toMatchObject({ code: 1 });
+    expect(await home.kite("role", "--json")).toContain('"role":"tester"');
+  });
+
+  test("that is gone or damaged is made anew by the next daemon", async () => {
+    const { personToken } = home.paths;
+    home.daemon.signal("SIGTERM");
+    await home.daemon.exited;
+    rmSync(personToken);
+    await home.start();
+    await home.session("zoe", { name: "zoe", project: home.work });
+    expect(await home.kite("role", "zoe", "tester")).toContain("zoe is tester");
+    home.daemon.signal("SIGTERM");
+    await home.daemon.exited;
+    writeFileSync(personToken, "mine\n");
+    chmodSync(personToken, 0o644);
+    await home.start();
+    expect(readFileSync(personToken, "utf8")).toMatch(/^[0-9a-f]{64}\n$/);
+    expect(statSync(personToken).mode & 0o777).toBe(0o600);
+  });
+
+  test("that is missing while the daemon runs is said, with what to do", async () => {
+    rmSync(home.paths.personToken);
+    await home.session("amy", { name: "amy", project: home.work });
+    const { code, err } = await home.command(["role", "amy", "tester"]);
+    expect([code, err]).toEqual([1, expect.stringContaining("person.token is missing")]);
+    expect(err).toContain("kite down && kite up");
+  });
+});
