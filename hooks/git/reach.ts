@@ -60,7 +60,7 @@ export const all: Paths = { paths: null };
 
 /** Pathspecs as given. An unknown one, or one that excludes paths, may stand for any path. */
 export function only(values: readonly Value[]): Paths {
-  if (values.some(({ known }) => !known)) return { paths: null, unclear: true };
+  if (values.some(({ known, isDefault }) => !known || isDefault)) return { paths: null, unclear: true };
   const paths = values.map(({ text }) => text);
   return paths.some(path => path.startsWith(":") || path === "") ? all : { paths };
 }

@@ -8,6 +8,14 @@
 export type Part =
   | { readonly kind: "text"; readonly text: string; readonly quoted: boolean }
   | { readonly kind: "variable"; readonly name: string; readonly quoted: boolean }
+  /** `${NAME:-WORD}`, or without the colon: the word if the variable is not set, or `isEmptyToo`. */
+  | {
+      readonly kind: "default";
+      readonly name: string;
+      readonly isEmptyToo: boolean;
+      readonly word: Word;
+      readonly quoted: boolean;
+    }
   | { readonly kind: "output"; readonly node: Node; readonly quoted: boolean }
   | { readonly kind: "file"; readonly node: Node }
   | { readonly kind: "opaque"; readonly commands: readonly Node[] }

@@ -11,9 +11,14 @@ export function expand(word: Word, state: State): readonly Value[] {
 
 /** A word as one value, as in an assignment: it is not split. */
 export function single(word: Word, state: State): Value {
-  const quoted = word.map(part =>
-    part.kind === "variable" || part.kind === "value" ? { ...part, quoted: true } : part,
-  );
+  const quoted = word.map((part): Part => {
+    // What it was when the text is used is not known any more.
+    if (part.kind === "default") {
+      const { text, isSure } = inPlace(part, state);
+      return { kind: "value", text: isSure ? text : hole, quoted: true };
+    }
+    return part.kind === "variable" || part.kind === "value" ? { ...part, quoted: true } : part;
+  });
   // In an assignment the elements of a list are one text, too.
   return asValue(
     bounded(
@@ -26,9 +31,15 @@ export function single(word: Word, state: State): Value {
 
 /** The fields of one word while they are collected. */
 class Fields {
-  readonly done: string[] = [];
+  readonly done: Value[] = [];
   #now = "";
   #isThere = false;
+  #isDefault = false;
+
+  /** What is being collected may be another text. */
+  doubt(): void {
+    this.#isDefault = true;
+  }
 
   add(text: string, isThere: boolean): void {
     this.#now = bounded(this.#now + text);
@@ -36,9 +47,11 @@ class Fields {
   }
 
   end(): void {
-    if (this.#isThere) this.done.push(this.#now);
+    if (this.#isThere)
+      this.done.push({ ...asValue(this.#now), ...(this.#isDefault ? { isDefault: true } : {}) });
     this.#now = "";
     this.#isThere = false;
+    this.#isDefault = false;
   }
 
   /** A list without elements makes no word, even in quotes. */
@@ -58,17 +71,24 @@ class Fields {
 function fields(word: Word, state: State): Value[] {
   const all = new Fields();
   for (const [i, part] of word.entries()) {
-    const texts = i === 0 && isTilde(part) ? [tilde(part.text, state)] : textsOf(part, state);
+    const given = part.kind === "default" ? inPlace(part, state) : null;
+    const texts =
+      given !== null
+        ? [given.text]
+        : i === 0 && isTilde(part)
+          ? [tilde(part.text, state)]
+          : textsOf(part, state);
     const isQuoted = part.kind === "text" || isInQuotes(part);
     if (texts.length === 0) all.vanish();
     for (const [n, text] of texts.entries()) {
       if (n > 0) all.end();
+      if (given !== null && !given.isSure) all.doubt();
       if (isQuoted) all.add(text, isInQuotes(part));
       else all.split(text);
     }
   }
   all.end();
-  return all.done.map(asValue);
+  return all.done;
 }
 
 function isInQuotes(part: Part): boolean {
@@ -95,6 +115,19 @@ function homeOf(name: string, state: State): string {
 function textsOf(part: Part, state: State): readonly string[] {
   if (part.kind === "text" || part.kind === "value") return [part.text];
   return part.kind === "variable" ? variable(part.name, part.quoted, state) : [hole];
+}
+
+/** The variable's text, or that of the word in its place. It is not sure if the variable is not known. */
+function inPlace(
+  { name, isEmptyToo, word }: Extract<Part, { kind: "default" }>,
+  state: State,
+): { readonly text: string; readonly isSure: boolean } {
+  const [known = ""] = variable(name, true, state);
+  const isSure = known !== hole;
+  const isNone = !isSure || (known === "" && (isEmptyToo || /^\d/.test(name)));
+  if (!isNone) return { text: known, isSure };
+  const texts = fields(word, state).map(({ whole }) => whole);
+  return { text: bounded(texts.join(" ")), isSure };
 }
 
 function variable(name: string, quoted: boolean, state: State): readonly string[] {

@@ -21,6 +21,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { Assignment, Document, Input, Node, Output, Part, Word } from "./ast.ts";
 
 type Command = Extract<CommandNode, { type: "Command" }>;
+type Expansion = Extract<WordPart, { type: "ParameterExpansion" }>;
 type HereDoc = Extract<Redirection, { type: "HereDoc" }>;
 
 const nothing: Node = { kind: "sequence", nodes: [] };
@@ -255,7 +256,7 @@ class Reader {
       case "ParameterExpansion": {
         const name = /^\$\{([A-Za-z_]\w*(?:\[(?:[@*]|\d{1,5})\])?|\d{1,5}|[@*])\}$/.exec(part.text)?.[1];
         if (name !== undefined) return [{ kind: "variable", name, quoted }];
-        return [{ kind: "opaque", commands: this.#scriptsIn(part) }];
+        return [this.#defaultOf(part, quoted) ?? { kind: "opaque", commands: this.#scriptsIn(part) }];
       }
       case "ArithmeticExpansion":
         return [{ kind: "opaque", commands: this.#scriptsIn(part) }];
@@ -267,11 +268,25 @@ class Reader {
         const node = part.script === undefined ? nothing : this.script(part.script);
         return [part.operator === "<" ? { kind: "file", node } : { kind: "opaque", commands: [node] }];
       }
-      case "Glob":
       case "ExtendedGlob":
+        // What it matches is known to the shell alone.
+        return bare("*");
+      case "Glob":
       case "BraceExpansion":
         return this.#spelled(part, part.parts ?? []);
     }
+  }
+
+  /** A variable with a word in its place; null: another expansion. */
+  #defaultOf({ parameter, prefix, index, operation }: Expansion, quoted: boolean): Part | null {
+    if (operation?.type !== "Default" || prefix !== undefined || index !== undefined) return null;
+    const { operator, operand } = operation;
+    if (!/^:?[-=]$/.test(operator) || !/^(?:[A-Za-z_]\w*|\d{1,5})$/.test(parameter)) return null;
+    if (this.#depth >= limits.shellDepthMax) return null;
+    this.#depth += 1;
+    const word = this.#word(operand);
+    this.#depth -= 1;
+    return { kind: "default", name: parameter, isEmptyToo: operator.startsWith(":"), word, quoted };
   }
 
   /** A pattern as spelled, with what the shell inserts into it. */

@@ -47,6 +47,8 @@ export interface Value {
   readonly known: boolean;
   /** The whole word, with its holes. */
   readonly whole: string;
+  /** It is what the line puts in the place of a variable; the shell may know another text. */
+  readonly isDefault?: true;
 }
 
 export function asValue(whole: string): Value {
@@ -104,6 +106,7 @@ const lost: Where = { dir: null, isBelow: false };
  * the name leads there, or further in.
  */
 export function enter(from: Where, to: Value): Where {
+  if (to.isDefault) return lost;
   // A pattern matches names that only the shell knows.
   const open = to.whole.search(/[*?\0]/);
   const isKnown = open === -1;

@@ -245,6 +245,7 @@ export class Walk {
       const text = this.heard(() => this.step(part.node, { ...state, input: null }));
       return { kind: "value", text: `${hole}${this.#texts.push(text) - 1}${hole}`, quoted: true };
     }
+    if (part.kind === "default") return { ...part, word: this.settled(part.word, state) };
     if (part.kind === "opaque") for (const node of part.commands) this.unheard(() => this.step(node, state));
     return part;
   }

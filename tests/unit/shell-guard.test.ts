@@ -34,6 +34,36 @@ function reached(line: string): readonly string[] {
 
 const nothing: readonly string[] = [];
 
+describe("a word in the place of a variable", () => {
+  test.each<[line: string, ...commands: string[]]>([
+    ["git ${x:-reset} --hard", "git reset --hard: tree; all"],
+    ["git ${x-reset} ${y:=--hard}", "git reset --hard: tree; all"],
+    ["${x:-git reset --hard}", "git reset --hard: tree; all"],
+    ['"${x:-git}" ${y:-${z:-clean}} -f', "git clean: tree; untracked; all"],
+    ["x=status; git ${x:-reset} --hard"],
+    ["x=; git ${x:-reset} --hard", "git reset --hard: tree; all"],
+    ["x=; git ${x-reset} --hard"],
+    ["git ${HOME:-reset} --hard"],
+    ["f() { git ${1:-reset} ${2---hard}; }; f", "git reset --hard: tree; all"],
+    ["f() { git ${1:-reset} --hard; }; f status"],
+    // The shell may know another folder or file.
+    ["cd ${DIR:-/x} && git checkout -- a", "git checkout: tree; a; in ?"],
+    ["git checkout -- ${F:-a}", "git checkout: tree; unclear"],
+    ["D=${DIR:-/x}; cd $D && git checkout -- a", "git checkout: tree; a; in ?"],
+    ["cd ${HOME:-/x} && git checkout -- a", "git checkout: tree; a; in /h"],
+    ["git status > ${LOG:-a}"],
+    ["shopt -s extglob\ngit checkout -- @(a|b).ts", "git checkout: tree; *.ts"],
+  ])("%s", (line, ...commands) => {
+    expect(reached(line)).toEqual(commands);
+  });
+
+  test("deep in each other", () => {
+    const deep = (n: number): string => (n === 0 ? "reset" : `\${x:-${deep(n - 1)}}`);
+    expect(reached(`git ${deep(5)} --hard`)).toEqual(["git reset --hard: tree; all"]);
+    expect(reached(`git ${deep(2_000)} --hard`)).toEqual([]);
+  });
+});
+
 describe("what is overwritten without git", () => {
   test.each<[line: string, ...commands: string[]]>([
     ["git show HEAD:a.ts > a.ts", ">: tree; untracked; a.ts"],
