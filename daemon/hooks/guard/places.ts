@@ -88,7 +88,7 @@ export function supposed(
 
 /** The folder in which a command that may wipe runs if the `cd` before it fails. */
 async function staysAt(services: Services, dir: string, { stays, reach }: GuardedCommand): Promise<string> {
-  if (stays === undefined || reach !== "tree") return dir;
+  if (stays === undefined || reach !== "tree" || dir.includes("[")) return dir;
   const named = await withTops(services, dir);
   const there = typeof named === "string" ? await services.facts.stamped(named) : null;
   return there !== null && there.stamp === null ? stays : dir;
@@ -263,8 +263,9 @@ async function spotOf(
   { gitDir, workTree }: GuardedCommand,
 ): Promise<readonly Spot[] | string> {
   const { facts } = services;
-  const dir = await withTops(services, named);
-  if (typeof dir !== "string") return dir.unreachable;
+  const whole = await withTops(services, named);
+  if (typeof whole !== "string") return whole.unreachable;
+  const { dir, pattern } = await beforeSet(services, whole);
   const [here, around] = await Promise.all([facts.path("/", dir), facts.repository(dir)]);
   if ("unreachable" in here) return here.unreachable;
   if ("unreachable" in around) return around.unreachable;
@@ -280,5 +281,14 @@ async function spotOf(
   if (typeof top !== "string") return top.unreachable;
   // Outside of its worktree git begins at the top.
   const base = isBelow(here.real, top) ? relative(top, here.real) : "";
-  return [{ place: { worktree: top, gitDir: git }, base }];
+  return [{ place: { worktree: top, gitDir: git }, base: pattern === "" ? base : join(base, pattern) }];
+}
+
+/** A folder that is not there, with a set like `[ab]` in its name, is a pattern: `dir` is the folder before that. */
+async function beforeSet({ facts }: Services, path: string): Promise<{ dir: string; pattern: string }> {
+  const set = path.indexOf("[");
+  const there = set === -1 ? null : await facts.stamped(path);
+  if (there === null || there.stamp !== null) return { dir: path, pattern: "" };
+  const at = path.lastIndexOf("/", set);
+  return { dir: path.slice(0, at) || "/", pattern: path.slice(at + 1) };
 }
