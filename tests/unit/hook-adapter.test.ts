@@ -102,7 +102,9 @@ function checkPlan(event: Record<string, unknown>): void {
   const isGuarded = kindsOf(p).includes("guard");
   for (const action of p.actions) {
     expect(action.session).toBe(event["session_id"]);
-    if (!waiting.has(p.event) || (p.event === "PreToolUse" && !isEdit && !isTeam && !isGuarded)) {
+    // Whatever else its row does with it: the client waits for each `PreToolUse` that starts a hook.
+    const hears = action.do === "inbox" && p.event === "PreToolUse";
+    if (!hears && (!waiting.has(p.event) || (p.event === "PreToolUse" && !isEdit && !isTeam && !isGuarded))) {
       expect(asyncActions).toContain(action.do);
       // Nobody begins by an event that may come late; who has ended may be told by name.
       if (action.do === "heartbeat") expect(action.active).toBeUndefined();
@@ -347,11 +349,11 @@ describe("rows", () => {
     ["PostToolUse--TaskStop", [result("TaskStop"), ...gone("a51d5ab064a282b91"), wentOn, notes]],
     [
       "PostToolUseFailure--Agent-api-error",
-      [result("Agent", expect.stringContaining("API error")), wentOn, notes],
+      [result("Agent", expect.stringContaining("API error")), wentOn, inbox(true)],
     ],
     [
       "PostToolUseFailure--Bash-exit-code",
-      [result("Bash", "Exit code 3"), shellEnd("toolu_main_7_0_8", 10), wentOn, notes],
+      [result("Bash", "Exit code 3"), shellEnd("toolu_main_7_0_8", 10), wentOn, inbox(true)],
     ],
     [
       "PostToolBatch--three-writes",

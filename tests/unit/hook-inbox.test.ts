@@ -71,7 +71,7 @@ describe("an inbox", () => {
   test("is not shown with an event that nobody waits for, but what went past locks is, to the main agent", () => {
     const note = { what: "bypassed", file: "/p/a.ts", mine: true, other: "bob" } as const;
     const did = { did: "notes", ok: true, dropped: 0 } as const;
-    for (const name of ["PostToolUse--Bash", "PostToolUse--Edit", "PostToolUseFailure--Bash-exit-code"]) {
+    for (const name of ["PostToolUse--Bash", "PostToolUse--Edit"]) {
       const ended = plan(payload(name));
       expect(answerOf(ended, begun, { ...did, notes: [] })).toBeNull();
       const said = answerOf(ended, { ...did, notes: [note] });
@@ -274,7 +274,30 @@ describe("an inbox", () => {
     const agent = plan(payload("PreToolUse--Write-in-subagent"), context);
     expect(agent.actions.at(-1)).toMatchObject({ do: "inbox", agent: "a0954b2b04fdf61ec", take: true });
     // Nobody waits for what comes with every tool call: an answer would be lost.
-    expect(plan(payload("PreToolUse--Bash")).actions.some(a => a.do === "inbox")).toBe(false);
     expect(plan(payload("PostToolUse--Edit")).actions.some(a => a.do === "inbox")).toBe(false);
+  });
+
+  test("comes with each event that the client waits for, so that who only reads and runs hears of it", () => {
+    const shell = payload("PreToolUse--Bash-in-subagent");
+    const line = (command: string) => plan({ ...shell, tool_input: { command } });
+    const tool = (name: string) => plan({ ...payload("PreToolUse--mcp-tool"), tool_name: name });
+    const taken = { what: "discarded", files: ["/p/a.ts"], more: 0, other: "bob", commit: null } as const;
+    const notes: readonly FileNote[] = [{ ...taken, command: "git stash push" }];
+    const hears = { did: "inbox", ok: true, messages: [], unread: 0, notes } as const;
+    for (const p of [
+      line("git status"),
+      line("sh -c 'npm test'"),
+      line("kite status"),
+      tool("mcp__kite__kite_status"),
+    ]) {
+      expect(p.actions.at(-1)).toMatchObject({ do: "inbox", take: true });
+      expect(contextOf(answerOf(p, hears))).toContain("removed your uncommitted work");
+    }
+    expect(line("git status").actions.at(-1)).toMatchObject({ agent: shell["agent_id"] });
+    const failed = plan(payload("PostToolUseFailure--Bash-exit-code"));
+    expect(answerOf(failed, hears).hookSpecificOutput).toMatchObject({ hookEventName: "PostToolUseFailure" });
+    // Such a call shows what is unread itself.
+    for (const p of [line("kite message inbox"), tool("mcp__kite__kite_inbox")])
+      expect(p.actions.some(a => a.do === "inbox")).toBe(false);
   });
 });

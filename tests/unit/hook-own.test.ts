@@ -19,11 +19,11 @@ describe("a call of one of Kite's tools", () => {
   it("says who makes it, and where", () => {
     const { session_id: session, tool_use_id: toolUseId, cwd, prompt_id: promptId } = mcp();
     const call = { toolUseId, cwd, promptId, isBackground: false };
-    expect(plan(mcp()).actions.at(-1)).toEqual({ do: "record_tool_use", session, ...call });
+    expect(plan(mcp()).actions.at(-2)).toEqual({ do: "record_tool_use", session, ...call });
     const inSubagent = mcp({ agent_id: "a0954b2b04fdf61ec", agent_type: "Explore" });
     const acts = { do: "record_tool_use", session, agent: "a0954b2b04fdf61ec", ...call };
-    expect(plan(inSubagent).actions.at(-1)).toEqual(acts);
-    expect(did(inSubagent)).toEqual(["begin", "heartbeat", "record_tool_use"]);
+    expect(plan(inSubagent).actions.at(-2)).toEqual(acts);
+    expect(did(inSubagent)).toEqual(["begin", "heartbeat", "record_tool_use", "inbox"]);
     expect(answerOf(plan(inSubagent))).toBeNull();
   });
 

@@ -8,7 +8,7 @@ import type { Actor } from "../agents.ts";
 import type { Plan } from "../plan-parts.ts";
 import type { NoteLine } from "./note-lines.ts";
 import { outcomeOf } from "./outcome.ts";
-import { alsoTellPerson, context, type LateEvent, nothing, withContext } from "./output.ts";
+import { alsoTellPerson, context, nothing, type WaitingEvent, withContext } from "./output.ts";
 import { type Reader, readerOf } from "./reader.ts";
 import { newsText, noteHeadings, noteLines, notesOfPeople } from "./slices.ts";
 
@@ -23,12 +23,7 @@ export function readSoFar(actor: Actor): HookAction {
  * Adds unread messages to the plan's answer. The inbox comes last, so that no message is shown before a wait for a
  * lock. `cwd` is the agent's directory.
  */
-export function withInbox(
-  event: "PreToolUse" | "UserPromptSubmit",
-  actor: Actor,
-  cwd: string,
-  plan: Plan,
-): Plan {
+export function withInbox(event: WaitingEvent, actor: Actor, cwd: string, plan: Plan): Plan {
   const reader = readerOf(actor, cwd);
   return {
     ...plan,
@@ -51,10 +46,10 @@ export function withInbox(
 }
 
 /**
- * Adds notices on files to the answer of an event that the client does not wait for. The client gives that answer to
+ * Adds notices on files to the answer of a `PostToolUse`, for which the client does not wait. The client gives that answer to
  * the main agent, whichever agent made the call, so other agents get no notices here.
  */
-export function withNotes(event: LateEvent, actor: Actor, cwd: string, plan: Plan): Plan {
+export function withNotes(actor: Actor, cwd: string, plan: Plan): Plan {
   if (actor.agent !== undefined) return plan;
   return {
     ...plan,
@@ -62,7 +57,10 @@ export function withNotes(event: LateEvent, actor: Actor, cwd: string, plan: Pla
     answer: outcomes => {
       const told = outcomeOf(outcomes, "notes");
       if (told === undefined || told.notes.length + told.dropped === 0) return nothing;
-      return context(event, notesText(unsaid(told.notes, outcomes), told.dropped, readerOf(actor, cwd)));
+      return context(
+        "PostToolUse",
+        notesText(unsaid(told.notes, outcomes), told.dropped, readerOf(actor, cwd)),
+      );
     },
   };
 }

@@ -20,19 +20,19 @@ export function block(reason: string): Output {
   return { output: JSON.stringify({ decision: "block", reason }) };
 }
 
-/** Events after a call. The client reads their answers, even if it did not wait for them. */
-export type LateEvent = "PostToolUse" | "PostToolUseFailure";
-
-/** The model reads `text` with the event; with a `LateEvent` it reads it with the next message. */
+/** The model reads `text` with the event; with `PostToolUse`, for which the client does not wait, with the next message. */
 export function context(
-  event: "PreToolUse" | "SessionStart" | "SubagentStart" | LateEvent,
+  event: "PreToolUse" | "SessionStart" | "SubagentStart" | "PostToolUse",
   text: string,
 ): Output {
   return specific(event, { additionalContext: text });
 }
 
+/** Events whose answer its agent reads at once. */
+export type WaitingEvent = "PreToolUse" | "UserPromptSubmit" | "PostToolUseFailure";
+
 /** `said`, and `text` for the model beside it, also beside a denial. */
-export function withContext(event: "PreToolUse" | "UserPromptSubmit", said: Output, text: string): Output {
+export function withContext(event: WaitingEvent, said: Output, text: string): Output {
   const before: unknown = said.output === "" ? {} : JSON.parse(said.output);
   const own = within(before, "hookSpecificOutput");
   const known = within(own, "additionalContext");

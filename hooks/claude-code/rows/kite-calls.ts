@@ -3,13 +3,20 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import type { Actor } from "../agents.ts";
-import { type Event, within } from "../payload.ts";
+import { type Event, inputText, within } from "../payload.ts";
 import { atWork, begin, type Plan, type Row } from "../plan-parts.ts";
 import { otherEvent } from "./session.ts";
 
 /** A tool of Kite's server, named `kite`, added by hand or by a plugin. */
 export function isOwnTool(tool: string): boolean {
   return /^mcp__(?:plugin_.+_)?kite__/.test(tool);
+}
+
+/** Whether the call shows the agent's inbox. */
+export function readsInbox(event: Event): boolean {
+  return (
+    event.tool?.endsWith("__kite_inbox") === true || (inputText(event, "command") ?? "").includes(" inbox")
+  );
 }
 
 /** The call follows with the same tool use id. */

@@ -13,7 +13,7 @@ import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row 
 import { answerAround, asksBefore } from "../points.ts";
 import { before, toolSlices } from "../slices.ts";
 import { preShell } from "./bash.ts";
-import { isOwnTool, ownTool, typed } from "./kite-calls.ts";
+import { isOwnTool, ownTool, readsInbox, typed } from "./kite-calls.ts";
 import { otherEvent } from "./session.ts";
 
 /** The field of a writing tool's input that names the file. */
@@ -52,11 +52,18 @@ export const preToolUse: Row = (event, actor, context) => {
 
 const preOtherTool: Row = (event, actor, context) => {
   const tool = event.tool ?? "";
-  if (isOwnTool(tool)) return ownTool(event, actor, context);
-  if (tool === "Bash") return typed(event, actor, preShell(event, actor, context));
+  if (isOwnTool(tool)) return withNews(event, actor, ownTool(event, actor, context));
+  if (tool === "Bash") return withNews(event, actor, typed(event, actor, preShell(event, actor, context)));
   const row = toolSlices.find(({ tools }) => tools.includes(tool))?.row ?? otherEvent;
   return row(event, actor, context);
 };
+
+/** An agent that only reads and runs has no other event to hear with. A call that shows the inbox itself shows it once. */
+function withNews(event: Event, actor: Actor, plan: Plan): Plan {
+  const isTold = plan.actions.some(({ do: act }) => act === "inbox");
+  if (isTold || readsInbox(event)) return plan;
+  return withInbox("PreToolUse", actor, event.cwd ?? "/", plan);
+}
 
 /** A person is asked about a call (`isAsked`), or it did not run. */
 function callOpen(event: Event, actor: Actor, isAsked: boolean): readonly HookAction[] {
@@ -69,7 +76,7 @@ export const postToolUse: Row = (event, actor) => {
     ? written(event, actor, true)
     : { actions: [...shellEnd(event, actor), ...agentOf(event, tool, actor), wentOn(actor)] };
   const done = { ...plan, actions: [resultOf(event, actor, null), ...plan.actions] };
-  return withNotes("PostToolUse", actor, event.cwd ?? "", done);
+  return withNotes(actor, event.cwd ?? "", done);
 };
 
 /** A failed Agent call does not name the agent: the agent's StopFailure did. */
@@ -82,7 +89,8 @@ export const postToolUseFailure: Row = (event, actor) => {
   const isFailure = typeof error === "string" && isInterrupt !== true;
   const failed = isFailure ? [resultOf(event, actor, endOf(error, limits.failureChars))] : [];
   const done = { ...plan, actions: [...failed, ...plan.actions] };
-  return withNotes("PostToolUseFailure", actor, event.cwd ?? "", done);
+  // The client was not seen to hand this answer to another agent than the main one.
+  return actor.agent === undefined ? withInbox("PostToolUseFailure", actor, event.cwd ?? "/", done) : done;
 };
 
 /** The end of an error, where programs say what failed: whole lines if one fits into `max` UTF-16 units. */
