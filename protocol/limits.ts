@@ -133,6 +133,8 @@ export const limits = {
   wakeLeadMs: 14_400_000,
   /** Times that a session is woken between two prompts of a person. */
   wakesMax: 3,
+  /** A session is woken for notices on its work at most once in this time. */
+  wakeNoticeMs: 60_000,
   /** Refused files kept of one turn. */
   refusedFilesMax: 100,
 

@@ -4,7 +4,7 @@ import type { FileNote, HookOutcome, News } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { Actor } from "../core/actor.ts";
-import type { PendingNotes, Whose } from "../core/messages/notice-table.ts";
+import { noteKey, type PendingNotes, type Whose } from "../core/messages/notice-table.ts";
 import { inboxOf } from "../core/messages/recipients.ts";
 import type { State } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
@@ -116,6 +116,17 @@ function takeNotes({ services, delivery }: Run, { session, agent }: Actor): Take
     if (notes.length > 0) dropped += pending.dropped;
   }
   return { notes: all, dropped };
+}
+
+/** Whether a pending notice of the session's main agent says that others changed or removed its work. */
+export function hasUrgentNotice({ notes }: State, session: string): boolean {
+  const pending = notes.pending.get(noteKey({ session, agent: null }));
+  return pending?.notes.some(({ note }) => isUrgent(note)) === true;
+}
+
+function isUrgent(note: FileNote): boolean {
+  if (note.what === "bypassed") return !note.mine;
+  return note.what === "discarded" || note.what === "stash_taken" || note.what === "lost_update";
 }
 
 /** The number of messages that the session's main agent was not shown. */

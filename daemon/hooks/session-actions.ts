@@ -11,7 +11,7 @@ import { isRefusal } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
 import { type ActionOf, actorOfAction, type EventRun, isLive, propose, type Run, refused } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
-import { agentGone, newsOf } from "./inbox.ts";
+import { agentGone, hasUrgentNotice, newsOf } from "./inbox.ts";
 import type { Introduction } from "./points.ts";
 import { type Led, leadsNobody } from "./wake.ts";
 
@@ -185,13 +185,15 @@ export async function awaitRelease(
   const waits = points.waitsFor.map(part => part.waitsFor(services, session));
   if (unattended && !waits.some(({ isAlone }) => isAlone === true))
     return { did: "await_release", ok: true, freed: null, health: [] };
-  const led: Led = Object.assign({}, leadsNobody, ...waits);
+  const hasNotice = () => hasUrgentNotice(engine.state, session);
+  const led: Led = Object.assign({}, leadsNobody, ...waits, { hasNotice });
   const woken = await hookWakes.wait(services, call, { session, prompt: promptId, led });
   if (woken !== null && engine.state.sessions.live.has(session)) presence.of(session).woken = true;
   const freed = woken?.why === "freed" ? woken.freed : null;
   const health = woken?.why === "stalled" ? newsOf(services, { session, agent: null }, delivery) : [];
   const cameBack = woken?.why === "came_back" ? { cameBack: woken.cameBack } : {};
-  return { did: "await_release", ok: true, freed, health, ...cameBack };
+  const notices = woken?.why === "notice" ? ({ hasNotice: true } as const) : {};
+  return { did: "await_release", ok: true, freed, health, ...cameBack, ...notices };
 }
 
 export function suspend(run: EventRun, action: ActionOf<"suspend">): Promise<HookOutcome> | HookOutcome {

@@ -1,6 +1,7 @@
 /**
  * Wakes sessions that stopped: after an edit of theirs was refused, when the file is free; those that lead agents at work,
- * when one of these stalls; those whose branch somebody may merge, when the merge comes back.
+ * when one of these stalls; those whose branch somebody may merge, when the merge comes back; those whose work others changed
+ * or removed while they only read and ran.
  *
  * Invariants: at most one hook of a session waits. A wake grants nothing. A session is woken at most `limits.wakesMax`
  * times between two prompts of a person. While no hook waits, a step costs one comparison. The log has no refusal:
@@ -32,10 +33,10 @@ const busy: ReadonlySet<Code> = new Set<Code>([
   "lock_deadlock",
 ]);
 
-/** These steps tell that a lock or a queue position ended, or perhaps that a merge came back. */
+/** These steps tell that a lock or a queue position ended, or perhaps that a merge came back or work was changed or taken. */
 export const wakingSteps = {
   // A waiter that is detached leaves the queue without an event.
-  commands: ["lock_detach"],
+  commands: ["lock_detach", "writes_noted", "flight_end", "work_taken", "stashes_noted"],
   events: ["lock_released", "lock_wait_ended", "merge_changed"],
 } as const satisfies Pick<Listener, "commands" | "events">;
 
@@ -63,6 +64,8 @@ export interface Led {
   readonly hasBranch: boolean;
   /** The first merge that came back and of which it has an unread message; null: none. */
   cameBack(): ReturnedMerge | null;
+  /** Whether it has an unread notice that others changed or removed its work. */
+  hasNotice(): boolean;
 }
 
 export const leadsNobody: Led = {
@@ -70,13 +73,15 @@ export const leadsNobody: Led = {
   hasAlarm: () => false,
   hasBranch: false,
   cameBack: () => null,
+  hasNotice: () => false,
 };
 
 /** Why a session is woken. */
 export type Woken =
   | { readonly why: "freed"; readonly freed: FreedFile }
   | { readonly why: "stalled" }
-  | { readonly why: "came_back"; readonly cameBack: ReturnedMerge };
+  | { readonly why: "came_back"; readonly cameBack: ReturnedMerge }
+  | { readonly why: "notice" };
 
 /** The edit for which a hook asked for a lock. */
 interface RefusedEdit {
@@ -97,6 +102,8 @@ interface Row {
   /** By the file's key. */
   readonly refused: Map<string, WatchedEdit>;
   wakes: number;
+  /** When it was woken for notices, in core time; null: it was not. */
+  noticedAt: number | null;
   waiting: Waiting | null;
 }
 
@@ -118,7 +125,7 @@ export class HookWakes {
     const known = this.#rows.get(actor.session);
     if (reply.ok) known?.refused.delete(file.key);
     if (reply.ok || !busy.has(reply.code) || !around.engine.state.sessions.live.has(actor.session)) return;
-    const row = known ?? { prompt, refused: new Map<string, WatchedEdit>(), wakes: 0, waiting: null };
+    const row = known ?? newRow(prompt);
     this.#rows.set(actor.session, row);
     if (row.prompt !== prompt) row.refused.clear();
     row.prompt = prompt;
@@ -144,15 +151,15 @@ export class HookWakes {
     known?.waiting?.end();
     const isRefused = known !== undefined && known.prompt === prompt && known.refused.size > 0;
     const mayLast = led.isAtWork || led.hasBranch;
-    const isNews = led.hasAlarm() || led.cameBack() !== null;
+    const isNews = led.hasAlarm() || led.cameBack() !== null || led.hasNotice();
     if ((!isRefused && !mayLast && !isNews) || hook.connection.isClosed) return null;
-    const row = known ?? { prompt, refused: new Map<string, WatchedEdit>(), wakes: 0, waiting: null };
+    const row = known ?? newRow(prompt);
     if (row.wakes >= limits.wakesMax) return null;
     this.#rows.set(session, row);
     if (!isRefused) row.refused.clear();
     const look = () => takeWake(around, row, led);
     const woken = look();
-    if (woken !== null || !hook.connection.hasRoomToWait) return woken;
+    if (woken !== null || (!isRefused && !mayLast) || !hook.connection.hasRoomToWait) return woken;
     return await this.#untilWoken(around, hook, row, look, mayLast);
   }
 
@@ -169,7 +176,7 @@ export class HookWakes {
     // A prompt that is typed into a running turn carries that turn's id.
     if (prompt === null || row.prompt !== prompt) row.refused.clear();
     if (byPerson) row.wakes = 0;
-    if (row.refused.size === 0 && row.wakes === 0) this.#rows.delete(session);
+    if (row.refused.size === 0 && row.wakes === 0 && row.noticedAt === null) this.#rows.delete(session);
   }
 
   /** Forgets a session that has ended, or whose process goes on under another id. */
@@ -228,9 +235,18 @@ function takeWake(around: Around, row: Row, led: Led): Woken | null {
     return { why: "freed", freed: { file: pathOf(free.file), had: free.had } };
   }
   const cameBack = led.hasAlarm() ? null : led.cameBack();
-  if (!led.hasAlarm() && cameBack === null) return null;
+  const now = around.clock.now();
+  const isNotice = led.hasNotice() && (row.noticedAt === null || now - row.noticedAt >= limits.wakeNoticeMs);
+  if (!led.hasAlarm() && cameBack === null && !isNotice) return null;
   row.wakes += 1;
-  return cameBack === null ? { why: "stalled" } : { why: "came_back", cameBack };
+  if (led.hasAlarm()) return { why: "stalled" };
+  if (cameBack !== null) return { why: "came_back", cameBack };
+  row.noticedAt = now;
+  return { why: "notice" };
+}
+
+function newRow(prompt: string | null): Row {
+  return { prompt, refused: new Map(), wakes: 0, noticedAt: null, waiting: null };
 }
 
 /** Takes one of the row's free files. Each wakes its session once. */

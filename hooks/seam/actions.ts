@@ -238,8 +238,8 @@ export type BaseAction =
   | {
       /**
        * The session stopped: wait, for a while, until a file is free that its main agent was refused in this turn, an agent
-       * that it leads stalls, or a merge of its branch comes back. `unattended`: no person expects it to go on; only if Kite
-       * spawned it does it wait.
+       * that it leads stalls, or a merge of its branch comes back; or go on at once for notices that others changed its work.
+       * `unattended`: no person expects it to go on; only if Kite spawned it does it wait.
        */
       readonly do: "await_release";
       readonly session: string;

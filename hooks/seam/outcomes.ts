@@ -52,6 +52,8 @@ export type BaseOutcome<N extends Names> =
       readonly health: readonly N["news"][];
       /** A merge that came back, and of which a message tells it. */
       readonly cameBack?: ReturnedMerge;
+      /** Notices say that others changed or removed its work; they come with the prompt that follows. */
+      readonly hasNotice?: true;
     }
   /** A lock that is not needed: the project ignores the file. */
   | { readonly did: "ignored"; readonly ok: true }

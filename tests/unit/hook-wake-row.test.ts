@@ -118,6 +118,16 @@ If you no longer need it, say so and stop.
     );
   });
 
+  test("work that others changed: the notes come with the prompt, which is known as Kite's own", () => {
+    const noticed: HookOutcome = { did: "await_release", ok: true, freed: null, health: [], hasNotice: true };
+    const { exitCode, stderr } = said(stop, noticed);
+    expect([exitCode, stderr?.split("\n").length]).toEqual([2, 3]);
+    const prompt = `Stop hook feedback:\n${stderr}`;
+    const { actions } = plan({ ...payload("UserPromptSubmit--print"), prompt });
+    expect(actions).toContainEqual(expect.objectContaining({ do: "prompt_submitted", byPerson: false }));
+    expect(actions.at(-1)).toMatchObject({ do: "inbox", take: true });
+  });
+
   test("nothing but a free file, a stalled agent or a merge that came back: no other outcome is an exit code", () => {
     const failed = refused("await_release", refuse("internal_error", "a bug"));
     const none: HookOutcome = { did: "await_release", ok: true, freed: null, health: [] };

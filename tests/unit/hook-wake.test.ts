@@ -85,6 +85,7 @@ const leadsNobody: Led = {
   hasAlarm: () => false,
   hasBranch: false,
   cameBack: () => null,
+  hasNotice: () => false,
 };
 
 class FakeHook {
@@ -382,6 +383,46 @@ test("while nobody waits, steps are not looked at", () => {
 function named(file: string) {
   return { file, lexical: `/p/${file}`, key: `n:/p/${file}` };
 }
+
+describe("a session whose work others changed", () => {
+  const noticed = (more: Partial<Led> = {}): Led => ({ ...leadsNobody, hasNotice: () => true, ...more });
+
+  test("is woken at once when it stops without having heard of it, at most once a minute", async () => {
+    const stops = async (led = noticed()) => {
+      const wait = w.stop("b", "p1", new FakeHook(), led);
+      await wait.done;
+      return [wait.freed, wait.hook.parked];
+    };
+    expect(await stops(leadsNobody)).toEqual([null, 0]);
+    expect(await stops()).toEqual(["notice", 0]);
+    expect(await stops()).toEqual([null, 0]);
+    w.clock.pass(limits.wakeNoticeMs - 1);
+    // A prompt does not make it sooner.
+    w.wakes.prompted("b", "p2", true);
+    expect(await stops()).toEqual([null, 0]);
+    w.clock.pass(1);
+    expect(await stops()).toEqual(["notice", 0]);
+    expect(await stops(noticed({ hasAlarm: () => true }))).toEqual(["stalled", 0]);
+    w.clock.pass(limits.wakeNoticeMs);
+    expect(await stops()).toEqual(["notice", 0]);
+    w.clock.pass(limits.wakeNoticeMs);
+    // It was woken as often as it may be until a person writes.
+    expect(await stops()).toEqual([null, 0]);
+  });
+
+  test("is woken while its hook waits for something else", async () => {
+    let has = false;
+    w.edit("a", "x");
+    w.edit("b", "x");
+    const wait = w.stop("b", "p1", new FakeHook(), noticed({ hasNotice: () => has }));
+    await settle();
+    expect(wait.freed).toBeUndefined();
+    has = true;
+    w.wakes.stepped("work_taken", []);
+    await wait.done;
+    expect(wait.freed).toBe("notice");
+  });
+});
 
 describe("a lead that stops", () => {
   let alarm = false;

@@ -1,6 +1,6 @@
 /**
  * The second hook of a Stop: it wakes its session when a file is free that the session was refused, when an agent that it
- * leads stalls, or when a merge of its branch comes back.
+ * leads stalls, when a merge of its branch comes back, or when it has not heard that others changed or removed its work.
  */
 
 import { limits } from "../../../protocol/limits.ts";
@@ -16,6 +16,7 @@ const opening = "Kite: a file that you were refused is free now.";
 /** By it the prompt that follows is known as the client's own. */
 const alarmOpening = "Kite wakes you, as an agent that you lead may need you.";
 const returnOpening = "Kite wakes you, as a merge came back.";
+const noticeOpening = "Kite wakes you, as other agents changed or removed work of yours.";
 
 /**
  * An unattended session is woken only if Kite spawned it: of others no person expects that they go on by themselves. The hook
@@ -44,6 +45,8 @@ function answer(cwd: string, outcomes: readonly HookOutcome[]): Output {
   if (woken?.did !== "await_release" || !woken.ok) return nothing;
   if (woken.freed !== null) return wake(notice(cwd, woken.freed));
   if (woken.cameBack !== undefined) return wake(returned(woken.cameBack));
+  if (woken.hasNotice === true)
+    return wake(`${noticeOpening}\nThe notes that say how come with this prompt.`);
   return woken.health.length === 0
     ? nothing
     : wake(`${alarmOpening}\n${newsText(woken.health, { isTeammate: false })}`);
@@ -79,6 +82,6 @@ export function isMachineMade(event: Event): boolean {
   if (typeof prompt !== "string") return false;
   return (
     /^\s*<(?:task-notification|agent-message)[\s>]/.test(prompt) ||
-    [opening, alarmOpening, returnOpening].some(text => prompt.includes(text))
+    [opening, alarmOpening, returnOpening, noticeOpening].some(text => prompt.includes(text))
   );
 }
