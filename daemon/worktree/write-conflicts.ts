@@ -4,11 +4,16 @@ import { limits } from "../../protocol/limits.ts";
 import type { Actor } from "../core/actor.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { actorRow, pathOf } from "../core/locks/replies.ts";
+import { conflictOf } from "../core/messages/notices.ts";
+import type { State } from "../core/state.ts";
 import { isRefusal } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import type { Writer } from "./writers.ts";
 
-/** If an unrelated actor wrote the file last within these minutes: tells that one, and notes it in the trail. */
+/**
+ * If an unrelated actor wrote the file last within these minutes: tells that one, and notes it in the trail. Whatever was
+ * written when: the actor that writes now has read what it was told of the file.
+ */
 export async function noteConflict(
   services: Services,
   actor: Actor,
@@ -18,21 +23,15 @@ export async function noteConflict(
 ): Promise<void> {
   const { engine, presence, recorder, clock } = services;
   const session = engine.state.sessions.live.get(actor.session);
-  if (before === null || session === undefined) return;
-  const { session: other, agent } = before;
-  // A main agent and its own agents work together and know of each other's writes.
-  const together =
-    other === actor.session && (agent === null || actor.agent === null || agent === actor.agent);
-  if (together) return;
-  const incarnation = engine.state.sessions.live.get(other)?.incarnations[0]?.ordinal ?? 0;
-  const promptOf = ({ session: id }: Actor) => presence.of(id).prompt;
-  const path = pathOf(ref);
-  const first = { session: other, agent, incarnation };
+  if (session === undefined) return;
   const { name } = actorRow(engine.state, actor);
-  const sides = [
-    { actor: first, name: before.name, prompt: promptOf(first) },
-    { actor, name, prompt: promptOf(actor) },
-  ] as const;
+  const sideOf = (one: Actor, called: string) =>
+    ({ actor: one, name: called, prompt: presence.of(one.session).prompt }) as const;
+  const own = sideOf(actor, name);
+  const others = before === null || isTogether(before, actor) ? null : before;
+  if (others === null && conflictOf(engine.state, actor, ref.key) === undefined) return;
+  const path = pathOf(ref);
+  const sides = [others === null ? own : sideOf(actorOf(engine.state, others), others.name), own] as const;
   const reply = await engine.submitAndWait({
     type: "conflict_noted",
     key: ref.key,
@@ -40,8 +39,8 @@ export async function noteConflict(
     sides,
     ...(lines === null ? {} : { lines }),
   });
-  if (isRefusal(reply) || reply["told"] !== true) return;
-  const why = `${before.name} wrote it within the last ${limits.conflictMs / 60_000} minutes as well`;
+  if (isRefusal(reply) || reply["told"] !== true || others === null) return;
+  const why = `${others.name} wrote it within the last ${limits.conflictMs / 60_000} minutes as well`;
   const who = { id: actor.session, agent: actor.agent, name, project: session.project };
   const what = {
     event: "file_conflict",
@@ -52,4 +51,13 @@ export async function noteConflict(
     why,
   } as const;
   recorder.note({ at: clock.wall(), ...who, ...what });
+}
+
+/** A main agent and its own agents work together and know of each other's writes. */
+function isTogether({ session, agent }: Writer, actor: Actor): boolean {
+  return session === actor.session && (agent === null || actor.agent === null || agent === actor.agent);
+}
+
+function actorOf({ sessions }: State, { session, agent }: Writer): Actor {
+  return { session, agent, incarnation: sessions.live.get(session)?.incarnations[0]?.ordinal ?? 0 };
 }

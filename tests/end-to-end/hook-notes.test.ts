@@ -94,6 +94,26 @@ async function overwritten(tool_use_id: string): Promise<Message> {
 
 const bobsFault = "changed while your shell command ran";
 
+test("an owner that only reads and runs hears of it with a line that waits, or is woken when it stops", async () => {
+  const bash = await overwritten("toolu_2");
+  await hook("bob", "PostToolUse", bash);
+  const env = { CLAUDE_CODE_SESSION_ATTENDED: "1" };
+  const event = { hook_event_name: "Stop", session_id: "alice", cwd: home.work, background_tasks: [] };
+  const waking = { type: "hook", wake: true, ppid: process.pid, env, event };
+  const woken = {
+    exitCode: 2,
+    stderr: expect.stringContaining("other agents changed or removed work of yours"),
+  };
+  expect(await client.ask(waking)).toMatchObject(woken);
+  // At most once a minute.
+  expect(await client.ask(waking)).toMatchObject({ output: "" });
+  const line = { tool_name: "Bash", tool_input: { command: "git status" }, tool_use_id: "toolu_4" };
+  const told = 'changed while a shell command of \\"bob\\" ran';
+  expect(await hook("alice", "PreToolUse", line)).toContain(told);
+  expect(await hook("alice", "PreToolUse", { ...line, tool_use_id: "toolu_5" })).toBe("");
+  expect(await client.ask(waking)).toMatchObject({ output: "" });
+});
+
 test("whose shell command changed another's file is told with the answer of its end, once", async () => {
   const bash = await overwritten("toolu_2");
   const said = JSON.parse(String(await hook("bob", "PostToolUse", bash)));
@@ -152,7 +172,7 @@ test("a session that is open in two terminals: both people are told, once", asyn
   expect([await prompt(first), await prompt(second)]).toEqual(["", ""]);
 });
 
-test("two that wrote the same file are told so once in their turns, over a restart of the daemon", async () => {
+test("who wrote a file before another one is told so once, over a restart of the daemon", async () => {
   const file = join(home.work, "a.ts");
   writeFileSync(file, "0\n");
   execFileSync("git", ["init", "-q"], { cwd: home.work, env: home.environment });
@@ -170,14 +190,20 @@ test("two that wrote the same file are told so once in their turns, over a resta
     return said;
   };
   expect(await write("alice")).toBe("");
-  expect(await write("bob")).toContain('you and \\"alice\\" both wrote \\"a.ts\\"');
+  expect(await write("bob")).toBe("");
   // What alice was not told yet she is told by the next daemon.
   await daemon.kill();
   daemon = await home.start();
   client = await home.connect();
-  expect(await write("alice")).toContain('you and \\"bob\\" both wrote \\"a.ts\\"');
-  const more = [await write("bob"), await write("alice"), await write("bob"), await write("alice")];
-  expect(more.filter(said => String(said).includes("both wrote"))).toEqual([]);
+  const changed = (other: string) =>
+    new RegExp(`"${other}\\\\" changed .*\\\\"a.ts\\\\" after your last write of it`);
+  expect(await write("alice")).toMatch(changed("bob"));
+  // The next daemon does not know who wrote before alice, but it knows that she has read what bob changed.
+  expect(await write("bob")).toBe("");
+  expect(await write("alice")).toMatch(changed("bob"));
+  expect(await write("alice")).toBe("");
+  expect(await write("bob")).toMatch(changed("alice"));
+  expect(await write("bob")).toBe("");
 });
 
 test("a denial says what the holder edited last: not what it only opened, locked or was let edit", async () => {

@@ -189,7 +189,8 @@ export class NoteLives {
     if (!isMutual && this.#conflicts.delete(`${nameOf(second.actor)}\n${key}`))
       this.#unsay(second.actor, note => note.what === "conflict" && note.file === file);
     const lives = ({ actor }: { readonly actor: Actor }) => state.sessions.live.has(actor.session);
-    const isNew = lives(second) && (isMutual || lives(first)) && !this.#conflicts.has(id);
+    const isTold = isMutual || (lives(first) && nameOf(first.actor) !== nameOf(second.actor));
+    const isNew = lives(second) && isTold && !this.#conflicts.has(id);
     if (told !== isNew) yield `a conflict was ${told ? "told again" : "not told"}: ${id}`;
     if (!isNew) return;
     this.#conflicts.set(id, { sides });

@@ -141,6 +141,15 @@ describe("two that wrote the same file", () => {
     expect(w.notes("a")).toEqual(["conflict /p/x mine b"]);
   });
 
+  it("who writes the file itself has read it, whoever wrote it before", () => {
+    const w = world("a", "b");
+    expect(w.conflict("a", "b")).toBe(true);
+    expect(w.conflict("a", "a")).toBe(false);
+    expect(w.notes("a")).toEqual([]);
+    expect(w.conflict("a", "b")).toBe(true);
+    expect(w.notes("a")).toEqual(["conflict /p/x mine b"]);
+  });
+
   it("are both told, once in the turns of both, as level 1 has it", () => {
     const w = world("a", "b");
     w.state.rules = 1;

@@ -17,6 +17,7 @@ export interface ConflictNoted {
   readonly key: string;
   /** The file's absolute path, unfolded. */
   readonly path: string;
+  /** Who wrote it before, and who wrote it now: if that is the same one, it has read what it was told of. */
   readonly sides: readonly [NamedSide, NamedSide];
   /** The lines that the second one changed, for people, if known. */
   readonly lines?: string;

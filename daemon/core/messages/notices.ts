@@ -8,7 +8,7 @@
  */
 
 import type { FileNote } from "../../../hooks/seam/slices.ts";
-import { type Actor, actorKey } from "../actor.ts";
+import { type Actor, actorKey, sameActor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import type { Handler } from "../rules.ts";
 import type { ConflictSide } from "./notice-commands.ts";
@@ -23,7 +23,9 @@ export const conflictNoted: Handler<"conflict_noted"> = (state, command, _meta, 
   const id = [...(isMutual ? ofBoth : [actorKey(first.actor)]), key].join("\n");
   const session = state.sessions.live.get(second.actor.session);
   if (!isMutual) forgetConflict(state, second.actor, key, path);
-  const hasReader = isMutual || state.sessions.live.has(first.actor.session);
+  // Nobody is told of its own write.
+  const isOthers = !sameActor(first.actor, second.actor);
+  const hasReader = isMutual || (isOthers && state.sessions.live.has(first.actor.session));
   const isNew = session !== undefined && hasReader && !state.notes.conflicts.has(id);
   step.reply = { ok: true, told: isNew };
   if (!isNew) return;
@@ -38,9 +40,14 @@ export const conflictNoted: Handler<"conflict_noted"> = (state, command, _meta, 
   tellLater(state, first.actor, { ...note, other: second.name, ...(lines === undefined ? {} : { lines }) });
 };
 
+/** Returns the change of another actor that this one has a notice of, and after which it did not write the file. */
+export function conflictOf({ notes }: BaseState, actor: Actor, key: string): Conflict | undefined {
+  return notes.conflicts.get(`${actorKey(actor)}\n${key}`);
+}
+
 /** An actor that writes a file has read it: its client refuses an edit of a file that changed since. */
 function forgetConflict(state: BaseState, actor: Actor, key: string, path: string): void {
-  const conflict = state.notes.conflicts.get(`${actorKey(actor)}\n${key}`);
+  const conflict = conflictOf(state, actor, key);
   if (conflict === undefined) return;
   conflictRecords.drop(state.notes, conflict);
   takeBack(state, actor, note => note.what === "conflict" && note.file === path);
