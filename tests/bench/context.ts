@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { Bench } from "./processes.ts";
 import { figure, plain, type Tables, table } from "./report.ts";
+import { shownOf } from "./shown.ts";
 import { ask } from "./talk.ts";
 import { sessionId } from "./wire-words.ts";
 
@@ -78,12 +79,4 @@ async function replayed(path: string, beside: number): Promise<readonly Told[]> 
   } finally {
     await bench.end();
   }
-}
-
-/** The context of an answer, or the reason of a refusal; an answer of another kind goes to the person. */
-function shownOf({ output = "", stderr = "" }: Readonly<Record<string, unknown>>): string {
-  if (output === "") return String(stderr);
-  const { additionalContext = "", permissionDecisionReason = "" } =
-    JSON.parse(String(output)).hookSpecificOutput ?? {};
-  return `${additionalContext}${permissionDecisionReason}`;
 }

@@ -19,6 +19,7 @@ import { heldInCore, heldInDaemon } from "./held.ts";
 import { hook } from "./hook.ts";
 import { afterIdle, idle } from "./idle.ts";
 import { journal } from "./journal.ts";
+import { read } from "./read.ts";
 import { heads, rendered, type Table, type Tables } from "./report.ts";
 import { restart } from "./restart.ts";
 import { stall } from "./stall.ts";
@@ -42,6 +43,7 @@ const measurements: Readonly<Record<string, () => Tables>> = {
   gates,
   idle,
   "after-idle": afterIdle,
+  read,
   context: () => context(join(root, "tests", "fixtures", "payloads")),
   guard: () => guard(join(root, "dist")),
   hook: () => hook(join(root, "dist"), join(root, "tests", "fixtures", "payloads")),
