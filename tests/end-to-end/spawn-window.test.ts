@@ -1,8 +1,9 @@
 /** Agents in windows of tmux: Claude Code, and another client by a command of the user's configuration. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ended } from "./kite.ts";
 import { SpawnWorld } from "./spawn-world.ts";
 
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
@@ -88,6 +89,27 @@ describe("another client", () => {
     expect((await world.agent("carol")).output).toContain("on it: FAIL\ncannot do it");
     expect(panes().at(-1)).toMatch(/ carol 1$/);
     await world.kite(["agents", "prune"]);
+    expect(panes()).toEqual([]);
+  });
+
+  test("has its agent's mark whenever Kite is killed, so that kite stop closes it", async () => {
+    if (!hasTmux) return;
+    other("{prompt}");
+    const bin = join(dirname(world.home.work), "bin");
+    const real = execFileSync("sh", ["-c", "command -v tmux"], { encoding: "utf8" }).trim();
+    // Kite is killed as soon as tmux has opened the window.
+    const kills = 'case "$*" in *new-session*) kill -9 $PPID ;; esac';
+    const lines = ["#!/bin/sh", `'${real}' "$@"`, "code=$?", kills, "exit $code"];
+    writeFileSync(join(bin, "tmux"), `${lines.join("\n")}\n`);
+    chmodSync(join(bin, "tmux"), 0o755);
+    const words = ["spawn", "mend it", "--client", "other", "--name", "bob", "--here"];
+    const killed = world.home.startKite(words, world.environment);
+    expect(await ended(killed)).toMatchObject({ code: null, err: "" });
+    rmSync(join(bin, "tmux"));
+    const row = await world.agent("bob");
+    expect(row).toMatchObject({ state: "starting", handle: null });
+    expect(panes()).toEqual([`${row.id} bob 0`]);
+    expect(await world.kite(["stop", "bob"])).toMatchObject({ code: 0, out: "bob: stopped\n" });
     expect(panes()).toEqual([]);
   });
 

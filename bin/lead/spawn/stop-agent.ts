@@ -30,9 +30,12 @@ export async function stopped(
 ): Promise<SpawnRow> {
   const update = { ...actor, spawn: row.id };
   const before = (await ask(client, "spawn_update", { ...update, stopping: true })).spawn;
-  // Its starter is still at it, and ends the client as soon as that has started.
-  if (before.state === "starting" && handleOf(before) === null)
-    return (await ask(client, "spawn_update", { ...update, state: "stopped" })).spawn;
+  // Its starter is still at it, and ends the client as soon as that has started; one that was killed may have left a window.
+  if (before.state === "starting" && handleOf(before) === null) {
+    const ended = (await ask(client, "spawn_update", { ...update, state: "stopped" })).spawn;
+    if (ended.backend === "tmux") await endClient(world, ended);
+    return ended;
+  }
   try {
     await endClient(world, before);
   } catch (error) {

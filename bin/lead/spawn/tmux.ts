@@ -1,13 +1,25 @@
 /**
  * Windows of tmux for agents that run in a terminal. A pane carries the id of its agent, so that no other pane is ever
  * taken for it: ids of panes begin anew with each server. A window whose program could not be started is closed.
+ *
+ * Invariant: tmux gets the window, its mark and its program in one message, so whoever kills Kite leaves no window without
+ * its agent's mark.
  */
 import { limits } from "../../../protocol/limits.ts";
-import { type Env, inheritedVariables, neededProgram, ProgramFailed, runProgram } from "../../programs.ts";
+import {
+  type Env,
+  inheritedVariables,
+  neededProgram,
+  ProgramFailed,
+  type Ran,
+  runProgram,
+} from "../../programs.ts";
 
 /** The option of a pane that holds the agent's id, and the session for agents that are spawned outside tmux. */
 const mark = "@kite_spawn";
 const ownSession = "kite";
+/** The program of a window that has no other yet. */
+const idle = "/bin/cat";
 
 export interface Window {
   readonly id: string;
@@ -40,34 +52,31 @@ export class Tmux {
 
   /** Opens a window and starts the program in it. Returns the pane and the server's socket. */
   async open(window: Window): Promise<Pane & { readonly socket: string }> {
-    const { id, name, cwd } = window;
-    const how = ["-d", "-P", "-F", "#{pane_id} #{socket_path}", "-n", name, "-c", withoutFormats(cwd)];
-    const opened = await this.#opened(how);
-    const [, pane = "", socket = ""] = /(%\d+) (\S.*)/.exec(opened) ?? [];
-    try {
-      await this.#started(pane, window);
-    } catch (error) {
-      await this.#run("kill-pane", "-t", pane);
-      throw error;
-    }
+    const { id, name } = window;
+    const line = lineOf(window);
+    const { code, output } = await this.#opened(window, line);
     const found = await this.find(id);
-    if (found === null) throw new ProgramFailed(`the window of ${name} closed at once`);
-    return { socket, ...found };
+    if (found === null) {
+      if (code === 0) throw new ProgramFailed(`the window of ${name} closed at once`);
+      throw failed("new-window", output);
+    }
+    if (code !== 0) await this.#mended(found, window, output);
+    const { output: socket } = await this.#run("display-message", "-p", "#{socket_path}");
+    // Looked at last: a program that failed at once has ended by now.
+    const pane = await this.find(id);
+    if (pane === null) throw new ProgramFailed(`the window of ${name} closed at once`);
+    return { socket: socket.trim(), ...pane };
   }
 
-  /** Starts the window's program in an empty pane. It begins only when the pane has its mark, and stays to be read if it fails. */
-  async #started(pane: string, { id, cwd, words, variables }: Window): Promise<void> {
-    await this.#told("set-option", "-p", "-t", pane, mark, id);
-    await this.#run("set-option", "-p", "-t", pane, "remain-on-exit", "failed");
-    const unset = inheritedVariables.flatMap(variable => ["-u", variable]);
-    const set = Object.entries(variables).map(([variable, value]) => `${variable}=${value}`);
-    const line = ["/usr/bin/env", ...unset, ...set, ...words];
-    const bytes = line.reduce((sum, word) => sum + Buffer.byteLength(word) + 1, 0);
-    if (bytes > limits.spawnTmuxBytes)
-      throw new ProgramFailed(
-        `the agent's command line has ${bytes} bytes, and tmux takes ${limits.spawnTmuxBytes}; put the prompt into a file and name that`,
-      );
-    await this.#told("respawn-pane", "-k", "-c", withoutFormats(cwd), "-t", pane, ...line);
+  /** An earlier tmux does not know how to keep a window alone if its program fails. Throws if that did not start. */
+  async #mended({ pane }: Pane, { name }: Window, output: string): Promise<void> {
+    const started = await this.#told("display-message", "-p", "-t", pane, "#{pane_start_command}");
+    if (!started.includes(idle)) {
+      await this.#told("rename-window", "-t", pane, name);
+      return;
+    }
+    await this.#run("kill-pane", "-t", pane);
+    throw failed("respawn-pane", output);
   }
 
   /** Returns the agent's pane, or null if it is gone. */
@@ -103,15 +112,21 @@ export class Tmux {
   }
 
   /** A window beside the caller's, or in Kite's own session, which it begins if need be. */
-  async #opened(how: readonly string[]): Promise<string> {
-    const idle = ["/bin/cat"];
-    if (this.#env["TMUX"]) return this.#told("new-window", ...how, ...idle);
-    const beside = await this.#run("new-window", ...how, "-t", `=${ownSession}:`, ...idle);
-    if (beside.code === 0) return beside.output;
-    const begun = await this.#run("new-session", ...how, "-s", ownSession, ...idle);
-    if (begun.code === 0) return begun.output;
+  async #opened(window: Window, line: readonly string[]): Promise<Ran> {
+    if (this.#env["TMUX"]) return this.#all(opening(window, line, ["new-window"], ""));
+    const beside = ["new-window", "-t", `=${ownSession}:`];
+    const first = await this.#all(opening(window, line, beside, `=${ownSession}`));
+    if (first.code === 0 || (await this.find(window.id)) !== null) return first;
+    const begun = await this.#all(opening(window, line, ["new-session", "-s", ownSession], `=${ownSession}`));
+    if (begun.code === 0 || (await this.find(window.id)) !== null) return begun;
     // Another one began the session meanwhile.
-    return this.#told("new-window", ...how, "-t", `=${ownSession}:`, ...idle);
+    return this.#all(opening(window, line, beside, `=${ownSession}`));
+  }
+
+  /** Runs commands of tmux one after the other, as one message to its server; the first that fails is the last. */
+  #all(commands: readonly (readonly string[])[]): Promise<Ran> {
+    const words = commands.flatMap((command, i) => [...(i === 0 ? [] : [";"]), ...command.map(literal)]);
+    return runProgram(this.#program(), [...this.#server(), ...words], { cwd: this.#cwd, env: this.#env });
   }
 
   #program(): string {
@@ -130,8 +145,45 @@ export class Tmux {
   async #told(...args: readonly string[]): Promise<string> {
     const { code, output } = await this.#run(...args);
     if (code === 0) return output;
-    throw new ProgramFailed(`tmux ${args[0]} failed: ${output.trim().slice(0, 500)}`, output);
+    throw failed(args[0] ?? "", output);
   }
+}
+
+function failed(command: string, output: string): ProgramFailed {
+  return new ProgramFailed(`tmux ${command} failed: ${output.trim().slice(0, 500)}`, output);
+}
+
+/** The window's program with its variables, as one line. Throws `ProgramFailed` if it is too long for tmux. */
+function lineOf({ words, variables }: Window): readonly string[] {
+  const unset = inheritedVariables.flatMap(variable => ["-u", variable]);
+  const set = Object.entries(variables).map(([variable, value]) => `${variable}=${value}`);
+  const line = ["/usr/bin/env", ...unset, ...set, ...words];
+  const bytes = line.reduce((sum, word) => sum + Buffer.byteLength(word) + 1, 0);
+  if (bytes <= limits.spawnTmuxBytes) return line;
+  throw new ProgramFailed(
+    `the agent's command line has ${bytes} bytes, and tmux takes ${limits.spawnTmuxBytes}; put the prompt into a file and name that`,
+  );
+}
+
+/**
+ * The commands that open a window. Its program begins only when the pane has its mark, and stays to be read if it fails. Until
+ * then the window is called by the agent's id, which is unique, so that the commands mean this one.
+ */
+function opening(
+  { id, name, cwd }: Window,
+  line: readonly string[],
+  begin: readonly string[],
+  session: string,
+): readonly (readonly string[])[] {
+  const place = withoutFormats(cwd);
+  const at = ["-t", `${session}:=${id}`];
+  return [
+    [...begin, "-d", "-n", id, "-c", place, idle],
+    ["set-option", "-p", ...at, mark, id],
+    ["respawn-pane", "-k", "-c", place, ...at, ...line],
+    ["set-option", "-p", ...at, "remain-on-exit", "failed"],
+    ["rename-window", ...at, name],
+  ];
 }
 
 /** A word whose last character is a semicolon would end tmux's command there. */
