@@ -19,6 +19,7 @@ import {
 } from "unbash";
 import { limits } from "../../protocol/limits.ts";
 import type { Assignment, Document, Input, Node, Output, Part, Word } from "./ast.ts";
+import { writtenOut } from "./zsh.ts";
 
 type Command = Extract<CommandNode, { type: "Command" }>;
 type Expansion = Extract<WordPart, { type: "ParameterExpansion" }>;
@@ -29,9 +30,23 @@ const nothing: Node = { kind: "sequence", nodes: [] };
 /** Reads a whole line. If the line cannot be read to its end, `unread` says why. Never throws. */
 export function readShell(line: string): { readonly node: Node; readonly unread: string | null } {
   if (line.length > limits.shellLineChars) return { node: nothing, unread: "it is too long" };
-  const reader = new Reader(line);
-  const node = reader.script(parse(line));
+  const { source, script } = parsed(line);
+  const reader = new Reader(source);
+  const node = reader.script(script);
   return { node, unread: reader.unread };
+}
+
+/** The line as bash reads it; if bash refuses it, as zsh reads it. */
+function parsed(line: string): { readonly source: string; readonly script: ParsedScript } {
+  const script = parse(line);
+  const other = isRefused(script) ? writtenOut(line) : line;
+  if (other === line) return { source: line, script };
+  const again = parse(other);
+  return isRefused(again) ? { source: line, script } : { source: other, script: again };
+}
+
+function isRefused({ errors }: ParsedScript): boolean {
+  return (errors ?? []).length > 0;
 }
 
 class Reader {

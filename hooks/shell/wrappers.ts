@@ -79,7 +79,9 @@ export function unwrapped(values: readonly Value[], state: State): Run | null {
 /** A program's name without its directory, which may be unknown. */
 export function programOf([first]: readonly Value[]): string | null {
   const name = first?.whole.slice(first.whole.lastIndexOf("/") + 1);
-  return name === undefined || name.includes(hole) ? null : name;
+  if (name === undefined || name.includes(hole)) return null;
+  // In zsh `=git` is the path of git.
+  return /^=\w/.test(first?.whole ?? "") ? name.slice(1) : name;
 }
 
 function inside(wrapper: Wrapper, { values, state: outer }: Run): Run {

@@ -64,6 +64,43 @@ describe("a word in the place of a variable", () => {
   });
 });
 
+describe("short forms of zsh", () => {
+  const two = ["git checkout: tree; a.ts", "git checkout: tree; b.ts"];
+  test.each<[line: string, ...commands: string[]]>([
+    ["for f (a.ts b.ts) git checkout -- $f", ...two],
+    ["for f (a.ts b.ts) git checkout -- $f; ls", ...two],
+    ["cd .; for f ( a.ts 'b.ts' ) { git checkout -- $f }", ...two],
+    ["for f (a.ts b.ts); do git checkout -- $f; done", ...two],
+    ["for f (a.ts b.ts)\ndo\n  git checkout -- $f\ndone", ...two],
+    ["foreach f (a.ts b.ts); git checkout -- $f; end", ...two],
+    ["foreach f (a.ts b.ts)\n  git checkout -- $f\nend", ...two],
+    ["for f (*.ts) git checkout -- $f", "git checkout: tree; unclear"],
+    ["git checkout -- *.(ts|js)", "git checkout: tree; *.*"],
+    ["git checkout -- src/(a|b)/x.ts 'c (d)'", "git checkout: tree; src/*/x.ts c (d)"],
+    ["git checkout -- *.ts(N)", "git checkout: tree; *.ts*"],
+    ["=git reset --hard", "git reset --hard: tree; all"],
+    ["env =git reset --hard", "git reset --hard: tree; all"],
+    ["git reset --hard &!", "git reset --hard: tree; all"],
+    ["git reset --hard &|", "git reset --hard: tree; all"],
+    ["git show HEAD:a >! a; for f (b) ls", ">: tree; untracked; a"],
+    ["zsh -c 'for f (a.ts b.ts) git checkout -- $f'", ...two],
+    // Bash reads these as they are.
+    ["f() { git reset --hard; }; f", "git reset --hard: tree; all"],
+    ["git commit -m 'for f (a b) git reset --hard' -- a", "git commit: take_all; a"],
+    ["echo 'x=1 &! (y' \"for f (a) git reset\"; git log"],
+  ])("%s", (line, ...commands) => {
+    expect(reached(line)).toEqual(commands);
+  });
+
+  test("are read in bounded time, however often they come", () => {
+    for (const form of ["for f (", "foreach f (a)", "for f (a) {", "x(a", "foreach f (a) b; ", "'\\''"]) {
+      expect(reached(`${form.repeat(limits.shellLineChars / form.length - 10)} )(;`).length).toBeLessThan(
+        100,
+      );
+    }
+  });
+});
+
 describe("what is overwritten without git", () => {
   test.each<[line: string, ...commands: string[]]>([
     ["git show HEAD:a.ts > a.ts", ">: tree; untracked; a.ts"],
