@@ -51,6 +51,7 @@ const looks = [
   "explain --file FILE",
   "agent MALLORY",
   "agent MALLORY --history",
+  "explain MALLORY --history",
   "agents",
   "check --list",
   "declare --show",
@@ -71,6 +72,13 @@ const acts = [
   "agent MALLORY --diff",
   "agents prune",
   "attach spawned",
+  "agents attach spawned",
+  "agents stop spawned",
+  "agents replace spawned",
+  "explain MALLORY --log",
+  "explain MALLORY --diff",
+  "message send --all hello",
+  "spawn y --lead",
   "replace spawned",
   "stop spawned",
   "spawn x --task 2",
@@ -116,7 +124,7 @@ const acts = [
 const forms = ["task graph --mermaid", "task export", "task export --all-projects", "context get key"];
 
 /** They print until they are interrupted. */
-const streams = ["watch", "context watch", "locks --watch", "log --follow"];
+const streams = ["watch", "status --watch", "context watch", "locks --watch", "log --follow"];
 
 /** Commands that show no text of another agent, or a person alone. */
 const silent = [
