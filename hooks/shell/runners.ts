@@ -92,16 +92,20 @@ function isVerb(program: string, word: string): boolean {
 
 /** What `npx vitest` and its like run. */
 function launched(program: string, values: readonly Value[], depth: number): string | null {
+  const behind = behindLauncher(program, values.slice(1));
+  const inner = behind === null ? null : runsProject(behind, depth + 1);
+  return inner === null ? null : `${program} ${inner}`;
+}
+
+/** The program that `npx` and its like run, with its words; null: `program` is not one of these, or runs none. */
+export function behindLauncher(program: string, args: readonly Value[]): readonly Value[] | null {
   const own = launchers.get(program);
   if (own === undefined) return null;
-  const rest = values.slice(1);
   const isOwn = (word: Value | undefined) =>
     word?.known === true && (own.includes(word.whole) || word.whole.startsWith("-"));
-  const at = rest.findIndex(word => !isOwn(word));
-  const isMissing = own.length > 0 && !rest.slice(0, Math.max(at, 0)).some(word => own.includes(word.whole));
-  if (at === -1 || isMissing) return null;
-  const inner = runsProject(rest.slice(at), depth + 1);
-  return inner === null ? null : `${program} ${inner}`;
+  const at = args.findIndex(word => !isOwn(word));
+  const isMissing = own.length > 0 && !args.slice(0, Math.max(at, 0)).some(word => own.includes(word.whole));
+  return at === -1 || isMissing ? null : args.slice(at);
 }
 
 /** Only the version or help is asked for. */

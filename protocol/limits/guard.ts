@@ -70,6 +70,10 @@ export const guardLimits = {
   // Shell lines.
   /** Git commands checked in one shell line. */
   guardedCommandsMax: 32,
+  /** Paths that the plain commands of one shell line name. */
+  namedFilesMax: 200,
+  /** Of these, the files before which the gates are asked. */
+  gatedFilesMax: 20,
   /** Length of a chain of git aliases. */
   aliasDepthMax: 8,
   /** Longest shell line that is parsed, in UTF-16 units, file texts in here-documents included. */
