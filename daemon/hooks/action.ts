@@ -97,7 +97,7 @@ export async function ancestorsOf(
 
 /** A refused outcome with a note on the holder of the refused files: of several, on who keeps one. */
 export function contested(
-  did: "lock" | "guard",
+  did: "lock" | "guard" | "plain_files",
   services: HookServices,
   requester: Requester,
   files: readonly FileRef[],

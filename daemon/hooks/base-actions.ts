@@ -5,6 +5,7 @@ import { clientIdle, clientTask } from "./client-task-actions.ts";
 import { lock } from "./edit-action.ts";
 import { glance } from "./glance.ts";
 import { guard, releaseIndex } from "./guard/guard.ts";
+import { plainFiles, releaseLineFiles } from "./guard/plain-files.ts";
 import { inbox, notes } from "./inbox.ts";
 import { checkOwnFiles } from "./own-files-action.ts";
 import { listPeersInTurn } from "./peers.ts";
@@ -33,6 +34,8 @@ export const baseActions = {
   record_result: recordResult,
   context_lost: contextLost,
   guard,
+  plain_files: plainFiles,
+  release_line_files: releaseLineFiles,
   flight_end: flightEnd,
   shell_end: shellEnd,
   release_index: releaseIndex,

@@ -19,6 +19,7 @@ import { Baselines } from "../worktree/baselines.ts";
 import { Writers } from "../worktree/writers.ts";
 import { HookLocks } from "./edit-lock.ts";
 import { GuardConfirmations } from "./guard/confirmations.ts";
+import { LineEdits } from "./guard/line-edits.ts";
 import { RunningGitCommands } from "./guard/running-git-commands.ts";
 import { StashLines } from "./guard/stash-lines.ts";
 import { fileNotes, mergeRisks, Notices, type Terminal, terminalCounts } from "./notices.ts";
@@ -60,6 +61,7 @@ export interface HookServices extends Services {
   readonly guardConfirmations: GuardConfirmations;
   readonly runningGitCommands: RunningGitCommands;
   readonly stashLines: StashLines;
+  readonly lineEdits: LineEdits;
 }
 
 export interface HookServicesOptions {
@@ -120,5 +122,6 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     guardConfirmations: new GuardConfirmations(),
     runningGitCommands: new RunningGitCommands(),
     stashLines: new StashLines(),
+    lineEdits: new LineEdits(),
   };
 }

@@ -28,7 +28,7 @@ export async function runPlan(
   for (const action of plan.actions) {
     const traits = actionTraits[action.do];
     if (isRefused && !traits.afterRefusal) continue;
-    // A gate has denied the tool: it needs no lock and no look at others' files.
+    // The tool is denied: it needs no lock and no look at others' files.
     if (isDenied && traits.waits) continue;
     const handle: AnyHandler = actionHandlers[action.do];
     const done = handle(run, action);
@@ -36,7 +36,7 @@ export async function runPlan(
     const outcome = done instanceof Promise ? await done : done;
     if (outcome === null) continue;
     outcomes.push(outcome);
-    if (traits.holdsBack) isDenied ||= isHeldBack(outcome);
+    isDenied ||= outcome.ok ? traits.holdsBack && isHeldBack(outcome) : outcome.verdict === "deny";
     isRefused ||= !outcome.ok || isDenied;
   }
   const { session, agent, doing } = plan;

@@ -1,5 +1,6 @@
 /** What the actions of one hook event share: each is found out when it is first asked for, and once. */
 import type { Refusal } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
 import type { Rules } from "../config/project-rules.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { pathOf } from "../core/locks/replies.ts";
@@ -21,9 +22,16 @@ export class Scope {
   readonly #services: HookServices;
   #named: NamedFile | null = null;
   #ruled: Promise<RuledFile> | null = null;
+  #answerByMs: number | null = null;
 
   constructor(services: HookServices) {
     this.#services = services;
+  }
+
+  /** When a guarded line's hook has to answer, by the clock: its client waits for all of the guard's actions together. */
+  get answerByMs(): number {
+    this.#answerByMs ??= this.#services.clock.now() + limits.guardAnswerMs;
+    return this.#answerByMs;
   }
 
   /** Returns the event's file with its rules. */

@@ -13,6 +13,7 @@ import { rowsOfActor, rowsOfSession } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { type ActionOf, actorOfAction, type EventRun } from "./action.ts";
 import { releaseIndexes } from "./guard/guard.ts";
+import { endLineFlight } from "./guard/plain-files.ts";
 import type { HookServices } from "./hook-services.ts";
 import { agentGone } from "./inbox.ts";
 import { end, suspend, turnOver } from "./session-actions.ts";
@@ -89,6 +90,7 @@ async function endBy(run: EventRun, action: HookAction, atMs: number): Promise<v
       return;
     case "shell_end":
       await releaseIndexes(services, actorOfAction(run, action), action.toolUseId);
+      await endLineFlight(services, actorOfAction(run, action), action.toolUseId);
       return;
     case "turn_end":
       await turnEnd(run, action, atMs);

@@ -134,3 +134,15 @@ export function guardVerdict(mode: GuardMode, findings: readonly GuardFinding[])
   if (mode === "off" || findings.length === 0) return "allow";
   return mode === "deny" ? "deny" : "allow_with_note";
 }
+
+/**
+ * Whether a line runs whose plain commands wipe uncommitted work of others. Nobody can be asked about an ended session's
+ * work, so the agent is only told of it.
+ */
+export function plainVerdict(
+  mode: GuardMode,
+  { isWiping, isLiving }: { readonly isWiping: boolean; readonly isLiving: boolean },
+): Verdict {
+  if (mode === "off" || !isWiping) return "allow";
+  return mode === "deny" && isLiving ? "deny" : "allow_with_note";
+}

@@ -27,6 +27,8 @@ import {
   toolOf,
 } from "./action.ts";
 import { releaseIndexes } from "./guard/guard.ts";
+import { lineFlight } from "./guard/line-edits.ts";
+import { endLineEdits } from "./guard/plain-files.ts";
 import { noteReturned } from "./guard/returned.ts";
 import { noteStashes } from "./guard/stash-lines.ts";
 import { tellTaken } from "./guard/taken-work.ts";
@@ -94,6 +96,7 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
   const byGit = await tellTaken(services, actor, ancestors, line);
   await noteStashes(services, services.stashLines, toolUseId);
   await releaseIndexes(services, actor, toolUseId);
+  await lineEditsEnd(run, action);
   const since = ranMs === null ? 0 : services.clock.wall() - ranMs - limits.shellSlackMs;
   const changed = (await changedWhile(services, actor, ranMs, since)).filter(({ key }) => !byGit.has(key));
   await noteShell(services, actor, ancestors, changed);
@@ -106,6 +109,22 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
       worksIn(services, place.worktree).map(w => w.file),
     );
   return { did: "shell_end", ok: true };
+}
+
+/** The files that the line changed in place count as its actor's edits. */
+async function lineEditsEnd(run: Run, action: ActionOf<"shell_end">): Promise<void> {
+  const { services } = run;
+  const actor = actorOfAction(run, action);
+  const { toolUseId, cwd } = action;
+  const edits = services.lineEdits.ended(toolUseId);
+  for (const { file, isMoved } of edits) {
+    // What was moved is looked at with all that the line may have changed.
+    const isEdit = !file.dir && !isMoved;
+    if (!isEdit || (await services.baselines.changed(file)) === null) continue;
+    const write = { toolUseId: lineFlight(toolUseId), wrote: true, file: pathOf(file), cwd, lines: null };
+    await flightEnd(run, { ...action, do: "flight_end", ...write });
+  }
+  await endLineEdits(services, actor, toolUseId, edits);
 }
 
 async function noteShell(

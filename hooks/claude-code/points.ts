@@ -27,6 +27,8 @@ export interface Before {
   readonly write: readonly Asking<Edit & { readonly isOwn: boolean }>[];
   /** A shell line; `written`: the files in Kite's own directory that it writes, as far as its words tell. */
   readonly shell: readonly Asking<ShellUses & Reader & { readonly written: readonly string[] }>[];
+  /** A shell line wipes or changes the files that it names; absolute paths. */
+  readonly files: readonly Asking<Reader & { readonly files: readonly string[] }>[];
   /** The end of a turn. */
   readonly stop: readonly Asking<null>[];
   /** A task of the client's own list is called completed; `cwd` is null if the event names none. */

@@ -32,6 +32,8 @@ export const baseTraits = {
   check_own_files: { waits: false, tells: "also", afterRefusal: true, holdsBack: true },
   // A session that cannot be registered may wipe others' work like any other.
   guard: { waits: true, tells: "also", afterRefusal: true, holdsBack: false },
+  plain_files: { waits: true, tells: "also", afterRefusal: true, holdsBack: true },
+  release_line_files: plain,
   record_tool_use: plain,
   flight_end: plain,
   shell_end: plain,

@@ -1,6 +1,7 @@
 /** The actions of the base that an adapter may put into a plan. */
 
 import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
+import type { NamedFiles } from "./named-files.ts";
 
 /** What an adapter asks the daemon to do for one event. `slices.ts` has all actions, `plan.ts` the plan. */
 export type BaseAction =
@@ -125,6 +126,29 @@ export type BaseAction =
       readonly line: string;
       /** The whole line, to recognize it when it is sent again; it is not kept. */
       readonly typed: string;
+    }
+  | {
+      /** Check whether plain commands wipe other actors' uncommitted work, and lock the files that they change; may wait. */
+      readonly do: "plain_files";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly cwd: string;
+      readonly toolUseId: string;
+      readonly promptId: string | null;
+      /** How long to wait for the files, in milliseconds. */
+      readonly waitMs: number;
+      readonly named: NamedFiles;
+      readonly ancestors: readonly (string | null)[];
+      readonly parentFile: string | null;
+    }
+  | {
+      /** The line will not run: its files are not in flight any more. */
+      readonly do: "release_line_files";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly toolUseId: string;
     }
   | {
       /** The actor makes a call that comes to the daemon through a process that several agents share. */

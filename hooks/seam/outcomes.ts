@@ -1,7 +1,7 @@
 /** What came of an action. */
 
 import type { Refusal } from "../../protocol/codes.ts";
-import type { GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
+import type { ForeignFile, GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
 import type { FileLockReply } from "../../protocol/lock.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { WorkedOn } from "../../protocol/session.ts";
@@ -31,6 +31,23 @@ interface Names {
  * is told why. `allow_with_note`: it runs, and its agent is told something. `allow`: it runs without a word.
  */
 export type Verdict = "deny" | "allow_with_note" | "allow";
+
+/** A file with others' uncommitted work that a command of a line wipes. */
+export interface WipedFile extends Omit<ForeignFile, "file"> {
+  /** Absolute. */
+  readonly path: string;
+  /** The command in short form: `rm`. */
+  readonly command: string;
+  /** False: Kite could not check in time whether it is committed. */
+  readonly isSeen: boolean;
+}
+
+/** What happened to a file while an actor waited for it. */
+interface FileChange {
+  readonly changedWhileWaiting: boolean;
+  /** Who wrote the file meanwhile, if the daemon saw it. */
+  readonly changedBy: { readonly name: string; readonly lines: string | null } | null;
+}
 
 /** The outcome of an action. That of `lock` tells whether and how long the actor waited, and who held the file before. */
 export type BaseOutcome<N extends Names> =
@@ -161,6 +178,19 @@ export type BaseOutcome<N extends Names> =
       readonly waitedMs: number;
       readonly before: string | null;
     }
+  | ({
+      readonly did: "plain_files";
+      readonly ok: true;
+      /** `allow_with_note`: it wipes work of ended sessions, or a file changed while the line waited. */
+      readonly verdict: Verdict;
+      /** The work of others that the line would wipe, at most `limits.guardFilesMax` files; `more` counts the rest. */
+      readonly wiped: readonly WipedFile[];
+      readonly more: number;
+      readonly waitedMs: number;
+      readonly before: string | null;
+      /** The first file that it changes, and what happened to that one while the line waited. */
+      readonly file: string | null;
+    } & FileChange)
   | {
       readonly did: N["action"];
       readonly ok: false;

@@ -42,7 +42,7 @@ const manyOutcomes: readonly (readonly HookOutcome[])[] = [
   [begun, granted({ changedWhileWaiting: true, changedBy: { name: "bob", lines: "line 1" } })],
   [begun, looked],
   ...(["allow", "allow_with_note", "deny"] as const).map(verdict => [begun, team(verdict)]),
-  ...(["gate_write", "gate_stop", "gate_complete"] as const).flatMap(did =>
+  ...(["gate_write", "gate_files", "gate_stop", "gate_complete"] as const).flatMap(did =>
     (["allow", "allow_with_note", "deny"] as const).flatMap(verdict => [
       [begun, gated(did, verdict), granted()],
       [begun, gated(did, verdict, true)],
@@ -84,6 +84,7 @@ const asyncActions = new Set([
   "flight_end",
   "shell_end",
   "release_index",
+  "release_line_files",
   "turn_end",
   "heartbeat",
   "renew",
@@ -99,7 +100,8 @@ function checkPlan(event: Record<string, unknown>): void {
   const isTeam =
     p.event === "PreToolUse" &&
     /^(TaskUpdate|SendMessage|Agent|EnterWorktree|ExitWorktree)$/.test(`${event["tool_name"]}`);
-  const isGuarded = kindsOf(p).includes("guard");
+  // A line that is looked at waits as an edit does.
+  const isGuarded = kindsOf(p).some(name => name === "guard" || name === "plain_files");
   for (const action of p.actions) {
     expect(action.session).toBe(event["session_id"]);
     // Whatever else its row does with it: the client waits for each `PreToolUse` that starts a hook.
@@ -380,7 +382,7 @@ describe("rows", () => {
     ],
     [
       "PermissionRequest--Bash",
-      [{ do: "release_index" }, { do: "heartbeat", attention: "permission for Bash" }],
+      [{ do: "release_index" }, { do: "renew" }, { do: "heartbeat", attention: "permission for Bash" }],
     ],
     [
       "SubagentStart--in-process-teammate",
@@ -705,7 +707,7 @@ describe("payloads that are not what they should be", () => {
   test("a call that the client's own check refused is over, as nothing else tells", () => {
     const denied = { hook_event_name: "PermissionDenied", reason: "not now" };
     const shell = plan({ ...payload("PreToolUse--Bash"), ...denied });
-    expect(kindsOf(shell)).toEqual(["release_index", "heartbeat"]);
+    expect(kindsOf(shell)).toEqual(["release_index", "release_line_files", "heartbeat"]);
     expect(plan({ ...payload("PreToolUse--Write"), ...denied }).actions).toMatchObject([
       { do: "flight_end", wrote: false },
       { do: "heartbeat" },
@@ -816,6 +818,10 @@ describe("the entries that are installed", () => {
       "PreToolUse Bash if Bash(bash -*), 52000 of 75",
       "PreToolUse Bash if Bash(sh *), 52000 of 75",
       "PreToolUse Bash if Bash(zsh *), 52000 of 75",
+      "PreToolUse Bash if Bash(rm *), 52000 of 75",
+      "PreToolUse Bash if Bash(mv *), 52000 of 75",
+      "PreToolUse Bash if Bash(sed -i*), 52000 of 75",
+      "PreToolUse Bash if Bash(*--write*), 52000 of 75",
       "PreToolUse Bash if Bash(kite *), 1000 of 3",
       "PreToolUse mcp__(plugin_.+_)?kite__.*, 1000 of 3",
       "PreToolUse TaskUpdate|SendMessage|Agent|EnterWorktree|ExitWorktree, 1000 of 3",
@@ -876,6 +882,10 @@ describe("the entries that are installed", () => {
     "sh -e",
     "zsh",
     "zsh -s",
+    "rm -rf dist",
+    "mv a.ts b.ts",
+    "sed -i s/a/b/ a.ts",
+    "npx prettier --write a.ts",
   ])("one process waits for: %s", command => {
     expect(waits(command)).toHaveLength(1);
   });
@@ -898,7 +908,11 @@ describe("the entries that are installed", () => {
     "docker run --rm x",
     "find . -name *.ts",
     "xargs grep foo",
-    "rm -rf dist",
+    "sed -n 1,20p a.ts",
+    "cp a.ts b.ts",
+    "tee a.ts",
+    "truncate -s 0 a.ts",
+    "perl -pi -e s/a/b/ a.ts",
     "node x.js",
   ])("nothing waits for: %s", command => {
     expect(waits(command)).toEqual([]);

@@ -100,6 +100,7 @@ describe("what is silenced", () => {
     expect(gone.sort()).toEqual([
       "await_release",
       "gate_complete",
+      "gate_files",
       "gate_shell",
       "gate_stop",
       "gate_team",
@@ -110,6 +111,7 @@ describe("what is silenced", () => {
       "list_peers",
       "lock",
       "notes",
+      "plain_files",
     ]);
   });
 

@@ -248,11 +248,11 @@ function findingOf(
   look: Look,
   reached: readonly Foreign[],
 ): GuardFinding {
-  const { clock, engine } = services;
+  const { clock } = services;
   const { unseen, states } = look.seen;
   const shown = reached.slice(0, limits.guardFilesMax).map(({ file, actor, held, dir, left, yours }) => ({
     file: dir ? `${file}/` : file,
-    ...(left === null ? ownerOf(services, actor, answererOf(engine.state, actor)) : { who: left.name }),
+    ...(left === null ? ownerOf(services, actor) : { who: left.name }),
     // The files that it edits are named here already.
     doing: left === null ? taskOf(services, actor) : null,
     held,
@@ -276,11 +276,9 @@ function findingOf(
   };
 }
 
-function ownerOf(
-  services: HookServices,
-  actor: Actor,
-  answerer: Actor,
-): Pick<ForeignFile, "who" | "answerer"> {
+/** The owner's name, and the name of who answers for it. */
+export function ownerOf(services: HookServices, actor: Actor): Pick<ForeignFile, "who" | "answerer"> {
+  const answerer = answererOf(services.engine.state, actor);
   const who = nameOf(services, actor);
   return answerer === actor ? { who } : { who, answerer: nameOf(services, answerer) };
 }

@@ -28,6 +28,7 @@ import { aliasedBy } from "./alias.ts";
 import { lineKey, type Versions } from "./confirmations.ts";
 import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./findings.ts";
 import { placesOf, supposed } from "./places.ts";
+import { releaseLineEdits } from "./plain-files.ts";
 import {
   blindStashCandidates,
   stashCandidates,
@@ -53,7 +54,8 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
   if (asked.agent !== undefined) signOfLife(services, asked.session, asked.agent);
   const looking = looked(run, asked, actor, alone);
   // A client without an answer lets the command run, so the guard answers before that by what it knows.
-  const decided = await inTime(looking, limits.guardAnswerMs, () => {
+  const leftMs = run.scope.answerByMs - services.clock.now();
+  const decided = await inTime(looking, Math.max(0, leftMs), () => {
     const unknown = `that took longer than ${limits.guardAnswerMs / 1000} s`;
     const me = { actor, ancestors: asked.ancestors };
     const placed = asked.commands.flatMap((given, n) =>
@@ -70,6 +72,9 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
     return { ...undecided, outcome: { ...alone, verdict, findings, unchecked: unknown } };
   });
   const { outcome, line, said, passed } = decided;
+  // The line will not run, so it changes none of the files that it names.
+  if ("verdict" in outcome && outcome.verdict === "deny")
+    await releaseLineEdits(services, actor, asked.toolUseId);
   run.delivery.whenSettled(heard => {
     for (const versions of heard ? said : [])
       services.guardConfirmations.told(line, versions, asked.toolUseId, services.clock.now());
@@ -93,7 +98,7 @@ const undecided = { line: "", said: [], passed: [] } as const;
 async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Promise<Decided> {
   const { services } = run;
   const { clock } = services;
-  const until = clock.now() + limits.guardAnswerMs - limits.firstByteMs;
+  const until = run.scope.answerByMs - limits.firstByteMs;
   const me: Lineage = { actor, ancestors: await ancestorsOf(services, asked) };
   const aliased = await aliasedBy(services, asked);
   const { placed, unchecked } = await placesOf(services, me, asked, [...asked.commands, ...aliased]);

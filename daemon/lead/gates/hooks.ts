@@ -1,9 +1,13 @@
 /** The actions that ask the gates, and what else of hooks concerns them. */
 
+import { dirname, relative } from "node:path";
 import type { GateOutcome } from "../../../hooks/seam/lead/outcomes.ts";
+import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import type { Rules } from "../../config/project-rules.ts";
+import type { FileRef } from "../../core/file-ref.ts";
 import { gatesWrites } from "../../core/lead/gates/table.ts";
-import { type ActionHandler, actorOfAction } from "../../hooks/action.ts";
+import { pathOf } from "../../core/locks/replies.ts";
+import { type ActionHandler, type ActionOf, actorOfAction } from "../../hooks/action.ts";
 import type { HookPart } from "../../hooks/points.ts";
 import { isRefusal } from "../../server/call.ts";
 import type { LeadRun, LeadServices } from "../services.ts";
@@ -15,6 +19,7 @@ export const gateActions: { readonly [D in GateOutcome["did"]]: ActionHandler<D>
     // The lock, which comes next, tells why a file is not known.
     return isRefusal(found) || !asksBeforeWrites(found.rules) ? null : gateWrite(run, action);
   },
+  gate_files: gateFiles,
   gate_shell: gateShell,
   gate_stop: (run: LeadRun, action) => {
     const hasFailed = run.services.toolFailures.pending(actorOfAction(run, action)) !== null;
@@ -22,6 +27,34 @@ export const gateActions: { readonly [D in GateOutcome["did"]]: ActionHandler<D>
   },
   gate_complete: gateComplete,
 };
+
+/** Asks before each file until a gate holds the line back; what was not asked of a file before is told once. */
+async function gateFiles(run: LeadRun, action: ActionOf<"gate_files">): Promise<HookOutcome | null> {
+  let warned: HookOutcome | null = null;
+  for (const file of action.files) {
+    const named = { ...action, do: "gate_write", file, isOwn: false } as const;
+    const found = await run.scope.ruledFile(named);
+    if (isRefusal(found) || !asksBeforeWrites(found.rules)) continue;
+    if (!(await isProjectFile(run.services, found.file))) continue;
+    const outcome = await gateWrite(run, named);
+    if (!("verdict" in outcome) || outcome.verdict === "allow") continue;
+    const told = { ...outcome, did: "gate_files", file } as HookOutcome;
+    if (outcome.verdict === "deny") return told;
+    warned ??= told;
+  }
+  return warned;
+}
+
+/** Whether it is a file that is there, and that git does not ignore: build output is no code. */
+async function isProjectFile({ facts }: LeadServices, file: FileRef): Promise<boolean> {
+  const path = pathOf(file);
+  const isThere = !file.dir && (await facts.stamped(path))?.stamp !== null;
+  const around = isThere ? await facts.repository(dirname(path)) : null;
+  if (around === null || "unreachable" in around || around.gitDir === null) return false;
+  const { worktree, gitDir } = around;
+  const states = await facts.work({ worktree, gitDir }, [relative(worktree, path)]);
+  return "unreachable" in states || states.get(relative(worktree, path))?.ignored !== true;
+}
 
 /** By the rules of a project: whether a gate asks before a write. */
 const known = new WeakMap<Rules, boolean>();

@@ -154,7 +154,12 @@ function notes(reached: readonly Reached[], cwd: string): string {
   return [`${frame} ${texts.join("; ")}.`, ...doing(shown.map(([, file]) => file))].join(" ");
 }
 
-function owned(path: string, { who, answerer, held, yours, leftMs }: ForeignFile, isSeen: boolean): string {
+/** Whose work is in a file. */
+export function owned(
+  path: string,
+  { who, answerer, held, yours, leftMs }: Omit<ForeignFile, "file">,
+  isSeen: boolean,
+): string {
   const name = `${quote(who, limits.nameBytes)}${answerer === undefined ? "" : " (ended)"}`;
   const both = yours ? " and of you" : "";
   if (leftMs !== null) {
@@ -166,7 +171,7 @@ function owned(path: string, { who, answerer, held, yours, leftMs }: ForeignFile
 }
 
 /** What each owner works on, once for each. */
-function doing(files: readonly ForeignFile[]): readonly string[] {
+export function doing(files: readonly Pick<ForeignFile, "who" | "doing">[]): readonly string[] {
   const all = new Map(files.flatMap(({ who, doing: what }) => (what === null ? [] : [[who, what] as const])));
   return [...all].map(([who, what]) => `What ${quote(who, limits.nameBytes)} does: ${quote(what)}.`);
 }

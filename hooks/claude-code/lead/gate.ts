@@ -1,10 +1,11 @@
 /** Words what gates found missing: all of it at once, with an example that fits; the same once more in one line. */
 import type { ShellUses } from "../../../protocol/guard.ts";
 import type { GateFinding, GateName } from "../../../protocol/lead/gates.ts";
+import { limits } from "../../../protocol/limits.ts";
 import { nearPath, nearPathsIn, plain } from "../../../protocol/text.ts";
 import type { GateOutcome } from "../../seam/lead/outcomes.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
-import type { Edit } from "../answers/lock.ts";
+import { type Edit, lineTool } from "../answers/lock.ts";
 import { outcomeOf } from "../answers/outcome.ts";
 import { block, deny, type Output, withContext } from "../answers/output.ts";
 import { declareBy, howToWrite, type Reader } from "../answers/reader.ts";
@@ -16,7 +17,19 @@ const sentenceChars = 600;
 export const beforeWrite: Asking<Edit & { readonly isOwn: boolean }> = {
   did: "gate_write",
   asks: ({ file, cwd, isOwn }, actor) => ({ do: "gate_write", ...actor, file, cwd, isOwn }),
-  answer: withGate,
+  answer: (edit, outcomes, rest) => withGate(edit, outcomeOf(outcomes, "gate_write"), rest),
+};
+
+export const beforeFiles: Asking<Reader & { readonly files: readonly string[] }> = {
+  did: "gate_files",
+  asks: ({ files, cwd }, actor) =>
+    files.length === 0
+      ? null
+      : { do: "gate_files", ...actor, files: files.slice(0, limits.gatedFilesMax), cwd },
+  answer: (reader, outcomes, rest) => {
+    const found = outcomeOf(outcomes, "gate_files");
+    return withGate({ ...reader, tool: lineTool, file: found?.file ?? "", waitMs: 0 }, found, rest);
+  },
 };
 
 export const beforeShell: Asking<ShellUses & Reader> = {
@@ -27,8 +40,7 @@ export const beforeShell: Asking<ShellUses & Reader> = {
 };
 
 /** A denial by a gate, else the answer of the lock, with what gates warn of. */
-function withGate(edit: Edit, outcomes: readonly HookOutcome[], lock: () => Output): Output {
-  const found = outcomeOf(outcomes, "gate_write");
+function withGate(edit: Edit, found: GateOutcome | undefined, lock: () => Output): Output {
   if (found === undefined || found.verdict === "allow") return lock();
   const gated = near(found, edit);
   if (gated.verdict === "allow_with_note") return withContext("PreToolUse", lock(), warning(edit, gated));
@@ -123,7 +135,7 @@ function how(reader: Reader): string {
 
 function warning(edit: Edit, gated: GateOutcome): string {
   return [
-    "Kite: your edit runs. This project asks you for this, too:",
+    `Kite: your ${edit.tool === lineTool ? lineTool : "edit"} runs. This project asks you for this, too:`,
     ...form(edit, gated, gated.findings),
   ].join("\n");
 }

@@ -1,12 +1,18 @@
-/** The event before a shell line: it guards the line's git commands, and asks whether the agent's role allows it. */
+/**
+ * The event before a shell line: it guards the line's git commands and the files that its plain commands name, and asks
+ * whether the agent's role allows the line.
+ */
 import { guardShell } from "../../git/commands.ts";
 import { usesOf } from "../../git/uses.ts";
 import type { HookContext } from "../../seam/plan.ts";
 import type { HookAction } from "../../seam/slices.ts";
+import { namedFiles } from "../../shell/named-files.ts";
 import { filesWritten } from "../../shell/written.ts";
 import { ancestorsOf, parentFile } from "../agents.ts";
 import { guardAnswer } from "../answers/guard.ts";
 import { withInbox } from "../answers/inbox.ts";
+import { nothing } from "../answers/output.ts";
+import { plainAnswer } from "../answers/plain-files.ts";
 import { readerOf } from "../answers/reader.ts";
 import { inputText } from "../payload.ts";
 import { atWork, begin, type Row } from "../plan-parts.ts";
@@ -36,8 +42,8 @@ function ownWrites(
 }
 
 /**
- * A shell line asks for nothing unless it has git commands that reach the working tree or the index, programs that a role
- * may forbid, or writes Kite's own files.
+ * A shell line asks for nothing unless it has git commands that reach the working tree or the index, plain commands that
+ * wipe or change the files that they name, programs that a role may forbid, or writes Kite's own files.
  */
 export const preShell: Row = (event, actor, context) => {
   const line = inputText(event, "command");
@@ -46,29 +52,50 @@ export const preShell: Row = (event, actor, context) => {
   const env = shellEnv(context);
   const { commands, aliases, unread } = guardShell(line, cwd, env);
   const written = ownWrites(line, cwd, env, context);
-  const step = { ...usesOf(line, cwd, env), ...readerOf(actor, cwd), written };
+  const reader = readerOf(actor, cwd);
+  const step = { ...usesOf(line, cwd, env), ...reader, written };
   const asks = asksBefore(before.shell, step, actor);
+  const named = namedFiles(line, cwd, env);
+  const { wiped, edited, rewritten } = named;
+  const paths = [...wiped, ...edited, ...rewritten].map(({ path }) => path);
+  const files = { files: [...new Set(paths)], ...reader };
+  const isNaming = wiped.length + edited.length > 0;
   const isGuarded = commands.length > 0 || aliases.length > 0 || unread !== null;
-  if (!isGuarded && asks.length === 0) return otherEvent(event, actor, context);
+  if (!isGuarded && !isNaming && asks.length === 0) return otherEvent(event, actor, context);
   const { waitMs } = context;
-  const guard: HookAction = {
-    do: "guard",
+  const common = {
     ...actor,
     cwd,
     toolUseId,
     promptId: event.prompt,
     waitMs,
+    ancestors: ancestorsOf(actor.agent),
+    parentFile: parentFile(event, actor),
+  };
+  const plain: HookAction = { do: "plain_files", ...common, named };
+  const guard: HookAction = {
+    do: "guard",
+    ...common,
     commands,
     aliases,
     unread,
-    ancestors: ancestorsOf(actor.agent),
-    parentFile: parentFile(event, actor),
     line: commands[0]?.name ?? "git",
     typed: line,
   };
   return withInbox("PreToolUse", actor, cwd, {
-    actions: [...begin(event, actor), atWork(event, actor), ...asks, ...(isGuarded ? [guard] : [])],
-    answer: outcomes =>
-      answerAround(before.shell, step, outcomes, () => guardAnswer({ commands, waitMs, cwd }, outcomes)),
+    actions: [
+      ...begin(event, actor),
+      atWork(event, actor),
+      ...asks,
+      ...asksBefore(before.files, files, actor),
+      ...(isNaming ? [plain] : []),
+      ...(isGuarded ? [guard] : []),
+    ],
+    answer: outcomes => {
+      const git = () => (isNaming && !isGuarded ? nothing : guardAnswer({ commands, waitMs, cwd }, outcomes));
+      const guarded = () => plainAnswer({ named, waitMs, ...reader }, outcomes, git);
+      const gated = () => answerAround(before.files, files, outcomes, guarded);
+      return answerAround(before.shell, step, outcomes, gated);
+    },
   });
 };

@@ -40,6 +40,7 @@ const brief = { budgetMs: limits.hookTurnBudgetMs, timeoutMs: limits.hookTurnTim
 const start = { budgetMs: limits.hookStartBudgetMs, timeoutMs: limits.hookStartTimeoutMs };
 const write = { budgetMs: limits.hookWriteBudgetMs, timeoutMs: limits.hookWriteTimeoutMs };
 const index = { ...write, statusMessage: "waiting for the git index (kite)" };
+const files = { ...write, statusMessage: "waiting for a file lock (kite)" };
 const observer = { budgetMs: limits.hookObserverBudgetMs, timeoutMs: limits.hookObserverTimeoutMs };
 const waking = { budgetMs: limits.hookWakeBudgetMs, timeoutMs: limits.hookWakeTimeoutMs };
 
@@ -68,7 +69,7 @@ export const eventTable: readonly EventRow[] = [
   waits(
     "PreToolUse",
     tool.preToolUse,
-    { matcher: edits, ...write, statusMessage: "waiting for a file lock (kite)" },
+    { matcher: edits, ...files },
     // Lines with git in them, by any name or path: the hook may wait for the index as an edit waits for its file.
     // Each matching rule starts a process. A line that the client cannot read starts one for every rule. So a few
     // broad rules cost less than many exact ones.
@@ -78,6 +79,12 @@ export const eventTable: readonly EventRow[] = [
     { matcher: "Bash", if: "Bash(bash -*)", ...index },
     { matcher: "Bash", if: "Bash(sh *)", ...index },
     { matcher: "Bash", if: "Bash(zsh *)", ...index },
+    // Plain commands that wipe or change the files they name. A rule of one word and `*` costs least: a line with a
+    // variable or a substitution starts a process for each other rule, and for these only if nothing of it can be read.
+    { matcher: "Bash", if: "Bash(rm *)", ...files },
+    { matcher: "Bash", if: "Bash(mv *)", ...files },
+    { matcher: "Bash", if: "Bash(sed -i*)", ...files },
+    { matcher: "Bash", if: "Bash(*--write*)", ...files },
     { matcher: "Bash", if: "Bash(kite *)", ...brief },
     { matcher: "mcp__(plugin_.+_)?kite__.*", ...brief },
     { matcher: toolSlices.flatMap(({ tools }) => tools).join("|"), ...brief },

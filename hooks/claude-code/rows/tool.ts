@@ -123,7 +123,10 @@ export const permissionRequest: Row = (event, actor) => {
   const kept: readonly HookAction[] = writes.has(tool)
     ? [{ do: "renew", ...actor }]
     : tool === "Bash"
-      ? [{ do: "release_index", ...actor }]
+      ? [
+          { do: "release_index", ...actor },
+          { do: "renew", ...actor },
+        ]
       : [];
   const asks = heartbeat(actor, { attention: `permission for ${name}${of}` });
   return { actions: [...kept, ...callOpen(event, actor, true), asks] };
@@ -135,9 +138,16 @@ export const permissionDenied: Row = (event, actor, context) => {
   if (writes.has(tool)) return written(event, actor, false);
   const rest = otherEvent(event, actor, context).actions;
   const over: readonly HookAction[] =
-    tool === "Bash" ? [{ do: "release_index", ...actor }] : callOpen(event, actor, false);
+    tool === "Bash" ? lineOver(event, actor) : callOpen(event, actor, false);
   return { actions: [...over, ...rest] };
 };
+
+/** A shell line will not run. */
+function lineOver({ toolUseId }: Event, actor: Actor): readonly HookAction[] {
+  const files: readonly HookAction[] =
+    toolUseId === null ? [] : [{ do: "release_line_files", ...actor, toolUseId }];
+  return [{ do: "release_index", ...actor }, ...files];
+}
 
 /** A write ended; `wrote` says whether it changed the file. */
 function written(event: Event, actor: Actor, wrote: boolean): Plan {

@@ -17,6 +17,16 @@ export type LeadAction =
       readonly isOwn: boolean;
     }
   | {
+      /** Ask the gates before a shell line wipes or changes the files that it names; comes before the guard. */
+      readonly do: "gate_files";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly cwd: string;
+      /** Absolute paths. */
+      readonly files: readonly string[];
+    }
+  | {
       /** Ask the gates before the actor runs a shell line; comes before the guard. */
       readonly do: "gate_shell";
       readonly session: string;
@@ -69,6 +79,7 @@ const gate = { ...telling, holdsBack: true } as const;
 
 export const leadTraits = {
   gate_write: gate,
+  gate_files: gate,
   gate_shell: gate,
   gate_stop: gate,
   gate_complete: gate,

@@ -8,7 +8,7 @@ export type LeadOutcome = GateOutcome | TeamOutcome;
 
 /** What the gates found before a step of an agent. */
 export interface GateOutcome {
-  readonly did: "gate_write" | "gate_shell" | "gate_stop" | "gate_complete";
+  readonly did: "gate_write" | "gate_files" | "gate_shell" | "gate_stop" | "gate_complete";
   readonly ok: true;
   readonly verdict: Verdict;
   readonly findings: readonly GateFinding[];
@@ -16,6 +16,8 @@ export interface GateOutcome {
   readonly isRepeated: boolean;
   /** The task that the agent claimed, for an example; null: it claimed none. */
   readonly task: string | null;
+  /** Of several files, the one that the findings are about. */
+  readonly file?: string;
 }
 
 /** What the rules of a team found before a call of the client's own tools. */

@@ -1,0 +1,208 @@
+/**
+ * Guards the files that plain commands of a shell line name.
+ *
+ * A command that leaves none of another's uncommitted lines is denied. One that changes a file in place, or moves it, is an
+ * edit: the line waits for the file as an edit waits, and holds it until the end of its tool is seen.
+ */
+
+import type { EditedPath } from "../../../hooks/seam/named-files.ts";
+import type { WipedFile } from "../../../hooks/seam/outcomes.ts";
+import type { HookOutcome } from "../../../hooks/seam/slices.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { Actor } from "../../core/actor.ts";
+import type { FileRef } from "../../core/file-ref.ts";
+import { actorRow, pathOf } from "../../core/locks/replies.ts";
+import type { Lineage } from "../../core/sessions/kinship.ts";
+import { refs } from "../../facts/file-refs.ts";
+import { isRefusal } from "../../server/call.ts";
+import { signOfLife } from "../../sessions/commands.ts";
+import { decidedBy, noteLock } from "../../trail/decisions.ts";
+import { nameOf } from "../../views/sessions-and-locks.ts";
+import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run, taskOf, toolOf } from "../action.ts";
+import type { HookServices } from "../hook-services.ts";
+import { keptAgainst } from "../lasting-locks.ts";
+import { rulesFor } from "../scope.ts";
+import { plainVerdict } from "../verdict.ts";
+import { ownerOf } from "./findings.ts";
+import { isHeldBy, type LineEdit, lineFlight } from "./line-edits.ts";
+import { knownIn, realOf, type WipedWork, wipedWork } from "./wiped-work.ts";
+
+type Check = ActionOf<"plain_files">;
+
+const nothing = {
+  did: "plain_files",
+  ok: true,
+  verdict: "allow",
+  wiped: [],
+  more: 0,
+  waitedMs: 0,
+  before: null,
+  file: null,
+  changedWhileWaiting: false,
+  changedBy: null,
+} as const;
+
+export async function plainFiles(run: Run, asked: Check): Promise<HookOutcome> {
+  const { services } = run;
+  const mode = services.treeGuard;
+  if (mode === "off") return nothing;
+  const actor = actorOfAction(run, asked);
+  if (asked.agent !== undefined) signOfLife(services, asked.session, asked.agent);
+  const me: Lineage = { actor, ancestors: await ancestorsOf(services, asked) };
+  const found = await wipedWork(services, me, asked.named.wiped);
+  const isLiving = found.some(({ left }) => left === null);
+  // A line that does not run wipes nothing of ended sessions either.
+  const told = isLiving ? found.filter(({ left }) => left === null) : found;
+  const verdict = plainVerdict(mode, { isWiping: found.length > 0, isLiving });
+  if (found.length > 0) noteWiped(run, actor, told, verdict === "deny");
+  const wiped = told.slice(0, limits.guardFilesMax).map(one => wipedFile(services, one));
+  const outcome = { ...nothing, verdict, wiped, more: told.length - wiped.length };
+  if (verdict === "deny") return outcome;
+  const edits = await edited(services, me, asked.named.edited);
+  return edits.length === 0 ? outcome : await locked(run, asked, me, edits, outcome);
+}
+
+/** The line will not run. */
+export async function releaseLineFiles(
+  run: Run,
+  action: ActionOf<"release_line_files">,
+): Promise<HookOutcome> {
+  await releaseLineEdits(run.services, actorOfAction(run, action), action.toolUseId);
+  return { did: "release_line_files", ok: true };
+}
+
+interface Edited {
+  readonly file: FileRef;
+  readonly isMoved: boolean;
+}
+
+/** The files to lock: those that are there, or that somebody holds. A pattern means those with known work or a holder. */
+async function edited(services: HookServices, me: Lineage, named: readonly EditedPath[]): Promise<Edited[]> {
+  const { facts, engine } = services;
+  const found = new Map<string, Edited>();
+  for (const { path, isMoved } of named) {
+    const real = await realOf(services, path, false);
+    for (const one of knownIn(services, me, real)) {
+      const files = await refs(services, "/", [one]);
+      // A file that cannot be checked is one that an edit would not wait for either.
+      const [file] = isRefusal(files) ? [] : files;
+      if (file === undefined || (file.dir && !isMoved) || found.has(file.key)) continue;
+      if ((await rulesFor(services, me.actor.session, file)).ignores(pathOf(file))) continue;
+      const isThere = (await facts.stamped(pathOf(file)))?.stamp !== null;
+      if (isThere || engine.state.locks.heldPaths.touches(file.key, file.dir))
+        found.set(file.key, { file, isMoved });
+    }
+  }
+  return [...found.values()];
+}
+
+async function locked(
+  run: Run,
+  asked: Check,
+  { actor, ancestors }: Lineage,
+  edits: readonly Edited[],
+  outcome: Extract<HookOutcome, { did: "plain_files"; ok: true }>,
+): Promise<HookOutcome> {
+  const { services, call, plan } = run;
+  const { engine, clock } = services;
+  const files = edits.map(({ file }) => file);
+  const [first] = files;
+  if (first === undefined) return outcome;
+  const rules = await rulesFor(services, actor.session, first);
+  const wanted = { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY };
+  const untilMs = run.scope.answerByMs - limits.firstByteMs;
+  const longestMs = Math.max(0, Math.min(asked.waitMs, rules.lockWaitMs, untilMs - clock.now()));
+  const waitMs = keptAgainst(engine.state, wanted) === null ? longestMs : 0;
+  // The line's other hooks, one for each rule that matches it, must not take its own locks for earlier ones.
+  services.lineEdits.begins(
+    asked.toolUseId,
+    edits.map(one => ({ ...one, isKept: isHeldBy(engine.state, one.file, actor) })),
+  );
+  const flight = lineFlight(asked.toolUseId);
+  const ask = { ...asked, toolUseId: flight, waitMs, ancestors, files, yieldMs: rules.yieldMs };
+  const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
+  const { reply, waitedMs, before, change, isAbandoned } = await waited;
+  if (isAbandoned && isRefusal(reply)) return contested("plain_files", services, wanted, files, reply);
+  const noted = { event: plan.event, type: toolOf(plan), actor, file: pathOf(first), files };
+  noteLock(services, noted, reply, waitedMs, before !== null);
+  const blocked = isRefusal(reply) ? files.find(file => pathOf(file) === reply["path"]) : first;
+  services.hookWakes.decided(services, { actor, file: blocked ?? first, prompt: asked.promptId }, reply);
+  if (isRefusal(reply)) {
+    services.lineEdits.ended(asked.toolUseId);
+    return { ...contested("plain_files", services, wanted, files, reply), waitMs };
+  }
+  run.delivery.whenSettled(delivered);
+  const changed = await change;
+  const { session, agent } = actor;
+  const { name } = actorRow(engine.state, actor);
+  for (const { file, isMoved } of edits) {
+    if (file.dir || isMoved) continue;
+    await services.baselines.take(file);
+    services.writers.began(file.key, { session, agent, name, at: clock.now(), flight });
+  }
+  const verdict = changed.changedWhileWaiting ? "allow_with_note" : outcome.verdict;
+  return { ...outcome, verdict, waitedMs, before, file: pathOf(first), ...changed };
+}
+
+function wipedFile(services: HookServices, found: WipedWork): WipedFile {
+  const { by, path, actor, left, held, yours, dir, isSeen } = found;
+  return {
+    isSeen,
+    command: by.name,
+    path: dir ? `${path}/` : path,
+    ...(left === null ? ownerOf(services, actor) : { who: left.name }),
+    doing: left === null ? taskOf(services, actor) : null,
+    held,
+    yours,
+    leftMs: left === null ? null : Math.max(0, services.clock.wall() - left.wallMs),
+  };
+}
+
+/** Notes the decision in the trail, with the command's name and no other word of the line. */
+function noteWiped(run: Run, actor: Actor, found: readonly WipedWork[], isDenied: boolean): void {
+  const { services, plan } = run;
+  const [first] = found;
+  if (first === undefined) return;
+  const line = { ...decidedBy(services, actor), event: plan.event, type: first.by.name, rule: "guard" };
+  const who = ({ actor: other, left }: WipedWork) => left?.name ?? nameOf(services, other);
+  const why = `would wipe uncommitted work: ${found
+    .slice(0, limits.guardFilesShownMax)
+    .map(one => `${one.file} (${who(one)}${one.left === null ? "" : ", ended"})`)
+    .join(", ")}`;
+  services.recorder.note({ ...line, file: first.path, decision: isDenied ? "deny" : "note", why });
+}
+
+/** Ends the write of a line's files; the locks stay for the rest of the turn. */
+export async function endLineFlight(
+  { engine }: HookServices,
+  actor: Actor,
+  toolUseId: string,
+): Promise<void> {
+  await engine.submitAndWait({ type: "flight_end", actor, flight: lineFlight(toolUseId), wrote: false });
+}
+
+/** Ends the write of a line's files, and releases those that the actor did not hold before. */
+export async function endLineEdits(
+  services: HookServices,
+  actor: Actor,
+  toolUseId: string,
+  edits: readonly LineEdit[],
+): Promise<void> {
+  if (edits.length === 0) return;
+  const { engine, writers } = services;
+  for (const { file } of edits) writers.ended(file.key, lineFlight(toolUseId));
+  await endLineFlight(services, actor, toolUseId);
+  // A waiter may have been granted one of them by now.
+  const files = edits.filter(({ file, isKept }) => !isKept && isHeldBy(engine.state, file, actor));
+  if (files.length > 0)
+    await engine.submitAndWait({ type: "lock_release", actor, files: files.map(({ file }) => file) });
+}
+
+/** The line will not run. */
+export async function releaseLineEdits(
+  services: HookServices,
+  actor: Actor,
+  toolUseId: string,
+): Promise<void> {
+  await endLineEdits(services, actor, toolUseId, services.lineEdits.ended(toolUseId));
+}

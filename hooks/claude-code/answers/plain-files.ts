@@ -1,0 +1,103 @@
+/** Words what came of the files that a line's plain commands name. */
+import { limits } from "../../../protocol/limits.ts";
+import { frame, nearPath, quote } from "../../../protocol/text.ts";
+import type { NamedFiles } from "../../seam/named-files.ts";
+import type { HookOutcome } from "../../seam/slices.ts";
+import { doing, owned } from "./guard.ts";
+import { changedText, type Edit, lineTool, refusedText } from "./lock.ts";
+import { outcomeOf } from "./outcome.ts";
+import { alsoTellPerson, deny, type Output, withContext } from "./output.ts";
+import type { Reader } from "./reader.ts";
+
+/** The shell line of the event. `waitMs` is the longest wait for its files, in milliseconds. */
+interface NamingLine extends Reader {
+  readonly named: NamedFiles;
+  readonly waitMs: number;
+}
+
+type Looked = Extract<HookOutcome, { did: "plain_files"; ok: true }>;
+type Refused = Extract<HookOutcome, { ok: false }>;
+
+/** A denial, else the answer of the guard of git commands, with what is to be said of the files beside it. */
+export function plainAnswer(line: NamingLine, outcomes: readonly HookOutcome[], rest: () => Output): Output {
+  const refused = outcomes.find((one): one is Refused => !one.ok && one.did === "plain_files");
+  if (refused !== undefined) {
+    if (refused.verdict === "deny") return deny(refusedText(editOf(line, refused), refused));
+    return alsoTellPerson(
+      rest(),
+      `Kite did not coordinate the files of this command line: ${quote(refused.refusal.error)}`,
+    );
+  }
+  const looked = outcomeOf(outcomes, "plain_files");
+  if (looked === undefined || looked.verdict === "allow") return rest();
+  if (looked.verdict === "deny") return deny(deniedText(line, looked));
+  const texts = [
+    ...(looked.wiped.length === 0 ? [] : [warnedText(line, looked)]),
+    ...(looked.changedWhileWaiting
+      ? [changedText({ ...editOf(line, null), file: looked.file ?? "" }, looked)]
+      : []),
+  ];
+  return withContext("PreToolUse", rest(), texts.join("\n"));
+}
+
+/** The line as an edit of the file that it was refused. */
+function editOf({ named, ...line }: NamingLine, refused: Refused | null): Edit {
+  const path = refused?.refusal["path"];
+  const file = typeof path === "string" ? path : (refused?.holder?.file ?? named.edited[0]?.path ?? "");
+  return { ...line, tool: lineTool, file };
+}
+
+function deniedText(line: NamingLine, looked: Looked): string {
+  return [
+    `Kite: this command line did not run: ${names(looked)} in it may wipe uncommitted work of ${others(looked)}.`,
+    notes(line, looked),
+    `What to do: leave out ${filesOf(looked)}, work in a worktree of your own (git worktree add), ` +
+      `tell ${people(looked)} what you need, or ask your user.`,
+  ].join("\n");
+}
+
+function warnedText(line: NamingLine, looked: Looked): string {
+  const isLeft = looked.wiped.every(({ leftMs }) => leftMs !== null);
+  return [
+    `Kite: ${names(looked)} wipes uncommitted work of ${others(looked)}. The command line runs anyway.`,
+    notes(line, looked),
+    isLeft
+      ? "Next time: look first what the ended session left (git diff, git status), and commit what is worth keeping."
+      : `Next time: leave out ${filesOf(looked)}, or tell ${people(looked)} first.`,
+  ].join("\n");
+}
+
+function names({ wiped }: Looked): string {
+  return [...new Set(wiped.map(({ command }) => `\`${command}\``))].join(" and ");
+}
+
+function others({ wiped, more }: Looked): string {
+  const isOne = more === 0 && new Set(wiped.map(({ who }) => who)).size === 1;
+  if (wiped.every(({ leftMs }) => leftMs !== null))
+    return isOne ? "a session that has ended" : "sessions that have ended";
+  return isOne ? "another agent" : "other agents";
+}
+
+function filesOf({ wiped, more }: Looked): string {
+  return wiped.length + more === 1 ? "this file" : "these files";
+}
+
+function people({ wiped }: Looked): string {
+  const all = [
+    ...new Set(wiped.flatMap(({ who, answerer = who, leftMs }) => (leftMs === null ? [answerer] : []))),
+  ];
+  return all
+    .slice(0, limits.guardWaysMax)
+    .map(who => quote(who, limits.nameBytes))
+    .join(" or ");
+}
+
+function notes({ cwd }: NamingLine, { wiped, more }: Looked): string {
+  const shown = wiped.slice(0, limits.guardFilesShownMax);
+  const rest = wiped.length - shown.length + more;
+  const texts = shown.map(file => owned(nearPath(file.path, cwd), file, file.isSeen));
+  return [
+    `${frame} ${[...texts, ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ")}.`,
+    ...doing(shown),
+  ].join(" ");
+}
