@@ -30,7 +30,7 @@ export function chapter(topic: Topic, columns: number): readonly string[] {
 }
 
 /** Returns Markdown as plain text: paragraphs wrapped again, headings in capitals, examples indented. */
-export function plainLines(markdown: string, columns: number): readonly string[] {
+function plainLines(markdown: string, columns: number): readonly string[] {
   const lines: string[] = [];
   let paragraph = "";
   let isExample = false;

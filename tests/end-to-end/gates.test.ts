@@ -158,7 +158,10 @@ describe("with the gate of roles", () => {
     await home.start();
     client = await home.connect();
     expect((await edit("b.ts")).denied).toContain("changes tests only");
-    expect(await (await home.connectPerson()).ask({ ...set, role: null })).toMatchObject({ role: "architect", by: "declared" });
+    expect(await (await home.connectPerson()).ask({ ...set, role: null })).toMatchObject({
+      role: "architect",
+      by: "declared",
+    });
     expect((await edit("b.ts")).denied).toBe(null);
   });
 
