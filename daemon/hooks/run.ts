@@ -9,7 +9,7 @@ import type { Delivery } from "./delivery.ts";
 import type { HookServices } from "./hook-services.ts";
 import { Scope } from "./scope.ts";
 import { actionHandlers } from "./slices.ts";
-import { isDenial, isHeldBack } from "./verdict.ts";
+import { isHeldBack } from "./verdict.ts";
 
 /** The table has one handler for each name; the compiler cannot see that an action gets its own. */
 type AnyHandler = ActionHandler<HookAction["do"]>;
@@ -25,6 +25,7 @@ export async function runPlan(
   const outcomes: HookOutcome[] = [];
   let isRefused = false;
   let isDenied = false;
+  let isStopped = false;
   for (const action of plan.actions) {
     const traits = actionTraits[action.do];
     if (isRefused && !traits.afterRefusal) continue;
@@ -36,13 +37,14 @@ export async function runPlan(
     const outcome = done instanceof Promise ? await done : done;
     if (outcome === null) continue;
     outcomes.push(outcome);
+    isStopped ||= "verdict" in outcome && outcome.verdict === "deny";
     isDenied ||= outcome.ok ? traits.holdsBack && isHeldBack(outcome) : outcome.verdict === "deny";
     isRefused ||= !outcome.ok || isDenied;
   }
   const { session, agent, doing } = plan;
   if (session !== null && doing !== null) {
     // Only now does a write have its lock.
-    if (outcomes.some(isDenial)) services.presence.did(session, agent, { ...doing, verb: "refused" });
+    if (isStopped) services.presence.did(session, agent, { ...doing, verb: "refused" });
     else if (!isRefused) services.presence.did(session, agent, doing);
   }
   return outcomes;

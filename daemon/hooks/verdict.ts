@@ -122,11 +122,6 @@ export function isHeldBack(outcome: HookOutcome): boolean {
   return outcome.ok && gates.has(outcome.did) && "verdict" in outcome && outcome.verdict === "deny";
 }
 
-/** Whether an outcome keeps the tool from running. */
-export function isDenial(outcome: HookOutcome): boolean {
-  return "verdict" in outcome && outcome.verdict === "deny";
-}
-
 type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;
 
 /** Whether a shell line runs. A line whose agent must be told first is denied, too: it passes when it is sent again. */

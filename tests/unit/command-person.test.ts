@@ -21,7 +21,7 @@ const commands: readonly (readonly [name: string, run: Run, what: string, tool: 
     "forces a debate to close",
     null,
   ],
-  ["kite task done", world => set(world, "1", "done", null, {}), "finishes a task", "kite_task_complete"],
+  ["kite task done", world => set(world, "1", "done", null, {}), "ends a task", "kite_task_complete"],
 ];
 
 describe("an agent's shell without a session's name", () => {
