@@ -456,6 +456,27 @@ describe("an odd repository", () => {
     expect(home.leftovers).toEqual([]);
   });
 
+  test("needs a program of the repository's own configuration, which a person trusts first", async () => {
+    const ran = join(home.work, "ran");
+    home.branch("one", { ".gitattributes": "*.f filter=up\n", "b.f": "b\n" });
+    home.git(home.repo, "config", "filter.up.smudge", `touch ${ran}; tr b B`);
+    const stopped = await home.run(["one"]);
+    expect(stopped.code).toBe(1);
+    expect(stopped.out.replace(/\s+/g, " ")).toMatch(
+      /needs filter\.up\.smudge of .* \(touch \S+ran; tr b B\), which no person has trusted; read and trust it: kite trust/,
+    );
+    expect(existsSync(ran)).toBe(false);
+    expect(home.leftovers).toEqual([]);
+    const trusted = await home.merge(["trust", "--yes"]).done;
+    expect(trusted.out).toContain(`+ filter.up.smudge  touch ${ran}; tr b B`);
+    expect(await home.run(["one"])).toMatchObject({ code: 0 });
+    expect(existsSync(ran)).toBe(true);
+    expect(await home.merge(["trust", "--yes"]).done).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("trusted already"),
+    });
+  });
+
   test("has no room: the command stops, cleans up, and says so", async () => {
     home.branch("big", { "big.bin": "x".repeat(3_000_000) });
     home.branch("two", { "two.ts": "2\n" });

@@ -35,7 +35,7 @@ beforeEach(() => {
 
 const two = { test: { command: "true" }, lint: { command: "exit 3", when: "*.ts" } };
 const write = (checks: unknown) => writeFileSync(file, JSON.stringify({ checks }));
-const find = async () => ({ project, worktree: project, branch: "main", gitDir: join(project, ".git") });
+const find = async () => ({ project, worktree: project, branch: "main", gitDir: null });
 const world = (daemon?: FakeDaemon, env: Record<string, string> = {}) => ({
   ...fakeWorld({ home: join(top, "kite"), env, ...(daemon === undefined ? {} : { daemon }) }),
   cwd: project,

@@ -71,6 +71,7 @@ async function tried(
     },
     on: null,
     checks: async () => null,
+    trusted: new Map(),
     keepers: async () => new Map(),
     mayMove: async () => {},
     say: text => said.push(text),

@@ -60,6 +60,7 @@ describe("the worktree of a try that cannot be removed", () => {
       },
       on: null,
       checks: async () => null,
+      trusted: new Map(),
       keepers: async () => new Map(),
       mayMove: async () => {},
       say: text => said.push(text),

@@ -34,6 +34,22 @@ export function showTrust(world: ProcessContext, named: NamedChecks): void {
     print(world, wrap("Trusted gates stay in force, even if they vanish from the file.", width));
 }
 
+/** Prints the programs that git may run in a merge, and which of them are new. */
+export function showPrograms(
+  world: ProcessContext,
+  programs: ReadonlyMap<string, string>,
+  trusted: ReadonlyMap<string, string>,
+): void {
+  if (programs.size === 0) return;
+  const { width } = screenOf(world);
+  const lines = [...programs].map(
+    ([key, line]) => `  ${trusted.get(key) === line ? " " : "+"} ${visible(key)}  ${visible(line)}`,
+  );
+  const what =
+    "Programs that the repository's own git configuration names (any agent may have written it). Git runs them with your rights, in kite merge only if you trust them:";
+  print(world, [...wrap(what, width), ...lines]);
+}
+
 /** Returns a line for each check, each of its globs, the gates, and the setup. */
 function linesOf({ checks, gates, setup = null }: TrustedParts): string[] {
   const width = Math.max(0, ...checks.map(({ name }) => name.length));

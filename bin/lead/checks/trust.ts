@@ -13,8 +13,11 @@ import type { FindRepository } from "../../project.ts";
 import { tilde } from "../../view/places.ts";
 import { clean } from "../../view/text.ts";
 import { exitCodes, fail, printDone } from "../../with-daemon.ts";
+import { gitOf } from "../merge/git.ts";
+import { type Programs, programsIn, untrustedOf } from "../merge/programs.ts";
+import { worktreesOf } from "../merge/worktrees.ts";
 import { checksAt, type NamedChecks } from "./read.ts";
-import { showTrust } from "./trust-text.ts";
+import { showPrograms, showTrust } from "./trust-text.ts";
 import { setTrusted } from "./trusted-store.ts";
 
 export interface TrustFlags {
@@ -57,13 +60,17 @@ export async function trust(
     ]);
   }
   if (!json) showTrust(world, named);
-  const isGone = isNothing(named);
+  const programs = await programsOf(world, named);
+  if (!json) showPrograms(world, programs, named.trusted?.programs ?? new Map());
+  const isGone = isNothing(named) && programs.size === 0;
   // What cannot be read is not gone.
   if (isGone && (named.trusted === null || problems.length > 0)) {
     const error = `${file} names no checks; kite check --help shows how to name some`;
     return fail(world, json, "no_checks", error);
   }
-  const isNew = named.trust !== "trusted";
+  const isNew =
+    (named.trust !== "trusted" && named.trust !== "none") ||
+    untrustedOf(programs, named.trusted?.programs ?? new Map()).size > 0;
   if (isNew) {
     const ask = around.ask === undefined ? terminalQuestion() : around.ask;
     if (flags.yes !== true && (ask === null || json)) {
@@ -81,12 +88,37 @@ export async function trust(
       gates,
       checks,
       ...(setup === null ? {} : { setup }),
+      ...(programs.size === 0 ? {} : { programs }),
     };
     await setTrusted(paths, file, isGone ? null : text);
   }
-  return printDone(world, json, { ok: true, file, checks, gates, setup, problems, was: named.trust }, () => [
-    isNew ? (isGone ? accepted : trustedWords(named)) : already,
-  ]);
+  return printDone(
+    world,
+    json,
+    {
+      ok: true,
+      file,
+      checks,
+      gates,
+      setup,
+      ...(programs.size === 0 ? {} : { programs: Object.fromEntries(programs) }),
+      problems,
+      was: named.trust,
+    },
+    () => [isNew ? (isGone ? accepted : trustedWords(named)) : already],
+  );
+}
+
+/** Returns the programs of the repository's own git configuration, as it counts in any of its worktrees. */
+async function programsOf({ env }: ProcessContext, { repository }: NamedChecks): Promise<Programs> {
+  if (repository.gitDir === null) return new Map();
+  const git = gitOf(env, repository.gitDir, new AbortController().signal);
+  // A folder that only looks like a repository has no configuration that git reads.
+  if ((await git(["rev-parse", "--git-dir"])).code !== 0) return new Map();
+  return programsIn(
+    git,
+    (await worktreesOf(git)).map(({ path }) => path),
+  );
 }
 
 function trustedWords({ checks }: Pick<NamedChecks, "checks">): string {

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { changeSeen } from "../../../daemon/config/seen-files.ts";
 import {
   parseTrusted,
+  projectFile,
   type TrustedFiles,
   type TrustedText,
   trustedText,
@@ -21,6 +22,11 @@ export function readTrusted(path: string): TrustedFiles {
   const files = text === null ? new Map<string, TrustedText>() : parseTrusted(text);
   if (files === null) throw new InstallFailed(`${path} is not as Kite writes it; remove it, then try again`);
   return files;
+}
+
+/** Returns the programs of a project's git configuration that a person trusted. */
+export function trustedPrograms(path: string, project: string): ReadonlyMap<string, string> {
+  return readTrusted(path).get(projectFile(project))?.programs ?? new Map();
 }
 
 /** Sets what is trusted of a project's file; null: nothing. Returns whether something was. Throws InstallFailed. */

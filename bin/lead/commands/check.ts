@@ -19,11 +19,11 @@ null, "isUnsure": files changed while it ran, "state"}], "file", "problems"}; wi
 check "status" ("green", "red", "stale", "never_run", "unknown") and "last", its latest result.
 
 With --trust kite check runs nothing. It shows a person the text of all the project's checks and of its gates, which any agent
-may write, and asks whether kite check may run them. After any change of that text, and after it is gone, it shows what
+may write, with the programs that the repository's .git/config names for kite merge, and asks whether these may run. After any change of that text, and after it is gone, it shows what
 changed and asks again. Trusted gates stay in force until then, whatever the file says. Trust is for you alone, in
 ~/.kite/trusted.json, and for the project with all its worktrees. An agent's shell is refused. --json then has
-{"ok":true, "file", "checks":[{"name", "command", "when":[GLOB...] or null}], "gates", "setup", "problems":[...],
-"was": "untrusted", "changed" or "trusted"}; with --list {"files":[{"file", "at":MS, "trust"}]}; with --revoke {"ok":true, "file", "revoked"}.
+{"ok":true, "file", "checks":[{"name", "command", "when":[GLOB...] or null}], "gates", "setup", "programs":{NAME:LINE} if there are any,
+"problems":[...], "was": "untrusted", "changed" or "trusted"}; with --list {"files":[{"file", "at":MS, "trust"}]}; with --revoke {"ok":true, "file", "revoked"}.
 
 Exit codes: 0 all green; 1 one is red, files changed while one ran, or refused; 3 no daemon runs; 128 + the signal that
 ended it.

@@ -8,7 +8,7 @@
 
 import type { MergeReasonCode } from "../../../protocol/lead/merge.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { obstacle } from "./base-checkout.ts";
+import { checkoutsOf, obstacle } from "./base-checkout.ts";
 import {
   commitOf,
   filesBetween,
@@ -21,6 +21,7 @@ import {
   namesIn,
 } from "./git.ts";
 import { moveBase } from "./move-base.ts";
+import { gitWithout, programsIn, refuseSigner, UntrustedProgram, untrustedOf } from "./programs.ts";
 import { reasonFor, shortOf, type Tried, type Trying } from "./trial.ts";
 import { removeTrial } from "./trial-folders.ts";
 
@@ -53,6 +54,9 @@ async function tryOnce(trying: Trying): Promise<Tried | "moved"> {
     return returned("unmergeable", `${branch} and ${shortOf(merge.base)} have no common history`);
   try {
     return await inWorktree(trying, { base, from, tip });
+  } catch (error) {
+    if (!(error instanceof UntrustedProgram)) throw error;
+    return stopped("failed", error.message);
   } finally {
     const left = await removeTrial(git, trying.folder);
     if (left !== null) trying.say(left);
@@ -68,11 +72,16 @@ interface Commits {
   readonly tip: string;
 }
 
-async function inWorktree(trying: Trying, commits: Commits): Promise<Tried | "moved"> {
-  const { git, folder, merge, checks } = trying;
+async function inWorktree(around: Trying, commits: Commits): Promise<Tried | "moved"> {
+  const { folder, merge, checks } = around;
   const { base, from, tip } = commits;
   const start = merge.rebase ? tip : from;
-  await must(git, ["worktree", "add", "--quiet", "--detach", folder, start], change);
+  // Its files come later: to write them may need programs of the repository's configuration, as it counts there.
+  const bare = ["worktree", "add", "--quiet", "--no-checkout", "--detach", folder, start];
+  await must(around.git, bare, change);
+  const trying = await withoutUntrusted(around);
+  const { git } = trying;
+  await must(git, ["reset", "--quiet", "--hard"], { ...change, cwd: folder });
   const joined = await join(trying, commits);
   if (joined !== null) return joined;
   const commit = (await must(git, ["rev-parse", "HEAD"], { cwd: folder })).trim();
@@ -85,12 +94,21 @@ async function inWorktree(trying: Trying, commits: Commits): Promise<Tried | "mo
     const why = await obstacle(trying, { base, commit, files });
     if (why !== null) return stopped("base", why);
   }
-  const red = await checks(folder, files);
+  const red = await checks(folder, files, git);
   if (red !== null) return returned("red_check", `${red.what} is red: ${red.how}`, [], red.output);
   if (merge.checkOnly) return { is: "checked", commit };
   const moved = await moveBase(trying, { base, commit, files });
   if (moved === "moved") return "moved";
   return moved === null ? { is: "merged", commit, already: false } : stopped("base", moved);
+}
+
+/** Returns the try with git that runs no program of the repository's configuration which a person did not trust. */
+async function withoutUntrusted(trying: Trying): Promise<Trying> {
+  const { git, folder, trusted } = trying;
+  const checkouts = (await checkoutsOf(trying)).map(({ path }) => path);
+  const untrusted = untrustedOf(await programsIn(git, [folder, ...checkouts]), trusted);
+  await refuseSigner(git, untrusted);
+  return { ...trying, git: gitWithout(git, untrusted, `${folder}.refused`) };
 }
 
 /** Merges or rebases in the worktree; returns what became of it if that did not work. */

@@ -32,6 +32,8 @@ export interface GitOptions {
   readonly finishes?: boolean;
   /** What git notes in reflogs as the reason of a move, instead of its own words; it then keeps reflogs. */
   readonly action?: string;
+  /** The file in which the lines that replace untrusted programs say that git needed one (`programs.ts`). */
+  readonly refusals?: string;
 }
 
 /** Returns what git said. Throws `GitFailed` if git gave no exit code in time, and `Interrupted`. */
@@ -73,18 +75,22 @@ export function gitOf(env: Env, gitDir: string, stop: AbortSignal): Git {
     GIT_MERGE_AUTOEDIT: "no",
   };
   const own = { ...withoutGit(env), PATH: searchPath(env["PATH"]), ...quiet };
-  return (args, { cwd, ms = limits.mergeReadMs, finishes = false, action } = {}) => {
+  return (args, { cwd, ms = limits.mergeReadMs, finishes = false, action, refusals } = {}) => {
     if (stop.aborted && !finishes) return Promise.reject(new Interrupted("interrupted"));
     const where = cwd === undefined ? ["--git-dir", gitDir] : [];
     const logs = action === undefined ? [] : ["-c", "core.logAllRefUpdates=true"];
     const words = ["--no-pager", ...settings, ...logs, ...where, ...args];
     const child = spawn("git", words, {
       cwd: cwd ?? gitDir,
-      env: action === undefined ? own : { ...own, GIT_REFLOG_ACTION: action },
+      env: {
+        ...own,
+        ...(action === undefined ? {} : { GIT_REFLOG_ACTION: action }),
+        ...(refusals === undefined ? {} : { KITE_REFUSED: refusals }),
+      },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
-    return ended(child, `git ${args[0]}`, ms, finishes ? null : stop);
+    return ended(child, `git ${commandIn(args)}`, ms, finishes ? null : stop);
   };
 }
 
@@ -157,7 +163,12 @@ class Text {
 export async function must(git: Git, args: readonly string[], options?: GitOptions): Promise<string> {
   const { code, out, said } = await git(args, options);
   if (code === 0) return out;
-  throw new GitFailed(`git ${args[0]} failed: ${firstWords(said) || `exit code ${code}`}`);
+  throw new GitFailed(`git ${commandIn(args)} failed: ${firstWords(said) || `exit code ${code}`}`);
+}
+
+/** Returns the command behind settings. */
+function commandIn(args: readonly string[]): string {
+  return args.find((word, n) => word !== "-c" && args[n - 1] !== "-c") ?? "";
 }
 
 /** Returns the id of a commit that a branch's full name or an id names, or null. */

@@ -5,6 +5,7 @@ import { actingSession } from "../../actor.ts";
 import type { Client, ProcessContext } from "../../process-context.ts";
 import type { FindRepository } from "../../project.ts";
 import { Refused } from "../../with-daemon.ts";
+import { trustedPrograms } from "../checks/trusted-store.ts";
 import { attempt } from "./attempt.ts";
 import { gitOf, Interrupted } from "./git.ts";
 import { keepersOf } from "./keepers.ts";
@@ -139,7 +140,8 @@ async function tryIt(
       folder: trialFolder(world.paths, merge),
       merge,
       on,
-      checks: (worktree, files) => runChecks({ world, git, stop, say, find }, worktree, files),
+      checks: (worktree, files, own) => runChecks({ world, git: own, stop, say, find }, worktree, files),
+      trusted: trustedPrograms(world.paths.trusted, project),
       keepers: paths => keepersOf(client, { own, project }, paths),
       mayMove: async commit => {
         await turns.report(merge, { is: "moving", commit });

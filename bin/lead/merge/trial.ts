@@ -4,6 +4,7 @@ import type { MergeReason, MergeReasonCode, MergeRow } from "../../../protocol/l
 import { limits } from "../../../protocol/limits.ts";
 import { plain } from "../../../protocol/text.ts";
 import type { Git } from "./git.ts";
+import type { Programs } from "./programs.ts";
 
 /** What became of a try. */
 export type Tried =
@@ -31,7 +32,9 @@ export interface Trying {
   /** The commit of the trial before in the same command; null: the base's own. Only for `checkOnly`. */
   readonly on: string | null;
   /** Runs the checks that matter after a change of these files; null: all are green. */
-  readonly checks: (worktree: string, files: readonly string[]) => Promise<Red | null>;
+  readonly checks: (worktree: string, files: readonly string[], git: Git) => Promise<Red | null>;
+  /** The programs of the repository's own git configuration that a person trusted. */
+  readonly trusted: Programs;
   /** Who keeps a path of the base's checkout as it is: `alice has uncommitted work in it`. */
   readonly keepers: (paths: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   /** Asks for the right to move the base to this commit. Throws if it is gone. */

@@ -17,6 +17,8 @@ export interface TrustedText {
   readonly checks: readonly Check[] | null;
   /** As the checks: to show what changed; absent: it named none, or there was no room. */
   readonly setup?: string;
+  /** Programs of the repository's own git configuration, by the names of their settings; absent: none. */
+  readonly programs?: ReadonlyMap<string, string>;
   /** Wall time in milliseconds. */
   readonly at: number;
 }
@@ -59,9 +61,25 @@ export function parseTrusted(text: string): TrustedFiles | null {
     if (gates?.success === false) return null;
     const checks = value["checks"] === undefined ? null : checksIn(value["checks"], "", []);
     const setup = typeof value["setup"] === "string" ? { setup: value["setup"] } : {};
-    files.set(file, { hash: value["hash"], at: value["at"], gates: gates?.data ?? null, checks, ...setup });
+    files.set(file, {
+      hash: value["hash"],
+      at: value["at"],
+      gates: gates?.data ?? null,
+      checks,
+      ...setup,
+      ...programsIn(value["programs"]),
+    });
   }
   return files;
+}
+
+/** Anything but a text is left out: what is not there is not trusted. */
+function programsIn(value: unknown): Pick<TrustedText, "programs"> {
+  if (!isObject(value)) return {};
+  const all = Object.entries(value).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string",
+  );
+  return { programs: new Map(all) };
 }
 
 /** Returns the hash that a person trusted by project; null if Kite did not write the text so. */
@@ -77,14 +95,15 @@ function projectOf(file: string): string {
 
 /** Returns the file's text; without the checks themselves if `isShort`. */
 export function trustedText(files: TrustedFiles, isShort: boolean): string {
-  const entries = [...files].map(([file, { hash, at, gates, checks, setup }]) => {
+  const entries = [...files].map(([file, { hash, at, gates, checks, setup, programs }]) => {
     const named = (checks ?? []).map(({ name, command, when }) => [
       name,
       when === null ? { command } : { command, when },
     ]);
     const line = setup === undefined ? {} : { setup };
     const shown = isShort || checks === null ? {} : { checks: Object.fromEntries(named), ...line };
-    return [file, { hash, at, ...(gates === null ? {} : { gates }), ...shown }];
+    const own = programs === undefined ? {} : { programs: Object.fromEntries(programs) };
+    return [file, { hash, at, ...(gates === null ? {} : { gates }), ...own, ...shown }];
   });
   return `${JSON.stringify({ version: 1, files: Object.fromEntries(entries) }, null, 2)}\n`;
 }
