@@ -220,6 +220,25 @@ describe("what raises nothing", () => {
 });
 
 describe("what is shown as what it is", () => {
+  it("a main agent whose helper has ended: its own silence counts from then on", async () => {
+    for (const end of ["ends its turn", "fails", "is gone"]) {
+      const w = working();
+      w.event("a", "helper", true);
+      for (const helper of w.presence.of("a").agents.values()) helper.descends = true;
+      await w.pass(4 * min);
+      w.event("a", "helper", true);
+      // The look finds that a helper works, and sets the next one for long after.
+      await w.pass(2 * min);
+      if (end === "is gone") w.presence.of("a").agents.delete("helper");
+      w.event("a", "helper", end === "is gone" ? undefined : false, end === "fails");
+      await w.pass(4 * min);
+      expect([w.told, w.row("a")], end).toEqual([[], "working 10"]);
+      await w.pass(14 * min);
+      const own = w.told.filter(said => !said.includes("helper"));
+      expect(own, end).toEqual(["quiet a", "alarm stalled a"]);
+    }
+  });
+
   it("an answer that never comes: quiet after 5 minutes, stalled 12 later, told once and taken back once", async () => {
     const w = working();
     await w.pass(5 * min + 10_000);

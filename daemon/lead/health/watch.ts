@@ -72,6 +72,7 @@ export class HealthWatch {
     const { presence, clock } = this.#services;
     const whose = { session, agent };
     const own = presence.pulse(session, agent);
+    if (agent !== null && own?.active !== true) this.#helperOver(whose);
     if (own === undefined) {
       this.#drop(whose);
       return;
@@ -106,6 +107,14 @@ export class HealthWatch {
   /** The session has ended. */
   forget(session: string): void {
     for (const agent of [...(this.#watched.get(session)?.keys() ?? [])]) this.#drop({ session, agent });
+  }
+
+  /** Those that may have waited for this agent have their own limit again: their next looks were set by its work. */
+  #helperOver({ session, agent }: Whose): void {
+    const at = this.#services.clock.now() + this.#setting.quietMs;
+    for (const watched of this.#watched.get(session)?.values() ?? [])
+      if (watched.whose.agent !== agent && watched.at > at && Number.isFinite(watched.at))
+        this.#arm(watched, at);
   }
 
   #watch(whose: Whose): void {
