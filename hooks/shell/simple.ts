@@ -20,7 +20,7 @@ import {
   withNamed,
   without,
 } from "./variables.ts";
-import type { Walk } from "./walk.ts";
+import type { Invocation, Walk } from "./walk.ts";
 import { programOf, type Run, scriptOf, unwrapped } from "./wrappers.ts";
 
 type Simple = Extract<Node, { kind: "simple" }>;
@@ -90,13 +90,18 @@ function perform(walk: Walk, values: readonly Value[], state: State, outer: Stat
   const inner = unwrapped(values, state);
   if (inner === null) return walk.stop();
   if (inner.values.length === 0) {
+    if (inner.own !== undefined) walk.run(invocationOf(inner, inner.own));
     walk.write(outputOf(programOf(values), values.slice(1), state));
     return outer;
   }
-  const { dir, isBelow, stays = null, exported, input } = inner.state;
-  walk.run({ values: inner.values, dir, isBelow, stays, exported, input });
+  walk.run(invocationOf(inner, inner.values));
   const after = carriedOn(walk, inner, outer);
   return values[0]?.text === "exec" ? null : after;
+}
+
+function invocationOf({ state, via = [] }: Run, values: readonly Value[]): Invocation {
+  const { dir, isBelow, stays = null, exported, input } = state;
+  return { values, dir, isBelow, stays, exported, input, ...(via.length === 0 ? {} : { via }) };
 }
 
 /** Follows a program that starts others, is a shell, or is one of the shell's own commands. */

@@ -27,6 +27,8 @@ export interface Invocation extends Where {
   readonly exported: ReadonlyMap<string, string>;
   /** The text on its standard input, with holes; null: not known. */
   readonly input: string | null;
+  /** The programs that run it, such as `env` and `setsid`, the outermost first. */
+  readonly via?: readonly string[];
   /** The call stands among the words of an unknown program, and may be only words. */
   readonly isGuess?: true;
   /** The call stands for any number of rounds of a loop. */

@@ -60,6 +60,10 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
 export interface Run {
   readonly values: readonly Value[];
   readonly state: State;
+  /** The names of the programs that run it, the outermost first. */
+  readonly via?: readonly string[];
+  /** If nothing runs: the words of Kite itself. */
+  readonly own?: readonly Value[];
 }
 
 /**
@@ -68,10 +72,15 @@ export interface Run {
  */
 export function unwrapped(values: readonly Value[], state: State): Run | null {
   let run: Run = { values, state };
+  const via: string[] = [];
   for (let n = 0; n <= limits.shellDepthMax; n += 1) {
-    const wrapper = wrappers.get(programOf(run.values) ?? "");
-    if (wrapper === undefined) return run;
+    const name = programOf(run.values) ?? "";
+    const wrapper = wrappers.get(name);
+    if (wrapper === undefined) return { ...run, via };
+    const own = wrapper.dashes === undefined ? [] : run.values;
     run = inside(wrapper, run);
+    if (run.values.length === 0 && own.length > 0) return { ...run, via, own };
+    via.push(name);
   }
   return null;
 }

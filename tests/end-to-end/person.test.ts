@@ -78,6 +78,22 @@ describe("a request without an id, on a connection that shows no token", () => {
   });
 });
 
+test("an agent's line that hides a person's command from kite is refused at its hook", async () => {
+  const ask = async (command: string) => {
+    const tool = { tool_name: "Bash", tool_input: { command }, tool_use_id: `toolu_${command.length}` };
+    const event = {
+      hook_event_name: "PreToolUse",
+      session_id: "bob",
+      cwd: home.work,
+      prompt_id: "p",
+      ...tool,
+    };
+    return String((await wire.ask({ type: "hook", event }))["output"]);
+  };
+  expect(await ask("setsid env -u CLAUDECODE kite role bob lead")).toContain('"permissionDecision":"deny"');
+  expect(await ask("kite role bob lead")).not.toContain("deny");
+});
+
 describe("the token", () => {
   test("is this user's alone, and outlives the daemon", async () => {
     const { personToken } = home.paths;

@@ -6,12 +6,13 @@ import { guardShell } from "../../git/commands.ts";
 import { usesOf } from "../../git/uses.ts";
 import type { HookContext } from "../../seam/plan.ts";
 import type { HookAction } from "../../seam/slices.ts";
+import { hiddenDeed } from "../../shell/hidden-kite.ts";
 import { namedFiles } from "../../shell/named-files.ts";
 import { filesWritten } from "../../shell/written.ts";
 import { ancestorsOf, parentFile } from "../agents.ts";
 import { guardAnswer } from "../answers/guard.ts";
 import { withInbox } from "../answers/inbox.ts";
-import { nothing } from "../answers/output.ts";
+import { deny, nothing, type Output } from "../answers/output.ts";
 import { plainAnswer } from "../answers/plain-files.ts";
 import { readerOf } from "../answers/reader.ts";
 import { inputText } from "../payload.ts";
@@ -41,6 +42,16 @@ function ownWrites(
   return isNamed ? filesWritten(line, cwd, folder, env) : [];
 }
 
+/** A person's command that the line takes away from its agent is refused as the command itself would be. */
+function hidden(deed: string): Output {
+  return deny(
+    [
+      `Kite: this command line did not run: it runs ${deed} so that Kite cannot tell whose command it is, and only a person does that so.`,
+      "What to do: leave KITE_SESSION, CLAUDECODE and CLAUDE_CODE_SESSION_ID as they are, and run it without setsid and nohup; what is refused then, ask your user to do.",
+    ].join("\n"),
+  );
+}
+
 /**
  * A shell line asks for nothing unless it has git commands that reach the working tree or the index, plain commands that
  * wipe or change the files that they name, programs that a role may forbid, or writes Kite's own files.
@@ -49,6 +60,9 @@ export const preShell: Row = (event, actor, context) => {
   const line = inputText(event, "command");
   const { toolUseId, cwd } = event;
   if (line === null || toolUseId === null || cwd === null) return otherEvent(event, actor, context);
+  const deed = hiddenDeed(line, cwd);
+  if (deed !== null)
+    return { actions: [...begin(event, actor), atWork(event, actor)], answer: () => hidden(deed) };
   const env = shellEnv(context);
   const { commands, aliases, unread } = guardShell(line, cwd, env);
   const written = ownWrites(line, cwd, env, context);

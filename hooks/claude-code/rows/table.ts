@@ -86,6 +86,10 @@ export const eventTable: readonly EventRow[] = [
     { matcher: "Bash", if: "Bash(sed -i*)", ...files },
     { matcher: "Bash", if: "Bash(*--write*)", ...files },
     { matcher: "Bash", if: "Bash(kite *)", ...brief },
+    // What takes a command of Kite out of its agent's shell.
+    { matcher: "Bash", if: "Bash(env *)", ...brief },
+    { matcher: "Bash", if: "Bash(setsid *)", ...brief },
+    { matcher: "Bash", if: "Bash(nohup *)", ...brief },
     { matcher: "mcp__(plugin_.+_)?kite__.*", ...brief },
     { matcher: toolSlices.flatMap(({ tools }) => tools).join("|"), ...brief },
   ),
