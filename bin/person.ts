@@ -1,25 +1,35 @@
 /** Whether a person runs this command, or an agent, to which it refuses what `person-only.ts` lists. */
 import { LocalError } from "../client/errors.ts";
-import { parentOf } from "../daemon/facts/processes.ts";
-import { limits } from "../protocol/limits.ts";
+import { type Ancestor, ancestorsOf } from "../daemon/facts/processes.ts";
 import { shellArgument } from "../protocol/text.ts";
 import { actingSession, isTerminalSession } from "./actor.ts";
 import { type PersonOnly, type PersonsDeed, personOnly } from "./person-only.ts";
+import { askForWord, isKnown, windowOf } from "./person-window.ts";
 import type { ProcessContext } from "./process-context.ts";
 import { fail } from "./with-daemon.ts";
 
 /**
  * Whether an agent's shell runs this command: by its environment, or because a session's process is above it, if a daemon
- * runs to say so. A program that wants to hide from this can; Kite is a seat belt.
+ * runs to say so; never by its terminal. Who is wrongly taken for an agent is asked there for a word (`person-window.ts`).
+ * A program that wants to hide from this can; Kite is a seat belt.
  */
 export async function isAgents(world: ProcessContext, pid: number = process.pid): Promise<boolean> {
   // A check's program is what agents write.
   if (world.env["KITE_CHECK"] !== undefined) return true;
-  if (world.env["CLAUDECODE"] === "1") return true;
   const acting = actingSession(world.env);
   // A command of a person's `kite lock` has a terminal's session.
-  if (acting !== null && !isTerminalSession(world.env, acting.id)) return true;
-  return isBelowAgent(world, pid);
+  const isNamed = acting !== null && !isTerminalSession(world.env, acting.id);
+  const isTaken = world.env["CLAUDECODE"] === "1" || isNamed || (await isBelow(world, ancestorsOf(pid)));
+  return isTaken && !(await isPersonsWindow(world));
+}
+
+/** Whether a person says so in the window of this command. */
+async function isPersonsWindow(world: ProcessContext): Promise<boolean> {
+  if (world.hasWindow !== true) return false;
+  const window = windowOf();
+  if (window === null || (await isBelow(world, window.within))) return false;
+  const { personWindows } = world.paths;
+  return isKnown(personWindows, window) || askForWord(personWindows, window);
 }
 
 /** Refuses the deed to an agent. Returns the exit code, or null if the command may go on. */
@@ -59,16 +69,15 @@ function hidden({ does, tool }: PersonOnly): string {
   );
 }
 
-/** Whether the nearest session whose process is above this one is an agent's, and not a terminal's own. */
-async function isBelowAgent(world: ProcessContext, pid: number): Promise<boolean> {
-  const pids: number[] = [];
-  for (let at = parentOf(pid); at !== null && pids.length < limits.ancestorsMax; at = parentOf(at))
-    pids.push(at);
-  if (pids.length === 0) return false;
+/** Whether the nearest session whose process is one of these is an agent's, and not a terminal's own. */
+async function isBelow(world: ProcessContext, ancestors: readonly Ancestor[]): Promise<boolean> {
+  if (ancestors.length === 0) return false;
+  const pids = ancestors.map(({ pid }) => pid);
+  const starts = ancestors.map(({ startTime }) => startTime);
   try {
     const client = await world.connect({ name: "kite", reconnect: false });
     try {
-      const answer = await client.request("whoami", { pids });
+      const answer = await client.request("whoami", { pids, starts });
       return answer.ok && !isTerminalSession(world.env, answer.id);
     } finally {
       client.close();

@@ -56,6 +56,8 @@ export interface ProcessContext {
   readonly now: () => number;
   /** Calls back with each key that a person presses, until the returned function is called; absent: no terminal. */
   readonly keys?: (pressed: (key: string) => void) => () => void;
+  /** A person may be asked on the terminal of this process whether they are one. */
+  readonly hasWindow?: true;
   /** Calls back at an interval until the returned function is called. */
   readonly every: (ms: number, tick: () => void) => () => void;
   readonly connect: (options: Omit<ConnectOptions, "paths">) => Promise<Client>;
@@ -74,6 +76,8 @@ export function contextOf(call: Invocation, env: Invocation["env"] = call.env): 
     now: () => Date.now(),
     // Asked of the system, because making the stream that standard input is takes a millisecond.
     ...(isatty(0) ? { keys: readKeys } : {}),
+    // A command that another program started has none of its streams there.
+    ...(process.stdin.isTTY || process.stderr.isTTY ? { hasWindow: true as const } : {}),
     every: (ms, tick) => {
       const timer = setInterval(tick, ms);
       return () => clearInterval(timer);

@@ -87,7 +87,7 @@ export interface AskOptions {
   /** How long an absence may last, in milliseconds. */
   readonly reconnectMs?: number;
   /** See `asPerson`. */
-  readonly person?: boolean;
+  readonly person?: "always" | "unnamed";
   /** Reports in the command's own way that no daemon runs. */
   readonly absent?: () => void;
 }
@@ -106,7 +106,7 @@ export async function withDaemon(
   try {
     const { reconnect = false, reconnectMs } = options;
     const lasts = reconnectMs === undefined ? {} : { reconnectMs };
-    const person = options.person === true ? tokenOf(world) : {};
+    const person = options.person === undefined ? {} : tokenOf(world, options.person);
     client = await world.connect({ name: "kite", reconnect, ...lasts, ...person });
   } catch (error) {
     if (!(error instanceof NotRunning)) throw error;
@@ -122,16 +122,16 @@ export async function withDaemon(
 }
 
 /** A person's command without its token learns why the daemon takes it for an agent's. */
-function throwKnown({ paths }: ProcessContext, error: unknown, { person = false }: AskOptions): never {
+function throwKnown({ paths }: ProcessContext, error: unknown, { person }: AskOptions): never {
   const isUnknown = error instanceof Refused && error.refusal.code === "person_only";
-  if (!person || !isUnknown || readPersonToken(paths.personToken) !== null) throw error;
+  if (person === undefined || !isUnknown || readPersonToken(paths.personToken) !== null) throw error;
   const missing = `${paths.personToken} is missing, by which Kite knows a person; to have it made anew: kite down && kite up`;
   throw new Refused({ ok: false, code: "person_only", error: missing });
 }
 
 /**
  * As `withDaemon`, for a command that `refuseAgent` let go on: its requests count as a person's, unless it acts in the name
- * of a session.
+ * of a session; with `person: "always"` also then.
  */
 export function asPerson(
   world: ProcessContext,
@@ -139,13 +139,16 @@ export function asPerson(
   work: (client: Client) => Promise<number>,
   options: AskOptions = {},
 ): Promise<number> {
-  return withDaemon(world, json, work, { ...options, person: true });
+  return withDaemon(world, json, work, { person: "unnamed", ...options });
 }
 
-/** Returns the person's token, unless the command acts in the name of an agent's session. */
-function tokenOf({ env, paths }: ProcessContext): { readonly person?: string } {
+/** Returns the person's token; if only who is `unnamed` is a person, not in the name of an agent's session. */
+function tokenOf(
+  { env, paths }: ProcessContext,
+  when: NonNullable<AskOptions["person"]>,
+): { readonly person?: string } {
   const acting = actingSession(env);
-  if (acting !== null && !isTerminalSession(env, acting.id)) return {};
+  if (when === "unnamed" && acting !== null && !isTerminalSession(env, acting.id)) return {};
   const token = readPersonToken(paths.personToken);
   return token === null ? {} : { person: token };
 }

@@ -27,6 +27,8 @@ export interface KitePaths {
   readonly seen: string;
   /** The token by which `kite` shows that a person runs it. */
   readonly personToken: string;
+  /** Windows in which a person said that they are one. */
+  readonly personWindows: string;
   /** Exists after `kite down`: hooks then start no daemon. */
   readonly downFile: string;
   /** Times of hooks without an answer: the hook clients write them, and after several stop asking for a while. */
@@ -68,6 +70,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     trusted: join(home, "trusted.json"),
     seen: join(home, "seen"),
     personToken: join(home, "person.token"),
+    personWindows: join(home, "person.windows"),
     downFile: join(home, "down"),
     hookFailures: join(home, "hook-failures"),
     unheardEnds: join(home, "unheard-ends"),

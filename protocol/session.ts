@@ -60,6 +60,8 @@ const whoamiSchema = z.object({
   pid: z.number().int().positive().optional(),
   /** The processes above the caller, the nearest first: the nearest that anchors a session counts. */
   pids: z.array(z.number().int().positive()).max(limits.ancestorsMax).optional(),
+  /** When each of `pids` started, as the system tells it: an anchor counts only if it is that very process. */
+  starts: z.array(z.string().max(limits.startTimeChars)).max(limits.ancestorsMax).optional(),
 });
 
 /** Names the session that `of` means in the project. Refused with `name_taken` if another session of it has the name. */

@@ -3,7 +3,7 @@ import { absolute, actingSession } from "../actor.ts";
 import { refuseAgent } from "../person.ts";
 import { type ProcessContext, print, printJson, type Run } from "../process-context.ts";
 import { clean } from "../view/text.ts";
-import { ask, asPerson, exitCodes, fail, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
 
 interface UnlockFlags {
   readonly force?: boolean;
@@ -48,14 +48,19 @@ export async function unlock(
   }
   const refused = force ? await refuseAgent(world, json, "unlock") : null;
   if (refused !== null) return refused;
-  return (force ? asPerson : withDaemon)(world, json, async client => {
-    const answer = await ask(client, "file_unlock", {
-      ...own,
-      files: files.map(file => absolute(world.cwd, file)),
-      ...(force ? { force } : {}),
-    });
-    if (json) printJson(world, answer);
-    else print(world, [`released: ${answer.released.map(clean).join(", ")}`]);
-    return exitCodes.done;
-  });
+  return withDaemon(
+    world,
+    json,
+    async client => {
+      const answer = await ask(client, "file_unlock", {
+        ...own,
+        files: files.map(file => absolute(world.cwd, file)),
+        ...(force ? { force } : {}),
+      });
+      if (json) printJson(world, answer);
+      else print(world, [`released: ${answer.released.map(clean).join(", ")}`]);
+      return exitCodes.done;
+    },
+    force ? { person: "always" } : {},
+  );
 }

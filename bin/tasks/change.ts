@@ -9,7 +9,7 @@ import { type Client, type ProcessContext, print, printFramed, printJson } from 
 import { projectOf } from "../project.ts";
 import { standing } from "../view/tasks.ts";
 import { clean } from "../view/text.ts";
-import { asPerson, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
+import { type AskOptions, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 
 export interface AddFlags {
   readonly priority?: TaskPriority;
@@ -71,7 +71,7 @@ export async function edit(world: ProcessContext, task: string, flags: EditFlags
   const own = actingSession(world.env);
   const project = await projectNamed(world, flags);
   const params = { ...own, task, project, ...changes };
-  return change(world, json, client => client.request("task_update", params), true);
+  return change(world, json, client => client.request("task_update", params), "unnamed");
 }
 
 /** A person says yes to the next run of a red or critical task. */
@@ -85,7 +85,7 @@ export async function approve(
   const refused = await refuseAgent(world, json, "approve", who);
   if (refused !== null) return refused;
   const project = await projectNamed(world, flags);
-  return change(world, json, client => client.request("task_approve", { task, project }), true);
+  return change(world, json, client => client.request("task_approve", { task, project }), "always");
 }
 
 function projectNamed(world: ProcessContext, { project }: TaskFlags): Promise<string> {
@@ -121,7 +121,7 @@ export async function claim(
     const cleared = await clear(client, answer, { name: id, project: known.project });
     return cleared.ok ? client.request("task_claim", { id, project, ...which }) : cleared;
   };
-  return change(world, flags.json === true, work, isPersons);
+  return change(world, flags.json === true, work, isPersons ? "unnamed" : undefined);
 }
 
 /**
@@ -184,9 +184,9 @@ async function change(
   world: ProcessContext,
   json: boolean,
   ask: (client: Client) => Promise<Answered>,
-  isPersons = false,
+  person?: AskOptions["person"],
 ): Promise<number> {
-  return (isPersons ? asPerson : withDaemon)(world, json, async client => {
+  const work = async (client: Client) => {
     const answer = await ask(client);
     if (actingSession(world.env) === null) await leave(client, terminalName(world.env));
     if (!answer.ok) throw new Refused(answer);
@@ -194,7 +194,8 @@ async function change(
     else if ("task" in answer && answer.task !== undefined) printFramed(world, [sentence(answer.task)]);
     if (!json && "warnings" in answer) print(world, (answer.warnings ?? []).map(clean));
     return exitCodes.done;
-  });
+  };
+  return withDaemon(world, json, work, person === undefined ? {} : { person });
 }
 
 /** A terminal is a session only while it works on a task. */

@@ -35,6 +35,24 @@ export function parentOf(pid: number, from: ProcessTable = table): number | null
   return typeof row === "string" || row.parent <= 0 ? null : row.parent;
 }
 
+/** A process above another one. */
+export type Ancestor = Pick<Anchor, "pid" | "startTime">;
+
+/** Returns the processes above this one, the nearest first, at most `limits.ancestorsMax`. */
+export function ancestorsOf(pid: number, from: ProcessTable = table): readonly Ancestor[] {
+  const found: Ancestor[] = [];
+  for (
+    let at = parentOf(pid, from);
+    at !== null && found.length < limits.ancestorsMax;
+    at = parentOf(at, from)
+  ) {
+    const row = from.row(at);
+    if (typeof row === "string") break;
+    found.push({ pid: at, startTime: row.startTime });
+  }
+  return found;
+}
+
 /** How long the youngest child of this very process has run, in milliseconds; as `ProcessTable.youngestChildMs`. */
 export function youngestChildMs(anchor: Anchor, from: ProcessTable = table): number | "none" | "unknown" {
   return isAlive(anchor, from) ? from.youngestChildMs(anchor.pid) : "unknown";

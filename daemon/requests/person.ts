@@ -35,8 +35,7 @@ const deeds: Deeds = {
     if (lead === true) return ["spawns an agent that leads", "kite spawn --lead"];
     return replaces === undefined ? null : ["replaces an agent", "kite agents replace NAME"];
   },
-  spawn_replace: ({ id }) =>
-    id === undefined ? ["replaces an agent", "kite agents replace NAME"] : null,
+  spawn_replace: ({ id }) => (id === undefined ? ["replaces an agent", "kite agents replace NAME"] : null),
   spawn_update: ({ id, state, stopping, replacing }) => {
     const isEnd = state === "stopped" || stopping !== undefined || replacing !== undefined;
     return id === undefined && isEnd ? ["stops an agent", "kite agents stop NAME"] : null;

@@ -2,7 +2,7 @@
 
 import { refuse } from "../../protocol/codes.ts";
 import type { Session } from "../core/base-state.ts";
-import { latestAt } from "../core/sessions/table.ts";
+import { latestAt, sessionsAt } from "../core/sessions/table.ts";
 import type { State } from "../core/state.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { actorOf } from "../sessions/commands.ts";
@@ -11,7 +11,7 @@ import type { RequestHandler } from "./handler.ts";
 
 export const whoami: RequestHandler<"whoami", HookServices> = (
   services,
-  { toolUse, id: of, typed, shells, pid = null, pids = [] },
+  { toolUse, id: of, typed, shells, pid = null, pids = [], starts = [] },
   call,
 ) =>
   services.engine.read(state => {
@@ -28,7 +28,8 @@ export const whoami: RequestHandler<"whoami", HookServices> = (
       return;
     }
     const user = use === null ? undefined : state.sessions.live.get(use.session);
-    const session = user ?? nearest(state, pid === null ? pids : [pid, ...pids]);
+    const session =
+      user ?? (pid === null ? undefined : latestAt(state.sessions, pid)) ?? nearest(state, pids, starts);
     if (session === undefined) {
       const error = "no session is known by this tool use or process; register one";
       call.reply(refuse("unknown_session", error));
@@ -52,10 +53,20 @@ function atWork({ presence }: HookServices, session: string): ReadonlySet<string
   return new Set(agents.filter(([, { active }]) => active).map(([agent]) => agent));
 }
 
-function nearest(state: State, pids: readonly number[]): Session | undefined {
-  for (const pid of pids) {
-    const session = latestAt(state.sessions, pid);
-    if (session !== undefined) return session;
+/** Without a start time a process counts by its id alone. */
+function nearest(
+  { sessions }: State,
+  pids: readonly number[],
+  starts: readonly string[],
+): Session | undefined {
+  for (const [i, pid] of pids.entries()) {
+    const startTime = starts[i];
+    const session = latestAt(sessions, pid);
+    if (session === undefined) continue;
+    if (startTime === undefined) return session;
+    const [first, ...others] = sessionsAt(sessions, { pid, startTime });
+    if (first !== undefined)
+      return others.reduce((last, one) => (one.begun > last.begun ? one : last), first);
   }
   return undefined;
 }

@@ -108,6 +108,11 @@ export const guardLimits = {
   shellChars: 32_768,
   /** Processes above a command that are looked at for an agent's client: more than any terminal has. */
   ancestorsMax: 64,
+  /** Of a start time as the system tells it. */
+  startTimeChars: 64,
+  /** Windows in which a person typed the word, and the time for that. */
+  personWindowsMax: 50,
+  personWordMs: 60_000,
   /** Latest tool uses whose actors are kept. */
   toolUsesMax: 1_000,
 } as const;

@@ -1,7 +1,11 @@
 /** A person is who shows the token of Kite's directory, not who leaves out the id; `kite` shows it unless an agent runs it. */
-import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Client, Home, type Message } from "./daemon.ts";
+import { kiteProgram } from "./kite.ts";
 
 let home: Home;
 let wire: Client;
@@ -92,6 +96,62 @@ test("an agent's line that hides a person's command from kite is refused at its 
   };
   expect(await ask("setsid env -u CLAUDECODE kite role bob lead")).toContain('"permissionDecision":"deny"');
   expect(await ask("kite role bob lead")).not.toContain("deny");
+});
+
+describe.runIf(process.platform === "linux" && existsSync("/usr/bin/script"))("a window", () => {
+  /** Runs a shell line at a terminal of its own with an agent's environment; `typed` makes the input of what is shown. */
+  async function atTerminal(line: string, typed: (shown: string) => string | null): Promise<string> {
+    const env = { ...home.environment, CLAUDECODE: "1", CLAUDE_CODE_SESSION_ID: "bob", SHELL: "/bin/sh" };
+    const kite = `kite() { "${process.execPath}" "${kiteProgram}" "$@"; }`;
+    const child = home.adopt(
+      spawn("/usr/bin/script", ["-qec", `${kite}; ${line}`, "/dev/null"], { cwd: home.work, env }),
+    );
+    let shown = "";
+    let isTyped = false;
+    child.stdout.on("data", chunk => {
+      shown += chunk;
+      const answer = isTyped ? null : typed(shown);
+      if (answer === null) return;
+      isTyped = true;
+      child.stdin.write(`${answer}\n`);
+    });
+    await once(child, "close");
+    return shown;
+  }
+
+  const word = (shown: string) => /type (\w+) to count as one here: /.exec(shown)?.[1] ?? null;
+
+  test("that looks like an agent's is a person's from the word on that only the terminal shows", async () => {
+    await home.session("kim", { name: "kim", project: home.work });
+    const shown = await atTerminal("kite role kim tester; kite role kim reviewer", word);
+    expect(shown).toContain("kim is tester");
+    expect(shown).toContain("kim is reviewer");
+    expect(shown.split("to count as one here").length).toBe(2);
+  });
+
+  test("is not one by another word, and another window is asked for itself", async () => {
+    const shown = await atTerminal("kite role kim architect", all => (word(all) === null ? null : "no"));
+    expect(shown).toContain("only a person gives roles");
+    expect(await home.kite("role", "--json")).toContain('"role":"reviewer"');
+  });
+
+  test("in which an agent's process is above the command asks nobody", async () => {
+    const inner = join(home.root, "inner.sh");
+    const node = `"${process.execPath}" -e`;
+    // It registers itself, and runs kite when the daemon knows it.
+    const register =
+      'const s=require("net").connect(process.env.KITE_HOME+"/kite.sock");s.on("data",()=>process.exit());' +
+      's.write(JSON.stringify({type:"register",id:"inside",cwd:"/",pid:process.ppid})+"\\n")';
+    writeFileSync(
+      inner,
+      `${node} '${register}'\n"${process.execPath}" "${kiteProgram}" role kim architect\ntrue\n`,
+    );
+    const shown = await atTerminal(`sh ${inner}; true`, word);
+    const rows = (await wire.ask({ type: "query", target: "sessions" }))["rows"];
+    expect(JSON.stringify(rows)).toContain('"inside"');
+    expect(shown).not.toContain("to count as one here");
+    expect(shown).toContain("only a person gives roles");
+  });
 });
 
 describe("the token", () => {

@@ -44,13 +44,18 @@ export async function giveRole(
   const refused = await refuseAgent(world, json, "role", who);
   if (refused !== null) return refused;
   const project = flags.project ?? (await projectOf(world.cwd));
-  return asPerson(world, json, async client => {
-    const given = await ask(client, "role_set", { name, project, role });
-    if (json) printJson(world, given);
-    else {
-      const said = `${clean(given.name)} is ${given.role} (${sourceText(given.by)}): ${boundsOf(given.role)}`;
-      print(world, wrap(said, screenOf(world).width));
-    }
-    return exitCodes.done;
-  });
+  return asPerson(
+    world,
+    json,
+    async client => {
+      const given = await ask(client, "role_set", { name, project, role });
+      if (json) printJson(world, given);
+      else {
+        const said = `${clean(given.name)} is ${given.role} (${sourceText(given.by)}): ${boundsOf(given.role)}`;
+        print(world, wrap(said, screenOf(world).width));
+      }
+      return exitCodes.done;
+    },
+    { person: "always" },
+  );
 }
