@@ -98,7 +98,10 @@ test("an agent's line that hides a person's command from kite is refused at its 
   expect(await ask("kite role bob lead")).not.toContain("deny");
 });
 
-describe.runIf(process.platform === "linux" && existsSync("/usr/bin/script"))("a window", () => {
+/** Other systems have another `script`, and tell no process's terminal. */
+const windows = process.platform === "linux" && existsSync("/usr/bin/script") ? ["of a terminal"] : [];
+
+describe.each(windows)("a window %s", () => {
   /** Runs a shell line at a terminal of its own with an agent's environment; `typed` makes the input of what is shown. */
   async function atTerminal(line: string, typed: (shown: string) => string | null): Promise<string> {
     const env = { ...home.environment, CLAUDECODE: "1", CLAUDE_CODE_SESSION_ID: "bob", SHELL: "/bin/sh" };

@@ -823,7 +823,6 @@ describe("the entries that are installed", () => {
       "PreToolUse Bash if Bash(sed -i*), 52000 of 75",
       "PreToolUse Bash if Bash(*--write*), 52000 of 75",
       "PreToolUse Bash if Bash(kite *), 1000 of 3",
-      "PreToolUse Bash if Bash(env *), 1000 of 3",
       "PreToolUse Bash if Bash(setsid *), 1000 of 3",
       "PreToolUse Bash if Bash(nohup *), 1000 of 3",
       "PreToolUse mcp__(plugin_.+_)?kite__.*, 1000 of 3",

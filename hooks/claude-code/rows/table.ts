@@ -87,7 +87,6 @@ export const eventTable: readonly EventRow[] = [
     { matcher: "Bash", if: "Bash(*--write*)", ...files },
     { matcher: "Bash", if: "Bash(kite *)", ...brief },
     // What takes a command of Kite out of its agent's shell.
-    { matcher: "Bash", if: "Bash(env *)", ...brief },
     { matcher: "Bash", if: "Bash(setsid *)", ...brief },
     { matcher: "Bash", if: "Bash(nohup *)", ...brief },
     { matcher: "mcp__(plugin_.+_)?kite__.*", ...brief },
