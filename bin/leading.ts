@@ -3,7 +3,7 @@
 /** `kite status --lead`. */
 export const leadStatus = () => import("./lead/screen/show.ts");
 
-/** `kite agent NAME --log` and `--diff`. */
+/** `kite explain NAME --log` and `--diff`. */
 export const spawnOutput = () => import("./lead/spawn/look.ts");
 
 /** `kite task import --from-team`. */

@@ -24,7 +24,7 @@ export type Reader = "terminal" | "tools";
 const words: Readonly<Record<string, readonly [terminal: string, tools: string]>> = {
   file_lock: ["kite lock", "kite_lock"],
   file_unlock: ["kite unlock", "kite_unlock"],
-  file_check: ["kite locks", "kite_status"],
+  file_check: ["kite status --locks", "kite_status"],
   task_create: ["kite task add", "kite_task_create"],
   task_update: ["kite task edit", "kite_task_edit"],
   task_get: ["kite task show", "kite_task_list"],

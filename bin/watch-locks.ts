@@ -1,4 +1,4 @@
-/** `kite locks --watch`. */
+/** `kite status --locks --watch`. */
 import { LocalError } from "../client/errors.ts";
 import { streamCode, streamEnd } from "./live.ts";
 import {
@@ -43,7 +43,7 @@ export async function watchLocks(watched: Watched, until: AbortSignal): Promise<
 /** Prints lines in a pipe: first the locks, then their changes. */
 async function listing({ world, client, json, project }: Watched): Promise<() => void> {
   const missed = () => {
-    const sentence = "events were missed while the daemon was away; see kite locks";
+    const sentence = "events were missed while the daemon was away; see kite status --locks";
     fail(world, json, "lagged", sentence);
   };
   // Changes that arrive before the first rows are printed after them.
@@ -117,7 +117,7 @@ async function drawing({ world, client, project }: Watched): Promise<() => void>
 }
 
 function more(count: number, width: number): string {
-  return cut(`and ${count} more lines: kite locks`, width);
+  return cut(`and ${count} more lines: kite status --locks`, width);
 }
 
 async function fetch(client: Client, project: string | null): Promise<LocksData> {

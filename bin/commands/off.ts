@@ -92,7 +92,7 @@ async function sessionScope(world: ProcessContext, session: string): Promise<Sco
       const rows = await rowsOf(client, "sessions");
       const main = rows.map(({ id, name, project }) => ({ id, agent: null, name, project }));
       const found = await agentCalled(world, main, session);
-      if (found === null) return `no session is called ${session}; see kite sessions`;
+      if (found === null) return `no session is called ${session}; see kite status --sessions`;
       return { is: "session", id: found.id, name: found.name };
     } finally {
       client.close();

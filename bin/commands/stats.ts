@@ -14,7 +14,7 @@ interface StatsFlags {
 const help = `
 Stats counts what the trail tells: decisions by the rule that made them, how long agents waited for others, who was
 denied most, which locks were held longest, and how long the daemon took to answer hooks. It needs no daemon. A lock
-counts when it ends: kite locks shows those that are held now. The time of a hook's own process is not in the trail.
+counts when it ends: kite status --locks shows those that are held now. The time of a hook's own process is not in the trail.
 
 --json: {"since":MS|null, "lines", "from":MS|null, "until":MS|null, "decisions":[{"rule", "allow", "deny", "wait",
 "note"}], "waits":{"count", "medianMs", "p95Ms", "maxMs"}, "denials":[{"who", "count", "rules":{RULE:count}}],

@@ -36,7 +36,7 @@ export async function declare(
   if (acting === null) {
     const error =
       "only agents declare, and no session's agent runs this command. An agent runs it in its own shell, where " +
-      "KITE_SESSION or CLAUDE_CODE_SESSION_ID names its session; to see what an agent declared: kite agent NAME";
+      "KITE_SESSION or CLAUDE_CODE_SESSION_ID names its session; to see what an agent declared: kite explain NAME";
     return fail(world, json, "unknown_session", error);
   }
   const read = readParts(world, file, flags);

@@ -42,7 +42,7 @@ async function trustedGates(
     const all = readTrusted(store);
     const gates = all.get(file)?.gates ?? null;
     if (gates === null || (await trustNow(file, all)) === "trusted") return { gates, problems: [] };
-    const changed = `${file} is not what you trusted: the trusted gates stay in force until you run kite trust`;
+    const changed = `${file} is not what you trusted: the trusted gates stay in force until you run kite check --trust`;
     return { gates, problems: [changed] };
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;

@@ -1,4 +1,4 @@
-/** What `kite config` and `kite trust --list` say of a file that no command of Kite changed. `now.ts` has the words of `kite status`. */
+/** What `kite config` and `kite check --trust --list` say of a file that no command of Kite changed. `now.ts` has the words of `kite status`. */
 import { isChanged, markSeen, type SeenFile } from "../../daemon/config/seen-files.ts";
 import { isAgents } from "../person.ts";
 import { type ProcessContext, print, screenOf } from "../process-context.ts";

@@ -30,7 +30,7 @@ export function offTexts(rows: readonly OffRow[], world: Pick<ProcessContext, "e
   });
 }
 
-const looks = { "config.json": "kite config", "trusted.json": "kite trust --list" } as const;
+const looks = { "config.json": "kite config", "trusted.json": "kite check --trust --list" } as const;
 
 /** Returns a sentence for each, with the command that shows it. */
 export function changedTexts(

@@ -164,6 +164,6 @@ function blockerSentence({ id, status, assigneeName }: BlockerNow): string {
 
 function some<T>(all: readonly T[], noun: string, isLive: boolean, sentence: (one: T) => string): string[] {
   const shown = all.slice(0, sentencesMax).map(sentence);
-  const more = `And ${counted(all.length - shown.length, noun)} more${isLive ? ": kite locks" : "."}`;
+  const more = `And ${counted(all.length - shown.length, noun)} more${isLive ? ": kite status --locks" : "."}`;
   return all.length > shown.length ? [...shown, more] : shown;
 }

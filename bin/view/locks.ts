@@ -24,11 +24,11 @@ export interface LocksOptions {
 /** Columns of a holder's name. */
 const nameColumns = 20;
 
-/** `kite locks`: every lock with its queue. */
+/** `kite status --locks`: every lock with its queue. */
 export function locksView(data: LocksData, screen: Screen): string[] {
   const project = shownProject(data, data.project ?? null);
   const locks = ofProject(data.locks, project);
-  const others = otherProjectLines(data, project, "kite locks --all", screen);
+  const others = otherProjectLines(data, project, "kite status --locks --all", screen);
   const own =
     locks.length === 0
       ? [project === null ? "No locks." : "No locks in this project."]
@@ -78,7 +78,7 @@ export function lockLines(data: LocksData, screen: Screen, options: LocksOptions
   }
   const hidden = quiet.length - Math.min(quietMax, quiet.length);
   if (hidden > 0) {
-    const more = wrap(`and ${hidden} more without waiters: kite locks`, screen.width - 2);
+    const more = wrap(`and ${hidden} more without waiters: kite status --locks`, screen.width - 2);
     lines.push(...more.map(line => `  ${line}`));
   }
   return lines;

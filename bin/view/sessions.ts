@@ -64,13 +64,13 @@ const nameColumns = 20;
 const placeColumns = { narrow: 16, wide: 28 } as const;
 const wideFrom = 100;
 
-/** `kite sessions`: every session in full. */
+/** `kite status --sessions`: every session in full. */
 export function sessionsView(data: SessionsInFull, screen: Screen): string[] {
   if (data.sessions.length === 0) return ["No sessions."];
   const project = shownProject(data, data.project ?? null);
   const here = ofProject(data.sessions, project);
   const options = { condense: false, detail: true, terminals: data.terminals };
-  const others = otherProjectLines(data, project, "kite sessions --all", screen);
+  const others = otherProjectLines(data, project, "kite status --sessions --all", screen);
   return [
     ...sessionLines({ ...data, sessions: here }, screen, options),
     ...(others.length === 0 ? [] : ["", ...others]),

@@ -140,7 +140,7 @@ function agentSections(data: WatchData, session: SessionRow, screen: Screen): Se
     {
       title: clean(name),
       lines: sessionLines(one, screen, { condense: false, detail: true }),
-      more: `kite agent ${clean(name)}`,
+      more: `kite explain ${clean(name)}`,
     },
     lockSection({ ...data, locks: own, sessions: [session] }, screen),
     taskSection({ ...data, tasks: data.tasks.filter(t => t.assignee === id) }, screen),
@@ -225,7 +225,7 @@ function sessionSection(data: WatchData, screen: Screen): Section {
   const { sessions, locks } = data;
   const chosen = chosenSession(data)?.id;
   const lines = sessionLines({ sessions, locks }, screen, { condense: "always", detail: false, chosen });
-  return { title: "Sessions", lines, more: "kite sessions", kept: Math.max(0, markedAt(lines)) };
+  return { title: "Sessions", lines, more: "kite status --sessions", kept: Math.max(0, markedAt(lines)) };
 }
 
 function otherSection({ project = null }: WatchData, all: WatchData, screen: Screen): Section {
@@ -236,7 +236,7 @@ function otherSection({ project = null }: WatchData, all: WatchData, screen: Scr
 function lockSection({ sessions, locks }: WatchData, screen: Screen): Section {
   const options = { quietMax: locks.length, headings: false };
   const lines = locks.length === 0 ? [] : lockLines({ sessions, locks }, screen, options);
-  return { title: "Locks", lines, more: "kite locks" };
+  return { title: "Locks", lines, more: "kite status --locks" };
 }
 
 function taskSection({ tasks }: WatchData, screen: Screen): Section {

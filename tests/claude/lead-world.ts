@@ -163,7 +163,7 @@ export class LeadWorld {
 
   /** Opens the agent in a terminal, as a person does. */
   attach(name: string): Terminal {
-    return new Terminal(`kite attach ${name}`, this.world.repository, this.#environment);
+    return new Terminal(`kite agents attach ${name}`, this.world.repository, this.#environment);
   }
 
   /** A part of the test with a name and a time limit; if it fails, its name and what Kite shows are in the error. */

@@ -69,7 +69,7 @@ test("an author is woken by red checks as often as Kite may, then marked until a
     await all.model.asked(3 + n, "bob");
     await all.agent("bob", ({ state }) => state === "idle");
   }
-  const what = `${unread}; it is idle, and nothing wakes it: type a word to it in kite attach bob`;
+  const what = `${unread}; it is idle, and nothing wakes it: type a word to it in kite agents attach bob`;
   expect(await all.mergeReturns("bob")).toContain(what);
   expect(await oneLine("agents")).toContain(what);
   expect(await oneLine("status")).toContain(what);

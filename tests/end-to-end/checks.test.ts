@@ -1,4 +1,4 @@
-/** kite trust and kite check with the built program, the real daemon and a real repository. */
+/** kite check --trust and kite check with the built program, the real daemon and a real repository. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -246,7 +246,7 @@ describe("trust", () => {
     for (const env of [{ CLAUDECODE: "1" }, { CLAUDE_CODE_SESSION_ID: "s" }, { KITE_SESSION: "s" }])
       expect(await kite(["trust", "--yes"], env)).toMatchObject({
         code: 1,
-        err: `kite: only a person trusts checks; ask your user to run in a terminal of their own: kite trust ${repo}\n`,
+        err: `kite: only a person trusts checks; ask your user to run in a terminal of their own: kite check --trust ${repo}\n`,
       });
     // An agent that clears its environment: its process is above this one.
     await client.ask({ type: "register", id: "above", cwd: repo, pid: process.ppid });
@@ -270,7 +270,7 @@ describe("trust", () => {
     expect(await kite(["check"])).toMatchObject({
       code: 1,
       err: expect.stringContaining(
-        `have changed since a person trusted them; read and trust them: kite trust ${repo}`,
+        `have changed since a person trusted them; read and trust them: kite check --trust ${repo}`,
       ),
     });
     expect(existsSync(join(repo, "ran"))).toBe(false);

@@ -202,7 +202,7 @@ describe.each(kinds)("$name", ({ make }) => {
     for (const one of [...account.held.keys()].slice(0, 10)) await account.unlock(one);
     bob.destroy();
     expect(await ann.ask({ type: "deregister", id: "bob" })).toMatchObject({ ok: true });
-    // An agent can be stopped, as `kite stop` does it.
+    // An agent can be stopped, as `kite agents stop` does it.
     expect(await ann.ask({ ...agent, output: "x" })).toMatchObject({ code: "store_full" });
     expect(await ann.ask({ ...agent, stopping: true, reason: "x" })).toMatchObject({ code: "store_full" });
     for (const step of [{ replacing: false }, { stopping: true }, { stopping: false }, { state: "stopped" }])

@@ -75,7 +75,7 @@ describe("an agent that gives no sign", () => {
 
     const stalled = await events.event("agent_stalled");
     expect(stalled).toMatchObject({ agent: { id: "bob" }, state: "stalled", tasks: [id], locks: 1 });
-    expect(stalled["todo"]).toEqual(["kite agent bob", "kite release bob"]);
+    expect(stalled["todo"]).toEqual(["kite explain bob", "kite release bob"]);
     expect(await health("bob")).toMatchObject({ state: "stalled" });
     const status = await home.kite("status");
     expect(status).toMatch(/bob .*stalled for/);

@@ -463,7 +463,7 @@ describe("an odd repository", () => {
     const stopped = await home.run(["one"]);
     expect(stopped.code).toBe(1);
     expect(stopped.out.replace(/\s+/g, " ")).toMatch(
-      /needs filter\.up\.smudge of .* \(touch \S+ran; tr b B\), which no person has trusted; read and trust it: kite trust/,
+      /needs filter\.up\.smudge of .* \(touch \S+ran; tr b B\), which no person has trusted; read and trust it: kite check --trust/,
     );
     expect(existsSync(ran)).toBe(false);
     expect(home.leftovers).toEqual([]);

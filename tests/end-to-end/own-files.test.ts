@@ -45,7 +45,7 @@ const line = (command: string, how = {}) => denial("Bash", { command }, how);
 
 describe("an agent's edit", () => {
   test.each([
-    ["trusted.json", "kite trust, in the project"],
+    ["trusted.json", "kite check --trust, in the project"],
     ["config.json", "kite config set KEY VALUE"],
     ["off", "kite off, kite on"],
     ["off.json", "kite off, kite on"],
@@ -138,7 +138,7 @@ describe("a file that no command of Kite changed", () => {
     const trusted = readFileSync(paths.trusted, "utf8");
     rmSync(paths.trusted);
     expect(await warnings()).toContain(
-      `trusted.json is gone, and no command of Kite removed it; what you trusted in ~/work/shop counts no more; look at it: kite trust --list`,
+      `trusted.json is gone, and no command of Kite removed it; what you trusted in ~/work/shop counts no more; look at it: kite check --trust --list`,
     );
     const forged = JSON.parse(trusted) as { files: Record<string, object> };
     forged.files["/elsewhere/.kite/config.json"] = { hash: "0", at: 1 };

@@ -110,7 +110,7 @@ test("an idle author is woken by the merge that comes back, and marked until it 
 
   await stopped.ask({ type: "hook", event: { ...hook, hook_event_name: "Stop", background_tasks: [] } });
   const unwoken =
-    "bob has not read that its merge came back; it is idle, and nothing wakes it: type a word to it in kite attach bob";
+    "bob has not read that its merge came back; it is idle, and nothing wakes it: type a word to it in kite agents attach bob";
   expect(await merged()).toContain(unwoken);
   for (const look of [["agents"], ["agent", "bob"], ["status"], ["merge", "--list"]])
     expect((await world.kite(look)).out.replaceAll(/\s+/g, " ")).toContain(

@@ -1,4 +1,4 @@
-/** kite replace: an agent that stalled is resumed by its client, then another one takes its task. */
+/** kite agents replace: an agent that stalled is resumed by its client, then another one takes its task. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -29,7 +29,7 @@ test("resumes the agent once, then replaces it with one that is told of it; a st
   await world.kite(["spawn", "WORK", "--name", "bob", "--task", task, "--role", "tester"]);
   const { session } = await stalled("bob");
   const told = (await world.kite(["agents"])).out;
-  expect(told).toContain("kite replace bob");
+  expect(told).toContain("kite agents replace bob");
   const ann = await world.home.session("ann", { project: world.home.work, name: "Ann" });
   const foreign = await world.kite(["replace", "bob"], { CLAUDE_CODE_SESSION_ID: "ann" });
   expect(foreign.err).toContain(
@@ -75,7 +75,7 @@ test("replaces at once what its client cannot resume, and refuses what did not s
   await world.kite(["spawn", "ASK", "--name", "eve"]);
   const early = await world.kite(["replace", "eve"]);
   expect(early.err).toMatch(
-    /eve is [a-z ]+, and only an agent that stalled is replaced; to end it: kite stop eve/,
+    /eve is [a-z ]+, and only an agent that stalled is replaced; to end it: kite agents stop eve/,
   );
   await world.kite(["stop", "eve"]);
   expect((await world.kite(["replace", "eve"])).err).toContain("eve has ended (stopped)");

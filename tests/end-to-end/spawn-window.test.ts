@@ -92,7 +92,7 @@ describe("another client", () => {
     expect(panes()).toEqual([]);
   });
 
-  test("has its agent's mark whenever Kite is killed, so that kite stop closes it", async () => {
+  test("has its agent's mark whenever Kite is killed, so that kite agents stop closes it", async () => {
     if (!hasTmux) return;
     other("{prompt}");
     const bin = join(dirname(world.home.work), "bin");

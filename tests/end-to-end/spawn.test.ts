@@ -92,7 +92,7 @@ describe("an agent in the background", () => {
     expect(diff.out).toBe("new file, not added: new.txt\n");
     expect(await world.kite(["agents", "prune", "clean"])).toMatchObject({
       code: 1,
-      out: "kept    clean: it has not ended (idle); stop it first: kite stop clean\n",
+      out: "kept    clean: it has not ended (idle); stop it first: kite agents stop clean\n",
     });
     await world.kite(["stop", "clean"]);
     await world.kite(["stop", "dirty"]);

@@ -1,4 +1,4 @@
-/** kite trust and kite check: what they ask of a person and of the daemon, print, write and exit with. */
+/** kite check --trust and kite check: what they ask of a person and of the daemon, print, write and exit with. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -51,7 +51,7 @@ async function trusting(flags: TrustFlags = {}, around: Surroundings = answering
   return { code, out: w.out(), err: w.err() };
 }
 
-describe("kite trust", () => {
+describe("kite check --trust", () => {
   it("shows the text, asks, and writes the hash for this user alone", async () => {
     write(two);
     const asked: string[] = [];
@@ -87,7 +87,7 @@ describe("kite trust", () => {
     expect(refused.code).toBe(1);
     expect(refused.out).toContain("exit 3");
     expect(refused.err).toBe(
-      `kite: there is no terminal to ask on; a person runs kite trust ${project}, or passes --yes\n`,
+      `kite: there is no terminal to ask on; a person runs kite check --trust ${project}, or passes --yes\n`,
     );
     expect(existsSync(trustedFile())).toBe(false);
     expect((await trusting({ yes: true }, person)).code).toBe(0);
@@ -147,7 +147,9 @@ describe("kite trust", () => {
     expect(await shown()).toMatchObject({
       code: 1,
       settings: { gates: { value: { quality: "enforce" }, source: trustedFile() } },
-      problems: [`${file} is not what you trusted: the trusted gates stay in force until you run kite trust`],
+      problems: [
+        `${file} is not what you trusted: the trusted gates stay in force until you run kite check --trust`,
+      ],
     });
     expect((await trusting({}, answering("n"))).out).toContain("\n  - gates: strict\n  + test  true\n");
     expect((await trusting()).code).toBe(0);
@@ -190,7 +192,7 @@ describe("kite trust", () => {
     for (const flags of [{}, { yes: true }, { revoke: true }, { yes: true, json: true }]) {
       const { code, out, err } = await trusting(flags, { ...answering("y"), isAgent: async () => true });
       expect(code).toBe(1);
-      expect(out + err).toContain("ask your user to run in a terminal of their own: kite trust");
+      expect(out + err).toContain("ask your user to run in a terminal of their own: kite check --trust");
       expect(readFileSync(trustedFile(), "utf8")).toBe(before);
     }
   });
@@ -328,7 +330,7 @@ describe("kite check", () => {
     const { code, err } = await checked([], daemon);
     expect(code).toBe(1);
     expect(err).toContain(
-      `kite: the checks of ${project} ${why}; read and trust them: kite trust ${project}\n`,
+      `kite: the checks of ${project} ${why}; read and trust them: kite check --trust ${project}\n`,
     );
     expect((await checked([], daemon, {}, { KITE_SESSION: "s" })).err).toContain("ask your user to run");
     expect(existsSync(join(top, "ran"))).toBe(false);
@@ -479,7 +481,7 @@ describe("kite check --list", () => {
       "  e  never run",
       "",
     ]);
-    expect(w.out()).toContain("shop: not trusted yet: kite trust\n");
+    expect(w.out()).toContain("shop: not trusted yet: kite check --trust\n");
     const json = world(daemon);
     await listChecks(json, true, find);
     expect(JSON.parse(json.out())).toMatchObject({

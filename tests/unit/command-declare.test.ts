@@ -103,7 +103,7 @@ describe("kite declare", () => {
     expect(await declare(world, undefined, [role], false)).toBe(1);
     expect(world.err()).toContain("only agents declare");
     expect(world.err()).toContain("KITE_SESSION");
-    expect(world.err()).toContain("kite agent NAME");
+    expect(world.err()).toContain("kite explain NAME");
   });
 
   it.each([

@@ -164,7 +164,7 @@ describe("kite status", () => {
   });
 });
 
-describe("kite sessions and kite locks", () => {
+describe("kite status --sessions and kite status --locks", () => {
   it("print rows or say that no daemon runs", async () => {
     const world = fakeWorld({ daemon: busyDaemon() });
     expect(await sessions(world, true)).toBe(0);
@@ -183,7 +183,7 @@ describe("kite sessions and kite locks", () => {
   });
 });
 
-describe("kite locks --watch", () => {
+describe("kite status --locks --watch", () => {
   /** Starts watching and waits until the first rows were shown. */
   async function watch(options: Parameters<typeof fakeWorld>[0], flags: { json?: boolean } = {}) {
     const world = fakeWorld(options);
@@ -256,7 +256,7 @@ describe("kite locks --watch", () => {
     const { world, ending, code } = await watch({ daemon, terminal: { columns: 80, rows: 10 } });
     const lines = world.out().trimEnd().split("\n");
     expect(lines).toHaveLength(9);
-    expect(lines.at(-1)).toBe("and 33 more lines: kite locks");
+    expect(lines.at(-1)).toBe("and 33 more lines: kite status --locks");
     ending.abort();
     await code;
   });

@@ -13,7 +13,7 @@ type Run = (world: ProcessContext) => Promise<number>;
 const commands: readonly (readonly [name: string, run: Run, what: string, tool: string | null])[] = [
   ["kite rename", world => rename(world, "calm", "alice", {}), "renames a session", null],
   ["kite release", world => release(world, "alice", {}), "gives back what an agent has", null],
-  ["kite stop", world => stop(world, "alice", false), "stops an agent", null],
+  ["kite agents stop", world => stop(world, "alice", false), "stops an agent", null],
   [
     "kite debate close --force",
     world =>

@@ -129,7 +129,7 @@ describe("before a task is done", () => {
     [
       "checks that changed",
       { ...done, checksChanged: true },
-      /ask your user to read them and run: kite trust/,
+      /ask your user to read them and run: kite check --trust/,
     ],
     ["an open debate", { ...done, openDebate: "d-1" }, /^debate: d-1 is open/],
   ])("%s is named", (_, facts, sentence) => {

@@ -79,8 +79,8 @@ describe("what an agent has", () => {
 });
 
 it.each([
-  ["stopped", ["kite agent bob", "kite release bob"]],
-  ["stalled", ["kite agent bob", "kite release bob", "kite replace bob"]],
+  ["stopped", ["kite explain bob", "kite release bob"]],
+  ["stalled", ["kite explain bob", "kite release bob", "kite agents replace bob"]],
 ] as const)("a spawned agent that is %s: what can be done", (state, todo) => {
   const w = new Alarms("tell");
   const how = { backend: "background", client: "claude-code", base: "main", reportsEnd: true } as const;

@@ -232,7 +232,7 @@ function world() {
       writeFileSync(at, JSON.stringify({ checks }));
       later();
     },
-    /** What `kite trust` writes. */
+    /** What `kite check --trust` writes. */
     trust: (checks: unknown, of = file) => {
       const text = {
         version: 1,

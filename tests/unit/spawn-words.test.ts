@@ -222,7 +222,7 @@ it("the list shows the health of an agent that needs a look, in place of what it
   expect(list({ state: "quiet", forMs: 360_000 })).toMatch(/^bob +quiet for 6m/m);
   const stalled = list({ state: "stalled", forMs: 900_000 });
   expect(stalled).toMatch(/^bob +stalled for 15m/m);
-  expect(stalled).toContain("kite release bob\n    kite replace bob");
+  expect(stalled).toContain("kite release bob\n    kite agents replace bob");
 });
 
 it("the list fits 80 columns, whatever the names are, and says what went wrong", () => {

@@ -54,7 +54,7 @@ describe("the health of agents", () => {
     ];
     const data = { ...busy, sessions: spawned, locks: [], stats: { ...busy.stats, sessions: 2 } };
     const text = statusView(data, screen(100)).join("\n");
-    expect(text).toMatch(/tom .*stalled for 18m .*kite release tom, kite replace tom, spawned by Ann/);
+    expect(text).toMatch(/tom .*stalled for 18m .*kite release tom, kite agents replace tom, spawned by Ann/);
     expect(text.match(/spawned by/g)).toHaveLength(1);
   });
 
@@ -98,9 +98,9 @@ describe("the health of agents", () => {
       forMs: 18 * min,
       why: "",
     } as const;
-    const todo = ["kite agent bob", "kite release bob"];
+    const todo = ["kite explain bob", "kite release bob"];
     expect(eventSentence({ type: "event", ...event, tasks: [], locks: 0, todo }, String)).toBe(
-      "stalled   bob for 18m: kite agent bob, kite release bob",
+      "stalled   bob for 18m: kite explain bob, kite release bob",
     );
     expect(
       eventSentence({ type: "event", event: "agent_recovered", agent: who, project: "/p" }, String),

@@ -74,7 +74,7 @@ describe("kite log", () => {
   });
 });
 
-describe("kite locks --watch in a pipe", () => {
+describe("kite status --locks --watch in a pipe", () => {
   const bob = { id: "b", agent: null, name: "bob" };
   const alice = { id: "a", agent: null, name: "alice" };
   const at = { files: ["a.ts"], paths: ["/shop/a.ts"] };

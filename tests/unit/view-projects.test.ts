@@ -47,7 +47,7 @@ describe("the project that one stands in", () => {
     expect(locksView({ ...data, project: pay }, screen(80))).toEqual([
       "No locks in this project.",
       "",
-      "Other projects: kite locks --all",
+      "Other projects: kite status --locks --all",
       "  shop  4 sessions, 1 needs you, 1 waiting, 1 active, 3 locks",
       "  blog  1 session, 1 lock",
     ]);
@@ -84,7 +84,7 @@ describe("the project that one stands in", () => {
       return world.out();
     };
     expect(await shown(w => sessions(w, false))).toContain(
-      `Other projects: kite sessions --all\n  ${basename(other)}  1 session`,
+      `Other projects: kite status --sessions --all\n  ${basename(other)}  1 session`,
     );
     expect(await shown(w => sessions(w, false, other))).not.toContain("    ann");
     const all = await shown(w => sessions(w, false, undefined, { all: true }));

@@ -263,7 +263,7 @@ Locks
     src/part-9.ts   s23  turn   9s
     src/part-8.ts   s23  turn   8s
     src/part-7.ts   s23  turn   7s
-  and 7 more without waiters: kite locks
+  and 7 more without waiters: kite status --locks
 
 Refused lately
   2m  dave  src/auth.ts  alice has the file, and as many wait for it as may
@@ -318,7 +318,7 @@ Refused lately
   });
 });
 
-describe("kite sessions", () => {
+describe("kite status --sessions", () => {
   it("names id, process, beginning and directory of each", () => {
     expect(sessionsView(busy, screen(80))).toEqual(text`
   shop  ~/code/shop
@@ -411,7 +411,7 @@ describe("kite sessions", () => {
   });
 });
 
-describe("kite locks", () => {
+describe("kite status --locks", () => {
   it("shows each with its line, those that somebody waits for first", () => {
     expect(locksView(busy, screen(80))).toEqual(text`
   shop  ~/code/shop

@@ -110,7 +110,7 @@ describe("the picture", () => {
 
   it("says how much is not shown, and where it is", () => {
     const lines = watchView(data({ sessions: crowd.sessions }), screen(80), 16).map(unpainted);
-    expect(lines.some(line => /^ {2}and \d+ more lines: kite sessions$/.test(line))).toBe(true);
+    expect(lines.some(line => /^ {2}and \d+ more lines: kite status --sessions$/.test(line))).toBe(true);
     const news = lines.slice(lines.indexOf("Latest") + 1);
     expect(news[0]).toBe("  14:00:00  began     alice");
   });

@@ -67,7 +67,7 @@ function refusal(world: ProcessContext, { checks, file, trust, repository }: Nam
   const why = trust === "changed" ? "have changed since a person trusted them" : "are not trusted yet";
   const isAgent = actingSession(world.env) !== null;
   const who = isAgent ? "ask your user to run in a terminal of their own" : "read and trust them";
-  return `the checks of ${project} ${why}; ${who}: kite trust ${shellArgument(project)}`;
+  return `the checks of ${project} ${why}; ${who}: kite check --trust ${shellArgument(project)}`;
 }
 
 /** Returns the checks of these names, or all; or a sentence about a name that there is not. */

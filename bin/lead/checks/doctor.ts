@@ -15,7 +15,7 @@ export function checkTrusted(world: ProcessContext): Check[] {
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;
     const detail = `${damaged(trusted)}, so no project's checks are trusted`;
-    const advice = advise("put it aside, then trust the projects again (kite trust)", aside(trusted));
+    const advice = advise("put it aside, then trust the projects again (kite check --trust)", aside(trusted));
     return [fail("trust", detail, advice)];
   }
 }

@@ -15,8 +15,8 @@ import { stateAt, stateWords } from "./states.ts";
 
 const trustWords = {
   trusted: "trusted",
-  changed: "changed since they were trusted: kite trust",
-  untrusted: "not trusted yet: kite trust",
+  changed: "changed since they were trusted: kite check --trust",
+  untrusted: "not trusted yet: kite check --trust",
   none: "none",
 } as const;
 

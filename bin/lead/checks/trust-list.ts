@@ -1,4 +1,4 @@
-/** `kite trust --list`: what is trusted, and whether it still is so. */
+/** `kite check --trust --list`: what is trusted, and whether it still is so. */
 import { dirname } from "node:path";
 import { sawFile } from "../../off/changed-files.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";

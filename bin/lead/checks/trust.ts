@@ -1,4 +1,4 @@
-/** `kite trust`: a person reads the text of a project's checks, and trusts it. */
+/** `kite check --trust`: a person reads the text of a project's checks, and trusts it. */
 import { resolve } from "node:path";
 import type { Repository } from "../../../daemon/facts/repositories.ts";
 import { trustHash } from "../../../daemon/lead/checks/setting.ts";
@@ -47,7 +47,7 @@ export async function trust(
   const path = flags.revoke === true ? resolve(world.cwd, directory) : namedDirectory(world.cwd, directory);
   const isRevoked = flags.revoke === true;
   const refused = await refuseAgent(world, json, isRevoked ? "revoke" : "trust", {
-    line: `kite trust ${isRevoked ? "--revoke " : ""}${shellArgument(path)}`,
+    line: `kite check --trust ${isRevoked ? "--revoke " : ""}${shellArgument(path)}`,
     ...defined({ isAgent: around.isAgent }),
   });
   if (refused !== null) return refused;
@@ -74,7 +74,7 @@ export async function trust(
   if (isNew) {
     const ask = around.ask === undefined ? terminalQuestion() : around.ask;
     if (flags.yes !== true && (ask === null || json)) {
-      const error = `there is no terminal to ask on; a person runs kite trust ${shellArgument(path)}, or passes --yes`;
+      const error = `there is no terminal to ask on; a person runs kite check --trust ${shellArgument(path)}, or passes --yes`;
       return fail(world, json, "not_asked", error);
     }
     const question = isGone ? "Accept that they are gone? [y/N] " : "Trust them? [y/N] ";

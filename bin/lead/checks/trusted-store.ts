@@ -41,7 +41,7 @@ export async function setTrusted(paths: KitePaths, file: string, text: TrustedTe
     const whole = textWithin(files);
     if (files.size > limits.trustedFilesMax || Buffer.byteLength(whole) > limits.trustedBytes) {
       throw new InstallFailed(
-        `${path} has room for no further project; drop one: kite trust --list, kite trust --revoke DIR`,
+        `${path} has room for no further project; drop one: kite check --trust --list, kite check --trust --revoke DIR`,
       );
     }
     writeWhole(path, whole, 0o600);

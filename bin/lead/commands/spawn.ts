@@ -5,7 +5,7 @@ import { type SpawnFlags, spawn } from "../spawn/spawn.ts";
 const help = `
 Starts an agent: a background session of Claude Code in a git worktree of its own (.claude/worktrees/NAME, branch
 worktree-NAME), under your own permissions. The command ends when the session has registered; an agent that asks a
-person waits until you attach. Its record outlives the daemon: kite agents lists it, kite stop ends it, and kite agents
+person waits until you attach. Its record outlives the daemon: kite agents lists it, kite agents stop ends it, and kite agents
 prune removes what it left, unless work would be lost.
 
 --task: the session claims the task when it registers; its end gives an unfinished task back. The prompt may be left out.
@@ -16,7 +16,7 @@ which it claims its task; --lead gives it that of a lead. Words such as develope
 --client: a client of spawn in your own config.json, by the words of its command; it runs in tmux. The words may have
 {prompt} {name} {briefing} {worktree} {branch} {role} {task} {model}.
 --wait: until its turn is over, or it has ended. Ctrl-C ends the wait, not the agent. If you set "health": "replace", an
-agent that stalls meanwhile is resumed or replaced (kite replace), and the one that goes on is waited for.
+agent that stalls meanwhile is resumed or replaced (kite agents replace), and the one that goes on is waited for.
 
 --json: {"ok":true, "spawn":{"id","name","state",...}}, a row of query spawns.
 

@@ -83,6 +83,6 @@ function overridesOf(key: string, n: number): string[] {
 function refused([key, line]: readonly [string, string]): UntrustedProgram {
   return new UntrustedProgram(
     `the merge needs ${plain(key, limits.quoteChars)} of the repository's own git configuration (${plain(line, limits.quoteChars)}), ` +
-      "which no person has trusted; read and trust it: kite trust",
+      "which no person has trusted; read and trust it: kite check --trust",
   );
 }

@@ -77,7 +77,7 @@ export async function runChecks(
 export function untrusted({ trust, repository }: NamedChecks): string | null {
   if (trust === "trusted" || trust === "none") return null;
   const why = trust === "changed" ? "have changed since a person trusted them" : "are not trusted yet";
-  return `the checks of ${repository.project} ${why}; read and trust them first: kite trust`;
+  return `the checks of ${repository.project} ${why}; read and trust them first: kite check --trust`;
 }
 
 function redOf(what: string, { exit, timedOut, output }: Ran): Red | null {

@@ -1,4 +1,4 @@
-/** `kite agents`, and `kite agent NAME` with `--log` or `--diff`. */
+/** `kite agents`, and `kite explain NAME` with `--log` or `--diff`. */
 import { existsSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { LocalError } from "../../../client/errors.ts";

@@ -90,7 +90,7 @@ interface Candidate {
 async function remove(world: ProcessContext, candidate: Candidate): Promise<string | null> {
   const { row, project } = candidate;
   if (row.project !== project) return `it is an agent of ${row.project}; run kite agents prune there`;
-  if (!hasEnded(row)) return `it has not ended (${row.state}); stop it first: kite stop ${row.name}`;
+  if (!hasEnded(row)) return `it has not ended (${row.state}); stop it first: kite agents stop ${row.name}`;
   try {
     const place = await placeOf(world, row);
     if (place !== null) {

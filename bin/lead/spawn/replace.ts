@@ -1,5 +1,5 @@
 /**
- * `kite replace`: goes on with a spawned agent that stalled, as the daemon says: its client resumes it, once; then another one
+ * `kite agents replace`: goes on with a spawned agent that stalled, as the daemon says: its client resumes it, once; then another one
  * takes its place, with the same prompt, task, role, model, client and base.
  */
 import { setTimeout as delay } from "node:timers/promises";

@@ -28,9 +28,9 @@ export function teller(
     told = `${id} ${state}`;
     if (state === "starting") world.stderr.write(`kite: ${clean(name)} starts\n`);
     if (wait && state === "running")
-      world.stderr.write(`kite: ${clean(name)} runs; kite attach ${clean(name)}\n`);
+      world.stderr.write(`kite: ${clean(name)} runs; kite agents attach ${clean(name)}\n`);
     if (wait && state === "waits_on_person")
-      world.stderr.write(`kite: ${clean(name)} waits on a person; kite attach ${clean(name)}\n`);
+      world.stderr.write(`kite: ${clean(name)} waits on a person; kite agents attach ${clean(name)}\n`);
   };
 }
 

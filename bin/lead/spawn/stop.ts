@@ -1,4 +1,4 @@
-/** `kite attach` and `kite stop`: the client's own ways, or tmux. */
+/** `kite agents attach` and `kite agents stop`: the client's own ways, or tmux. */
 
 import { LocalError } from "../../../client/errors.ts";
 import { attachWords, clientProgram } from "../../../hooks/claude-code/spawn/words.ts";
@@ -45,7 +45,7 @@ async function attachLine(
   }
   const handle = handleOf(row);
   if (handle !== null) return [neededProgram(clientProgram, env, cwd), ...attachWords(handle)];
-  throw new ProgramFailed(`${name} never started (${state}); kite agent ${name} --log says why`);
+  throw new ProgramFailed(`${name} never started (${state}); kite explain ${name} --log says why`);
 }
 
 /** Stops the agent and waits until its session has ended. Returns the exit code. */

@@ -11,6 +11,6 @@ export function unreadText(unread: UnreadReturn, isSpawned: boolean): string {
   const not = `${name} has not read that its merge came back`;
   if (unread.state === "woken") return `${not}; Kite has woken it`;
   if (unread.state === "active") return `${not}; it works, and reads it with its next step`;
-  const where = isSpawned ? `kite attach ${clean(shellArgument(unread.who.name))}` : "its terminal";
+  const where = isSpawned ? `kite agents attach ${clean(shellArgument(unread.who.name))}` : "its terminal";
   return `${not}; it is idle, and nothing wakes it: type a word to it in ${where}`;
 }

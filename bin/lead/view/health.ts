@@ -42,7 +42,7 @@ export function healthAdvice(
   if (health?.state === "stalled") {
     const why = health.why === undefined ? [] : [clean(health.why)];
     const named = clean(shellArgument(name));
-    return [...why, `kite release ${named}`, ...(isSpawned ? [`kite replace ${named}`] : [])];
+    return [...why, `kite release ${named}`, ...(isSpawned ? [`kite agents replace ${named}`] : [])];
   }
   return health?.state === "stopped" && pid !== null ? [`kill -CONT ${pid}`] : [];
 }

@@ -1,6 +1,6 @@
 /**
  * `trusted.json` of Kite's own directory: which projects' checks and gates a person has trusted, by the hash of their text.
- * `kite trust` writes it. Trusted gates stay in force whatever becomes of the project's file. A text that was trusted before the latest one is not: else an agent could bring back weaker checks.
+ * `kite check --trust` writes it. Trusted gates stay in force whatever becomes of the project's file. A text that was trusted before the latest one is not: else an agent could bring back weaker checks.
  */
 
 import type { Gates } from "../../../protocol/lead/gates.ts";

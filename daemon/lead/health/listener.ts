@@ -103,9 +103,9 @@ function stalledEvent(services: Services, whose: Whose, health: Health, note: He
     tasks,
     locks,
     todo: [
-      `kite agent ${named}`,
+      `kite explain ${named}`,
       `kite release ${named}`,
-      ...(spawned && state === "stalled" ? [`kite replace ${named}`] : []),
+      ...(spawned && state === "stalled" ? [`kite agents replace ${named}`] : []),
     ],
   };
 }

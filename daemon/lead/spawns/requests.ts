@@ -41,7 +41,7 @@ export const spawnHandlers: HandlersOf<typeof spawnRequests, SpawnServices> = {
         const health = session === undefined ? null : healthRow(services, session, null);
         if (health?.state !== "stalled") {
           const now = health?.state ?? spawn.state.replaceAll("_", " ");
-          const error = `${spawn.name} is ${now}, and only an agent that stalled is replaced; to end it: kite stop ${spawn.name}`;
+          const error = `${spawn.name} is ${now}, and only an agent that stalled is replaced; to end it: kite agents stop ${spawn.name}`;
           return refuse("spawn_state", error, { spawn: id, state: spawn.state });
         }
       }

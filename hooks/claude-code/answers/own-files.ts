@@ -36,7 +36,7 @@ function refusedOr(what: string, outcomes: readonly HookOutcome[], rest: () => O
 
 /** By the first part of a file's name: the commands by which a person changes it. */
 const commands: Readonly<Record<string, string>> = {
-  "trusted.json": "kite trust, in the project",
+  "trusted.json": "kite check --trust, in the project",
   "config.json": "kite config set KEY VALUE",
   off: "kite off, kite on",
   "off.json": "kite off, kite on",

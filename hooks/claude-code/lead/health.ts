@@ -28,7 +28,7 @@ function line(note: HealthNote, reader: Pick<Reader, "isTeammate">): string {
     return `- ${who} gave back ${hadText(note)}: claim a task anew before you go on with it, and read files again before you edit them.`;
   if (note.what === "asked")
     return `- you gave no sign for ${duration(note.forMs)}: if you are stuck or wait for someone, say so (${howToWrite(reader)}), and release what you will not finish (kite task release).`;
-  return `- ${who} ${stalledText(note)}; it has ${hadText(note)}. Ask it or look at it; to give back what it has: kite release ${who}${note.spawned ? `; to resume it, or put another agent in its place: kite replace ${who}` : ""}`;
+  return `- ${who} ${stalledText(note)}; it has ${hadText(note)}. Ask it or look at it; to give back what it has: kite release ${who}${note.spawned ? `; to resume it, or put another agent in its place: kite agents replace ${who}` : ""}`;
 }
 
 function stalledText({ state, forMs }: HealthNote): string {

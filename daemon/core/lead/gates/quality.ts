@@ -35,7 +35,7 @@ export function quality({
 
 /** An agent may write the file that names them: to change a check is no way around it. */
 export const changed =
-  "checks: they changed since a person trusted them, or the gates beside them did; trusted gates stay in force; ask your user to read them and run: kite trust";
+  "checks: they changed since a person trusted them, or the gates beside them did; trusted gates stay in force; ask your user to read them and run: kite check --trust";
 
 function blind({ why }: Unseen): string {
   return `checks: Kite could not look at them (${why}); put that right, then complete the task again`;

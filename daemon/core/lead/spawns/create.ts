@@ -112,7 +112,7 @@ function placeOf(state: State, project: string, { by, replaces: id }: SpawnCreat
       : endedAt === null
         ? "has not ended"
         : replaceUntil === null
-          ? "is not to be replaced yet (kite replace NAME)"
+          ? "is not to be replaced yet (kite agents replace NAME)"
           : where !== project
             ? `is an agent of ${where}`
             : null;
@@ -141,7 +141,7 @@ function tooDeep(depth: number, { depthMax, replaces }: SpawnCreate): Refusal | 
 function noRoom({ spawns, limits }: State, project: string, { liveMax }: SpawnCreate): Refusal | null {
   const live = spawns.live.get(project)?.size ?? 0;
   if (live >= liveMax) {
-    const error = `${project} has ${live} spawned agents that have not ended, as many as it may; stop one (kite agents, kite stop NAME), or raise spawnMax in your config.json`;
+    const error = `${project} has ${live} spawned agents that have not ended, as many as it may; stop one (kite agents, kite agents stop NAME), or raise spawnMax in your config.json`;
     return refuse("too_many_spawns", error, { project, live });
   }
   if (spawns.all.size < limits.spawnsMax || spawns.ended.size > 0) return null;

@@ -71,6 +71,6 @@ function refusal(state: State, spawn: Spawn, command: SpawnReplace): Refusal | n
   }
   if (maybeResumed(spawn, command) || replacements < limits.spawnReplacementsMax) return null;
   const again = task === null ? "kite spawn PROMPT" : `kite spawn --task ${task}`;
-  const error = `${name} is the agent ${replacements + 1} in this place, and Kite puts no further one there; look at what it was to do, then spawn one yourself: kite stop ${name}, ${again}`;
+  const error = `${name} is the agent ${replacements + 1} in this place, and Kite puts no further one there; look at what it was to do, then spawn one yourself: kite agents stop ${name}, ${again}`;
   return refuse("too_many_spawns", error, { project });
 }

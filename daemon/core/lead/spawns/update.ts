@@ -102,7 +102,7 @@ export const spawnRemove: Handler<"spawn_remove", State> = (state, { spawns: ids
 /** The agent's client did not register in time: it has failed, unless it was to be stopped. */
 export function spawnOver(state: State, spawn: Spawn, step: Step): void {
   const seconds = Math.round(limits.spawnRegisterMs / 1000);
-  const failure = `its session did not register within ${seconds} s; see what it said: kite agent ${spawn.name} --log`;
+  const failure = `its session did not register within ${seconds} s; see what it said: kite explain ${spawn.name} --log`;
   const ended = spawn.stopping
     ? ({ state: "stopped" } as const)
     : ({ state: "failed", reason: failure } as const);
@@ -144,6 +144,6 @@ function stateRefusal(
 
 function liveRefusal({ id, name, state: now }: Spawn): Refusal | null {
   if (isFinal(now)) return null;
-  const error = `${name} has not ended (${now}); stop it first: kite stop ${name}`;
+  const error = `${name} has not ended (${now}); stop it first: kite agents stop ${name}`;
   return refuse("spawn_state", error, { spawn: id, state: now });
 }
