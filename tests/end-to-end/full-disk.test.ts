@@ -203,10 +203,11 @@ describe.each(kinds)("$name", ({ make }) => {
     bob.destroy();
     expect(await ann.ask({ type: "deregister", id: "bob" })).toMatchObject({ ok: true });
     // An agent can be stopped, as `kite agents stop` does it.
-    expect(await ann.ask({ ...agent, output: "x" })).toMatchObject({ code: "store_full" });
-    expect(await ann.ask({ ...agent, stopping: true, reason: "x" })).toMatchObject({ code: "store_full" });
+    const person = await home.connectPerson();
+    expect(await person.ask({ ...agent, output: "x" })).toMatchObject({ code: "store_full" });
+    expect(await person.ask({ ...agent, stopping: true, reason: "x" })).toMatchObject({ code: "store_full" });
     for (const step of [{ replacing: false }, { stopping: true }, { stopping: false }, { state: "stopped" }])
-      expect(await ann.ask({ ...agent, ...step }), JSON.stringify(step)).toMatchObject({ ok: true });
+      expect(await person.ask({ ...agent, ...step }), JSON.stringify(step)).toMatchObject({ ok: true });
     // By itself: nobody asks for anything that wants space.
     disk.free();
     for (let full = true; full; ) full = (await ann.ask({ type: "stats" }))["storeFull"] === true;
