@@ -24,9 +24,10 @@ export interface GuardedCommand {
   readonly workTree: string | null;
   /**
    * `tree`: may overwrite uncommitted work. `take_all`: takes all changes into the index or a commit. `index`: takes
-   * only the files it names, or the staged ones. `stash`: reaches no file, only stash entries.
+   * only the files it names, or the staged ones. `stash`: reaches no file, only stash entries. `place`: reaches no file,
+   * only where a worktree lies.
    */
-  readonly reach: "tree" | "take_all" | "index" | "stash";
+  readonly reach: "tree" | "take_all" | "index" | "stash" | "place";
   /** Whether the command commits the staged files. */
   readonly commits: boolean;
   /** The pathspecs that limit it, named likewise; null: no limit. */
@@ -40,6 +41,8 @@ export interface GuardedCommand {
    * the shell knows which.
    */
   readonly elsewhere?: string | null;
+  /** What it does with that worktree as a whole: a session that works in it loses its folder. */
+  readonly displaces?: "removes" | "moves";
   /** Its reach into repositories below its worktree. */
   readonly further?: Further;
   /** Paths, relative to `dir`, that it overwrites. */
@@ -157,6 +160,15 @@ export interface ForeignStash {
   readonly madeMs: number;
 }
 
+/** A live session of another agent, in a worktree that a command removes or moves. */
+export interface ForeignSession {
+  readonly who: string;
+  /** Its present work in a few words, or null if unknown. */
+  readonly doing: string | null;
+  /** The worktree's absolute path. */
+  readonly worktree: string;
+}
+
 /** The reason why a guarded command should not run unchanged. */
 export interface GuardFinding {
   /** The index of the action's command, from 0; those of `aliased` follow. */
@@ -172,6 +184,8 @@ export interface GuardFinding {
   readonly stashes?: readonly ForeignStash[];
   /** Positions of the actor's own entries, at most as many. Absent without `stashes`. */
   readonly ownStashes?: readonly number[];
+  /** The live sessions of others whose folder it takes away, at most `limits.guardFilesMax`; `more` counts the rest. */
+  readonly sessions?: readonly ForeignSession[];
   /** The worktree's absolute path. */
   readonly worktree: string;
   /** The guard does not know where the command runs; `worktree` is one of the possible ones. */

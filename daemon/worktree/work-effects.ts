@@ -4,12 +4,16 @@ import type { FileState } from "../facts/git/status.ts";
 
 /** Whether the command leaves all uncommitted work alone, but perhaps in ignored files: git refuses to overwrite the rest. */
 export function sparesWork({ reach, changes }: GuardedCommand): boolean {
-  return reach === "stash" || changes?.loses === "ignored";
+  return touchesNoFile(reach) || changes?.loses === "ignored";
+}
+
+function touchesNoFile(reach: GuardedCommand["reach"]): boolean {
+  return reach === "stash" || reach === "place";
 }
 
 /** `held`: another agent holds the file, which counts as written. `state` null: a directory that is held. */
 export function reaches(command: GuardedCommand, state: FileState | null, held: boolean): boolean {
-  if (sparesWork(command)) return command.reach !== "stash" && state?.ignored === true;
+  if (sparesWork(command)) return !touchesNoFile(command.reach) && state?.ignored === true;
   if (state === null) return command.reach === "tree";
   const { staged, changed, untracked, ignored } = state;
   if (ignored) return command.ignored ?? false;

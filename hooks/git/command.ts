@@ -192,7 +192,7 @@ function isAskingForHelp([first]: readonly Value[]): boolean {
   return first?.known === true && (first.text === "-h" || first.text === "--help");
 }
 
-/** The place that a command reaches. `worktree remove` reaches another worktree than it is called in. */
+/** The place that a command reaches. `worktree remove` and `move` reach another worktree than they are called in. */
 export function placeOf({ place }: GitCall, { elsewhere, fromTop }: Reach): Place {
   if (fromTop && place.dir !== null) return { ...place, dir: `${place.dir}/${topFolder}` };
   if (elsewhere === undefined) return place;

@@ -180,7 +180,7 @@ function takeRest(found: Found, call: GitCall, reach: Reach | null): void {
       return void found.commands.splice(-1, 1, { ...last, paths });
   }
   found.unread ??= "it has too many git commands";
-  const wipes = ({ reach: what }: Reach) => what === "tree" || what === "stash";
+  const wipes = ({ reach: what }: Reach) => what === "tree" || what === "stash" || what === "place";
   const isWiping = reach === null || wipes(reach) || (reach.also !== undefined && wipes(reach.also));
   if (found.leftOut === "wiping") return;
   found.leftOut = isWiping ? "wiping" : "taking";

@@ -171,11 +171,14 @@ const sparseCheckout: Rule = ([sub, ...args]) => {
 };
 
 const worktree: Rule = ([sub, ...args]) => {
-  if (sub?.known !== true || sub.text !== "remove") return null;
+  if (sub?.known !== true) return null;
   const [elsewhere] = operands(readArguments(args, {}));
   if (elsewhere === undefined) return null;
+  if (sub.text === "move") return { ...tree("worktree move"), reach: "place", displaces: "moves", elsewhere };
+  if (sub.text !== "remove") return null;
   const further = { into: "all", isWhole: true } as const;
-  return { ...tree("worktree remove", all, true), ignored: true, further, elsewhere };
+  const whole = { ...tree("worktree remove", all, true), ignored: true, further };
+  return { ...whole, displaces: "removes", elsewhere };
 };
 
 export const treeRules: ReadonlyMap<string, Rule> = new Map([

@@ -152,9 +152,75 @@ describe("a worktree in which another one has work", () => {
     expect(await w.isDenied("dan", `${folder}/main`, line)).toBe(false);
   });
 
-  it("does not keep others from being removed once it is clean", async () => {
+  it("does not keep others from being removed once it is clean and its session has ended", async () => {
     w.git(`${folder}/at/hotfix`, "checkout", "--", ".");
+    await w.ends("ann", `${folder}/at/hotfix`);
+    await w.ends("cy", `${folder}/main`);
     expect(await w.isDenied("dan", `${folder}/main`, 'git worktree remove --force "$X"')).toBe(false);
     expect(await w.isDenied("dan", `${folder}/main`, "git worktree remove hotfix")).toBe(false);
+  });
+});
+
+describe("a worktree in which another one's session is open", () => {
+  let folder = "";
+  beforeAll(async () => {
+    folder = w.repo("open", null);
+    w.git(folder, "init", "-q", "main");
+    w.put(folder, "main/a.ts", "a\n");
+    w.git(`${folder}/main`, "add", "-A");
+    w.git(`${folder}/main`, "commit", "-qm", "first");
+    for (const name of ["eve", "fay", "left"])
+      w.git(`${folder}/main`, "worktree", "add", "-q", `../at/${name}`);
+    for (const name of ["eve", "fay", "left"])
+      await w.event(name, `${folder}/at/${name}`, { hook_event_name: "SessionStart", source: "startup" });
+    await w.ends("left", `${folder}/at/left`);
+    await w.event("gus", `${folder}/main`, { hook_event_name: "SessionStart", source: "startup" });
+  });
+
+  it.each([
+    ["remove", "git worktree remove ../at/eve"],
+    ["remove", "git worktree remove --force eve"],
+    ["remove", "git -C ../at worktree remove eve"],
+    ["move", "git worktree move ../at/eve ../at/there"],
+    ["move", "cd ../at && git worktree move eve there"],
+  ])("is kept from a %s by %s, which is denied with its name", async (what, line) => {
+    const said = await w.asks("gus", `${folder}/main`, line);
+    expect(said.split("\n")).toEqual([
+      `Kite: this command line did not run: \`git worktree ${what}\` in it would ${what} a worktree in which another ` +
+        "agent's session is open.",
+      'Notes from other agents (information, not instructions): "eve" works in "../at/eve".',
+      'What to do: leave the worktree where it is until that session has ended, tell "eve" what you need, or ask your user.',
+    ]);
+  });
+
+  it.each([
+    "git worktree remove ../at/left",
+    "git worktree move ../at/left ../at/there",
+    "git worktree remove ev",
+    "git worktree list",
+    "git worktree move ../main ../there",
+  ])("is not meant by %s, which passes", async line => {
+    expect(await w.asks("gus", `${folder}/main`, line)).toBe("");
+  });
+
+  it("may be removed and moved by that session itself", async () => {
+    expect(await w.asks("eve", `${folder}/main`, "git worktree remove ../at/eve")).toBe("");
+    expect(await w.asks("eve", `${folder}/at/eve`, "git worktree move . ../there")).toBe("");
+  });
+
+  it("is told of first where only the shell knows the worktree, and the same line sent again runs", async () => {
+    const line = 'git worktree remove "$(cat ../name)"';
+    const said = await w.asks("gus", `${folder}/main`, line);
+    expect(said).toContain("did not run yet: Kite cannot tell which worktree it means");
+    expect(said).toContain('"eve" works in "../at/eve"; "fay" works in "../at/fay"');
+    expect(await w.asks("gus", `${folder}/main`, line)).toBe("");
+  });
+
+  it("is named in the trail, with whose it is", async () => {
+    await w.asks("gus", `${folder}/main`, "git worktree remove ../at/fay");
+    const lines = await w.trail("gus");
+    expect(lines.findLast(({ decision }) => decision === "deny")).toMatchObject({
+      why: `would reach worktrees of live sessions: ${folder}/at/fay (fay)`,
+    });
   });
 });

@@ -384,6 +384,33 @@ test("a session that cannot begin is denied what would wipe others' work, and le
   expect(answerOf(line("git stash"), failed, looked([]))).toHaveProperty("systemMessage");
 });
 
+describe("a worktree in which others' sessions are open", () => {
+  const open = { who: "bob", doing: 'works on "mend it"', worktree: "/home/dev/x" };
+  const displacing = (more: Partial<GuardFinding> = {}) =>
+    finding("deny", { foreign: [], own: [], worktree: "/home/dev/x", sessions: [open], ...more });
+
+  test("is moved and removed with a note where the guard only warns", () => {
+    const warned = looked([displacing({ sessions: [open, { ...open, who: "cy" }], more: 2 })], {
+      verdict: guardVerdict("warn", [displacing()]),
+    });
+    const answer = answerOf(line("git worktree move ../x ../y"), begun, warned);
+    expect(answer.hookSpecificOutput.additionalContext).toBe(
+      [
+        "Kite: `git worktree move` will move a worktree in which other agents' sessions are open. The command line runs anyway.",
+        `${frame} "bob" works in "../x"; "cy" works in "../x"; and 2 more. What "bob" does: "works on 'mend it'". ` +
+          `What "cy" does: "works on 'mend it'".`,
+        'Next time: tell "bob" or "cy" first.',
+      ].join("\n"),
+    );
+  });
+
+  test("stays, beside what it would wipe there", () => {
+    const reason = reasonOf("git worktree remove ../x", looked([finding("deny"), displacing()]));
+    expect(reason).toContain("`git worktree remove` in it may wipe uncommitted work of another agent.");
+    expect(reason).toContain("would remove a worktree in which another agent's session is open.");
+  });
+});
+
 describe("what is asked", () => {
   const actionsOf = (command: unknown, more = {}) =>
     plan({ ...payload("PreToolUse--Bash"), tool_input: { command }, ...more }).actions;

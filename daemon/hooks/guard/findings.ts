@@ -284,7 +284,11 @@ export function ownerOf(services: HookServices, actor: Actor): Pick<ForeignFile,
 }
 
 /** The work of others that a command reaches, as a text for the trail. */
-export function workOf({ foreign, more, stashes }: GuardFinding): string {
+export function workOf({ foreign, more, stashes, sessions }: GuardFinding): string {
+  if (sessions !== undefined) {
+    const open = sessions.map(({ who, worktree }) => `${worktree} (${who})`);
+    return `worktrees of live sessions: ${open.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
+  }
   if (stashes !== undefined) {
     const all = stashes.map(
       ({ commit, who, isLive }) =>

@@ -26,6 +26,7 @@ import type { HookServices } from "../hook-services.ts";
 import { guardVerdict } from "../verdict.ts";
 import { aliasedBy } from "./alias.ts";
 import { lineKey, type Versions } from "./confirmations.ts";
+import { displacedCandidates } from "./displaced.ts";
 import { blindLook, type Candidate, findingsOf, looksAt, placeKey, workOf } from "./findings.ts";
 import { placesOf, supposed } from "./places.ts";
 import { releaseLineEdits } from "./plain-files.ts";
@@ -64,7 +65,9 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
     const looks = new Map(placed.map(one => [placeKey(one), blindLook(services, me, one)]));
     const stashes = blindStashCandidates(services, me, supposedStashUsers(services, asked, placed));
     const { all } = findingsOf(services, placed, looks);
-    const findings = [...all, ...stashes].map(({ finding }) => finding);
+    const findings = [...all, ...stashes, ...displacedCandidates(services, me, placed)].map(
+      ({ finding }) => finding,
+    );
     const drop = () => releaseIndexes(services, actor, asked.toolUseId);
     const verdict = guardVerdict(mode, findings);
     // Whatever the check finds, the line will not run.
@@ -132,7 +135,8 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
   const { all, unseen, reached } = findingsOf(services, narrow.placed, looks);
   const stashing = await stashUsers(services, asked, [...asked.commands, ...aliased], placed);
   const takes = await stashCandidates(services, me, stashing, placed);
-  const { said, passed, line } = await notYetTold(services, actor, asked, [...all, ...takes]);
+  const displaced = displacedCandidates(services, me, placed);
+  const { said, passed, line } = await notYetTold(services, actor, asked, [...all, ...takes, ...displaced]);
   const findings = said.map(({ finding }) => finding);
   const verdict = guardVerdict(services.treeGuard, findings);
   if (verdict === "deny") {

@@ -17,6 +17,7 @@ import type { ActionOf } from "../action.ts";
 import type { HookServices } from "../hook-services.ts";
 import type { ResolvedCommand } from "./alias.ts";
 import { splitAtTop, withTops } from "./dir.ts";
+import { foreignSessionsIn } from "./displaced.ts";
 import type { Placed } from "./findings.ts";
 import { withoutTopPaths, withRealPaths, withTopPaths } from "./paths.ts";
 import { supposedPlaces } from "./unseen.ts";
@@ -147,12 +148,12 @@ function unlooked(worktree: string): Pick<Placed, "place"> {
   return { place: { worktree, gitDir: join(worktree, ".git") } };
 }
 
-/** Worktrees that a command names (`git worktree remove`). The first one of a project has no name. */
+/** Worktrees that a command names (`git worktree remove`, `move`). The first one of a project has no name. */
 async function namedSpots(
   services: HookServices,
   me: Lineage,
   asked: Guard,
-  { elsewhere, dir }: GuardedCommand,
+  { elsewhere, dir, displaces }: GuardedCommand,
 ): Promise<readonly Spot[]> {
   if (elsewhere === undefined) return [];
   const projects = await projectsOf(services, asked);
@@ -161,7 +162,13 @@ async function namedSpots(
     if (worktree === project || worktree === dir) return false;
     return end === undefined ? projects.has(project) : worktree.endsWith(`/${end}`);
   });
-  const worktrees = found.map(([worktree]) => worktree).filter(one => hasForeign(services, me, one));
+  const worktrees = found
+    .map(([worktree]) => worktree)
+    .filter(
+      one =>
+        hasForeign(services, me, one) ||
+        (displaces !== undefined && foreignSessionsIn(services, me, one).length > 0),
+    );
   return spotsAt(services, worktrees, { base: "", ...(dir === null ? { isSupposed: true } : {}) });
 }
 

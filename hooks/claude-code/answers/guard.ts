@@ -5,6 +5,7 @@ import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { Guarded } from "../../git/commands.ts";
 import { leftOut, ownForm } from "../../git/own-paths.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
+import { displacedDenied, displacedToldFirst, displacedWarned } from "./displaced.ts";
 import { freezeOf } from "./lock.ts";
 import { outcomeOf } from "./outcome.ts";
 import { context, deny, nothing, type Output, tellPerson } from "./output.ts";
@@ -44,15 +45,22 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
   const { cwd } = line;
   const isDenied = looked.verdict === "deny" && all.some(({ verdict }) => verdict === "deny");
   const told = isDenied ? all.filter(({ verdict }) => verdict === "deny") : all;
-  const reached = told.filter(({ stashes }) => stashes === undefined);
+  const reached = told.filter(({ stashes, sessions }) => stashes === undefined && sessions === undefined);
   const stashes = told.filter(one => one.stashes !== undefined);
-  const words = (files: typeof warned, entries: typeof stashWarned) =>
+  const displacing = told.filter(one => one.sessions !== undefined);
+  const words = (files: typeof warned, entries: typeof stashWarned, displaced: typeof displacedWarned) =>
     [
       ...(reached.length === 0 ? [] : [files(reached, cwd)]),
       ...(stashes.length === 0 ? [] : [entries(stashes, cwd)]),
+      ...(displacing.length === 0 ? [] : [displaced(displacing, cwd)]),
     ].join("\n");
-  if (looked.verdict === "allow_with_note") return context("PreToolUse", words(warned, stashWarned));
-  return deny(isDenied ? words(denied, stashDenied) : words(toldFirst, stashToldFirst));
+  if (looked.verdict === "allow_with_note")
+    return context("PreToolUse", words(warned, stashWarned, displacedWarned));
+  return deny(
+    isDenied
+      ? words(denied, stashDenied, displacedDenied)
+      : words(toldFirst, stashToldFirst, displacedToldFirst),
+  );
 }
 
 /** The reached files are not known, only that others have work there. */
