@@ -26,6 +26,35 @@ function panes(): string[] {
   return stdout.split("\n").filter(line => line !== "");
 }
 
+/** Resolves once the agent's pane shows the text: its program, tmux and Kite are three processes. */
+async function shows(name: string, text: string): Promise<void> {
+  let shown = "";
+  while (!shown.includes(text)) shown = (await world.kite(["agent", name, "--log"])).out;
+}
+
+/** Tmux says from its start on when the program of a window has failed. */
+function tellsFailures(): void {
+  const settings = join(world.environment["HOME"] ?? "", ".tmux.conf");
+  writeFileSync(settings, "set-hook -g pane-died 'wait-for -S died'\n");
+}
+
+/** From now on, Kite looks at a window that it opened only once the window's program has failed. */
+function looksLate(): void {
+  const waits = `case "$*" in *socket_path*) '${realTmux()}' wait-for died ;; esac`;
+  wrapTmux([waits, `exec '${realTmux()}' "$@"`]);
+}
+
+function realTmux(): string {
+  return execFileSync("sh", ["-c", "command -v tmux"], { encoding: "utf8" }).trim();
+}
+
+/** Puts a shell script before tmux. */
+function wrapTmux(lines: readonly string[]): void {
+  const file = join(dirname(world.home.work), "bin", "tmux");
+  writeFileSync(file, `${["#!/bin/sh", ...lines].join("\n")}\n`);
+  chmodSync(file, 0o755);
+}
+
 /** Another agent's client: it says which words and variables it got, and runs until it is told to end. */
 function other(...words: string[]): void {
   const file = join(dirname(world.home.work), "other");
@@ -58,8 +87,7 @@ describe("another client", () => {
       ...{ state: "running", backend: "tmux", client: "other", worktree: place, branch: "worktree-bob" },
       session: row.id,
     });
-    const log = await world.kite(["agent", "bob", "--log"]);
-    expect(log.out).toContain("on it: mend it");
+    await shows("bob", "on it: mend it");
     const told = execFileSync("cat", [join(dirname(world.home.work), "other.said")], { encoding: "utf8" });
     expect(told).toBe(`${row.id}|${row.id}||${place}|mend it --cd=${place} bob\n`);
     expect(panes()).toEqual([`${row.id} bob 0`]);
@@ -72,6 +100,7 @@ describe("another client", () => {
 
   test("that ends by itself is done; one that fails stays in its window to be read, until it is pruned", async () => {
     other("{prompt}");
+    tellsFailures();
     const watcher = await world.watcher();
     const said = await world.kite(["spawn", "mend it", "--client", "other", "--name", "bob", "--here"]);
     if (!hasTmux) {
@@ -83,6 +112,7 @@ describe("another client", () => {
       worktree: world.home.work,
       reason: null,
     });
+    looksLate();
     const failed = await world.kite(["spawn", "FAIL", "--client", "other", "--name", "carol", "--here"]);
     expect(failed).toMatchObject({ code: 1, err: expect.stringContaining("failed at once") });
     expect(await world.agent("carol")).toMatchObject({ state: "failed" });
@@ -95,17 +125,13 @@ describe("another client", () => {
   test("has its agent's mark whenever Kite is killed, so that kite agents stop closes it", async () => {
     if (!hasTmux) return;
     other("{prompt}");
-    const bin = join(dirname(world.home.work), "bin");
-    const real = execFileSync("sh", ["-c", "command -v tmux"], { encoding: "utf8" }).trim();
     // Kite is killed as soon as tmux has opened the window.
     const kills = 'case "$*" in *new-session*) kill -9 $PPID ;; esac';
-    const lines = ["#!/bin/sh", `'${real}' "$@"`, "code=$?", kills, "exit $code"];
-    writeFileSync(join(bin, "tmux"), `${lines.join("\n")}\n`);
-    chmodSync(join(bin, "tmux"), 0o755);
+    wrapTmux([`'${realTmux()}' "$@"`, "code=$?", kills, "exit $code"]);
     const words = ["spawn", "mend it", "--client", "other", "--name", "bob", "--here"];
     const killed = world.home.startKite(words, world.environment);
     expect(await ended(killed)).toMatchObject({ code: null, err: "" });
-    rmSync(join(bin, "tmux"));
+    rmSync(join(dirname(world.home.work), "bin", "tmux"));
     const row = await world.agent("bob");
     expect(row).toMatchObject({ state: "starting", handle: null });
     expect(panes()).toEqual([`${row.id} bob 0`]);
