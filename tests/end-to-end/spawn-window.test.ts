@@ -62,7 +62,9 @@ function other(...words: string[]): void {
     "#!/bin/sh",
     `echo "$KITE_SPAWN|$KITE_SESSION|$CLAUDECODE|$PWD|$*" > '${file}.said'`,
     'echo "on it: $1"',
-    `[ "$1" = FAIL ] && { echo 'cannot \u001b[31mdo\u001b[0m it'; exit 3; }`,
+    // Tmux may lose the last words of a program that ends, so it ends once its pane shows them.
+    `[ "$1" = FAIL ] && { echo 'cannot \u001b[31mdo\u001b[0m it'`,
+    `until '${hasTmux ? realTmux() : ""}' capture-pane -p -t "$TMUX_PANE" | grep -q 'do it'; do :; done; exit 3; }`,
     `exec cat '${file}.pipe'`,
   ];
   writeFileSync(file, `${lines.join("\n")}\n`);
