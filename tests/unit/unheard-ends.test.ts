@@ -57,6 +57,7 @@ beforeEach(() => {
     presence,
     clientTasks: new ClientTasks(),
     socket: "",
+    ownFiles: { home: folder },
     rules: { for: async () => ({ ignores: () => false }) },
     facts: { repository: async () => ({ gitDir: "/p/.git", worktree: "/p", project: "/p", branch: null }) },
     baselines: { take: async () => undefined },
