@@ -7,8 +7,8 @@ import type { NamedFiles } from "./named-files.ts";
 export type BaseAction =
   | {
       /**
-       * Register the session, or bring it up to date; `revive` lets an ended id begin again. The plan has a heartbeat, too:
-       * of a session that is up to date that alone is the sign of life.
+       * Register the session, or bring it up to date; `revive` lets an ended id begin again, also in a process that it had.
+       * The plan has a heartbeat, too: of a session that is up to date that alone is the sign of life.
        */
       readonly do: "begin";
       readonly session: string;

@@ -529,8 +529,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "who made room may not come back",
     file: "daemon/core/sessions/end.ts",
-    find: "if (!returns) ended.set(session.id, state.t);",
-    put: "ended.set(session.id, state.t);",
+    find: "if (!returns) ended.set(session.id, { at: state.t, anchors });",
+    put: "ended.set(session.id, { at: state.t, anchors });",
     tells: /made room and may not come back/,
   },
   {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { emptyState } from "../../daemon/core/empty-state.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World, waits } from "./core-world.ts";
@@ -181,6 +182,31 @@ describe("ended ids", () => {
     w.do({ type: "session_end", session: "a", incarnation: null, cause: "ended" });
     w.pass(limits.endedMs);
     expect(w.begin("a", { revive: false })).toMatchObject({ ok: true });
+  });
+
+  it("are brought back by an event of a process that was not theirs, which the daemon sees", () => {
+    const w = new World();
+    w.begin("a", { anchor: one });
+    w.begin("a", { anchor: two });
+    w.do({ type: "session_end", session: "a", incarnation: null, cause: "ended" });
+    const late = { code: "session_ended" };
+    for (const anchor of [null, one, two])
+      expect(w.begin("a", { anchor, revive: false })).toMatchObject(late);
+    const read = new World(readState(writeState(w.state)));
+    expect(read.begin("a", { anchor: two, revive: false })).toMatchObject(late);
+    for (const world of [w, read]) {
+      const other = { pid: two.pid, startTime: "300" };
+      expect(world.begin("a", { anchor: other, revive: false })).toMatchObject({ ok: true, anchored: true });
+    }
+  });
+
+  it("are not brought back so under the rules of before, nor where these ended them", () => {
+    const w = new World(emptyState(1));
+    w.begin("a", { anchor: one });
+    w.do({ type: "session_end", session: "a", incarnation: null, cause: "anchor_gone" });
+    expect(w.begin("a", { anchor: two, revive: false })).toMatchObject({ code: "session_ended" });
+    w.do({ type: "rules", level: 2 });
+    expect(w.begin("a", { anchor: two, revive: false })).toMatchObject({ code: "session_ended" });
   });
 
   it("that were never known are refused by name", () => {

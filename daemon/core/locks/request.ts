@@ -88,7 +88,7 @@ function mayAsk(state: BaseState, request: LockRequest): Refusal | null {
   if (known !== undefined) return mayAskAs(state, known, request);
   if (incarnation !== 0) return partEnded(session);
   const ended = state.sessions.ended.get(session);
-  if (ended !== undefined && ended + state.limits.endedMs > state.t) {
+  if (ended !== undefined && ended.at + state.limits.endedMs > state.t) {
     return refuse("session_ended", `session ${session} has ended; register it again before it locks`);
   }
   return noRoom(state, null) ?? mayHold(state, request);

@@ -32,6 +32,7 @@ import { firstName, nextName } from "./names.ts";
 import { noRoom, whoMakesRoom } from "./room.ts";
 import {
   addSession,
+  type Ended,
   enterPresent,
   renameSession,
   setIncarnations,
@@ -44,8 +45,9 @@ export const sessionBegin: Handler<"session_begin"> = (state, command, meta, ste
   const { live, ended } = state.sessions;
   const known = live.get(command.session);
   if (known === undefined) {
-    const endedAt = ended.get(command.session);
-    if (endedAt !== undefined && endedAt + limits.endedMs > state.t && !command.revive) {
+    const last = ended.get(command.session);
+    const isRemembered = last !== undefined && last.at + limits.endedMs > state.t;
+    if (isRemembered && !command.revive && mayBeLate(last, command.anchor)) {
       step.reply = refuse(
         "session_ended",
         `session ${command.session} has ended; a late event does not bring it back`,
@@ -199,6 +201,15 @@ function update(state: BaseState, session: Session, command: SessionBegin, meta:
       project,
     });
   }
+}
+
+/**
+ * Whether an event may come from before the end. One of a process that the daemon sees, and that was not the session's,
+ * cannot: a person resumed the session there, and nobody heard of its start.
+ */
+function mayBeLate({ anchors }: Ended, anchor: Anchor | null): boolean {
+  if (anchors === null || anchor === null) return true;
+  return anchors.some(one => sameAnchor(one, anchor));
 }
 
 function isNewIncarnation(session: Session, anchor: Anchor | null): boolean {

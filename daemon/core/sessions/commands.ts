@@ -13,7 +13,7 @@ export interface SessionBegin {
   readonly name: string | null;
   /** Who chose `name`; absent: the client, for good. */
   readonly named?: NameSource;
-  /** Whether an id that ended within the last hour may begin again. */
+  /** Whether an id that ended within the last hour may begin again, also in a process that it had, or in none. */
   readonly revive: boolean;
   /** The record of the spawned agent that this session is, as its process says. */
   readonly spawn?: string;

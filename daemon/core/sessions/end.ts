@@ -2,7 +2,7 @@
  * Ends sessions, marks them lost, and suspends them.
  *
  * Invariants: the step that ends a session releases all locks and waiters of its actors; an ended id
- * stays ended for `limits.endedMs` unless a client registers it again.
+ * stays ended for `limits.endedMs` unless a client registers it again, or another process goes on with it.
  */
 
 import { refuse } from "../../../protocol/codes.ts";
@@ -117,8 +117,9 @@ export function end(state: BaseState, session: Session, cause: string, step: Ste
   keepName(state.sessions, session);
   removeSession(state.sessions, session);
   ended.delete(session.id);
-  if (!returns) ended.set(session.id, state.t);
-  for (const [id, at] of ended) {
+  const anchors = state.rules < 2 ? null : session.incarnations.flatMap(i => i.anchor ?? []);
+  if (!returns) ended.set(session.id, { at: state.t, anchors });
+  for (const [id, { at }] of ended) {
     if (ended.size <= limits.endedMax && at + limits.endedMs > state.t) break;
     ended.delete(id);
   }

@@ -1,7 +1,8 @@
 /** What a snapshot has of sessions. */
+import type { Anchor } from "../actor.ts";
 import { formList, head, pairList } from "../rows.ts";
 import type { NameSource } from "./name-source.ts";
-import { addSession, type Session, type Sessions } from "./table.ts";
+import { addSession, type Ended, type Session, type Sessions } from "./table.ts";
 
 type StoredSession = Omit<Session, "agents" | "endedAgents" | "namedBy"> & {
   /** Absent: the client, in snapshots from before sources of names. */
@@ -11,11 +12,14 @@ type StoredSession = Omit<Session, "agents" | "endedAgents" | "namedBy"> & {
   readonly endedAgents?: readonly (readonly [string, string])[];
 };
 
+/** Without processes where these are not known. */
+type StoredEnd = readonly [id: string, at: number, anchors?: readonly Anchor[]];
+
 export const sessionRows = {
   head: head(
-    (sessions: Sessions) => ({ ended: [...sessions.ended] }),
+    (sessions: Sessions) => ({ ended: [...sessions.ended].map(plainEnd) }),
     (sessions, { ended }) => {
-      for (const [id, at] of ended) sessions.ended.set(id, at);
+      for (const [id, at, anchors = null] of ended) sessions.ended.set(id, { at, anchors });
     },
   ),
   lists: {
@@ -39,6 +43,10 @@ function readSession(sessions: Sessions, session: StoredSession): void {
     agents: new Map(agents),
     endedAgents: new Map(endedAgents),
   });
+}
+
+function plainEnd([id, { at, anchors }]: readonly [string, Ended]): StoredEnd {
+  return anchors === null ? [id, at] : [id, at, anchors];
 }
 
 function plainSession({ endedAgents, ...session }: Session): StoredSession {

@@ -16,8 +16,8 @@ import { enterWorktree, leaveWorktree, type Worktrees } from "./worktrees.ts";
 export interface Sessions {
   readonly preimages: Preimages;
   readonly live: Map<string, Session>;
-  /** Ended ids with the time of their end, oldest first. */
-  readonly ended: Map<string, number>;
+  /** Ended ids, oldest first. */
+  readonly ended: Map<string, Ended>;
   /** Ids of the sessions that make room for others, in that order; see `room.ts`. */
   readonly idle: Set<string>;
   /** Ids of the sessions that the present entry touched; empty between entries. */
@@ -70,6 +70,14 @@ export interface Session {
   readonly agents: ReadonlyMap<string, string>;
   /** The names of those that ended, the latest last, for where their work and their trail are shown; see `agents.ts`. */
   readonly endedAgents: ReadonlyMap<string, string>;
+}
+
+/** A session's end. */
+export interface Ended {
+  /** Core time in milliseconds. */
+  readonly at: number;
+  /** The session's processes at its end; null: not kept, as under rules level 1. */
+  readonly anchors: readonly Anchor[] | null;
 }
 
 export interface Incarnation {

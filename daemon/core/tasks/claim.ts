@@ -145,8 +145,8 @@ export function mayClaim(state: BaseState, { session, incarnation }: Actor): Ref
   const { limits } = state;
   const { live, ended } = state.sessions;
   const known = live.get(session);
-  const endedAt = ended.get(session);
-  const isOver = known === undefined && endedAt !== undefined && endedAt + limits.endedMs > state.t;
+  const end = ended.get(session);
+  const isOver = known === undefined && end !== undefined && end.at + limits.endedMs > state.t;
   const isPart = known?.incarnations.some(i => i.ordinal === incarnation) ?? incarnation === 0;
   if (isOver || !isPart)
     return refuse("session_ended", `session ${session} has ended; register it again before it claims tasks`);
