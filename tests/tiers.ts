@@ -36,6 +36,7 @@ const simulation = [
   "passed-on",
   "planted-dozen",
   "planted-source",
+  "told-notes",
   "touched",
 ].map(name => `tests/simulation/${name}.test.ts`);
 

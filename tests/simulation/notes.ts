@@ -115,7 +115,8 @@ export class NoteLives {
     for (const { event } of step.events) {
       if (event.event === "bypassed" || event.event === "lost_update") {
         const { event: what, path: file, writer, holder } = event;
-        this.#tell(state, writer, { what, file, mine: true, other: holder?.name ?? null });
+        const other = holder === null ? null : what === "bypassed" ? answererOf(state, holder) : holder.name;
+        this.#tell(state, writer, { what, file, mine: true, other });
         if (holder !== null) this.#tell(state, holder, { what, file, mine: false, other: writer.name });
       }
       if (event.event === "declarations_overlap") {
@@ -289,6 +290,13 @@ export class NoteLives {
     const should = [...this.#conflicts.keys()].sort().join();
     if (told !== should) yield `the conflicts told are ${told}, not ${should}`;
   }
+}
+
+/** Who is named as the one to tell: the agent, or the main agent of one that has ended. */
+function answererOf({ sessions }: State, { id, agent, name }: ActorRow): string {
+  const session = sessions.live.get(id);
+  const hasEnded = agent !== null && session?.endedAgents.has(agent) === true;
+  return hasEnded ? session.name : name;
 }
 
 /** Whether a full list has the latest of what was possible, but for overlaps that were taken back before newer ones came. */
