@@ -51,15 +51,61 @@ const words: Readonly<Record<string, readonly [terminal: string, tools: string]>
 };
 
 const known = new RegExp(`\\b(?:${Object.keys(words).join("|")})\\b`, "g");
-/** A refused parameter's place begins with the request's name. */
+/** A refused parameter's place begins with the request's name; one that is about the whole request names no parameter. */
 const place = /^[a-z]+(?:_[a-z]+)*: /;
+const whole = /^(?:[a-z]+(?:_[a-z]+)*: )?request: /;
 
 /** Returns the refusal's sentence for this reader. */
 export function refusalText(refusal: Refused, reader: Reader): string {
   const own = ofLocks(refusal, reader) ?? refusal.error;
-  const isPlaced = refusal.code === "invalid_request";
-  const text = isPlaced && own.replace(place, "").includes(": ") ? own.replace(place, "") : own;
-  return text.replace(known, word => words[word]?.[reader === "terminal" ? 0 : 1] ?? word);
+  const text = refusal.code === "invalid_request" ? withoutPlace(own) : own;
+  const worded = reopened(text, reader).replace(
+    known,
+    word => words[word]?.[reader === "terminal" ? 0 : 1] ?? word,
+  );
+  return reader === "terminal" ? worded : toolWords(worded);
+}
+
+/** The wire opens an ended task again by its status; at a terminal a command does it, and agents have no tool for it. */
+function reopened(text: string, reader: Reader): string {
+  const [, task] = /^(\S+) is /.exec(text) ?? [];
+  if (task === undefined) return text;
+  const how = reader === "terminal" ? "open it again" : "ask your user to open it again";
+  return text.replace(
+    /(?:(?:retry|reopen) it first: status pending|set it to pending to begin it anew)$/,
+    `${how}: kite task retry ${task}`,
+  );
+}
+
+function withoutPlace(text: string): string {
+  if (whole.test(text)) return text.replace(whole, "");
+  return text.replace(place, "").includes(": ") ? text.replace(place, "") : text;
+}
+
+/** What stands for a word of the shell where an agent has a tool, the longer one first. */
+const shellWords: readonly (readonly [shell: RegExp, tools: string])[] = [
+  [/^kite task ready\b/, "kite_task_list (which: ready)"],
+  [/^kite task (?:list|show)\b/, "kite_task_list"],
+  [/^kite debate (\w+)/, "kite_debate (verb: $1)"],
+  [/^kite context (?:get|list)\b/, "kite_context_get"],
+  [/^kite message send\b/, "kite_message"],
+  [/^kite spawn --task (\S+)/, "kite_spawn (task: $1)"],
+  [/^kite spawn(?: PROMPT)?(?! --)\b/, "kite_spawn"],
+  [/^--task ID\b/, "task"],
+  [/^--here\b/, "here: true"],
+  [/^--name\b/, "name"],
+];
+const shellWord = /(?:kite (?:task|debate|context|message|spawn)\b|--)[^;,.)]*/g;
+/** Behind these words a sentence says what a person types. */
+const ofPerson = /\b(?:user|person)\b[^;]*$/;
+
+/** Returns a sentence with an agent's tools and their parameters for the commands and options that it names. */
+export function toolWords(sentence: string): string {
+  return sentence.replace(shellWord, (found: string, at: number) => {
+    if (ofPerson.test(sentence.slice(0, at))) return found;
+    const [shell, tools] = shellWords.find(([words]) => words.test(found)) ?? [];
+    return shell === undefined || tools === undefined ? found : found.replace(shell, tools);
+  });
 }
 
 /** What a line of the trail says of a refusal; null or absent: nothing. */

@@ -5,10 +5,11 @@ import type { KiteClient } from "../../client/client.ts";
 import { LocalError } from "../../client/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { isSystemError, systemErrorText } from "../../protocol/system-error.ts";
-import { plain } from "../../protocol/text.ts";
-import { refusalText } from "../refusal-text.ts";
+import { nearPathsIn, plain } from "../../protocol/text.ts";
+import { refusalText, toolWords } from "../refusal-text.ts";
 import { Refused } from "../with-daemon.ts";
 import type { Acting } from "./actor.ts";
+import { checkedInput, WrongInput } from "./input.ts";
 import { shortSchema } from "./schema.ts";
 
 /** The context of a call. */
@@ -74,14 +75,16 @@ export function tool<I extends z.ZodObject>(definition: Definition<I>): Tool {
   const register = (server: McpServer, caller: Caller) => {
     server.registerTool(name, config, async (given, context): Promise<CallToolResult> => {
       let end = () => {};
+      let cwd = "/";
       const wantsData = caller.wantsData(context);
       try {
+        const checked = checkedInput(name, input, given);
         const begun = await caller.begin(context);
         end = begun.end;
-        // The schema has checked the input, so it has this type.
-        return forClient(wantsData, resultOf(await run(begun.call, given as z.output<I>)));
+        cwd = begun.call.acting.cwd;
+        return forClient(wantsData, resultOf(await run(begun.call, checked)));
       } catch (error) {
-        return forClient(wantsData, failed(error));
+        return forClient(wantsData, failed(error, cwd));
       } finally {
         end();
       }
@@ -113,15 +116,25 @@ function plainly(value: unknown): unknown {
   return typeof value === "object" && value !== null ? plainFields(value) : value;
 }
 
-/** Turns an error that the model can act on into an answer; throws a bug on, which the SDK answers. */
-function failed(error: unknown): CallToolResult {
+/**
+ * Turns an error that the model can act on into an answer, with files below `cwd` named from there; throws a bug on, which
+ * the SDK answers.
+ */
+function failed(error: unknown, cwd: string): CallToolResult {
   if (error instanceof Refused) {
     const { ok: _, error: _sentence, code, ...more } = error.refusal;
-    return refusal(code, refusalText(error.refusal, "tools"), more);
+    return refusal(code, nearPathsIn(refusalText(error.refusal, "tools"), cwd), more);
   }
-  if (error instanceof LocalError) return refusal(error.name, error.message, {});
+  if (error instanceof WrongInput) return refusal("invalid_request", error.message, { path: error.path });
+  if (error instanceof LocalError)
+    return refusal(codeOf(error), nearPathsIn(toolWords(error.message), cwd), {});
   if (isSystemError(error)) return refusal("system_error", systemErrorText(error), {});
   throw error;
+}
+
+/** Returns an error's name as codes are written: `not_running`. */
+function codeOf({ name }: LocalError): string {
+  return name.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
 }
 
 function refusal(code: string, error: string, more: object): CallToolResult {

@@ -15,7 +15,7 @@ const declare = tool({
   description:
     "Say your role, your task, the files you will change and what is uncertain. What is absent stays. Answers who else " +
     "declared these files, and what is missing.",
-  input: z.strictObject({
+  input: z.object({
     identity: identity.meta(inWords("{role, team}")),
     understanding: understanding.meta(inWords("{task, confidence: 0 to 1, reason, plan: [steps]}")),
     codeView: codeView.meta(inWords("[{file or dir/, sees, will, drop: true}]")),

@@ -47,10 +47,14 @@ const unlock = tool({
   name: "kite_unlock",
   title: "Release files",
   description: "Release files you locked or wait for; `all` of them.",
-  input: z.object({
-    files: fileUnlockSchema.shape.files,
-    all: fileUnlockSchema.shape.all,
-  }),
+  input: z
+    .object({
+      files: fileUnlockSchema.shape.files,
+      all: fileUnlockSchema.shape.all,
+    })
+    .refine(({ files, all }) => (files === undefined) === (all === true), {
+      error: "give either files, or all: true",
+    }),
   run: async (call, { files, all }) => {
     const { acting, client, actor } = call;
     if (acting.by === "process" && (await hasAgents(client, acting.id))) {

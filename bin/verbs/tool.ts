@@ -1,6 +1,7 @@
 /** Verbs as one tool of an agent. */
 import * as z from "zod";
 import { requests } from "../../protocol/requests.ts";
+import { WrongInput } from "../mcp/input.ts";
 import { inWords } from "../mcp/schema.ts";
 import { type Tool, tool } from "../mcp/tool.ts";
 import { ask, Refused } from "../with-daemon.ts";
@@ -37,7 +38,7 @@ export function verbTool({ verbs, ...definition }: Definition): Tool {
   });
 }
 
-/** Returns the verb's fields. Throws `Refused` if one is missing: which ones a verb needs, the schema cannot say. */
+/** Returns the verb's fields. Throws `WrongInput` if one is missing: which ones a verb needs, the schema cannot say. */
 function fieldsOf(verb: Verb, name: string, given: ToolInput): ToolInput {
   const own = toolFields(verb);
   const needed = own
@@ -46,7 +47,7 @@ function fieldsOf(verb: Verb, name: string, given: ToolInput): ToolInput {
   const missing = needed.filter(field => given[field] === undefined);
   if (missing.length > 0) {
     const error = `verb ${name} needs ${needed.join(", ")}; missing: ${missing.join(", ")}`;
-    throw new Refused({ ok: false, code: "invalid_request", error, path: missing[0] });
+    throw new WrongInput(error, missing[0] ?? null);
   }
   const present = own.filter(([field]) => given[field] !== undefined);
   return Object.fromEntries(present.map(([field]) => [field, given[field]]));

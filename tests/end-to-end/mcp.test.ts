@@ -137,13 +137,13 @@ describe("a client of another kind than Claude Code", () => {
     writeFileSync(home.paths.downFile, "");
     const other = await connect();
     const refused = await other.call("kite_status");
-    expect(refused).toMatchObject({ isError: true, data: { code: "NotRunning" } });
+    expect(refused).toMatchObject({ isError: true, data: { code: "not_running" } });
     expect(refused.text).toContain("kite up");
   });
 
   it("starts none in CI", async () => {
     const mcp = await connect({ env: { CI: "true" } });
-    expect(await mcp.call("kite_status")).toMatchObject({ isError: true, data: { code: "NotRunning" } });
+    expect(await mcp.call("kite_status")).toMatchObject({ isError: true, data: { code: "not_running" } });
   });
 });
 
@@ -294,7 +294,7 @@ describe("a daemon that was killed", () => {
     expect((await mcp.call("kite_status")).isError).toBe(false);
     await first.kill();
     const refused = await mcp.call("kite_status");
-    expect(refused).toMatchObject({ isError: true, data: { code: "NotRunning" } });
+    expect(refused).toMatchObject({ isError: true, data: { code: "not_running" } });
     expect(refused.text).toContain("Kite starts none in CI");
   });
 });

@@ -72,6 +72,22 @@ describe("a refusal", () => {
     expect(text).toBe("t-1 is active; give it back with kite_task_release");
   });
 
+  it("names no command to an agent for what it has a tool for, but what its user types", () => {
+    const shell = /\bkite (?:task (?:list|ready|show)|debate|context|message send)\b/;
+    const all = sentences().filter(text => shell.test(text));
+    expect(all.length).toBeGreaterThan(3);
+    const left = all.map(text => refusalText(coded(text), "tools")).filter(text => shell.test(text));
+    // A person's command, behind words that say so.
+    expect(left.filter(text => !/\b(?:user|person)\b.*kite/.test(text))).toEqual([]);
+    const asks = refusal("risk_held", "t-1 is red; ask your user: kite task approve t-1");
+    expect(refusalText(asks, "tools")).toBe("t-1 is red; ask your user: kite task approve t-1");
+  });
+
+  it("of a task that has ended says how to open it again, where the wire says a status", () => {
+    const ended = refusal("task_state", "t-1 is done by ann; set it to pending to begin it anew");
+    expect(refusalText(ended, "terminal")).toBe("t-1 is done by ann; open it again: kite task retry t-1");
+  });
+
   it.each([
     [
       "lock_held",

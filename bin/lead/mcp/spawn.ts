@@ -24,15 +24,19 @@ const spawn = tool({
   title: "Start an agent",
   description:
     "Start a background session of Claude Code in a git worktree of its own. It sees nothing of this conversation.",
-  input: z.object({
-    prompt: z.string().min(1).max(limits.spawnPromptBytes).optional().describe("What to do"),
-    name,
-    role: role.describe("Such as reviewer"),
-    task: task.describe("To claim"),
-    model: word.optional(),
-    from: word.optional().describe("Branch or commit"),
-    here: z.boolean().optional().describe("No worktree"),
-  }),
+  input: z
+    .object({
+      prompt: z.string().min(1).max(limits.spawnPromptBytes).optional().describe("What to do"),
+      name,
+      role: role.describe("Such as reviewer"),
+      task: task.describe("To claim"),
+      model: word.optional(),
+      from: word.optional().describe("Branch or commit"),
+      here: z.boolean().optional().describe("No worktree"),
+    })
+    .refine(({ prompt, task: id }) => prompt !== undefined || id !== undefined, {
+      error: "say what the agent is to do: prompt, or task",
+    }),
   run: async (call, { prompt, model, from, here = false, ...given }) => {
     const { client, actor, acting, after } = call;
     const paths = kitePaths(process.env);

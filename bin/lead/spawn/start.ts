@@ -74,11 +74,12 @@ export async function startAgent(starter: Starter, asked: SpawnPlan): Promise<St
   checkWords(asked);
   const template = await templateOf(asked.client ?? clientName, starter);
   const git = new Git(starter.env, starter.cwd);
-  const base = asked.here ? null : await (asked.from === undefined ? headOf(git) : baseOf(git, asked.from));
-  if (!asked.here && base === null)
+  const head = asked.here ? null : await headOf(git);
+  if (!asked.here && head === null)
     throw new ProgramFailed(
       `${starter.cwd} is in no git repository with a commit; use --here, or commit first`,
     );
+  const base = head === null || asked.from === undefined ? head : await baseOf(git, asked.from);
   const { name, role, lead, task, model, replaces, prompt } = asked;
   const { spawn: row, stalled } = await ask(client, "spawn_create", {
     ...actor,

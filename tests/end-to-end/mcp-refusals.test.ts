@@ -1,0 +1,86 @@
+/** What the tools answer to calls that cannot be done: by the tools' own names, and with files as the model names them. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Home } from "./daemon.ts";
+import { Mcp } from "./mcp-client.ts";
+
+let home: Home;
+let mcp: Mcp;
+
+beforeAll(async () => {
+  home = new Home();
+  await home.start();
+  const alice = await home.session("alice", { name: "alice", project: home.work });
+  const ask = async (request: Record<string, unknown>) =>
+    expect(await alice.ask({ id: "alice", ...request })).toMatchObject({ ok: true });
+  await ask({ type: "file_lock", file: "src/auth.ts" });
+  await ask({ type: "file_lock", file: "src/db/" });
+  await ask({ type: "file_lock", file: "package.json", bind: true });
+  await ask({ type: "task_create", tasks: [{ description: "one" }, { description: "two" }] });
+  await ask({ type: "task_update", task: "2", status: "done" });
+  await ask({ type: "context_set", key: "k", value: 1 });
+  mcp = await Mcp.start(home, { data: false });
+  await mcp.call("kite_status");
+});
+afterAll(async () => {
+  await mcp.close();
+  await home.dispose();
+});
+
+/** Words of the wire, of the package that checks parameters, and of the shell. */
+const foreign =
+  /Input validation|expected|received|undefined|\bnull\b|exactly one of file\b|\bfile_\w|(?<!kite_)\btask_[a-z]+|kite (?:task (?:list|ready|show)|debate|context|message|spawn)|(?<![\w-])--[a-z]|status pending/;
+
+const mistakes: readonly (readonly [string, Record<string, unknown>, string])[] = [
+  ["kite_lock", {}, "files is missing; give a list"],
+  ["kite_lock", { files: [] }, "files: give at least 1 item"],
+  ["kite_lock", { files: "a.ts" }, "files: give a list, not a text"],
+  ["kite_lock", { file: "a.ts", files: ["a.ts"] }, "kite_lock has no parameter file; did you mean files?"],
+  ["kite_lock", { files: ["a.ts", ""] }, "files[1] must not be empty"],
+  ["kite_lock", { files: ["a.ts"], waitMs: -1 }, "waitMs: give at least 0"],
+  ["kite_lock", { files: ["a.ts"], waitMs: 1e12 }, "waitMs: give at most 600000"],
+  ["kite_lock", { files: ["a.ts"], waitMs: 1.5 }, "waitMs: give a whole number, not a number"],
+  ["kite_unlock", {}, "give either files, or all: true"],
+  ["kite_unlock", { files: ["a.ts"], all: true }, "give either files, or all: true"],
+  ["kite_unlock", { all: false }, "give either files, or all: true"],
+  ["kite_unlock", { files: ["x.ts"] }, "x.ts is neither held nor waited for by tester; nothing was released"],
+  ["kite_status", { details: "yes" }, "details: give true or false, not a text"],
+  ["kite_status", { all: true }, "kite_status has no parameter all; it takes details"],
+  ["kite_thaw", { freeze: 7 }, "freeze: give a text, not a number"],
+  ["kite_declare", { understanding: { confidence: 7 } }, "understanding.confidence: give at most 1"],
+  ["kite_declare", { codeView: [{ path: "x" }] }, "codeView[0].file is missing; give a text"],
+  ["kite_declare", { codeView: [{ file: "x", drop: true }] }, "x is not in your code view"],
+  ["kite_task_create", {}, "give exactly one of description and tasks"],
+  ["kite_task_create", { tasks: [{ description: " " }] }, "tasks[0].description: a task needs a description"],
+  ["kite_task_create", { description: "x", priority: "soon" }, "priority: give one of low, normal, high"],
+  ["kite_task_create", { description: "x", dependsOn: ["zz"] }, "kite_task_list shows them"],
+  ["kite_task_create", { description: "x", debate: "zz" }, "kite_debate (verb: list) shows them"],
+  ["kite_task_list", { which: "all" }, "which: give one of open, ready, blocked, mine, finished"],
+  ["kite_task_claim", { id: "1" }, "kite_task_claim has no parameter id; it takes task, labels"],
+  ["kite_task_claim", { task: "2" }, "ask your user to open it again: kite task retry"],
+  ["kite_task_fail", { task: "2", result: "no" }, "ask your user to open it again: kite task retry"],
+  ["kite_task_complete", {}, "task is missing; give a text"],
+  ["kite_spawn", {}, "say what the agent is to do: prompt, or task"],
+  ["kite_spawn", { prompt: "x", from: "nope" }, "is in no git repository with a commit; use here: true, or"],
+  ["kite_debate", { verb: "opens" }, "verb: give one of open, challenge"],
+  ["kite_debate", { verb: "open" }, "verb open needs question, hypotheses; missing: question, hypotheses"],
+  ["kite_debate", { verb: "show", debate: "zz" }, "kite_debate (verb: list) shows them"],
+  ["kite_context_set", {}, "key is missing; give a text; value is missing; give a value"],
+  ["kite_context_set", { key: "", value: 1 }, "key: an id is never empty"],
+  ["kite_context_get", { key: "no" }, "kite_context_get without a key shows its keys"],
+  ["kite_message", { text: "x" }, "give to, or replyTo"],
+  ["kite_message", { to: ["alice"], text: "" }, "to: give a text, not a list; text must not be empty"],
+  ["kite_inbox", { done: ["no"] }, "no is not in your inbox"],
+  ["kite_broadcast", { message: "x", hold: ["a"] }, "hold: give an object, not a list"],
+  [
+    "kite_broadcast",
+    { message: "x", hold: { files: [] } },
+    "hold.files: give at least 1 item; hold.ttlMs is",
+  ],
+];
+
+it.each(mistakes)("%s %j says what is wrong in the tool's own words", async (name, given, said) => {
+  const { text, isError } = await mcp.call(name, given);
+  expect({ text, isError }).toEqual({ text: expect.stringContaining(said), isError: true });
+  expect(text).toMatch(/^Refused \([a-z]+(?:_[a-z]+)*\): \S/);
+  expect(text.replace(/^Refused \([a-z_]+\)/, "")).not.toMatch(foreign);
+});
