@@ -3,6 +3,7 @@
  * requests, parameters and ids. A person reads commands and options instead, an agent the tools it has; both read names.
  */
 import { type Code, codes } from "../protocol/codes.ts";
+import { duration } from "../protocol/text.ts";
 
 /** A refusal as it came, or as a row tells of it. */
 interface Refused {
@@ -15,6 +16,11 @@ interface Refused {
   /** A command of one's own has it. */
   readonly yours?: unknown;
   readonly locked_ago?: unknown;
+  /** Of a lock that its holder keeps until its work is done, with the path of it and whether it is a directory's. */
+  readonly use?: unknown;
+  readonly path?: unknown;
+  readonly held?: unknown;
+  readonly dir?: unknown;
 }
 
 /** `terminal`: somebody who types `kite`. `tools`: an agent with Kite's MCP tools. */
@@ -140,6 +146,7 @@ function ofLocks(refusal: Refused, reader: Reader): string | null {
     reader === "terminal" ? "to wait for it: --wait SECONDS" : "ask again with waitMs, which waits";
   switch (refusal.code) {
     case "lock_held":
+      if (refusal.use === "kept") return keptText(refusal, reader);
       if (refusal.lent === true || /^your agent /.test(refusal.error)) return null;
       if (holder === null) return "another agent has the file";
       return `${holder} ${has}; ${wait}`;
@@ -159,6 +166,21 @@ function ofLocks(refusal: Refused, reader: Reader): string | null {
     default:
       return null;
   }
+}
+
+/** What an edit is told of such a lock: who has it, and that it ends only with the holder's work. */
+function keptText({ locked_by_name, locked_ago, file, path, held, dir }: Refused, reader: Reader): string {
+  const holder = text(locked_by_name) ?? "another agent";
+  const asked = text(file) ?? "the file";
+  const has = text(held) ?? asked;
+  const what = dir === true ? `the directory ${has}/` : has;
+  const since = typeof locked_ago === "number" ? `, for ${duration(locked_ago * 1000)} now` : "";
+  const isInside = text(path)?.startsWith(`${has}/`) === true;
+  const where = path === held ? "" : isInside ? `, and ${asked} is in it` : `, and that is in ${asked}`;
+  const [send, wait] =
+    reader === "terminal" ? ["kite message send", "--wait SECONDS"] : ["kite_message", "waitMs"];
+  const next = `work on something else and try again later, ask ${holder} to release it (${send}), or wait: ${wait}`;
+  return `${holder} has locked ${what} until its work is done${since}${where}; ${next}`;
 }
 
 function text(value: unknown): string | null {

@@ -27,6 +27,11 @@ export const fileLockSchema = z
     bind: z.boolean().optional(),
     /** Keep the queue position for a minute when this connection closes while waiting. */
     detach: z.boolean().optional(),
+    /**
+     * Refuse at once (`lock_held`, with `use:"kept"`) if another actor has locked one of the files until its work is done,
+     * as nobody knows when that is. Without it the request waits for such a lock as for others.
+     */
+    unlessKept: z.boolean().optional(),
     /** Push `lock_queued` to this connection when the request has to wait. */
     progress: z.boolean().optional(),
     /**

@@ -20,11 +20,14 @@ const lock = tool({
     files: fileLockSchema.shape.files.unwrap().describe("dir/ locks all below it"),
     waitMs: fileLockSchema.shape.waitMs,
   }),
-  run: async (call, { files, waitMs = limits.waitMs }) => {
+  run: async (call, { files, waitMs: asked }) => {
     const own = await call.own();
+    const waitMs = asked ?? limits.waitMs;
     const given = { ...call.actor, files: files.map(file => absolute(call.acting.cwd, file)), waitMs };
+    // Nobody knows when a kept lock ends: a call waits for it only if it says how long.
+    const unlessKept = asked === undefined || asked === 0;
     const reply = await whileTold(call, own, waitMs, () =>
-      own.request("file_lock", { ...given, progress: true }, { signal: call.signal }),
+      own.request("file_lock", { ...given, unlessKept, progress: true }, { signal: call.signal }),
     );
     const { token, granted_from_queue: waited } = granted(reply);
     // The client cancelled the call meanwhile and will not see the grant, so this releases the lock.

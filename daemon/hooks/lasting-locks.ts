@@ -1,5 +1,6 @@
 /** Who keeps a lock until its work is done. */
 
+import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { Hold } from "../core/base-state.ts";
 import {
   type Ask,
@@ -10,6 +11,7 @@ import {
   type Requester,
 } from "../core/locks/blockers.ts";
 import { loansOf } from "../core/locks/inherit.ts";
+import { actorRow, pathOf } from "../core/locks/replies.ts";
 import type { State } from "../core/state.ts";
 
 interface Keeper extends Pick<Hold, "actor" | "since" | "first"> {
@@ -41,4 +43,26 @@ export function keeperOf(hold: Hold, asker: Requester): Keeper | null {
 export function keptAgainst({ locks }: Pick<State, "locks">, ask: Ask): HeldAgainst | null {
   for (const held of heldAgainst(locks, ask)) if (keeperOf(held.hold, ask) !== null) return held;
   return null;
+}
+
+/** Returns the refusal of a request that does not wait for what another actor keeps until its work is done; null: nobody does. */
+export function refuseKept(state: State, ask: Ask): Refusal | null {
+  const held = keptAgainst(state, ask);
+  const keeper = held === null ? null : keeperOf(held.hold, ask);
+  if (held === null || keeper === null) return null;
+  const { hold, file } = held;
+  const { id, name, agent } = actorRow(state, keeper.actor);
+  const error = `${name} has locked ${pathOf(hold)} until its work is done; ask it to release that, or ask without unlessKept to wait`;
+  return refuse("lock_held", error, {
+    file: file.file,
+    path: pathOf(file),
+    use: keeper.stays,
+    held: pathOf(hold),
+    ...(hold.dir ? { dir: true } : {}),
+    locked_by: id,
+    locked_by_name: name,
+    locked_by_agent: agent,
+    locked_ago: Math.floor((state.t - keeper.since) / 1000),
+    queued: false,
+  });
 }

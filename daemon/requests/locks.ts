@@ -11,6 +11,7 @@ import { actorRow, pathOf, tokenText } from "../core/locks/replies.ts";
 import { ownHold } from "../core/locks/table.ts";
 import type { Reply } from "../core/outcome.ts";
 import { fileName, once, refs, refsNow } from "../facts/file-refs.ts";
+import { refuseKept } from "../hooks/lasting-locks.ts";
 import { type Call, isRefusal, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { lockCommand, signOfLife } from "../sessions/commands.ts";
@@ -196,6 +197,16 @@ function proposeLock(
     request.project ?? sessionProject(services, call),
   );
   const asked = { event: "file_lock", type: "file_lock", actor, file: files[0]?.file ?? "", files };
+  const { ancestors } = command;
+  const kept =
+    request.unlessKept === true
+      ? refuseKept(engine.state, { actor, files, ancestors, ticket: engine.state.seq })
+      : null;
+  if (kept !== null) {
+    noteLock(services, asked, kept, 0, false);
+    call.reply(kept);
+    return;
+  }
   let hasWaited = false;
   call.propose(
     command,

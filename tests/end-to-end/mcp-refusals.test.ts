@@ -1,5 +1,5 @@
 /** What the tools answer to calls that cannot be done: by the tools' own names, and with files as the model names them. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "./daemon.ts";
 import { Mcp } from "./mcp-client.ts";
 
@@ -83,4 +83,40 @@ it.each(mistakes)("%s %j says what is wrong in the tool's own words", async (nam
   expect({ text, isError }).toEqual({ text: expect.stringContaining(said), isError: true });
   expect(text).toMatch(/^Refused \([a-z]+(?:_[a-z]+)*\): \S/);
   expect(text.replace(/^Refused \([a-z_]+\)/, "")).not.toMatch(foreign);
+});
+
+describe("kite_lock of what another one keeps until its work is done", () => {
+  const since = "until its work is done, for (?:less than a second|\\d+ s) now";
+  it.each([
+    ["src/auth.ts", `alice has locked src/auth\\.ts ${since}; `],
+    ["src/db/x.ts", `alice has locked the directory src/db/ ${since}, and src/db/x\\.ts is in it; `],
+    ["src/", `alice has locked src/auth\\.ts ${since}, and that is in src/; `],
+  ])("is refused at once for %s, without a wait that nobody asked for", async (file, said) => {
+    for (const given of [{}, { waitMs: 0 }]) {
+      const waits: string[] = [];
+      const onProgress = ({ message = "" }) => waits.push(message);
+      const { text, isError } = await mcp.call("kite_lock", { files: [file], ...given }, { onProgress });
+      const next =
+        "work on something else and try again later, ask alice to release it \\(kite_message\\), or wait: waitMs";
+      const all = expect.stringMatching(`^Refused \\(lock_held\\): ${said}${next}$`);
+      expect({ text, isError, waits }).toEqual({ text: all, isError: true, waits: [] });
+    }
+  });
+
+  it("waits if the call says for how long", async () => {
+    const { text } = await mcp.call("kite_lock", { files: ["src/auth.ts"], waitMs: 1 });
+    expect(text).toMatch(
+      /^Refused \(lock_timeout\): src\/auth\.ts did not get free within 0\.001 s; alice has it/,
+    );
+  });
+
+  it("of a file that a command holds is waited for: it ends by itself", async () => {
+    const waits = await home.connect();
+    await waits.ask({ type: "subscribe", events: ["lock_queued"] });
+    const cancel = new AbortController();
+    const asked = mcp.call("kite_lock", { files: ["package.json"] }, { signal: cancel.signal });
+    expect(await waits.event("lock_queued")).toMatchObject({ waiter: { name: "tester" } });
+    cancel.abort(new Error("no longer wanted"));
+    await expect(asked).rejects.toThrow("no longer wanted");
+  });
 });
