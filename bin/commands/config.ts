@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { type ConfigValues, loadConfig } from "../../daemon/config/config.ts";
+import { settings as settingRows } from "../../daemon/config/settings.ts";
 import { setSetting, unsetSetting } from "../config/set.ts";
 import { leadSettings } from "../leading.ts";
 import { sawFile } from "../off/changed-files.ts";
@@ -81,6 +82,7 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
     if (Array.isArray(value)) return value.join(":") || "-";
     return texts[name] ?? (Object.keys(value).join(", ") || "-");
   };
+  const saysOf = new Map(Object.entries(settingRows).map(([name, { says }]) => [name, says]));
   const sourceOf = new Map(Object.entries({ ...sources, ...more.sources }));
   const settings = Object.entries(values).map(([name, value]) => ({
     name,
@@ -97,7 +99,12 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
       clean(textOf(name, value)),
       { text: clean(source === "default" ? source : tilde(source, screen.home)), style: "dim" as const },
     ]);
-    print(world, table(rows, [{}, { min: 8 }, { min: 8, cut: "start" as const }], screen));
+    const values = table(rows, [{}, { min: 8 }, { min: 8, cut: "start" as const }], screen);
+    const words = settings.map(({ name }) => wrap(`    ${saysOf.get(name) ?? ""}`, screen.width, 4));
+    print(
+      world,
+      values.flatMap((line, i) => [line, ...(words[i] ?? [])]),
+    );
     for (const problem of problems) print(world, wrap(`! ${clean(problem)}`, screen.width, 2));
     await sawFile(world, "config");
   }

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
 import { globProblem } from "./glob.ts";
-import { type SettingTable, setting } from "./setting.ts";
+import { oneOf, type SettingTable, setting } from "./setting.ts";
 
 const weekMs = 7 * 24 * 3_600_000;
 /** The answer has to arrive before the hook gives up and lets the tool run. */
@@ -22,6 +22,7 @@ const glob = z
 export const lockSettings = {
   /** How long a hook waits for a lock, in ms; longer than the shortest `yieldMs`. A project may only lower it. */
   lockWaitMs: setting({
+    says: "how long an edit waits for a lock, in ms",
     schema: milliseconds(2, longestWaitMs, " (the hook gives up after that and lets the tool run)"),
     initial: limits.hookWaitMs,
     variable: "KITE_LOCK_WAIT_MS",
@@ -33,30 +34,35 @@ export const lockSettings = {
   }),
   /** A turn lock untouched for this long, in ms, yields to a waiter. */
   yieldMs: setting({
+    says: "unused for this long, an edit lock passes on to who waits, in ms",
     schema: milliseconds(1, longestWaitMs),
     initial: limits.yieldMs,
     variable: "KITE_YIELD_MS",
   }),
   /** The daemon ends itself this long after the last session, in ms; 0: never. */
   idleExitMs: setting({
+    says: "the daemon ends this long after its last session, in ms; 0: never",
     schema: milliseconds(0, weekMs),
     initial: limits.idleExitMs,
     variable: "KITE_IDLE_EXIT_MS",
   }),
   logLevel: setting({
-    schema: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
+    says: "level of the daemon's own log",
+    schema: oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
     initial: "info",
     variable: "KITE_LOG_LEVEL",
   }),
   /** The answer to a git command that would wipe another actor's uncommitted work. */
   treeGuard: setting({
-    schema: z.enum(["deny", "warn", "off"]),
+    says: "shell commands that would wipe others' uncommitted work: deny, warn or off",
+    schema: oneOf(["deny", "warn", "off"]),
     initial: "deny",
     variable: "KITE_TREE_GUARD",
   }),
   /** How long a turn lock resists a waiter: until it is untouched for `yieldMs`, or while an edit writes the file. */
   keepLockUntil: setting({
-    schema: z.enum(["turn", "edit"]),
+    says: "turn: an edit lock lasts until the turn ends; edit: only while an edit writes the file",
+    schema: oneOf(["turn", "edit"]),
     initial: "turn",
     variable: "KITE_KEEP_LOCK_UNTIL",
     tighten: (user, project) => (project === user ? null : { value: project }),
@@ -66,7 +72,10 @@ export const lockSettings = {
 export const ignoreSettings = {
   /** Globs of files that hooks do not lock; a project adds its own. */
   ignore: setting<readonly string[]>({
-    schema: z.array(glob).max(limits.filesMax),
+    says: "globs of files that need no lock; in the variable separated by :",
+    schema: z
+      .array(glob, { error: 'expected a list of globs, such as ["*.lock", "gen/"]' })
+      .max(limits.filesMax),
     initial: [],
     variable: "KITE_IGNORE",
     tighten: (user, project) =>

@@ -1,10 +1,12 @@
 /** What a feature says of each of its settings: a table of these rows; `settings.ts` lists the tables. */
-import type { z } from "zod";
+import * as z from "zod";
 
 export interface Setting<V = unknown> {
   /** The form and the bounds of a value. */
   readonly schema: z.ZodType<V>;
   readonly initial: NoInfer<V>;
+  /** What it is, for people: half a sentence. */
+  readonly says: string;
   /** The variable that overrides the user's file. */
   readonly variable: string;
   /**
@@ -21,6 +23,16 @@ export interface Section<V = unknown> {
   read(value: unknown, path: string, problems: string[]): V;
   /** Of the part in a user's file: where it belongs. */
   readonly elsewhere: string;
+}
+
+/** Returns the form of a text that is one of these. */
+export function oneOf<const T extends string>(values: readonly [T, ...T[]]): z.ZodType<T> {
+  return z.enum(values, { error: `expected ${inWords(values)}` });
+}
+
+/** `a, b or c`. */
+function inWords(values: readonly string[]): string {
+  return values.length < 2 ? values.join("") : `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`;
 }
 
 /** Keeps the type of a setting's values. */

@@ -399,3 +399,20 @@ describe("the nearest word", () => {
     expect(nearest("ping", [])).toBeNull();
   });
 });
+
+test.each([
+  [{ notify: "yes" }, /^\S+: notify is ignored: expected an object, such as \{"command": \["notify-send"\]/],
+  [{ notify: { waitMs: 5 } }, /notify is ignored: expected an object, .* whole milliseconds from 1000 to/],
+  [{ spawn: ["x"] }, /spawn is ignored: expected an object of lists of words, such as \{"other"/],
+  [{ spawn: { other: ["x"] } }, /spawn is ignored: expected an object of lists of words/],
+  [{ ignore: "*.md" }, /ignore is ignored: expected a list of globs, such as \["\*\.lock", "gen\/"\]$/],
+  [{ treeGuard: "yes" }, /treeGuard is ignored: expected deny, warn or off$/],
+  [{ teams: 1 }, /teams is ignored: expected off, warn or enforce$/],
+])("says in words what is expected: %j", async (file, problem) => {
+  const { problems } = await loadConfig({
+    env: {},
+    paths: { config: "/c" },
+    read: async path => (path === "/c" ? JSON.stringify(file) : null),
+  });
+  expect(problems).toEqual([expect.stringMatching(problem)]);
+});

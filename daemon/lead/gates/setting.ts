@@ -51,6 +51,7 @@ export const gatesSchema = z
 export const gateSettings = {
   /** Which gates hold agents back: `off`, `team`, `strict`, or each gate singly. A project may only make them stricter. */
   gates: setting<Gates>({
+    says: "what agents have to do before they write, stop or finish: off, team or strict",
     schema: gatesSchema,
     initial: gatePresets.off,
     variable: "KITE_GATES",

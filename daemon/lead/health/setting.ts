@@ -71,6 +71,7 @@ const healthSchema = z
 export const healthSettings = {
   /** When an agent that gives no sign of life is quiet and stalled, and what is done then. */
   health: setting<HealthSetting>({
+    says: "what follows if an agent stalls: tell, release or replace; and after how long, in ms",
     schema: healthSchema,
     initial: healthDefaults,
     variable: "KITE_HEALTH",

@@ -1,12 +1,12 @@
 /** The setting `teams`. */
-import * as z from "zod";
 import { type TeamMode, teamModes } from "../../../protocol/lead/team.ts";
-import { type SettingTable, setting } from "../../config/setting.ts";
+import { oneOf, type SettingTable, setting } from "../../config/setting.ts";
 
 export const teamSettings = {
   /** What the rules of a client's own teams do with a call that breaks one. A project may only make it stricter. */
   teams: setting<TeamMode>({
-    schema: z.enum(teamModes),
+    says: "calls that break the rules of Claude Code's own teams: enforce, warn or off",
+    schema: oneOf(teamModes),
     initial: "enforce",
     variable: "KITE_TEAMS",
     tighten: (user, project) => {
