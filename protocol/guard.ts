@@ -140,6 +140,8 @@ export interface ForeignFile {
   readonly doing: string | null;
   /** Whether the owner holds the file now; otherwise the owner wrote it and it is not committed. */
   readonly held: boolean;
+  /** Its owner holds it, and git reports no uncommitted change in it. */
+  readonly isOnlyHeld?: true;
   /** Whether the actor has uncommitted work in it as well. */
   readonly yours: boolean;
   /** How long ago an owner whose session has ended wrote it, in milliseconds; null: the owner is alive. */

@@ -144,6 +144,28 @@ describe("what is said and noted", () => {
     expect(await client.ask({ type: "file_lock", id: ann, file: `${dir}/lib/` })).toMatchObject({ ok: true });
     expect(await w.asks(bob, dir, "rm lib/x.ts")).toContain(`"lib/" is held by "${nameOfId(ann)}"`);
   });
+
+  it("a file that another one only holds is not called uncommitted work, neither to the agent nor in the trail", async () => {
+    const dir = w.repo("only-held");
+    for (const session of ["hal", "ida"])
+      await w.event(session, dir, { hook_event_name: "SessionStart", source: "startup" });
+    const client = await w.client();
+    await client.ask({ type: "file_lock", id: "hal", file: `${dir}/src/c.ts` });
+    for (const line of ["git checkout -- src", "rm src/c.ts"]) {
+      const said = await w.asks("ida", dir, line);
+      expect(said).toContain("in it may change or remove a file that another agent holds.");
+      expect(said).toContain('"src/c.ts" is held by "hal"');
+      expect(said).not.toContain("uncommitted work of");
+    }
+    w.put(dir, "src/c.ts", "not committed\n");
+    expect(await w.asks("ida", dir, "git stash")).toContain("may wipe uncommitted work of another agent.");
+    const denials = (await w.trail("ida")).filter(({ decision }) => decision === "deny");
+    expect(denials.map(({ why }) => why)).toEqual([
+      "would reach files that others hold: src/c.ts (hal)",
+      "would wipe files that others hold: src/c.ts (hal)",
+      "would reach uncommitted work: src/c.ts (hal)",
+    ]);
+  });
 });
 
 describe("changes in place are edits", () => {

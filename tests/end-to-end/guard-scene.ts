@@ -66,7 +66,10 @@ export class LineWorld extends GuardWorld {
   async isDenied(session: string, dir: string, command: string): Promise<boolean> {
     const said = await this.asks(session, dir, command);
     const isDenied = said.includes("did not run");
-    if (isDenied) expect(said).toContain("may wipe uncommitted work of another agent");
+    if (isDenied)
+      expect(said).toMatch(
+        /may (?:wipe uncommitted work of|change or remove (?:a file|files) that) another agent/,
+      );
     return isDenied;
   }
 

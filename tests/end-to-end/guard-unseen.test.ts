@@ -302,7 +302,7 @@ describe("a daemon without descriptors", () => {
         const tool = { tool_name: "Bash", tool_use_id: command, tool_input: { command } };
         const reply = await hook(ann, "bob", dir, "PreToolUse", tool);
         expect(reply, command).toMatchObject({ ok: true, output: expect.stringContaining('"deny"') });
-        expect(reply["output"], command).toContain("may wipe uncommitted work of other agents");
+        expect(reply["output"], command).toContain("may change or remove files that other agents hold");
       }
       for (const one of crowd) one.destroy();
       await ann.ask({ type: "file_unlock", id: "ann", all: true });

@@ -384,6 +384,25 @@ test("a session that cannot begin is denied what would wipe others' work, and le
   expect(answerOf(line("git stash"), failed, looked([]))).toHaveProperty("systemMessage");
 });
 
+describe("a file that another agent only holds", () => {
+  const only: ForeignFile = { ...bobs, isOnlyHeld: true };
+  const first = (foreign: readonly ForeignFile[], more = 0) =>
+    reasonOf("git stash", looked([finding("deny", { foreign, more })])).split("\n")[0];
+
+  test.each<[what: string, foreign: readonly ForeignFile[], more: number]>([
+    ["may change or remove a file that another agent holds", [only], 0],
+    ["may change or remove files that another agent holds", [only, { ...only, file: "b.ts" }], 0],
+    ["may change or remove files that other agents hold", [only, { ...only, file: "b.ts", who: "cy" }], 0],
+    ["may change or remove files that other agents hold", [only], 2],
+    ["may wipe uncommitted work of another agent", [only, carols], 0],
+    ["may wipe uncommitted work of another agent", [bobs], 0],
+  ])("is no uncommitted work: %s", (what, foreign, more) => {
+    expect(first(foreign, more)).toBe(
+      `Kite: this command line did not run: \`git stash push\` in it ${what}.`,
+    );
+  });
+});
+
 describe("a worktree in which others' sessions are open", () => {
   const open = { who: "bob", doing: 'works on "mend it"', worktree: "/home/dev/x" };
   const displacing = (more: Partial<GuardFinding> = {}) =>

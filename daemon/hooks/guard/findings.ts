@@ -250,7 +250,10 @@ function findingOf(
 ): GuardFinding {
   const { clock } = services;
   const { unseen, states } = look.seen;
+  const isOnlyHeld = ({ file, held, dir }: Pick<Foreign, "file" | "held" | "dir">) =>
+    held && (dir || isUnchanged(states.get(file)));
   const shown = reached.slice(0, limits.guardFilesMax).map(({ file, actor, held, dir, left, yours }) => ({
+    ...(isOnlyHeld({ file, held, dir }) ? ({ isOnlyHeld: true } as const) : {}),
     file: dir ? `${file}/` : file,
     ...(left === null ? ownerOf(services, actor) : { who: left.name }),
     // The files that it edits are named here already.
@@ -276,6 +279,11 @@ function findingOf(
   };
 }
 
+/** Whether git has looked at the file and reports nothing in it that is not committed. */
+export function isUnchanged(state: FileState | undefined): boolean {
+  return state !== undefined && !(state.staged || state.changed || state.untracked || state.ignored);
+}
+
 /** The owner's name, and the name of who answers for it. */
 export function ownerOf(services: HookServices, actor: Actor): Pick<ForeignFile, "who" | "answerer"> {
   const answerer = answererOf(services.engine.state, actor);
@@ -296,6 +304,20 @@ export function workOf({ foreign, more, stashes, sessions }: GuardFinding): stri
     );
     return `stash entries: ${all.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
   }
-  const files = foreign.map(({ file, who, leftMs }) => `${file} (${who}${leftMs === null ? "" : ", ended"})`);
-  return `uncommitted work: ${files.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
+  const rest = more === 0 ? "" : ` and ${more} more`;
+  return `${workIn(foreign.map(({ file, leftMs, ...one }) => ({ ...one, file, hasEnded: leftMs !== null })))}${rest}`;
+}
+
+/** Files with uncommitted work, and those that others only hold, as a text for the trail. */
+export function workIn(
+  files: readonly (Pick<ForeignFile, "file" | "who" | "isOnlyHeld"> & { readonly hasEnded: boolean })[],
+): string {
+  const named = (of: typeof files) =>
+    of.map(({ file, who, hasEnded }) => `${file} (${who}${hasEnded ? ", ended" : ""})`).join(", ");
+  const held = files.filter(({ isOnlyHeld }) => isOnlyHeld);
+  const work = files.filter(({ isOnlyHeld }) => !isOnlyHeld);
+  return [
+    ...(work.length === 0 ? [] : [`uncommitted work: ${named(work)}`]),
+    ...(held.length === 0 ? [] : [`files that others hold: ${named(held)}`]),
+  ].join("; ");
 }

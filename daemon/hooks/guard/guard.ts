@@ -250,8 +250,11 @@ function noted(
     services.recorder.note({ ...line, file: null, decision: "allow", ...times, ...why });
     return outcome;
   }
-  const reach = `would reach ${workOf(first)}`;
-  const why = first.unseen === undefined ? reach : `could not be looked at (${first.unseen}); ${reach}`;
+  const work = workOf(first);
+  const why =
+    first.unseen === undefined
+      ? `would reach ${work}`
+      : `could not be looked at (${first.unseen}); may reach ${work}`;
   const file = first.foreign[0] === undefined ? null : `${first.worktree}/${first.foreign[0].file}`;
   services.recorder.note({ ...line, file, decision: verdict === "deny" ? "deny" : "note", ...times, why });
   return outcome;

@@ -23,7 +23,7 @@ import type { HookServices } from "../hook-services.ts";
 import { keptAgainst } from "../lasting-locks.ts";
 import { rulesFor } from "../scope.ts";
 import { plainVerdict } from "../verdict.ts";
-import { ownerOf } from "./findings.ts";
+import { ownerOf, workIn } from "./findings.ts";
 import { isHeldBy, type LineEdit, lineFlight } from "./line-edits.ts";
 import { knownIn, realOf, type WipedWork, wipedWork } from "./wiped-work.ts";
 
@@ -145,8 +145,9 @@ async function locked(
 }
 
 function wipedFile(services: HookServices, found: WipedWork): WipedFile {
-  const { by, path, actor, left, held, yours, dir, isSeen } = found;
+  const { by, path, actor, left, held, yours, dir, isSeen, isOnlyHeld } = found;
   return {
+    ...(isOnlyHeld ? { isOnlyHeld } : {}),
     isSeen,
     command: by.name,
     path: dir ? `${path}/` : path,
@@ -164,11 +165,13 @@ function noteWiped(run: Run, actor: Actor, found: readonly WipedWork[], isDenied
   const [first] = found;
   if (first === undefined) return;
   const line = { ...decidedBy(services, actor), event: plan.event, type: first.by.name, rule: "guard" };
-  const who = ({ actor: other, left }: WipedWork) => left?.name ?? nameOf(services, other);
-  const why = `would wipe uncommitted work: ${found
-    .slice(0, limits.guardFilesShownMax)
-    .map(one => `${one.file} (${who(one)}${one.left === null ? "" : ", ended"})`)
-    .join(", ")}`;
+  const files = found.slice(0, limits.guardFilesShownMax).map(({ file, actor: other, left, isOnlyHeld }) => ({
+    file,
+    who: left?.name ?? nameOf(services, other),
+    hasEnded: left !== null,
+    ...(isOnlyHeld ? { isOnlyHeld } : {}),
+  }));
+  const why = `would wipe ${workIn(files)}`;
   services.recorder.note({ ...line, file: first.path, decision: isDenied ? "deny" : "note", why });
 }
 

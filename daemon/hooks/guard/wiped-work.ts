@@ -10,6 +10,7 @@ import type { Services } from "../../services.ts";
 import { type Foreign, foreignKnown, lookAt } from "../../worktree/uncommitted.ts";
 import type { HookServices } from "../hook-services.ts";
 import { withTops } from "./dir.ts";
+import { isUnchanged } from "./findings.ts";
 
 /** Work of another actor that a command wipes. */
 export interface WipedWork extends Foreign {
@@ -18,6 +19,8 @@ export interface WipedWork extends Foreign {
   readonly path: string;
   /** Git has told that it is uncommitted. */
   readonly isSeen: boolean;
+  /** The other actor holds it, and git has told that nothing in it is uncommitted. */
+  readonly isOnlyHeld: boolean;
 }
 
 /** A path of a command on this machine, with a pattern for the files that it means. */
@@ -47,7 +50,7 @@ export async function wipedWork(
       for (const foreign of foreignKnown(services, me, { worktree, gitDir: join(worktree, ".git") })) {
         const path = posix.join(worktree, foreign.file);
         if (found.has(foreign.key) || !isReached(place, foreign, path)) continue;
-        found.set(foreign.key, { ...foreign, path, by: one, isSeen: false });
+        found.set(foreign.key, { ...foreign, path, by: one, isSeen: false, isOnlyHeld: false });
       }
     }
   }
@@ -144,7 +147,11 @@ async function uncommitted(
       const counts = one.dir ? isKept : state === undefined || (!state.ignored && (isDirty || isKept));
       if (!counts || (await rules.for(one.path, session)).ignores(one.path)) continue;
       if ((await isThere(services, one)) && (await isCopied(services, one)))
-        left.push({ ...one, isSeen: one.dir || state !== undefined });
+        left.push({
+          ...one,
+          isSeen: one.dir || state !== undefined,
+          isOnlyHeld: one.held && (one.dir || isUnchanged(state)),
+        });
     }
   }
   return left;

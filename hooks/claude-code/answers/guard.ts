@@ -82,7 +82,7 @@ function denied(wiping: readonly Reached[], cwd: string): string {
   const reached = wiping.filter(({ unseen }) => unseen === undefined);
   if (reached.length === 0) return notSeen(wiping, cwd);
   return [
-    `Kite: this command line did not run: ${names(reached)} in it may wipe uncommitted work of ${others(reached)}.`,
+    `Kite: this command line did not run: ${names(reached)} in it ${loss(reached)}.`,
     notes(reached, cwd),
     `What to do: ${[...ownWay(reached), ...commitOwn(reached)].join("\n")}`,
     `Or do it in a worktree of your own (git worktree add), tell ${people(reached)} what you need, or ask your user.`,
@@ -114,9 +114,7 @@ function effects(reached: readonly Reached[], takes: string, where: string): rea
   const wiping = reached.filter(isWiping);
   const taking = reached.filter(one => !isWiping(one));
   return [
-    ...(wiping.length === 0
-      ? []
-      : [`${names(wiping)} ${where}may wipe uncommitted work of ${others(wiping)}`]),
+    ...(wiping.length === 0 ? [] : [`${names(wiping)} ${where}${loss(wiping)}`]),
     ...(taking.length === 0 ? [] : [`${names(taking)} ${where}${takes} work of ${others(taking)}`]),
   ];
 }
@@ -139,8 +137,42 @@ function names(reached: readonly Reached[]): string {
 }
 
 function others(reached: readonly Reached[]): string {
-  const isOne = peopleOf(reached).length === 1 && reached.every(({ more }) => more === 0);
-  const files = reached.flatMap(({ foreign }) => foreign);
+  return othersOf(
+    reached.flatMap(({ foreign }) => foreign),
+    moreOf(reached),
+  );
+}
+
+function loss(reached: readonly Reached[]): string {
+  const files = reached.flatMap(({ foreign, worktree }) =>
+    foreign.map(one => [`${worktree}/${one.file}`, one] as const),
+  );
+  return lossOf([...new Map(files).values()], moreOf(reached), {
+    wipe: "may wipe",
+    change: "may change or remove",
+  });
+}
+
+function moreOf(reached: readonly Reached[]): number {
+  return Math.max(0, ...reached.map(({ more }) => more));
+}
+
+/** What is lost: uncommitted work, or the files that others hold if nothing in them is uncommitted. */
+export function lossOf(
+  files: readonly Pick<ForeignFile, "who" | "leftMs" | "isOnlyHeld">[],
+  more: number,
+  verbs: { readonly wipe: string; readonly change: string },
+): string {
+  const work = files.filter(({ isOnlyHeld }) => !isOnlyHeld);
+  if (work.length > 0) return `${verbs.wipe} uncommitted work of ${othersOf(work, more)}`;
+  const what = files.length + more === 1 ? "a file" : "files";
+  const who = othersOf(files, more);
+  return `${verbs.change} ${what} that ${who} ${who === "another agent" ? "holds" : "hold"}`;
+}
+
+/** The files' owners, without names. */
+export function othersOf(files: readonly Pick<ForeignFile, "who" | "leftMs">[], more: number): string {
+  const isOne = more === 0 && unique(files.map(({ who }) => who)).length === 1;
   if (files.every(({ leftMs }) => leftMs !== null))
     return isOne ? "a session that has ended" : "sessions that have ended";
   return isOne ? "another agent" : "other agents";
@@ -153,7 +185,7 @@ function notes(reached: readonly Reached[], cwd: string): string {
     for (const file of foreign) files.set(nearPath(`${worktree}/${file.file}`, cwd), file);
   }
   const shown = [...files].slice(0, limits.guardFilesShownMax);
-  const more = files.size - shown.length + Math.max(...reached.map(finding => finding.more));
+  const more = files.size - shown.length + moreOf(reached);
   const isSeen = reached.some(({ unseen }) => unseen === undefined);
   const texts = [
     ...shown.map(([name, file]) => owned(name, file, isSeen)),
@@ -271,10 +303,6 @@ function people(reached: readonly Reached[]): string {
   const living = reached.flatMap(({ foreign }) => foreign.filter(({ leftMs }) => leftMs === null));
   const all = unique(living.map(({ who, answerer = who }) => answerer)).slice(0, limits.guardWaysMax);
   return all.map(who => quote(who, limits.nameBytes)).join(" or ");
-}
-
-function peopleOf(reached: readonly Reached[]): readonly string[] {
-  return unique(reached.flatMap(({ foreign }) => foreign.map(({ who }) => who)));
 }
 
 /** Denies the line if another agent writes the index or froze edits. Else Kite failed, and the line runs. */

@@ -3,7 +3,7 @@ import { limits } from "../../../protocol/limits.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { NamedFiles } from "../../seam/named-files.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
-import { doing, owned } from "./guard.ts";
+import { doing, lossOf, owned } from "./guard.ts";
 import { changedText, type Edit, lineTool, refusedText } from "./lock.ts";
 import { outcomeOf } from "./outcome.ts";
 import { alsoTellPerson, deny, type Output, withContext } from "./output.ts";
@@ -49,7 +49,7 @@ function editOf({ named, ...line }: NamingLine, refused: Refused | null): Edit {
 
 function deniedText(line: NamingLine, looked: Looked): string {
   return [
-    `Kite: this command line did not run: ${names(looked)} in it may wipe uncommitted work of ${others(looked)}.`,
+    `Kite: this command line did not run: ${names(looked)} in it ${loss(looked, mayBe)}.`,
     notes(line, looked),
     `What to do: leave out ${filesOf(looked)}, work in a worktree of your own (git worktree add), ` +
       `tell ${people(looked)} what you need, or ask your user.`,
@@ -59,7 +59,7 @@ function deniedText(line: NamingLine, looked: Looked): string {
 function warnedText(line: NamingLine, looked: Looked): string {
   const isLeft = looked.wiped.every(({ leftMs }) => leftMs !== null);
   return [
-    `Kite: ${names(looked)} wipes uncommitted work of ${others(looked)}. The command line runs anyway.`,
+    `Kite: ${names(looked)} ${loss(looked, itDoes)}. The command line runs anyway.`,
     notes(line, looked),
     isLeft
       ? "Next time: look first what the ended session left (git diff, git status), and commit what is worth keeping."
@@ -71,11 +71,11 @@ function names({ wiped }: Looked): string {
   return [...new Set(wiped.map(({ command }) => `\`${command}\``))].join(" and ");
 }
 
-function others({ wiped, more }: Looked): string {
-  const isOne = more === 0 && new Set(wiped.map(({ who }) => who)).size === 1;
-  if (wiped.every(({ leftMs }) => leftMs !== null))
-    return isOne ? "a session that has ended" : "sessions that have ended";
-  return isOne ? "another agent" : "other agents";
+const mayBe = { wipe: "may wipe", change: "may change or remove" } as const;
+const itDoes = { wipe: "wipes", change: "changes or removes" } as const;
+
+function loss({ wiped, more }: Looked, verbs: typeof mayBe | typeof itDoes): string {
+  return lossOf(wiped, more, verbs);
 }
 
 function filesOf({ wiped, more }: Looked): string {
