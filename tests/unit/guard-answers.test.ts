@@ -465,14 +465,16 @@ describe("what is asked", () => {
     expect(action).toHaveProperty("parentFile", expect.stringMatching(/subagents\/agent-.*\.meta\.json$/));
   });
 
-  test.each(["git status", "ls", "echo git stash", ""])("of others, nothing: %j", command => {
+  test.each(["git status", "ls", "echo git stash", ""])("of others, nothing but its letters: %j", command => {
+    const session = payload("PreToolUse--Bash")["session_id"];
     expect(actionsOf(command)).toEqual([
-      { do: "heartbeat", session: payload("PreToolUse--Bash")["session_id"] },
+      { do: "heartbeat", session },
+      expect.objectContaining({ do: "inbox", session, take: true }),
     ]);
   });
 
-  test.each([null, 7, {}, undefined])("of a line that is none, nothing: %j", command => {
-    expect(actionsOf(command).map(({ do: kind }) => kind)).toEqual(["heartbeat"]);
+  test.each([null, 7, {}, undefined])("of a line that is none, nothing but its letters: %j", command => {
+    expect(actionsOf(command).map(({ do: kind }) => kind)).toEqual(["heartbeat", "inbox"]);
   });
 
   test("of a line that cannot be read: that it is told", () => {
