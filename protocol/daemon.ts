@@ -24,6 +24,7 @@ export const queryTargets = [
   "checks",
   "spawns",
   "merges",
+  "gates",
   "refusals",
   "stats",
 ] as const;

@@ -204,6 +204,8 @@ export interface ShellUse {
   readonly name: string;
   /** Where it runs, absolute; null: only the shell knows. */
   readonly dir: string | null;
+  /** It is `git add` or `git commit`, and reaches no other repository or working tree than that of `dir`. */
+  readonly commits: boolean;
 }
 
 /** A git command whose name git does not have: git's configuration says what it runs. */

@@ -1,5 +1,6 @@
 /** Rows of `query` that the leading half adds, each with a test of its form. */
 import type { CheckRow } from "../../protocol/lead/check.ts";
+import { type GatesRow, gateNames } from "../../protocol/lead/gates.ts";
 import type { MergeRow } from "../../protocol/lead/merge.ts";
 import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import type { TeamRow } from "../../protocol/lead/team.ts";
@@ -9,5 +10,6 @@ export const leadRows = {
   teams: rowWith<TeamRow>("team", "kind", "members", "tasks", "problems"),
   merges: rowWith<MergeRow>("id", "base", "branch", "state", "runs", "reason"),
   spawns: rowWith<SpawnRow>("id", "name", "state", "backend", "handle", "attempts"),
+  gates: rowWith<GatesRow>("project", ...gateNames),
   checks: rowWith<CheckRow>("project", "worktree", "name", "command", "exit", "dirty"),
 } as const;

@@ -3,14 +3,14 @@ import type { ConfigValues } from "../../daemon/config/config.ts";
 import { projectFile } from "../../daemon/lead/checks/trusted-file.ts";
 import { healthText } from "../../daemon/lead/health/setting.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
-import { type Gates, gatesText, stricter } from "../../protocol/lead/gates.ts";
+import { type Gates, gatesInForce, gatesText, stricter } from "../../protocol/lead/gates.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { trustNow } from "./checks/read.ts";
 import { readTrusted } from "./checks/trusted-store.ts";
 
 /** Returns the settings whose values are objects as text, by their names. */
 export function settingTexts({ gates, health }: ConfigValues): Readonly<Record<string, string>> {
-  return { gates: gatesText(gates), health: healthText(health) };
+  return { gates: gatesInForce(gates), health: healthText(health) };
 }
 
 interface Trusted {

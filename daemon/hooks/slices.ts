@@ -4,6 +4,7 @@ import { trustedIn } from "../lead/checks/trusted-file.ts";
 import { gateActions, gatePart } from "../lead/gates/hooks.ts";
 import { healthPart } from "../lead/health/hooks.ts";
 import { mergePart } from "../lead/merges/hooks.ts";
+import { rolePart } from "../lead/roles/hooks.ts";
 import { type LeadServices, leadServices, trustedReader } from "../lead/services.ts";
 import { spawnPart } from "../lead/spawns/hooks.ts";
 import { teamActions, teamPart } from "../lead/teams/hooks.ts";
@@ -19,7 +20,7 @@ export const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D
   ...teamActions,
 };
 
-const points = hookPoints<HookServices>([gatePart, teamPart, spawnPart, mergePart, healthPart]);
+const points = hookPoints<HookServices>([gatePart, rolePart, teamPart, spawnPart, mergePart, healthPart]);
 
 /** Returns `services` with those of hooks, of both halves. */
 export function allHookServices(services: Services, options: HookServicesOptions): LeadServices {

@@ -1,5 +1,6 @@
 /** The list of what leading features bring to the base's requests. */
 import { checkTargets } from "../lead/checks/rows.ts";
+import { gateTargets } from "../lead/gates/rows.ts";
 import { qualityGate, roleGate } from "../lead/gates/tasks.ts";
 import { mergeStats, mergeTargets } from "../lead/merges/rows.ts";
 import { spawnTargets } from "../lead/spawns/rows.ts";
@@ -7,7 +8,13 @@ import { teamTargets } from "../lead/teams/rows.ts";
 import type { StatsColumn } from "./target.ts";
 import type { TaskGate } from "./task-gate.ts";
 
-export const leadTargets = { ...teamTargets, ...checkTargets, ...spawnTargets, ...mergeTargets };
+export const leadTargets = {
+  ...teamTargets,
+  ...checkTargets,
+  ...spawnTargets,
+  ...mergeTargets,
+  ...gateTargets,
+};
 
 export const statsColumns: readonly StatsColumn[] = [mergeStats];
 

@@ -20,6 +20,8 @@ interface Found {
   readonly set: Map<string, string>;
   /** The number of aliases that led here. */
   readonly depth: number;
+  /** An alias led here whose call names a git directory or a working tree. */
+  readonly isElsewhere: boolean;
   readonly budget: Budget;
   readonly env: ReadonlyMap<string, string>;
 }
@@ -29,7 +31,8 @@ interface Found {
  * `limits.roleProgramsMax` of them, and of the aliases whose text git's configuration may have.
  */
 export function usesOf(line: string, dir: string, env: ReadonlyMap<string, string>): ShellUses {
-  const found: Found = { uses: [], aliases: [], set: new Map(), depth: 0, budget: wholeBudget(), env };
+  const begun = { uses: [], aliases: [], set: new Map(), depth: 0, isElsewhere: false };
+  const found: Found = { ...begun, budget: wholeBudget(), env };
   look(found, line, dir, null);
   const { uses, aliases } = found;
   return { uses, aliases };
@@ -46,15 +49,27 @@ function take(found: Found, invocation: Invocation): void {
   const values = gitWords(invocation.values);
   if (values === null) {
     const name = runsProject(invocation.values);
-    if (name !== null) found.uses.push({ does: "run", name, dir });
+    if (name !== null) found.uses.push({ does: "run", name, dir, commits: false });
     return;
   }
   const call = gitCall({ ...invocation, values });
   if (call === null || !call.name.known) return;
   note(found, call);
   const { text: name } = call.name;
-  if (gitWrites(call)) found.uses.push({ does: "git", name: `git ${name}`, dir: call.place.dir });
+  if (gitWrites(call))
+    found.uses.push({ does: "git", name: `git ${name}`, dir: call.place.dir, commits: commits(found, call) });
   else if (!isGitsOwn(name) && !isWriter(name) && /^[\w.-]{1,80}$/.test(name)) takeAlias(found, call, name);
+}
+
+/** Whether the call works in the repository and the working tree around its folder. */
+function isHere({ place, settings }: GitCall): boolean {
+  const { isBelow = false, gitDir, workTree } = place;
+  return !isBelow && gitDir === null && workTree === null && !settings.has("core.worktree");
+}
+
+/** Whether the call only stages or commits, there. */
+function commits({ isElsewhere }: Found, call: GitCall): boolean {
+  return !isElsewhere && isHere(call) && (call.name.text === "add" || call.name.text === "commit");
 }
 
 /** Notes what the line itself sets or unsets in git's configuration. */
@@ -82,8 +97,8 @@ function takeAlias(found: Found, call: GitCall, name: string): void {
 }
 
 /** Returns what the alias does if this is its text. */
-function later({ set, depth, env }: Found, call: GitCall, text: string): ShellUses {
-  const found: Found = { uses: [], aliases: [], set, depth, budget: wholeBudget(), env };
+function later({ set, depth, isElsewhere, env }: Found, call: GitCall, text: string): ShellUses {
+  const found: Found = { uses: [], aliases: [], set, depth, isElsewhere, budget: wholeBudget(), env };
   comesTo(found, call, text);
   const { uses, aliases } = found;
   return { uses, aliases };
@@ -91,7 +106,7 @@ function later({ set, depth, env }: Found, call: GitCall, text: string): ShellUs
 
 /** Adds what the alias's text comes to. */
 function comesTo(outer: Found, call: GitCall, text: string): void {
-  const found = { ...outer, depth: outer.depth + 1 };
+  const found = { ...outer, depth: outer.depth + 1, isElsewhere: outer.isElsewhere || !isHere(call) };
   if (found.depth > limits.aliasDepthMax) return;
   const { dir, isBelow } = call.place;
   const expanded = expandAlias(call, text, found.budget);

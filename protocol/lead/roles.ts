@@ -10,8 +10,8 @@ export interface Rights {
   readonly writes: "all" | "tests" | "none";
   /** Whether it may run tests and builds. */
   readonly runs: boolean;
-  /** Whether it may run git commands that write. */
-  readonly git: boolean;
+  /** The git commands that write which it may run. `own`: `git add` and `git commit`, in a worktree of its own. */
+  readonly git: "all" | "own" | "none";
   /** Whether it may create tasks. */
   readonly creates: boolean;
   /** The tasks that it may claim. */
@@ -22,13 +22,13 @@ export interface Rights {
 export const defaultRole: Role = "implementer";
 
 export const rights: { readonly [R in Role]: Rights } = {
-  implementer: { writes: "all", runs: true, git: true, creates: true, takes: ["green", "yellow", "red"] },
-  researcher: { writes: "none", runs: false, git: false, creates: false, takes: ["green"] },
-  tester: { writes: "tests", runs: true, git: false, creates: false, takes: ["green", "yellow"] },
-  reviewer: { writes: "none", runs: false, git: false, creates: true, takes: ["green"] },
-  architect: { writes: "all", runs: true, git: true, creates: true, takes: risks },
+  implementer: { writes: "all", runs: true, git: "all", creates: true, takes: ["green", "yellow", "red"] },
+  researcher: { writes: "none", runs: false, git: "none", creates: false, takes: ["green"] },
+  tester: { writes: "tests", runs: true, git: "own", creates: false, takes: ["green", "yellow"] },
+  reviewer: { writes: "none", runs: false, git: "none", creates: true, takes: ["green"] },
+  architect: { writes: "all", runs: true, git: "all", creates: true, takes: risks },
   // It reaches into others' work, so it is given, by a person or at a spawn, and no declared word means it.
-  lead: { writes: "all", runs: true, git: true, creates: true, takes: ["green", "yellow", "red"] },
+  lead: { writes: "all", runs: true, git: "all", creates: true, takes: ["green", "yellow", "red"] },
 };
 
 /** Returns the roles that may claim a task of this risk, in the table's order. Nobody becomes a lead to claim a task. */

@@ -148,7 +148,7 @@ describe("with the gate of roles", () => {
       "b.ts is none; leave the change to bob (kite message send), or ask your user: kite role",
     );
     expect(told).toContain(
-      "your user gave you the role tester: you change tests only; you run no git commands",
+      "your user gave you the role tester: you change tests only; you run git add and git commit in a worktree",
     );
     mkdirSync(join(home.work, "tests"));
     expect((await edit("tests/a.ts")).denied).toBe(null);

@@ -34,9 +34,11 @@ test("a person gives a role, an agent's shell cannot, and it outlives the daemon
   await home.daemon.exited;
   await home.start();
   const { roles } = JSON.parse(await home.kite("role", "--json"));
-  expect(roles).toEqual([{ id: "ann", agent: null, name: "ann", role: "tester", by: "person" }]);
+  expect(roles).toEqual([
+    { id: "ann", agent: null, name: "ann", role: "tester", by: "person", gate: "enforce" },
+  ]);
   expect(await home.kite("role")).toMatch(
-    /^ *ann +tester +given by a person\n\n *tester: edits of tests only;/,
+    /^ *ann +tester +given by a person +enforced\n\n *tester: edits of tests only;/,
   );
   expect(await home.kite("agent", "ann")).toMatch(/role +tester, given by a person/);
   expect(JSON.parse(await home.kite("role", "ann", "--clear", "--json"))).toMatchObject({

@@ -4,6 +4,7 @@ import { giveRole, listRoles } from "../../bin/lead/roles/role.ts";
 import { roleRows, rolesView } from "../../bin/lead/view/roles.ts";
 import { add, approve, claim, edit } from "../../bin/tasks/change.ts";
 import { watchedLines } from "../../bin/view/watched.ts";
+import { type Gates, gatePresets, gatesUnset } from "../../protocol/lead/gates.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { screen, session, task } from "./view-rows.ts";
 
@@ -17,24 +18,51 @@ const drop = task("t-1-1a", "Drop the table", {
   held: "it waits for a person's yes",
 });
 
+const inForce = (gates: Gates) => ({ ok: true, rows: [{ project, ...gates }] });
+
 describe("kite role", () => {
   const given = { ok: true, id: "s", agent: null, name: "ann\u001b[31m", role: "tester", by: "person" };
 
   it("gives the named agent a role, and says what that may not do", async () => {
-    const daemon = fakeDaemon({ role_set: given });
+    const daemon = fakeDaemon({ role_set: given, "query gates": inForce(gatesUnset) });
     const world = fakeWorld({ daemon });
     expect(await giveRole(world, "ann", "Tester", { project }, person)).toBe(0);
-    expect(daemon.asked).toEqual([{ type: "role_set", name: "ann", project, role: "tester" }]);
-    expect(world.out()).toContain("is tester (given by a person): edits of tests only; no git writes;");
+    expect(daemon.asked[0]).toEqual({ type: "role_set", name: "ann", project, role: "tester" });
+    expect(world.out().split("\n").slice(0, -1)).toEqual([
+      expect.stringMatching(/^ann.* is tester \(given by a person\)$/),
+      "enforced: edits of tests only; no git writes but add and commit in its own worktree; no new tasks; takes green, yellow",
+      expect.stringMatching(/^To take it back: kite role .*ann.* --clear$/),
+    ]);
     expect(world.out()).not.toContain("\u001b");
   });
 
+  it("says what is advice: what Kite does not see, and all that a gate which was set leaves to the agent", async () => {
+    const said = async (gates: Gates, by: "person" | "declared") => {
+      const role_set = { ...given, name: "ann", role: "researcher", by };
+      const world = fakeWorld({ daemon: fakeDaemon({ role_set, "query gates": inForce(gates) }) });
+      expect(await giveRole(world, "ann", "researcher", { project }, person)).toBe(0);
+      return world.out().split("\n").slice(1, -1).join(" ");
+    };
+    expect(await said(gatesUnset, "person")).toBe(
+      "enforced: no edits; no git writes; no new tasks; takes green advice: no tests or builds (seen only in lines with git) To take it back: kite role ann --clear",
+    );
+    const advice = "enforced: takes green advice: no edits; no git writes; no new tasks; no tests or builds";
+    expect(await said(gatesUnset, "declared")).toBe(advice);
+    expect(await said(gatePresets.off, "person")).toBe(
+      `${advice} The gate role is set to off (kite config). Roles that are given are enforced once it is set to enforce, or to nothing. To take it back: kite role ann --clear`,
+    );
+    expect(await said({ ...gatePresets.off, role: "warn" }, "person")).toContain(
+      "enforced: takes green warned: no edits; no git writes; no new tasks advice: no tests",
+    );
+  });
+
   it("takes it back with --clear", async () => {
-    const daemon = fakeDaemon({ role_set: { ...given, role: "implementer", by: "default" } });
+    const role_set = { ...given, role: "implementer", by: "default" };
+    const daemon = fakeDaemon({ role_set, "query gates": inForce(gatesUnset) });
     const world = fakeWorld({ daemon });
     expect(await giveRole(world, "ann", undefined, { project, clear: true, json: true }, person)).toBe(0);
-    expect(daemon.asked).toEqual([{ type: "role_set", name: "ann", project, role: null }]);
-    expect(JSON.parse(world.out())).toMatchObject({ by: "default" });
+    expect(daemon.asked[0]).toEqual({ type: "role_set", name: "ann", project, role: null });
+    expect(JSON.parse(world.out())).toMatchObject({ by: "default", gate: "off" });
   });
 
   it("refuses an agent, and what is no role", async () => {
@@ -65,24 +93,25 @@ describe("kite role", () => {
       session("ann", { agents: [child] }),
       session("bob", { role: { role: "tester", by: "person" } }),
     ];
-    const daemon = fakeDaemon({ "query sessions": { ok: true, rows } });
+    const daemon = fakeDaemon({ "query sessions": { ok: true, rows }, "query gates": inForce(gatesUnset) });
     const world = fakeWorld({ daemon });
     expect(await listRoles(world, { project, json: true })).toBe(0);
     expect(
-      JSON.parse(world.out()).roles.map((row: { name: string; role: string; by: string }) => [
+      JSON.parse(world.out()).roles.map((row: { name: string; role: string; by: string; gate: string }) => [
         row.name,
         row.role,
         row.by,
+        row.gate,
       ]),
     ).toEqual([
-      ["ann", "implementer", "default"],
-      ["ann/Explore", "researcher", "declared"],
-      ["bob", "tester", "person"],
+      ["ann", "implementer", "default", "off"],
+      ["ann/Explore", "researcher", "declared", "off"],
+      ["bob", "tester", "person", "enforce"],
     ]);
-    const lines = rolesView(roleRows(rows), screen(120));
-    expect(lines[1]).toMatch(/ann\/Explore +researcher +declared$/);
+    const lines = rolesView(roleRows(rows, gatesUnset), screen(120));
+    expect(lines[1]).toMatch(/ann\/Explore +researcher +declared +advice$/);
     expect(lines).toContain(
-      "  researcher: no edits; no tests or builds; no git writes; no new tasks; takes green",
+      "  researcher: no edits; no git writes; no new tasks; no tests or builds; takes green",
     );
     expect(lines.filter(line => line.startsWith("  tester: "))).toHaveLength(1);
   });

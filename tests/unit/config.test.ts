@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { healthDefaults } from "../../daemon/lead/health/setting.ts";
-import { gatePresets } from "../../protocol/lead/gates.ts";
+import { gatePresets, gatesUnset } from "../../protocol/lead/gates.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/nearest.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
@@ -38,7 +38,7 @@ const defaults = {
   logLevel: "info",
   treeGuard: "deny",
   keepLockUntil: "turn",
-  gates: gatePresets.off,
+  gates: gatesUnset,
   spawnMax: 8,
   spawnDepth: 1,
   spawn: {},
@@ -177,6 +177,31 @@ describe("the configuration", () => {
     const less = await load({ user, project: { gates: "off" } });
     expect(less.values.gates).toEqual(values.gates);
     expect(less.problems).toEqual([expect.stringContaining("a project may only make them stricter")]);
+  });
+
+  test("knows whether a person set the gate of roles, by name or with a preset", async () => {
+    const isGiven = async (gates: unknown) => (await load({ user: { gates } })).values.gates.givenRole;
+    expect(await isGiven({ quality: "warn" })).toBe("enforce");
+    for (const gates of ["off", "team", { preset: "off" }, { role: "off" }, { role: "warn" }])
+      expect([gates, await isGiven(gates)]).toEqual([gates, undefined]);
+    expect(await isGiven({ role: "warn", givenRole: "enforce" })).toBe("enforce");
+    // What `kite config --json` shows may be written back.
+    const shown = (await load({})).values.gates;
+    expect((await load({ user: { gates: shown } })).values.gates).toEqual(shown);
+  });
+
+  test("has a project neither loosen nor tighten what counts for given roles", async () => {
+    const off = await load({ user: { gates: "off" }, project: { gates: { quality: "enforce" } } });
+    expect(off.values.gates).toEqual({ ...gatePresets.off, quality: "enforce" });
+    const unset = await load({ project: { gates: { role: "warn" } } });
+    expect(unset.values.gates).toEqual({ ...gatesUnset, role: "warn" });
+    const less = await load({ project: { gates: "off" } });
+    expect(less.values.gates).toEqual(gatesUnset);
+    expect(less.problems).toEqual([
+      expect.stringContaining("only make them stricter (givenRole=enforce, else off)"),
+    ]);
+    expect((await load({ project: { gates: { identity: "off" } } })).problems).toEqual([]);
+    expect((await load({ user: { gates: "off" }, project: { gates: {} } })).problems).toEqual([]);
   });
 
   test("lets a project only make the rules of teams stricter", async () => {

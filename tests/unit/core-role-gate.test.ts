@@ -1,12 +1,12 @@
 /** The gate of roles: each cell of the table, and which files, programs and git commands it looks at. */
 
 import { describe, expect, it } from "vitest";
-import type { RoleFacts } from "../../daemon/core/lead/gates/facts.ts";
+import type { RoleFacts, ShellFacts } from "../../daemon/core/lead/gates/facts.ts";
 import { isTest } from "../../daemon/core/lead/gates/files.ts";
 import { beforeCreation, beforeShell, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
 import { usesOf } from "../../hooks/git/uses.ts";
-import { type GateFinding, gatePresets } from "../../protocol/lead/gates.ts";
-import { type Role, roles } from "../../protocol/lead/roles.ts";
+import { type GateFinding, type Gates, gatePresets, gatesUnset } from "../../protocol/lead/gates.ts";
+import { type Role, type RoleSource, roles } from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const only = { ...gatePresets.off, role: "enforce" } as const;
@@ -21,30 +21,36 @@ function write(role: RoleFacts, test = false) {
   return { declaration: undefined, lead: null, role, file };
 }
 
+function shell(role: RoleFacts, line: Partial<ShellFacts>): ShellFacts {
+  return { role, git: [], beyondOwn: [], runs: [], ...line };
+}
+
 describe("the gate of roles", () => {
-  /** As people wrote it down: edits of code, edits of tests, tests and builds, git writes, new tasks. */
-  const table: { readonly [R in Role]: readonly [boolean, boolean, boolean, boolean, boolean] } = {
-    implementer: [true, true, true, true, true],
-    researcher: [false, false, false, false, false],
-    tester: [false, true, true, false, false],
-    reviewer: [false, false, false, false, true],
-    architect: [true, true, true, true, true],
-    lead: [true, true, true, true, true],
+  /** As people wrote it down: edits of code, of tests, tests and builds, commits of its own, git writes, new tasks. */
+  type Row = readonly [boolean, boolean, boolean, boolean, boolean, boolean];
+  const table: { readonly [R in Role]: Row } = {
+    implementer: [true, true, true, true, true, true],
+    researcher: [false, false, false, false, false, false],
+    tester: [false, true, true, true, false, false],
+    reviewer: [false, false, false, false, false, true],
+    architect: [true, true, true, true, true, true],
+    lead: [true, true, true, true, true, true],
   };
 
   for (const name of roles) {
-    const [code, test, runs, git, creates] = table[name];
+    const [code, test, runs, own, git, creates] = table[name];
     const role = facts(name);
     it(`holds ${name} to its row`, () => {
       const passes = [
         beforeWrite(only, write(role)),
         beforeWrite(only, write(role, true)),
-        beforeShell(only, { role, git: [], runs: ["npm test"] }),
-        beforeShell(only, { role, git: ["git commit"], runs: [] }),
+        beforeShell(only, shell(role, { runs: ["npm test"] })),
+        beforeShell(only, shell(role, { git: ["git commit"] })),
+        beforeShell(only, shell(role, { git: ["git commit"], beyondOwn: ["git commit"] })),
         beforeCreation(only, { role }),
       ].map(found => found.length === 0);
-      expect(passes).toEqual([code, test, runs, git, creates]);
-      expect(beforeShell(only, { role, git: [], runs: [] })).toEqual([]);
+      expect(passes).toEqual([code, test, runs, own, git, creates]);
+      expect(beforeShell(only, shell(role, {}))).toEqual([]);
       expect(beforeWrite(gatePresets.off, write(role))).toEqual([]);
       const warned = beforeWrite({ ...only, role: "warn" }, write(role));
       expect(warned.every(({ mode }) => mode === "warn")).toBe(true);
@@ -59,11 +65,32 @@ describe("the gate of roles", () => {
       "role: you are tester (you declared it), which changes tests only, and a.ts is none; leave the change to an agent that is implementer (kite message send), or declare another identity.role if that is not what you are, for example implementer",
     ]);
     const role = facts("tester", { by: "spawn" });
-    const line = beforeShell(only, { role, git: ["git add", "git commit", "git add"], runs: ["npm test"] });
-    expect(said(line)).toEqual([
-      "role: you are tester (you began with it), which runs no git command that writes (git add, git commit); leave that to bob (kite message send), or ask your user: kite role ann implementer",
+    const line = shell(role, {
+      git: ["git add", "git push", "git push"],
+      beyondOwn: ["git push", "git push"],
+      runs: ["npm test"],
+    });
+    expect(said(beforeShell(only, line))).toEqual([
+      "role: you are tester (you began with it), which runs git add and git commit in a worktree of its own, and no other git command that writes (git push); leave that to bob (kite message send), or ask your user: kite role ann implementer",
     ]);
     expect(said(beforeCreation(only, { role: facts("researcher") }))[0]).toContain("creates no tasks");
+  });
+
+  it("holds who was given a role to it where the gate was never set, and nobody else", () => {
+    const by = (source: RoleSource) => facts("researcher", { by: source });
+    const enforced = (gates: Gates) =>
+      (["person", "spawn", "declared"] as const).filter(source =>
+        [
+          beforeWrite(gates, write(by(source))),
+          beforeShell(gates, shell(by(source), { git: ["git add"], beyondOwn: ["git add"] })),
+          beforeCreation(gates, { role: by(source) }),
+        ].every(([found]) => found?.mode === "enforce"),
+      );
+    expect(enforced(gatesUnset)).toEqual(["person", "spawn"]);
+    expect(enforced({ ...gatesUnset, role: "warn" })).toEqual(["person", "spawn"]);
+    expect(enforced(gatePresets.off)).toEqual([]);
+    expect(enforced(only)).toEqual(["person", "spawn", "declared"]);
+    expect(beforeWrite(gatesUnset, write(by("declared")))).toEqual([]);
   });
 
   it("asks an agent whose role was given to it for nothing else", () => {
@@ -123,6 +150,20 @@ describe("a shell line", () => {
     expect(writes.filter(line => uses(line).length !== 1)).toEqual([]);
   });
 
+  it("tells what only stages and commits in the folder's own worktree from all else", () => {
+    const lines = [
+      "git add -A && git -C sub commit -m x",
+      "git -c alias.x=commit x",
+      "git --git-dir=/q/.git commit",
+      "GIT_DIR=/q/.git git add a",
+      "git --work-tree /q add a",
+      "git -c core.worktree=/q add a",
+      "git stash; git reset x; git merge x; git push; git rm a; git checkout -b x",
+    ];
+    const commits = lines.map(line => usesOf(line, "/p", new Map()).uses.map(one => one.commits));
+    expect(commits).toEqual([[true, true], [true], [false], [false], [false], [false], Array(6).fill(false)]);
+  });
+
   it("shows what its aliases stand for, or leaves them to git's configuration", () => {
     const own = [
       "git -c alias.x=commit x -m m",
@@ -149,7 +190,9 @@ describe("a shell line", () => {
     );
     expect(aliases).toMatchObject([{ name: "ci", dir: "/p/sub", gitDir: "../.git" }]);
     const [ci] = aliases;
-    expect(ci?.usesOf("commit -v").uses).toEqual([{ does: "git", name: "git commit", dir: "/p/sub" }]);
+    // The alias works in another git directory than the folder's.
+    const commit = { does: "git", name: "git commit", dir: "/p/sub", commits: false };
+    expect(ci?.usesOf("commit -v").uses).toEqual([commit]);
     expect(ci?.usesOf("log --oneline")).toEqual({ uses: [], aliases: [] });
     // An alias of an alias, down to a bound.
     let [next] = aliases;

@@ -8,6 +8,7 @@ import { locksView } from "../../bin/view/locks.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { tasksView } from "../../bin/view/tasks.ts";
 import { widthOf } from "../../bin/view/text.ts";
+import { gatesUnset } from "../../protocol/lead/gates.ts";
 import type { MergeRow } from "../../protocol/lead/merge.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { lock, now, task as rowOfTask, screen, session } from "./view-rows.ts";
@@ -99,7 +100,7 @@ const views = {
   locks: (width: number) => locksView({ sessions, locks }, screen(width)),
   tasks: (width: number) => tasksView({ tasks, none: "" }, screen(width)),
   merges: (width: number) => mergeLines(merges, screen(width)),
-  roles: (width: number) => rolesView(roleRows(sessions), screen(width)),
+  roles: (width: number) => rolesView(roleRows(sessions, gatesUnset), screen(width)),
 };
 
 describe.each(Object.entries(views))("%s", (name, view) => {

@@ -11,10 +11,12 @@ it too, unless they were given their own; that of a lead they have not. --clear 
 The roles are implementer (the default), researcher (reads), tester (edits tests and runs them), reviewer (reads, and
 creates tasks), architect (may do everything, and takes critical tasks) and lead (may lower risks, release and stop the
 agents of the project, and stands in for your yes to red tasks of others; no agent gets it by declaring it). An agent's
-role decides which tasks it may claim. What it may not edit or run is held back by the gate role (kite config shows gates).
+role decides which tasks it may claim. A role that you or a spawn gave is enforced besides: Kite refuses edits, git writes
+and new tasks beyond it. A declared one is so only if the gate role says it, and none is if you set that gate to off (kite
+config). The answer says which it is.
 
---json: the list {"roles":[{"id", "agent", "name", "role", "by"}]}, a change {"ok":true, "id", "agent", "name", "role",
-"by"}. "by" is person, spawn, declared or default.
+--json: the list {"roles":[{"id", "agent", "name", "role", "by", "gate"}]}, a change {"ok":true, "id", "agent", "name",
+"role", "by", "gate"}. "by" is person, spawn, declared or default; "gate" is enforce, warn or off.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 

@@ -1,13 +1,15 @@
 /** `kite role`: lists roles, and gives an agent one. */
 
+import { gatesFor } from "../../../protocol/lead/gates.ts";
 import { roles } from "../../../protocol/lead/roles.ts";
 import { nearest } from "../../../protocol/nearest.ts";
 import { type RefuseOptions, refuseAgent } from "../../person.ts";
-import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
+import type { ProcessContext } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
-import { clean, wrap } from "../../view/text.ts";
-import { ask, asPerson, exitCodes, fail, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
-import { boundsOf, roleRows, rolesView, sourceText } from "../view/roles.ts";
+import { wrap } from "../../view/text.ts";
+import { ask, asPerson, fail, printDone, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
+import { roleAdvice, roleLines, roleRows, rolesView } from "../view/roles.ts";
+import { gatesIn } from "./gates.ts";
 
 export interface RoleFlags {
   readonly clear?: boolean;
@@ -19,7 +21,8 @@ export interface RoleFlags {
 export async function listRoles(world: ProcessContext, flags: RoleFlags): Promise<number> {
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, flags.json === true, async client => {
-    const rows = roleRows(await rowsOf(client, "sessions", { project }));
+    const gates = await gatesIn(client, project);
+    const rows = roleRows(await rowsOf(client, "sessions", { project }), gates);
     return printShown(world, flags.json === true, { roles: rows }, screen => rolesView(rows, screen));
   });
 }
@@ -49,12 +52,12 @@ export async function giveRole(
     json,
     async client => {
       const given = await ask(client, "role_set", { name, project, role });
-      if (json) printJson(world, given);
-      else {
-        const said = `${clean(given.name)} is ${given.role} (${sourceText(given.by)}): ${boundsOf(given.role)}`;
-        print(world, wrap(said, screenOf(world).width));
-      }
-      return exitCodes.done;
+      const { role: gate } = gatesFor(await gatesIn(client, project), given.by);
+      const now = { ...given, gate };
+      return printDone(world, json, now, ({ width }) => [
+        ...roleLines(now).flatMap((line, i) => wrap(line, width, i === 0 ? 0 : 2)),
+        ...roleAdvice(now).flatMap(line => wrap(line, width)),
+      ]);
     },
     { person: "always" },
   );

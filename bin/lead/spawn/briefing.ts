@@ -1,5 +1,8 @@
 /** What a spawned agent is told of itself, in its client's system prompt. */
 
+import { roleNamed } from "../../../daemon/core/lead/declarations/mismatches.ts";
+import type { GateMode } from "../../../protocol/lead/gates.ts";
+import { heldTo, rightsOf } from "../../../protocol/lead/role-words.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { frame, quote } from "../../../protocol/text.ts";
@@ -8,6 +11,8 @@ export interface Briefing {
   readonly row: SpawnRow;
   /** Its task's description, if it has a task. */
   readonly task: string | null;
+  /** Whether Kite holds it to the role that it begins with. */
+  readonly mode: GateMode;
   /** Agents that worked at it before, the latest first. */
   readonly earlier: readonly SpawnRow[];
   /** Whether it works in a worktree of its own. */
@@ -15,11 +20,11 @@ export interface Briefing {
 }
 
 /** Returns the text; words of others are quoted in a frame that says so. */
-export function briefingOf({ row, task, earlier, isApart }: Briefing): string {
+export function briefingOf({ row, task, mode, earlier, isApart }: Briefing): string {
   const { name, role, parent, task: id } = row;
   const who = parent === null ? "a person" : `the agent ${quote(parent.name)}`;
   const own = [
-    `You are ${name}, an agent that ${who} started with Kite.${role === null ? "" : ` Your role is ${role}.`}`,
+    `You are ${name}, an agent that ${who} started with Kite.${role === null ? "" : roleText(role, mode)}`,
     isApart
       ? "You work in a git worktree of your own. Commit your work on its branch; others merge it."
       : "You work in the same directory as others. Kite tells you if they hold a file.",
@@ -38,6 +43,13 @@ export function briefingOf({ row, task, earlier, isApart }: Briefing): string {
   return [own.join("\n"), ...(known.length === 0 ? [] : [frame, ...known.map(line => `- ${line}`)])].join(
     "\n",
   );
+}
+
+/** A word that names no role of Kite's is only told. */
+function roleText(word: string, mode: GateMode): string {
+  const role = roleNamed(word);
+  const what = role === null ? "" : ` As ${role}, ${rightsOf(role)}. ${heldTo(role, mode)}.`;
+  return ` Your role is ${word}.${what}`;
 }
 
 /** Returns the agents that had the task or the place of this one before, the latest first. */

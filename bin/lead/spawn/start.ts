@@ -8,6 +8,7 @@ import {
   type SpawnOrder,
   terminalWords,
 } from "../../../hooks/claude-code/spawn/words.ts";
+import { gatesFor } from "../../../protocol/lead/gates.ts";
 import type { SpawnRow, StalledSetting } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
@@ -23,6 +24,7 @@ import {
   withoutSession,
 } from "../../programs.ts";
 import { ask, rowsOf } from "../../with-daemon.ts";
+import { gatesIn } from "../roles/gates.ts";
 import { briefingOf, earlierOf, promptOf } from "./briefing.ts";
 import { endClient } from "./end-client.ts";
 import { hasEnded } from "./find.ts";
@@ -199,11 +201,12 @@ async function orderOf(
   const others =
     row.task === null && row.replaces === null ? [] : await rowsOf(client, "spawns", { project });
   const earlier = earlierOf(row, others);
+  const { role: mode } = gatesFor(await gatesIn(client, project), "spawn");
   const home = env["KITE_HOME"];
   return {
     name: row.name,
     prompt: prompt ?? promptOf(row.task ?? "", task ?? ""),
-    briefing: briefingOf({ row, task, earlier, isApart: !here }),
+    briefing: briefingOf({ row, task, mode, earlier, isApart: !here }),
     variables: { KITE_SPAWN: row.id, ...(home && isAbsolute(home) ? { KITE_HOME: home } : {}) },
   };
 }

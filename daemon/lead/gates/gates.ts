@@ -4,7 +4,7 @@ import type { GateOutcome } from "../../../hooks/seam/lead/outcomes.ts";
 import type { Verdict } from "../../../hooks/seam/outcomes.ts";
 import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import type { ShellUse } from "../../../protocol/guard.ts";
-import type { GateFinding } from "../../../protocol/lead/gates.ts";
+import { type GateFinding, gatesFor } from "../../../protocol/lead/gates.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../../core/actor.ts";
 import { isLeadRole } from "../../core/declarations/role-words.ts";
@@ -18,6 +18,7 @@ import { roleOf } from "../../core/lead/roles/role-of.ts";
 import { actorRow, pathOf } from "../../core/locks/replies.ts";
 import { noteKey } from "../../core/messages/notice-table.ts";
 import { sessionsOf } from "../../core/sessions/table.ts";
+import { projectAt } from "../../facts/repositories.ts";
 import { type ActionOf, actorOfAction } from "../../hooks/action.ts";
 import { usesWithAliases } from "../../hooks/guard/alias.ts";
 import type { HookServices } from "../../hooks/hook-services.ts";
@@ -56,16 +57,20 @@ export async function gateShell(run: LeadRun, action: ActionOf<"gate_shell">): P
   const { state } = services.engine;
   const actor = actorOfAction(run, action);
   const session = state.sessions.live.get(action.session);
-  if (session === undefined || rolesBeyond(roleOf(state, actor).role).length === 0)
-    return passed("gate_shell");
+  const { role: has, by } = roleOf(state, actor);
+  if (session === undefined || rolesBeyond(has).length === 0) return passed("gate_shell");
   const { gates } = await services.rules.at(session);
-  if (gates.role === "off") return passed("gate_shell");
+  if (gatesFor(gates, by).role === "off") return passed("gate_shell");
   const uses: ShellUse[] = [];
   for (const use of await usesWithAliases(services, action, action.cwd))
     if (await isOfProject(services, session.project, use)) uses.push(use);
-  const names = (does: ShellUse["does"]) => uses.filter(one => one.does === does).map(({ name }) => name);
+  const named = (does: ShellUse["does"]) => uses.filter(one => one.does === does).map(({ name }) => name);
+  const beyondOwn: string[] = [];
+  for (const use of uses)
+    if (use.does === "git" && !(use.commits && (await isInOwn(services, session.worktree, use))))
+      beyondOwn.push(use.name);
   const role = roleFacts(state, actor, session.project);
-  const findings = beforeShell(gates, { role, git: names("git"), runs: names("run") });
+  const findings = beforeShell(gates, { role, git: named("git"), beyondOwn, runs: named("run") });
   return decided(run, "gate_shell", actor, findings);
 }
 
@@ -73,6 +78,15 @@ async function isOfProject({ facts }: HookServices, project: string, { dir }: Sh
   if (dir === null) return false;
   const repository = await facts.repository(dir);
   return !("unreachable" in repository) && repository.project === project;
+}
+
+/** Whether the program runs in the session's worktree, and that is a linked one: a project's agents share its main one. */
+async function isInOwn({ facts }: HookServices, worktree: string, { dir }: ShellUse): Promise<boolean> {
+  if (dir === null) return false;
+  const repository = await facts.repository(dir);
+  if ("unreachable" in repository || repository.worktree !== worktree) return false;
+  const { gitDir, project } = repository;
+  return gitDir !== null && projectAt(gitDir) !== project;
 }
 
 export async function gateStop(run: LeadRun, action: ActionOf<"gate_stop">): Promise<HookOutcome> {

@@ -3,9 +3,13 @@
 import { dirname, relative } from "node:path";
 import type { GateOutcome } from "../../../hooks/seam/lead/outcomes.ts";
 import type { HookOutcome } from "../../../hooks/seam/slices.ts";
+import { gatesFor } from "../../../protocol/lead/gates.ts";
 import type { Rules } from "../../config/project-rules.ts";
+import type { Actor } from "../../core/actor.ts";
 import type { FileRef } from "../../core/file-ref.ts";
+import { rolesBeyond } from "../../core/lead/gates/role.ts";
 import { gatesWrites } from "../../core/lead/gates/table.ts";
+import { roleOf } from "../../core/lead/roles/role-of.ts";
 import { pathOf } from "../../core/locks/replies.ts";
 import { type ActionHandler, type ActionOf, actorOfAction } from "../../hooks/action.ts";
 import type { HookPart } from "../../hooks/points.ts";
@@ -17,7 +21,8 @@ export const gateActions: { readonly [D in GateOutcome["did"]]: ActionHandler<D>
   gate_write: async (run: LeadRun, action) => {
     const found = await run.scope.ruledFile(action);
     // The lock, which comes next, tells why a file is not known.
-    return isRefusal(found) || !asksBeforeWrites(found.rules) ? null : gateWrite(run, action);
+    const isAsked = !isRefusal(found) && asksBeforeWrites(run, actorOfAction(run, action), found.rules);
+    return isAsked ? gateWrite(run, action) : null;
   },
   gate_files: gateFiles,
   gate_shell: gateShell,
@@ -34,7 +39,7 @@ async function gateFiles(run: LeadRun, action: ActionOf<"gate_files">): Promise<
   for (const file of action.files) {
     const named = { ...action, do: "gate_write", file, isOwn: false } as const;
     const found = await run.scope.ruledFile(named);
-    if (isRefusal(found) || !asksBeforeWrites(found.rules)) continue;
+    if (isRefusal(found) || !asksBeforeWrites(run, actorOfAction(run, named), found.rules)) continue;
     if (!(await isProjectFile(run.services, found.file))) continue;
     const outcome = await gateWrite(run, named);
     if (!("verdict" in outcome) || outcome.verdict === "allow") continue;
@@ -56,13 +61,16 @@ async function isProjectFile({ facts }: LeadServices, file: FileRef): Promise<bo
   return "unreachable" in states || states.get(relative(worktree, path))?.ignored !== true;
 }
 
-/** By the rules of a project: whether a gate asks before a write. */
+/** By the rules of a project: whether a gate asks everybody before a write. */
 const known = new WeakMap<Rules, boolean>();
 
-function asksBeforeWrites(rules: Rules): boolean {
-  const asks = known.get(rules) ?? gatesWrites(rules.gates);
-  known.set(rules, asks);
-  return asks;
+/** Whether a gate asks the actor before a write: for all agents, or for the role that it was given. */
+function asksBeforeWrites({ services }: LeadRun, actor: Actor, rules: Rules): boolean {
+  const asksAll = known.get(rules) ?? gatesWrites(rules.gates);
+  known.set(rules, asksAll);
+  if (asksAll) return true;
+  const { role, by } = roleOf(services.engine.state, actor);
+  return rolesBeyond(role).length > 0 && gatesFor(rules.gates, by).role !== "off";
 }
 
 /** Gates remember what they told an agent for as long as its model does. */

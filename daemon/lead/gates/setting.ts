@@ -5,7 +5,9 @@ import {
   gateModes,
   gateNames,
   gatePresets,
+  gatesInForce,
   gatesText,
+  gatesUnset,
   stricter,
 } from "../../../protocol/lead/gates.ts";
 import { type SettingTable, setting } from "../../config/setting.ts";
@@ -20,6 +22,7 @@ export const gatesSchema = z
       preset,
       z.strictObject({
         preset: preset.optional(),
+        givenRole: z.literal("enforce").optional(),
         role: gateMode,
         identity: gateMode,
         understanding: gateMode,
@@ -37,7 +40,9 @@ export const gatesSchema = z
     if (typeof asked === "string") return gatePresets[asked];
     const { preset: base = "off", ...single } = asked;
     const of = gatePresets[base];
+    const isUnset = asked.preset === undefined && single.role === undefined;
     return {
+      ...(isUnset || single.givenRole !== undefined ? { givenRole: "enforce" } : {}),
       role: single.role ?? of.role,
       identity: single.identity ?? of.identity,
       understanding: single.understanding ?? of.understanding,
@@ -53,14 +58,18 @@ export const gateSettings = {
   gates: setting<Gates>({
     says: "what agents have to do before they write, stop or finish: off, team or strict",
     schema: gatesSchema,
-    initial: gatePresets.off,
+    initial: gatesUnset,
     variable: "KITE_GATES",
     tighten: (user, project) => {
       const value = stricter(user, project);
       const [set, had] = [gatesText(project), gatesText(user)];
       if (gatesText(value) !== had) return { value };
-      if (set === had) return null;
-      return { ignored: `gates ${set} are ignored: a project may only make them stricter (${had})` };
+      // A file that says nothing of roles asks for no less.
+      const isLess =
+        user.givenRole === "enforce" && project.givenRole === undefined && user.role !== "enforce";
+      if (set === had && !isLess) return null;
+      const ignored = `gates ${set} are ignored: a project may only make them stricter (${gatesInForce(user)})`;
+      return { ignored };
     },
   }),
 } satisfies SettingTable;

@@ -1,6 +1,6 @@
 /** What an agent is told of its role, and a lead of the red and critical tasks of its project. */
 
-import { type Role, rights } from "../../../protocol/lead/roles.ts";
+import { heldTo, rightsOf } from "../../../protocol/lead/role-words.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { quote } from "../../../protocol/text.ts";
 import type { RiskNote, RoleNote } from "../../seam/lead/notices.ts";
@@ -11,26 +11,14 @@ export const roleHeadings: readonly Heading[] = [
   ["a task begins that needs a lead's care", "risk"],
 ];
 
-export function roleLine({ role, by }: RoleNote): string {
+export function roleLine({ role, by, mode = "off" }: RoleNote): string {
   const gave =
     by === "person"
       ? `your user gave you the role ${role}`
       : by === "spawn"
         ? `you began with the role ${role}`
         : `your user took back the role that you were given; your role is ${role}`;
-  return `- ${gave}: ${rightsOf(role)}.`;
-}
-
-/** What the role's agents do not do, and the tasks that they take. */
-function rightsOf(role: Role): string {
-  const { writes, runs, git, creates, takes } = rights[role];
-  const not = [
-    writes === "none" ? "change no files" : writes === "tests" ? "change tests only" : null,
-    runs ? null : "run no tests or builds",
-    git ? null : "run no git commands that write",
-    creates ? null : "create no tasks",
-  ].filter(one => one !== null);
-  return [...not.map(one => `you ${one}`), `you take tasks that are ${takes.join(", ")}`].join("; ");
+  return `- ${gave}: ${rightsOf(role)}. ${heldTo(role, mode)}.`;
 }
 
 export function riskLine({ task, text, risk, other }: RiskNote): string {

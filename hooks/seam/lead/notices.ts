@@ -1,5 +1,6 @@
 /** What agents are told of roles, of tasks that they watch over, of their teams, and of health. */
 
+import type { GateMode } from "../../../protocol/lead/gates.ts";
 import type { HealthState } from "../../../protocol/lead/health.ts";
 import type { Role, RoleSource } from "../../../protocol/lead/roles.ts";
 import type { Risk } from "../../../protocol/risk.ts";
@@ -13,6 +14,8 @@ export interface RoleNote {
   readonly role: Role;
   /** `declared`, `default`: the role that it was given was taken back. */
   readonly by: RoleSource;
+  /** Whether the agent is held to it, looked up when the note is told. */
+  readonly mode?: GateMode;
 }
 
 /** A red or critical task begins in the project of an agent that leads. */

@@ -39,6 +39,8 @@ export interface ShellFacts {
   readonly role: RoleFacts;
   /** Git commands that write. */
   readonly git: readonly string[];
+  /** Those of them that are not `git add` or `git commit` in a worktree of the agent's own. */
+  readonly beyondOwn: readonly string[];
   /** Tests and builds. */
   readonly runs: readonly string[];
 }

@@ -9,12 +9,15 @@ export function roleAtWrite({ role, file }: WriteFacts): readonly string[] {
   return [sentence(role, what, "the change", mayWrite)];
 }
 
-export function roleAtShell({ role, git, runs }: ShellFacts): readonly string[] {
+export function roleAtShell({ role, git, beyondOwn, runs }: ShellFacts): readonly string[] {
   const may = rights[role.role];
+  const refused = { all: [], own: beyondOwn, none: git }[may.git];
+  const what =
+    may.git === "own"
+      ? "runs git add and git commit in a worktree of its own, and no other git command that writes"
+      : "runs no git command that writes";
   return [
-    ...(may.git || git.length === 0
-      ? []
-      : [sentence(role, `runs no git command that writes (${named(git)})`, "that", one => rights[one].git)]),
+    ...(refused.length === 0 ? [] : [sentence(role, `${what} (${named(refused)})`, "that", writesGit)]),
     ...(may.runs || runs.length === 0
       ? []
       : [sentence(role, `runs no tests and no builds (${named(runs)})`, "that", one => rights[one].runs)]),
@@ -29,8 +32,12 @@ export function roleAtCreation({ role }: CreationFacts): readonly string[] {
 /** Returns the roles that may do more than this one; empty: it may do all that this gate looks at. */
 export function rolesBeyond(role: Role): readonly Role[] {
   const { writes, runs, git, creates } = rights[role];
-  if (writes === "all" && runs && git && creates) return [];
+  if (writes === "all" && runs && git === "all" && creates) return [];
   return roles.filter(one => mayWrite(one));
+}
+
+function writesGit(role: Role): boolean {
+  return rights[role].git === "all";
 }
 
 function mayWrite(role: Role): boolean {

@@ -5,7 +5,7 @@
  * supplies what the sentences of a gate ask for passes it; if a role that it was given forbids the step, an agent is
  * asked for nothing else.
  */
-import type { GateFinding, GateName, Gates } from "../../../../protocol/lead/gates.ts";
+import { type GateFinding, type GateName, type Gates, gatesFor } from "../../../../protocol/lead/gates.ts";
 import { codeView } from "./code-view.ts";
 import { delegation } from "./delegation.ts";
 import type { CompletionFacts, CreationFacts, ShellFacts, StopFacts, WriteFacts } from "./facts.ts";
@@ -32,12 +32,13 @@ const atWrite: Row<WriteFacts> = [
 const atStop: Row<StopFacts> = [["recovery", recovery]];
 const atCompletion: Row<CompletionFacts> = [["quality", quality]];
 
-/** Whether any gate applies before a write. */
+/** Whether any gate applies before a write, of an agent that was given no role. */
 export function gatesWrites(modes: Gates): boolean {
   return [...roleBeforeWrite, ...atWrite].some(([gate]) => modes[gate] !== "off");
 }
 
-export function beforeWrite(modes: Gates, facts: WriteFacts): GateFinding[] {
+export function beforeWrite(gates: Gates, facts: WriteFacts): GateFinding[] {
+  const modes = gatesFor(gates, facts.role.by);
   const role = find(roleBeforeWrite, modes, facts);
   // It cannot change that role itself, so that it declares the rest would be for nothing.
   if (facts.role.by !== "declared" && role.some(({ mode }) => mode === "enforce")) return role;
@@ -51,12 +52,12 @@ function givesAway({ delegation, codeView }: Gates, found: readonly GateFinding[
   return isLeads && (delegation === "enforce" || codeView !== "enforce");
 }
 
-export function beforeShell(modes: Gates, facts: ShellFacts): GateFinding[] {
-  return find(atShell, modes, facts);
+export function beforeShell(gates: Gates, facts: ShellFacts): GateFinding[] {
+  return find(atShell, gatesFor(gates, facts.role.by), facts);
 }
 
-export function beforeCreation(modes: Gates, facts: CreationFacts): GateFinding[] {
-  return find(atCreation, modes, facts);
+export function beforeCreation(gates: Gates, facts: CreationFacts): GateFinding[] {
+  return find(atCreation, gatesFor(gates, facts.role.by), facts);
 }
 
 export function beforeStop(modes: Gates, facts: StopFacts): GateFinding[] {
