@@ -35,7 +35,7 @@ function textOf({ overlaps, mismatches, missing, role, warnings = [] }: DeclareR
   const agree = overlaps.length === 0 ? [] : [frame, ...overlaps.map(one => `- ${overlapText(one, cwd)}`)];
   const lacks =
     missing.length === 0
-      ? ["Nothing is missing."]
+      ? ["No gate asks for more."]
       : ["Missing:", ...missing.map(one => `- ${nearPathsIn(one, cwd)}`)];
   const differs = mismatches.map(one => `Your client says otherwise: ${plain(one)}`);
   const kept = warnings.map(one => plain(one));

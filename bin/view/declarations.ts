@@ -33,7 +33,7 @@ export function declaredView(
     ...[...warnings, ...mismatches]
       .flatMap(one => wrap(`! ${clean(one)}`, screen.width, 2))
       .map(l => paint(screen, "yellow", l)),
-    ...(missing.length === 0 ? ["Nothing is missing."] : ["Missing:", ...list]),
+    ...(missing.length === 0 ? ["No gate asks for more."] : ["Missing:", ...list]),
   ];
 }
 

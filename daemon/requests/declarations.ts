@@ -7,12 +7,14 @@ import type { FileRef } from "../core/file-ref.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import type { Session } from "../core/sessions/table.ts";
 import { refs } from "../facts/file-refs.ts";
+import type { HookServices } from "../hooks/hook-services.ts";
 import { isRefusal } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { forward } from "./forward.ts";
 import type { RequestHandler } from "./handler.ts";
+import { declareParts } from "./points.ts";
 
-export const declare: RequestHandler<"declare"> = async (services, request, call) => {
+export const declare: RequestHandler<"declare", HookServices> = async (services, request, call) => {
   await services.engine.read(() => {});
   const session = services.engine.state.sessions.live.get(request.id);
   if (session === undefined) {
@@ -25,6 +27,7 @@ export const declare: RequestHandler<"declare"> = async (services, request, call
     call.reply(files);
     return;
   }
+  const shapes = await Promise.all(declareParts.map(part => part(services, session)));
   const propose = forward<"declare">({
     command: (_, { by, wallMs }) => {
       const { identity, understanding, uncertainties = [], anew = false } = request;
@@ -40,6 +43,7 @@ export const declare: RequestHandler<"declare"> = async (services, request, call
       };
     },
     line: () => ({ why: whatOf(request) }),
+    reply: answer => shapes.reduce((reply, shape) => shape(reply), answer),
   });
   propose(services, request, call);
 };

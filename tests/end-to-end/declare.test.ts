@@ -1,6 +1,6 @@
 /** Two agents declare what they are about: by the command, from a shell, and by the tool. */
 import { execFile } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -36,11 +36,18 @@ async function kiteReading(id: string, input: string, ...args: readonly string[]
   return (await running).stdout;
 }
 
+/** Has the project's gates ask for declarations: only then anything of one is missing. */
+function askForAll(): void {
+  mkdirSync(join(home.work, ".kite"));
+  writeFileSync(join(home.work, ".kite/config.json"), JSON.stringify({ gates: "team" }));
+}
+
 async function declarations(client: Client, target = "declarations"): Promise<readonly Message[]> {
   return (await client.ask({ type: "query", target }))["rows"] as readonly Message[];
 }
 
 test("two that declare the same file hear of each other", async () => {
+  askForAll();
   const ann = await session("ann");
   await session("bob");
   await kite("ann", "declare", "--file", "src/", "--sees", "old", "--will", "rename it", "--role", "lead");
@@ -105,6 +112,7 @@ test("a subagent's declaration is its own", async () => {
 });
 
 test("kite_declare takes the parts, and tells overlaps and what is missing", async () => {
+  askForAll();
   await session("ann");
   const said = ["--role", "tester", "--task", "Rename it", "--file", "a.ts", "--will", "rename it"];
   await kite("ann", "declare", ...said);

@@ -83,7 +83,7 @@ describe("kite declare", () => {
     const all = { ...reply, overlaps: [], mismatches: [], missing: [] };
     const world = fakeWorld({ daemon: fakeDaemon({ declare: all }), env });
     await declare(world, undefined, [role], false);
-    expect(world.out()).toMatch(/open uncertainty\nNothing is missing\.\n$/);
+    expect(world.out()).toMatch(/open uncertainty\nNo gate asks for more\.\n$/);
     const json = fakeWorld({ daemon: fakeDaemon({ declare: all }), env });
     expect(await declare(json, undefined, [role], true)).toBe(0);
     expect(JSON.parse(json.out())).toEqual(all);
