@@ -1,26 +1,14 @@
 /** Sessions and their agents as text. */
 import type { LockRow } from "../../protocol/lock.ts";
-import type { DeclaredBrief, WorkedOn } from "../../protocol/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import { paint, type Style, unpainted } from "./color.ts";
 import type { OneAgent } from "./feature.ts";
 import { features } from "./features.ts";
 import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places, projectName, projectRoot, tilde, whereabouts } from "./places.ts";
+import { agentNoteOf, noteOf } from "./session-notes.ts";
 import { type Cell, table } from "./table.ts";
-import {
-  bound,
-  clean,
-  clock,
-  counted,
-  cut,
-  duration,
-  pad,
-  pipeColumns,
-  type Screen,
-  widthOf,
-  wrap,
-} from "./text.ts";
+import { bound, clean, clock, cut, duration, pad, pipeColumns, type Screen, widthOf, wrap } from "./text.ts";
 import { compare, order } from "./urgency.ts";
 
 export interface SessionsData {
@@ -53,12 +41,6 @@ const crowdMin = 13;
 const quietShownMax = 2;
 const quietLinesMax = 2;
 const agentsShownMax = 8;
-/** Columns of a task's description, and of a role. */
-const taskColumns = 48;
-const roleColumns = 24;
-/** Columns of the file that an agent writes, and from when on an age is shown, in milliseconds. */
-const fileColumns = 40;
-const pastShownMs = 10_000;
 /** Columns of a session's name, and of its branch and worktree. */
 const nameColumns = 20;
 const placeColumns = { narrow: 16, wide: 28 } as const;
@@ -217,11 +199,6 @@ function troubleOf(agent: OneAgent): { readonly text: string; readonly style: St
   return null;
 }
 
-/** What to do about an agent, called `name`. */
-function adviceOn(agent: OneAgent, name: string, session: SessionRow): string[] {
-  return features.flatMap(feature => feature.advice?.(agent, name, session) ?? []);
-}
-
 function stateOf(s: SessionRow): { text: string; style: Style } {
   if (s.attention !== null) return { text: "needs you", style: "yellow" };
   if (s.waitingFor !== null) return { text: "waits", style: "blue" };
@@ -265,12 +242,7 @@ function blocksOf(
   ].filter(part => part !== "");
   const summary = rest.length === 0 ? [] : [{ cells: [`└ ${rest.join(", ")}`], note: "", detail: "" }];
   const agents = shown.map(a => {
-    const waits = waitNote({ id: s.id, agent: a.agent }, a.waitingFor, locks, places);
-    const todo = adviceOn(a, `${s.name}/${agentName(a, s)}`, s);
-    const doing = a.waitingFor === null ? doingNote(a, places) : [];
-    const note = [...todo, ...waits, ...doing, ...workNote(a.declared, null), ...heldNote(a.locks)].join(
-      ", ",
-    );
+    const note = agentNoteOf(a, `${s.name}/${agentName(a, s)}`, s, locks, places);
     const trouble = a.waitingFor === null ? troubleOf(a) : null;
     return agentBlock(agentName(a, s), trouble ?? plainState(a), note);
   });
@@ -290,58 +262,6 @@ function plainState(a: AgentRow): { text: string; style: Style } {
 
 function agentBlock(name: string, state: Cell, note: string): Block {
   return { cells: [`└ ${cut(name, nameColumns)}`, "", state], note, detail: "" };
-}
-
-function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): string {
-  const parts: string[] = [];
-  if (s.attention !== null) parts.push(clean(s.attention));
-  parts.push(...adviceOn(s, s.name, s));
-  parts.push(...waitNote({ id: s.id, agent: null }, s.waitingFor, locks, places));
-  if (s.waitingFor === null) parts.push(...doingNote(s, places));
-  parts.push(...workNote(s.declared, s.task), ...heldNote(s.locks));
-  parts.push(...features.flatMap(feature => feature.origin?.(s) ?? []));
-  if (s.incarnations > 1) parts.push(`open in ${s.incarnations} terminals`);
-  return parts.join(", ");
-}
-
-type Waiter = Pick<LockRow["waiters"][number], "id" | "agent">;
-
-/** The file that an agent waits for, and its holder. */
-function waitNote(who: Waiter, file: string | null, locks: readonly LockRow[], places: Places): string[] {
-  return file === null ? [] : [`for ${waitedFile(who, file, locks, places)}`];
-}
-
-/** What an active agent does: `writes src/auth.ts`; what it did, and how that ended, if it does nothing since: `git refused`. */
-function doingNote({ status, doing }: Pick<SessionRow, "status" | "doing">, places: Places): string[] {
-  if (doing === undefined || status !== "active") return [];
-  const { verb, what, forMs } = doing;
-  // A program is known by its name alone.
-  const isFile = what.includes("/");
-  const named = isFile ? cut(places.file(what), fileColumns, "middle") : clean(what);
-  if (verb === "writes" || verb === "runs") return [`${verb} ${named}`];
-  const ago = forMs < pastShownMs ? "" : ` ${duration(forMs)} ago`;
-  if (verb === "wrote" || verb === "ran") return [`${verb} ${named}${ago}`];
-  return [`${isFile ? "edit of " : ""}${named} ${verb}${ago}`];
-}
-
-/** What an agent declared (`tester on "Page the list"`), else the task that it claimed. */
-function workNote(declared: DeclaredBrief | undefined, claimed: WorkedOn | null): string[] {
-  const role = cut(clean(declared?.role ?? ""), roleColumns);
-  const task = clean(declared?.task || (claimed?.description ?? ""));
-  const on = task === "" ? "" : `on "${cut(task, taskColumns)}"`;
-  const note = [role, on].filter(text => text !== "").join(" ");
-  return [note, declared?.mismatched === true ? "identity mismatch" : ""].filter(text => text !== "");
-}
-
-function heldNote(count: number): string[] {
-  return count === 0 ? [] : [`holds ${counted(count, "lock")}`];
-}
-
-function waitedFile(who: Waiter, file: string, locks: readonly LockRow[], places: Places): string {
-  const rows = locks.filter(l => l.waiters.some(w => w.id === who.id && w.agent === who.agent));
-  const row = rows.find(l => l.path === file || l.file === file) ?? rows[0];
-  if (row === undefined) return places.file(file);
-  return row.holder === null ? places.lock(row) : `${places.lock(row)} behind ${clean(row.holder.name)}`;
 }
 
 function detailOf(s: SessionRow, terminals: ReadonlyMap<number, string> | undefined, screen: Screen): string {

@@ -1,0 +1,91 @@
+/** The note of a session's or an agent's row: what it waits for, does, works on and holds. */
+import type { LockRow } from "../../protocol/lock.ts";
+import type { DeclaredBrief, WorkedOn } from "../../protocol/session.ts";
+import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
+import type { OneAgent } from "./feature.ts";
+import { features } from "./features.ts";
+import type { Places } from "./places.ts";
+import { clean, counted, cut, duration } from "./text.ts";
+
+/** Columns of a task's description, and of a role. */
+const taskColumns = 48;
+const roleColumns = 24;
+/** Columns of the file that an agent writes, and from when on an age is shown, in milliseconds. */
+const fileColumns = 40;
+const pastShownMs = 10_000;
+
+/** Returns the note of a session's row. */
+export function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): string {
+  const parts: string[] = [];
+  if (s.attention !== null) parts.push(clean(s.attention));
+  parts.push(...adviceOn(s, s.name, s));
+  parts.push(...waitNote({ id: s.id, agent: null }, s.waitingFor, locks, places));
+  if (s.waitingFor === null) parts.push(...doingNote(s, places));
+  parts.push(...workNote(s.declared, s.task), ...heldNote(s.locks));
+  parts.push(...features.flatMap(feature => feature.origin?.(s) ?? []));
+  if (s.incarnations > 1) parts.push(`open in ${s.incarnations} terminals`);
+  return parts.join(", ");
+}
+
+/** Returns the note of the row of an agent within a session; people call the agent `name`. */
+export function agentNoteOf(
+  agent: AgentRow,
+  name: string,
+  s: SessionRow,
+  locks: readonly LockRow[],
+  places: Places,
+): string {
+  const parts = [
+    ...adviceOn(agent, name, s),
+    ...waitNote({ id: s.id, agent: agent.agent }, agent.waitingFor, locks, places),
+    ...(agent.waitingFor === null ? doingNote(agent, places) : []),
+    ...workNote(agent.declared, null),
+    ...heldNote(agent.locks),
+  ];
+  return parts.join(", ");
+}
+
+type Waiter = Pick<LockRow["waiters"][number], "id" | "agent">;
+
+/** The file that an agent waits for, and its holder. */
+function waitNote(who: Waiter, file: string | null, locks: readonly LockRow[], places: Places): string[] {
+  return file === null ? [] : [`for ${waitedFile(who, file, locks, places)}`];
+}
+
+/** What an active agent does: `writes src/auth.ts`; what it did, and how that ended, if it does nothing since: `git refused`. */
+function doingNote({ status, doing }: Pick<SessionRow, "status" | "doing">, places: Places): string[] {
+  if (doing === undefined || status !== "active") return [];
+  const { verb, what, forMs } = doing;
+  // A program is known by its name alone.
+  const isFile = what.includes("/");
+  const named = isFile ? cut(places.file(what), fileColumns, "middle") : clean(what);
+  if (verb === "writes" || verb === "runs") return [`${verb} ${named}`];
+  const ago = forMs < pastShownMs ? "" : ` ${duration(forMs)} ago`;
+  if (verb === "wrote" || verb === "ran") return [`${verb} ${named}${ago}`];
+  return [`${isFile ? "edit of " : ""}${named} ${verb}${ago}`];
+}
+
+/** What an agent declared (`tester on "Page the list"`), else the task that it claimed. */
+function workNote(declared: DeclaredBrief | undefined, claimed: WorkedOn | null): string[] {
+  const role = cut(clean(declared?.role ?? ""), roleColumns);
+  const task = clean(declared?.task || (claimed?.description ?? ""));
+  const on = task === "" ? "" : `on "${cut(task, taskColumns)}"`;
+  const note = [role, on].filter(text => text !== "").join(" ");
+  return [note, declared?.mismatched === true ? "identity mismatch" : ""].filter(text => text !== "");
+}
+
+function heldNote(count: number): string[] {
+  return count === 0 ? [] : [`holds ${counted(count, "lock")}`];
+}
+
+function waitedFile(who: Waiter, file: string, locks: readonly LockRow[], places: Places): string {
+  const rows = locks.filter(l => l.waiters.some(w => w.id === who.id && w.agent === who.agent));
+  const row = rows.find(l => l.path === file || l.file === file) ?? rows[0];
+  if (row === undefined) return places.file(file);
+  return row.holder === null ? places.lock(row) : `${places.lock(row)} behind ${clean(row.holder.name)}`;
+}
+
+/** What to do about an agent, called `name`. */
+function adviceOn(agent: OneAgent, name: string, session: SessionRow): string[] {
+  return features.flatMap(feature => feature.advice?.(agent, name, session) ?? []);
+}
