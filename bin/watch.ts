@@ -11,7 +11,7 @@ import { logText } from "./view/log.ts";
 import { Places } from "./view/places.ts";
 import { clock } from "./view/text.ts";
 import { choosable, type News, type WatchData, watchView } from "./view/watch.ts";
-import { afterKey, firstMode } from "./view/watch-keys.ts";
+import { afterKey, firstMode, following } from "./view/watch-keys.ts";
 import { ask, exitCodes, fail, Refused, rowsOf } from "./with-daemon.ts";
 
 export interface WatchFlags {
@@ -203,7 +203,8 @@ class Painting implements Shown {
       sessions,
       locks,
       refusals,
-      tasks: [...active, ...pending],
+      // A task that was given back between the two answers is in both.
+      tasks: [...new Map([...active, ...pending].map(task => [task.id, task])).values()],
       news: this.#news,
       away: null,
       project: this.#project,
@@ -232,7 +233,7 @@ class Painting implements Shown {
 
   /** Carries a keystroke out. Returns false if it ends the watch. */
   key(key: string): boolean {
-    const mode = afterKey(this.#mode, key, choosable({ ...this.#data, mode: this.#mode }).length);
+    const mode = afterKey(this.#mode, key, this.#rows());
     if (mode === null) return false;
     this.#mode = mode;
     this.#draw();
@@ -248,7 +249,14 @@ class Painting implements Shown {
     this.#world.stdout.write(leave);
   }
 
+  /** Returns the sessions that can be chosen. */
+  #rows(): string[] {
+    return choosable({ ...this.#data, mode: this.#mode }).map(({ id }) => id);
+  }
+
   #draw(): void {
+    const { sessions } = this.#data;
+    this.#mode = following(this.#mode, this.#rows(), id => sessions.some(one => one.id === id));
     const rows = this.#world.stdout.rows ?? 24;
     const lines = watchView({ ...this.#data, mode: this.#mode }, screenOf(this.#world), rows);
     // Overwrites the old lines to avoid flicker; the last line has no line break, to avoid scrolling.

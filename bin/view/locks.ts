@@ -40,16 +40,32 @@ export function locksView(data: LocksData, screen: Screen): string[] {
  * Returns locks by project, each with its holder, kind and age, and below it its waiters in queue order. Shows every
  * lock with waiters, the longest wait first, and at most `quietMax` others.
  */
-export function lockLines(data: LocksData, screen: Screen, options: LocksOptions): string[] {
-  const { quietMax } = options;
+export function lockLines(data: LocksData, screen: Screen, { quietMax, headings }: LocksOptions): string[] {
+  const isQuiet = ({ waiters }: LockRow) => waiters.length === 0;
+  const quiet = data.locks.filter(isQuiet).sort((a, b) => b.heldMs - a.heldMs);
+  const hidden = new Set(quiet.slice(quietMax));
+  const items = lockItems(data, screen, headings, hidden);
+  const more = wrap(`and ${hidden.size} more without waiters: kite status --locks`, screen.width - 2);
+  return [
+    ...items.flatMap(({ lines }) => lines),
+    ...(hidden.size === 0 ? [] : more.map(line => `  ${line}`)),
+  ];
+}
+
+/** Returns the lines of each lock but the `hidden` ones, and of each project's heading, in the order of `lockLines`. */
+export function lockItems(
+  data: LocksData,
+  screen: Screen,
+  withHeadings: boolean,
+  hidden: ReadonlySet<LockRow> = new Set(),
+): readonly { readonly lines: readonly string[]; readonly count: number }[] {
   const places = new Places(data.sessions, data.locks, screen.home);
   const wanted = data.locks.filter(l => l.waiters.length > 0).sort((a, b) => longest(b) - longest(a));
   const quiet = data.locks.filter(l => l.waiters.length === 0).sort((a, b) => b.heldMs - a.heldMs);
-  const shown = [...wanted, ...quiet.slice(0, quietMax)];
+  const shown = [...wanted, ...quiet].filter(lock => !hidden.has(lock));
   // In the order of their most wanted locks.
   const projects = [...new Set(shown.map(l => l.project))];
-  const headings =
-    options.headings || new Set([...data.locks, ...data.sessions].map(r => r.project)).size > 1;
+  const headings = withHeadings || new Set([...data.locks, ...data.sessions].map(r => r.project)).size > 1;
   const indent = headings ? 4 : 2;
   const rows = projects.flatMap(project => shown.filter(l => l.project === project));
   const columns = [
@@ -64,24 +80,16 @@ export function lockLines(data: LocksData, screen: Screen, options: LocksOptions
     screen,
     indent,
   );
-  const lines: string[] = [];
-  let project: string | null = null;
-  for (const [i, row] of rows.entries()) {
-    if (headings && row.project !== project) lines.push(heading(row.project, screen));
-    project = row.project;
-    lines.push(drawn[i] ?? "");
-    if (row.waiters.length > 0) {
-      const margin = " ".repeat(indent + 2);
-      const queue = wrap(`then ${row.waiters.map(waiterText).join(", ")}`, screen.width - indent - 2, 5);
-      lines.push(...queue.map(line => margin + line));
-    }
-  }
-  const hidden = quiet.length - Math.min(quietMax, quiet.length);
-  if (hidden > 0) {
-    const more = wrap(`and ${hidden} more without waiters: kite status --locks`, screen.width - 2);
-    lines.push(...more.map(line => `  ${line}`));
-  }
-  return lines;
+  const margin = " ".repeat(indent + 2);
+  return rows.flatMap((row, i) => {
+    const isFirst = headings && row.project !== rows[i - 1]?.project;
+    const waiters = `then ${row.waiters.map(waiterText).join(", ")}`;
+    const queue = row.waiters.length === 0 ? [] : wrap(waiters, screen.width - indent - 2, 5);
+    return [
+      ...(isFirst ? [{ lines: [heading(row.project, screen)], count: 0 }] : []),
+      { lines: [drawn[i] ?? "", ...queue.map(line => margin + line)], count: 1 },
+    ];
+  });
 }
 
 function longest(row: LockRow): number {

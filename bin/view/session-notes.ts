@@ -5,41 +5,50 @@ import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import type { OneAgent } from "./feature.ts";
 import { features } from "./features.ts";
 import type { Places } from "./places.ts";
-import { clean, counted, cut, duration } from "./text.ts";
+import { bound, clean, counted, cut, duration, widthOf } from "./text.ts";
 
 /** Columns of a task's description, and of a role. */
 const taskColumns = 48;
 const roleColumns = 24;
 /** Columns of the file that an agent writes, and from when on an age is shown, in milliseconds. */
 const fileColumns = 40;
+const fileColumnsMin = 9;
 const pastShownMs = 10_000;
 
-/** Returns the note of a session's row. */
-export function noteOf(s: SessionRow, locks: readonly LockRow[], places: Places): string {
+/** What a note needs besides the agent that it is about. */
+export interface NoteContext {
+  readonly locks: readonly LockRow[];
+  readonly places: Places;
+  /** Tasks that the view names elsewhere, by their descriptions. */
+  readonly tasks: ReadonlySet<string>;
+}
+
+/** Returns the note of a session's row for a line of `room` columns: a path in it is cut in its middle. */
+export function noteOf(s: SessionRow, context: NoteContext, room: number): string {
   const parts: string[] = [];
   if (s.attention !== null) parts.push(clean(s.attention));
   parts.push(...adviceOn(s, s.name, s));
-  parts.push(...waitNote({ id: s.id, agent: null }, s.waitingFor, locks, places));
-  if (s.waitingFor === null) parts.push(...doingNote(s, places));
-  parts.push(...workNote(s.declared, s.task), ...heldNote(s.locks));
+  parts.push(...waitNote({ id: s.id, agent: null }, s.waitingFor, context, room));
+  if (s.waitingFor === null) parts.push(...doingNote(s, context.places, room));
+  parts.push(...workNote(s.declared, s.task, context), ...heldNote(s.locks));
   parts.push(...features.flatMap(feature => feature.origin?.(s) ?? []));
   if (s.incarnations > 1) parts.push(`open in ${s.incarnations} terminals`);
   return parts.join(", ");
 }
 
-/** Returns the note of the row of an agent within a session; people call the agent `name`. */
+/** Returns the note of the row of an agent within a session, as `noteOf` does; people call the agent `name`. */
 export function agentNoteOf(
   agent: AgentRow,
   name: string,
   s: SessionRow,
-  locks: readonly LockRow[],
-  places: Places,
+  context: NoteContext,
+  room: number,
 ): string {
   const parts = [
     ...adviceOn(agent, name, s),
-    ...waitNote({ id: s.id, agent: agent.agent }, agent.waitingFor, locks, places),
-    ...(agent.waitingFor === null ? doingNote(agent, places) : []),
-    ...workNote(agent.declared, null),
+    ...waitNote({ id: s.id, agent: agent.agent }, agent.waitingFor, context, room),
+    ...(agent.waitingFor === null ? doingNote(agent, context.places, room) : []),
+    ...workNote(agent.declared, null, context),
     ...heldNote(agent.locks),
   ];
   return parts.join(", ");
@@ -47,18 +56,30 @@ export function agentNoteOf(
 
 type Waiter = Pick<LockRow["waiters"][number], "id" | "agent">;
 
-/** The file that an agent waits for, and its holder. */
-function waitNote(who: Waiter, file: string | null, locks: readonly LockRow[], places: Places): string[] {
-  return file === null ? [] : [`for ${waitedFile(who, file, locks, places)}`];
+/** The file that an agent waits for, and its holder, on one line. */
+function waitNote(who: Waiter, file: string | null, context: NoteContext, room: number): string[] {
+  if (file === null) return [];
+  const { locks, places } = context;
+  const rows = locks.filter(l => l.waiters.some(w => w.id === who.id && w.agent === who.agent));
+  const row = rows.find(l => l.path === file || l.file === file) ?? rows[0];
+  const path = row === undefined ? places.file(file) : places.lock(row);
+  const behind = row?.holder == null ? "" : ` behind ${clean(row.holder.name)}`;
+  const columns = Math.max(fileColumnsMin, room - widthOf(`for ${behind}`));
+  return [bound(`for ${cut(path, columns, "middle")}${behind}`)];
 }
 
 /** What an active agent does: `writes src/auth.ts`; what it did, and how that ended, if it does nothing since: `git refused`. */
-function doingNote({ status, doing }: Pick<SessionRow, "status" | "doing">, places: Places): string[] {
+function doingNote(
+  { status, doing }: Pick<SessionRow, "status" | "doing">,
+  places: Places,
+  room: number,
+): string[] {
   if (doing === undefined || status !== "active") return [];
   const { verb, what, forMs } = doing;
   // A program is known by its name alone.
   const isFile = what.includes("/");
-  const named = isFile ? cut(places.file(what), fileColumns, "middle") : clean(what);
+  const columns = Math.max(fileColumnsMin, Math.min(fileColumns, room - widthOf(verb) - 1));
+  const named = isFile ? cut(places.file(what), columns, "middle") : clean(what);
   if (verb === "writes" || verb === "runs") return [`${verb} ${named}`];
   const ago = forMs < pastShownMs ? "" : ` ${duration(forMs)} ago`;
   if (verb === "wrote" || verb === "ran") return [`${verb} ${named}${ago}`];
@@ -66,9 +87,14 @@ function doingNote({ status, doing }: Pick<SessionRow, "status" | "doing">, plac
 }
 
 /** What an agent declared (`tester on "Page the list"`), else the task that it claimed. */
-function workNote(declared: DeclaredBrief | undefined, claimed: WorkedOn | null): string[] {
+function workNote(
+  declared: DeclaredBrief | undefined,
+  claimed: WorkedOn | null,
+  { tasks }: NoteContext,
+): string[] {
   const role = cut(clean(declared?.role ?? ""), roleColumns);
-  const task = clean(declared?.task || (claimed?.description ?? ""));
+  const named = declared?.task || (claimed?.description ?? "");
+  const task = tasks.has(named) ? "" : clean(named);
   const on = task === "" ? "" : `on "${cut(task, taskColumns)}"`;
   const note = [role, on].filter(text => text !== "").join(" ");
   return [note, declared?.mismatched === true ? "identity mismatch" : ""].filter(text => text !== "");
@@ -76,13 +102,6 @@ function workNote(declared: DeclaredBrief | undefined, claimed: WorkedOn | null)
 
 function heldNote(count: number): string[] {
   return count === 0 ? [] : [`holds ${counted(count, "lock")}`];
-}
-
-function waitedFile(who: Waiter, file: string, locks: readonly LockRow[], places: Places): string {
-  const rows = locks.filter(l => l.waiters.some(w => w.id === who.id && w.agent === who.agent));
-  const row = rows.find(l => l.path === file || l.file === file) ?? rows[0];
-  if (row === undefined) return places.file(file);
-  return row.holder === null ? places.lock(row) : `${places.lock(row)} behind ${clean(row.holder.name)}`;
 }
 
 /** What to do about an agent, called `name`. */

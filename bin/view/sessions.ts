@@ -6,10 +6,23 @@ import type { OneAgent } from "./feature.ts";
 import { features } from "./features.ts";
 import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places, projectName, projectRoot, tilde, whereabouts } from "./places.ts";
-import { agentNoteOf, noteOf } from "./session-notes.ts";
-import { type Cell, table } from "./table.ts";
-import { bound, clean, clock, cut, duration, pad, pipeColumns, type Screen, widthOf, wrap } from "./text.ts";
+import { agentNoteOf, type NoteContext, noteOf } from "./session-notes.ts";
+import { type Cell, type Column, table } from "./table.ts";
+import {
+  bound,
+  clean,
+  clock,
+  cut,
+  duration,
+  pad,
+  pipeColumns,
+  type Screen,
+  unbound,
+  widthOf,
+  wrap,
+} from "./text.ts";
 import { compare, order } from "./urgency.ts";
+import type { Item } from "./watch-section.ts";
 
 export interface SessionsData {
   readonly sessions: readonly SessionRow[];
@@ -24,11 +37,8 @@ interface SessionsInFull extends SessionsData {
 }
 
 export interface SessionsOptions {
-  /**
-   * Many quiet sessions share a line, with `always` a few, too; a session that works, waits, holds or asks always has its
-   * own.
-   */
-  readonly condense: boolean | "always";
+  /** Many quiet sessions share a line; a session that works, waits, holds or asks always has its own. */
+  readonly condense: boolean;
   /** Adds a second line per session: id, process, start, directory. */
   readonly detail: boolean;
   /** The id of the session whose row is marked, and has a line of its own. */
@@ -43,8 +53,12 @@ const quietLinesMax = 2;
 const agentsShownMax = 8;
 /** Columns of a session's name, and of its branch and worktree. */
 const nameColumns = 20;
+const nameColumnsMin = 12;
 const placeColumns = { narrow: 16, wide: 28 } as const;
 const wideFrom = 100;
+/** Screens on which brief rows cut names further, and the least room of a note in them. */
+const narrowBelow = 60;
+const briefNoteMin = 8;
 
 /** `kite status --sessions`: every session in full. */
 export function sessionsView(data: SessionsInFull, screen: Screen): string[] {
@@ -62,58 +76,133 @@ export function sessionsView(data: SessionsInFull, screen: Screen): string[] {
 interface Block {
   readonly isChosen?: boolean;
   readonly cells: Cell[];
-  readonly note: string;
+  readonly note: (room: number) => string;
   readonly detail: string;
+  /** Shown also where rows of agents have no room. */
+  readonly isKept: boolean;
+}
+
+/** How a view that has little room shows sessions: a line each, and a few quiet ones share a line. */
+export interface BriefOptions {
+  /** Each project has its heading. */
+  readonly headings: boolean;
+  readonly chosen: string | undefined;
+  /** Tasks that the view names elsewhere, by their descriptions. */
+  readonly tasks: ReadonlySet<string>;
 }
 
 /** Returns sessions by project; those that need a person or wait come first, quiet ones last. */
 export function sessionLines(data: SessionsData, screen: Screen, options: SessionsOptions): string[] {
-  const places = new Places(data.sessions, data.locks, screen.home);
-  const crowded = options.condense === "always" || (options.condense && data.sessions.length >= crowdMin);
-  const groups = byProject(data.sessions).map(([project, all]) => {
-    const families = familiesOf(all);
-    const isOwnLine = (one: SessionRow) => one.id === options.chosen;
-    const quiet = families.filter(all => all.every(isQuiet) && !all.some(isOwnLine)).flat();
-    const condensed = crowded && quiet.length > quietShownMax ? quiet : [];
-    const shown = families.filter(([lead]) => lead !== undefined && !condensed.includes(lead));
-    const blocks = shown.flatMap(([lead, ...mates]) => [
-      ...(lead === undefined ? [] : blocksOf(lead, data.locks, places, screen, options)),
-      ...mates.flatMap(mate => blocksOf(mate, data.locks, places, screen, options, "└ ")),
-    ]);
-    return { project, condensed, blocks };
-  });
-  const rows = groups.flatMap(g => g.blocks);
-  const columns = [
-    { min: 8 },
-    { min: 6, max: screen.width < wideFrom ? placeColumns.narrow : placeColumns.wide },
-    {},
-    { align: "right" as const },
-  ];
-  const drawn = table(
-    rows.map(r => r.cells),
-    columns,
-    screen,
-    4,
-  );
-  const tableWidth = Math.max(0, ...drawn.map(line => widthOf(unpainted(line))));
+  const isCrowded = options.condense && data.sessions.length >= crowdMin;
+  const groups = groupsOf(data, screen, { ...options, tasks: new Set() }, isCrowded);
+  const blocks = groups.flatMap(group => group.sessions.flat());
+  const rows = rowsOf(blocks, screen);
   const lines: string[] = [];
-  let next = 0;
-  for (const group of groups) {
-    lines.push(heading(group.project, screen));
-    for (const block of group.blocks) {
-      const [row = "", ...below] = withNote(drawn[next] ?? "", block.note, tableWidth, screen);
+  for (const { project, sessions, condensed } of groups) {
+    lines.push(heading(project, screen));
+    for (const block of sessions.flat()) {
+      const [row = "", ...below] = rows.get(block) ?? [];
       lines.push(block.isChosen === true ? marked(row, screen) : row, ...below);
       if (options.detail && block.detail !== "") {
         for (const line of wrap(block.detail, screen.width - 6))
           lines.push(`      ${paint(screen, "dim", line)}`);
       }
-      next += 1;
     }
-    for (const status of ["idle", "lost"] as const) {
-      lines.push(...condensedLines(group.condensed, status, screen));
-    }
+    for (const status of ["idle", "lost"] as const)
+      lines.push(...condensedLines(condensed, status, quietLinesMax, screen));
   }
   return lines;
+}
+
+/** Returns the lines of each session in the order of `sessionLines`. `short` leaves out agents who neither wait nor stand still. */
+export function briefSessions(data: SessionsData, screen: Screen, options: BriefOptions): Item[] {
+  const groups = groupsOf(data, screen, { ...options, isBrief: true }, true);
+  const blocks = groups.flatMap(group => group.sessions.flat());
+  const rows = new Map(
+    table(
+      blocks.map(({ cells }) => cells),
+      columnsOf(screen, nameColumns),
+      screen,
+      4,
+    ).map((line, i) => [blocks[i], line]),
+  );
+  const tableWidth = Math.max(0, ...[...rows.values()].map(line => widthOf(unpainted(line))));
+  const room = screen.width - tableWidth - 2;
+  const lineOf = (block: Block) => {
+    const row = rows.get(block) ?? "";
+    const note = room < briefNoteMin ? "" : cut(unbound(block.note(room)), room);
+    const line = note === "" ? row : `${filled(row, tableWidth)}${note}`;
+    return block.isChosen === true ? marked(line, screen) : line;
+  };
+  return groups.flatMap(({ project, sessions, condensed }) => [
+    ...(options.headings ? [{ lines: [heading(project, screen)], count: 0 }] : []),
+    ...sessions.map(own => ({
+      lines: own.map(lineOf),
+      short: own.filter(({ isKept }) => isKept).map(lineOf),
+      count: 1,
+      isMarked: own.some(({ isChosen }) => isChosen === true),
+    })),
+    ...(["idle", "lost"] as const).flatMap(status => {
+      const lines = condensedLines(condensed, status, 1, screen);
+      return lines.length === 0 ? [] : [{ lines, count: condensed.filter(s => s.status === status).length }];
+    }),
+  ]);
+}
+
+/** The sessions of each project: those with rows of their own, and the quiet ones that share a line. */
+function groupsOf(data: SessionsData, screen: Screen, options: BlockOptions, isCrowded: boolean) {
+  const { locks } = data;
+  const context = { locks, places: new Places(data.sessions, locks, screen.home), tasks: options.tasks };
+  return byProject(data.sessions).map(([project, all]) => {
+    const families = familiesOf(all);
+    const isOwnLine = (one: SessionRow) => one.id === options.chosen;
+    const quiet = families.filter(all => all.every(isQuiet) && !all.some(isOwnLine)).flat();
+    const condensed = isCrowded && quiet.length > quietShownMax ? quiet : [];
+    const shown = families.filter(([lead]) => lead !== undefined && !condensed.includes(lead));
+    const sessions = shown.flatMap(family =>
+      family.map((one, i) => blocksOf(one, context, screen, options, i === 0 ? "" : "└ ")),
+    );
+    return { project, condensed, sessions };
+  });
+}
+
+function columnsOf(screen: Screen, name: number): Column[] {
+  return [
+    { min: 8, max: name + widthOf("└ ") },
+    { min: 6, max: screen.width < wideFrom ? placeColumns.narrow : placeColumns.wide },
+    {},
+    { align: "right" },
+  ];
+}
+
+/** Returns the row of each block and the lines below it. */
+function rowsOf(blocks: readonly Block[], screen: Screen): ReadonlyMap<Block, readonly string[]> {
+  const cells = blocks.map(block => block.cells);
+  const notes = blocks.map(({ note }) => note(screen.width - 6));
+  const summaries = blocks.flatMap(({ cells: [text, ...more] }) => (more.length === 0 ? [text] : []));
+  const summaryColumns = Math.max(0, ...summaries.map(text => widthOf(`${text}`)));
+  const drawnWith = (columns: number) => {
+    const drawn = table(cells, columnsOf(screen, Math.max(columns, summaryColumns)), screen, 4);
+    const tableWidth = Math.max(0, ...drawn.map(line => widthOf(unpainted(line))));
+    const isBeside = (note: string) => tableWidth + 2 + widthOf(note) <= screen.width;
+    return { drawn, tableWidth, isBeside, count: notes.filter(isBeside).length };
+  };
+  // A long name is cut where it takes the room of another's note.
+  const [wide, narrow] = [drawnWith(nameColumns), drawnWith(nameColumnsMin)];
+  const { drawn, tableWidth, isBeside } = narrow.count > wide.count ? narrow : wide;
+  return new Map(
+    blocks.map((block, i) => {
+      const [row = "", note = ""] = [drawn[i], notes[i]];
+      if (note === "") return [block, [row]];
+      if (isBeside(note)) return [block, [filled(row, tableWidth) + unbound(note)]];
+      return [block, [row, ...wrap(note, screen.width - 6).map(part => `      ${part}`)]];
+    }),
+  );
+}
+
+/** Fills a row up to its note. */
+function filled(row: string, tableWidth: number): string {
+  return row + pad("", tableWidth + 2 - widthOf(unpainted(row)));
 }
 
 /** The sessions in the order of their rows. */
@@ -124,11 +213,6 @@ export function inRowOrder(sessions: readonly SessionRow[]): readonly SessionRow
 /** Marks a row: a `>` in its indent, and in reverse video where there is colour. */
 function marked(row: string, screen: Screen): string {
   return `  ${paint(screen, "reverse", `> ${unpainted(row).slice(4)}`)}`;
-}
-
-/** The position of the marked row among the lines; -1: there is none. */
-export function markedAt(lines: readonly string[]): number {
-  return lines.findIndex(line => unpainted(line).startsWith("  > "));
 }
 
 /** Each session with its teammates that are sessions of their own behind it; the most urgent family first. */
@@ -213,24 +297,30 @@ function seen(ms: number): string {
   return ms < 2_000 ? "now" : duration(ms);
 }
 
+interface BlockOptions extends Pick<SessionsOptions, "terminals" | "chosen"> {
+  readonly tasks: ReadonlySet<string>;
+  readonly isBrief?: boolean;
+}
+
 function blocksOf(
   s: SessionRow,
-  locks: readonly LockRow[],
-  places: Places,
+  context: NoteContext,
   screen: Screen,
-  { terminals, chosen }: SessionsOptions,
+  { terminals, chosen, isBrief = false }: BlockOptions,
   under = "",
 ): Block[] {
+  const columns = isBrief && screen.width < narrowBelow ? nameColumnsMin : nameColumns;
   const own: Block = {
     isChosen: s.id === chosen,
     cells: [
-      { text: `${under}${cut(clean(s.name), nameColumns)}`, style: "bold" },
-      whereabouts(s),
+      { text: `${under}${cut(clean(s.name), columns)}`, style: "bold" },
+      isBrief && screen.width < wideFrom ? "" : whereabouts(s),
       stateOf(s),
       { text: seen(s.lastSeenMs), style: "dim" },
     ],
-    note: noteOf(s, locks, places),
-    detail: detailOf(s, terminals, screen),
+    note: room => noteOf(s, context, room),
+    detail: isBrief ? "" : detailOf(s, terminals, screen),
+    isKept: true,
   };
   const busy = s.agents
     .filter(isBusy)
@@ -240,13 +330,19 @@ function blocksOf(
     busy.length > shown.length ? `${busy.length - shown.length} more active` : "",
     busy.length < s.agents.length ? `${s.agents.length - busy.length} idle` : "",
   ].filter(part => part !== "");
-  const summary = rest.length === 0 ? [] : [{ cells: [`└ ${rest.join(", ")}`], note: "", detail: "" }];
+  const summary = rest.length === 0 ? [] : [agentBlock([`└ ${rest.join(", ")}`], () => "", false)];
   const agents = shown.map(a => {
-    const note = agentNoteOf(a, `${s.name}/${agentName(a, s)}`, s, locks, places);
+    const name = agentName(a, s);
     const trouble = a.waitingFor === null ? troubleOf(a) : null;
-    return agentBlock(agentName(a, s), trouble ?? plainState(a), note);
+    const cells = [`└ ${cut(name, columns)}`, "", trouble ?? plainState(a)];
+    const note = (room: number) => agentNoteOf(a, `${s.name}/${name}`, s, context, room);
+    return agentBlock(cells, note, trouble !== null || a.waitingFor !== null);
   });
   return [own, ...agents, ...summary];
+}
+
+function agentBlock(cells: Cell[], note: Block["note"], isKept: boolean): Block {
+  return { cells, note, detail: "", isKept };
 }
 
 function agentName(agent: AgentRow, s: SessionRow): string {
@@ -260,10 +356,6 @@ function plainState(a: AgentRow): { text: string; style: Style } {
   return { text: a.status, style: a.status === "active" ? "green" : "dim" };
 }
 
-function agentBlock(name: string, state: Cell, note: string): Block {
-  return { cells: [`└ ${cut(name, nameColumns)}`, "", state], note, detail: "" };
-}
-
 function detailOf(s: SessionRow, terminals: ReadonlyMap<number, string> | undefined, screen: Screen): string {
   const terminal = s.pid === null ? undefined : terminals?.get(s.pid);
   const on = terminal === undefined ? "" : ` on ${clean(terminal)}`;
@@ -275,17 +367,12 @@ function detailOf(s: SessionRow, terminals: ReadonlyMap<number, string> | undefi
   return `${clean(s.id)}, ${pid}, since ${clock(s.registeredAt, screen.now)}${state.join("")}, in ${cwd}`;
 }
 
-/** Puts the note beside the line if it fits, else below it. */
-function withNote(line: string, note: string, tableWidth: number, screen: Screen): string[] {
-  if (note === "") return [line];
-  if (tableWidth + 2 + widthOf(note) <= screen.width) {
-    const filled = line + pad("", tableWidth + 2 - widthOf(unpainted(line)));
-    return [filled + note];
-  }
-  return [line, ...wrap(note, screen.width - 6).map(part => `      ${part}`)];
-}
-
-function condensedLines(quiet: readonly SessionRow[], status: "idle" | "lost", screen: Screen): string[] {
+function condensedLines(
+  quiet: readonly SessionRow[],
+  status: "idle" | "lost",
+  linesMax: number,
+  screen: Screen,
+): string[] {
   const some = quiet.filter(s => s.status === status).sort((a, b) => a.lastSeenMs - b.lastSeenMs);
   if (some.length === 0) return [];
   const draw = (count: number, width: number) => {
@@ -295,6 +382,6 @@ function condensedLines(quiet: readonly SessionRow[], status: "idle" | "lost", s
   };
   const width = Number.isFinite(screen.width) ? screen.width : pipeColumns;
   let count = some.length;
-  while (count > 1 && draw(count, width).length > quietLinesMax) count -= 1;
+  while (count > 1 && draw(count, width).length > linesMax) count -= 1;
   return draw(count, screen.width).map(line => `    ${paint(screen, "dim", line)}`);
 }

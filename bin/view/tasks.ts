@@ -44,6 +44,14 @@ function endOf(id: string): string {
 /** `kite task list`: tasks by project; active ones first, then ready, blocked, failed and done ones. */
 export function tasksView({ tasks, none }: TasksData, screen: Screen): string[] {
   if (tasks.length === 0) return wrap(none, screen.width);
+  return taskGroups(tasks, screen).flatMap(({ title, lines }) => [title, ...lines]);
+}
+
+/** Returns the tasks of each project as a title and a line for each, in the order of `kite task list`. */
+export function taskGroups(
+  tasks: readonly TaskRow[],
+  screen: Screen,
+): readonly { readonly title: string; readonly lines: readonly string[] }[] {
   const handle = handles(tasks);
   const projects = [...new Set(tasks.map(t => t.project))].sort();
   const rank = (task: TaskRow) => standings.indexOf(standing(task));
@@ -56,14 +64,12 @@ export function tasksView({ tasks, none }: TasksData, screen: Screen): string[] 
     screen,
     2,
   );
-  const lines: string[] = [];
-  for (const [i, project] of projects.entries()) {
+  return projects.map((project, i) => {
     const own = sorted[i] ?? [];
-    const title = paint(screen, "bold", clean(projectName(project)));
-    lines.push(`${title}${paint(screen, "dim", `: ${summaryOf(own)}`)}`);
-    lines.push(...drawn.splice(0, own.length));
-  }
-  return lines;
+    const name = paint(screen, "bold", clean(projectName(project)));
+    const title = `${name}${paint(screen, "dim", `: ${summaryOf(own)}`)}`;
+    return { title, lines: drawn.splice(0, own.length) };
+  });
 }
 
 /** Counts tasks by status: `2 active, 3 ready`. */

@@ -80,6 +80,11 @@ export function bound(text: string): string {
   return text.replaceAll(" ", nonBreaking);
 }
 
+/** Returns a `bound` text with plain blanks. */
+export function unbound(text: string): string {
+  return text.replaceAll(nonBreaking, " ");
+}
+
 /**
  * Sets the words of cleaned `text` in lines of at most `width` columns. Lines after the first begin with `indent`
  * blanks, which count; a word that is longer than a line is cut. `bound` text stays on one line.
@@ -99,7 +104,7 @@ export function wrap(text: string, width: number, indent = 0): string[] {
     }
   }
   lines.push((lines.length === 0 ? "" : margin) + line);
-  return lines.map(l => cut(l.replaceAll(nonBreaking, " ").trimEnd(), width));
+  return lines.map(l => cut(unbound(l).trimEnd(), width));
 }
 
 /** Sets a text of several lines, each cleaned and wrapped to `width` columns. */

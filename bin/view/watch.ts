@@ -5,14 +5,15 @@ import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { refusalText } from "../refusal-text.ts";
 import { paint, unpainted } from "./color.ts";
-import { lockLines } from "./locks.ts";
+import { lockItems } from "./locks.ts";
 import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
-import { inRowOrder, markedAt, sessionLines } from "./sessions.ts";
+import { briefSessions, heading, inRowOrder, sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
-import { summaryOf, tasksView } from "./tasks.ts";
+import { summaryOf, taskGroups } from "./tasks.ts";
 import { clean, clock, counted, cut, type Screen, widthOf } from "./text.ts";
 import { hasWait, needsPerson } from "./urgency.ts";
 import { firstMode, keysHelp, type WatchMode } from "./watch-keys.ts";
+import { lineItems, type Section, sectionLines } from "./watch-section.ts";
 
 export interface WatchData {
   readonly version: string;
@@ -36,18 +37,6 @@ export interface News {
   readonly text: string;
 }
 
-interface Section {
-  readonly title: string;
-  readonly lines: readonly string[];
-  /** The command that shows the rest. */
-  readonly more: string;
-  /** The position of a line that is always shown. */
-  readonly kept?: number;
-}
-
-/** Least number of lines of a section: its title and one line. */
-const least = 2;
-
 /** Least rows of a screen with a footer. */
 const footerFrom = 8;
 
@@ -69,8 +58,8 @@ export function watchView(all: WatchData, screen: Screen, rows: number): string[
 }
 
 function sectionsOf(data: WatchData, all: WatchData, screen: Screen): Section[] {
-  const chosen = data.mode?.at === "agent" ? chosenSession(data) : undefined;
-  if (chosen !== undefined) return agentSections(data, chosen, screen);
+  const chosen = data.mode?.at === "agent" ? chosenSession(all) : undefined;
+  if (chosen !== undefined) return agentSections(all, chosen, screen);
   const sections = [
     sessionSection(data, screen),
     otherSection(data, all, screen),
@@ -78,24 +67,7 @@ function sectionsOf(data: WatchData, all: WatchData, screen: Screen): Section[] 
     taskSection(data, screen),
     newsSection(data, screen),
   ];
-  return sections.filter(({ lines }) => lines.length > 0);
-}
-
-function sectionLines(sections: readonly Section[], room: number, screen: Screen): string[] {
-  const lines: string[] = [];
-  const wants = sections.map(({ lines: own }) => own.length + 1);
-  // If there is room, a blank line separates sections.
-  const spaced = wants.reduce((sum, want) => sum + want + 1, 0) <= room;
-  for (const [i, given] of share(wants, room).entries()) {
-    const section = sections[i];
-    if (section === undefined || given === 0) continue;
-    if (spaced) lines.push("");
-    lines.push(
-      paint(screen, "bold", cut(section.title, screen.width)),
-      ...fitted(section, given - 1, screen),
-    );
-  }
-  return lines;
+  return sections.filter(({ items }) => items.length > 0);
 }
 
 /** Returns the rows of the shown project that have the filter's text. */
@@ -127,7 +99,7 @@ export function choosable(all: WatchData): readonly SessionRow[] {
 
 function chosenSession(data: WatchData): SessionRow | undefined {
   const sessions = inRowOrder(data.sessions);
-  return sessions[Math.min(data.mode?.chosen ?? 0, sessions.length - 1)];
+  return sessions.find(({ id }) => id === data.mode?.chosen) ?? sessions[0];
 }
 
 function agentSections(data: WatchData, session: SessionRow, screen: Screen): Section[] {
@@ -139,14 +111,16 @@ function agentSections(data: WatchData, session: SessionRow, screen: Screen): Se
   const sections = [
     {
       title: clean(name),
-      lines: sessionLines(one, screen, { condense: false, detail: true }),
+      items: lineItems(sessionLines(one, screen, { condense: false, detail: true })),
+      noun: "line",
+      about: ` about ${clean(name)}`,
       more: `kite explain ${clean(name)}`,
     },
     lockSection({ ...data, locks: own, sessions: [session] }, screen),
     taskSection({ ...data, tasks: data.tasks.filter(t => t.assignee === id) }, screen),
     newsSection({ ...data, news, refusals }, screen),
   ];
-  return sections.filter(({ lines }) => lines.length > 0);
+  return sections.filter(({ items }) => items.length > 0);
 }
 
 function helpLines(screen: Screen): string[] {
@@ -176,35 +150,6 @@ function within(line: string, width: number): string {
   return widthOf(unpainted(line)) <= width ? line : cut(unpainted(line), width);
 }
 
-/** Divides `room` lines among sections: small wants are met in full, the others share the rest evenly. */
-export function share(wants: readonly number[], room: number): number[] {
-  const given = wants.map(() => 0);
-  let left = room;
-  for (const [i, want] of wants.entries()) {
-    if (left < least) break;
-    given[i] = Math.min(want, least);
-    left -= given[i] ?? 0;
-  }
-  for (;;) {
-    const hungry = wants.flatMap((want, i) => ((given[i] ?? 0) > 0 && (given[i] ?? 0) < want ? [i] : []));
-    if (left === 0 || hungry.length === 0) return given;
-    for (const i of hungry) {
-      if (left === 0) break;
-      given[i] = (given[i] ?? 0) + 1;
-      left -= 1;
-    }
-  }
-}
-
-function fitted({ lines, more, kept = 0 }: Section, room: number, screen: Screen): string[] {
-  if (lines.length <= room) return [...lines];
-  if (room <= 1) return lines.slice(kept, kept + room);
-  const hidden = lines.length - room + 1;
-  const rest = cut(`  and ${counted(hidden, "more line")}: ${more}`, screen.width);
-  const first = Math.max(0, kept - room + 2);
-  return [...lines.slice(first, first + room - 1), paint(screen, "dim", rest)];
-}
-
 function header({ version, away, sessions, locks, tasks }: WatchData, screen: Screen): string {
   const time = clock(screen.now, screen.now);
   if (away !== null) return paint(screen, "yellow", cut(`${time} · ${clean(away)}`, screen.width));
@@ -222,26 +167,45 @@ function header({ version, away, sessions, locks, tasks }: WatchData, screen: Sc
 }
 
 function sessionSection(data: WatchData, screen: Screen): Section {
-  const { sessions, locks } = data;
-  const chosen = chosenSession(data)?.id;
-  const lines = sessionLines({ sessions, locks }, screen, { condense: "always", detail: false, chosen });
-  return { title: "Sessions", lines, more: "kite status --sessions", kept: Math.max(0, markedAt(lines)) };
+  const { sessions, locks, tasks } = data;
+  const projects = [...new Set(sessions.map(({ project }) => project))];
+  const [project] = projects;
+  const isOne = project !== undefined && projects.length === 1;
+  const where = isOne
+    ? ` in${heading(project, { ...screen, color: false, width: screen.width - 14 }).slice(1)}`
+    : "";
+  const options = {
+    headings: !isOne,
+    chosen: chosenSession(data)?.id,
+    tasks: new Set(tasks.map(({ description }) => description)),
+  };
+  return {
+    title: `Sessions: ${sessions.length}${where}`,
+    items: sessions.length === 0 ? [] : briefSessions({ sessions, locks }, screen, options),
+    noun: "session",
+    more: "kite status --sessions",
+    isMain: true,
+  };
 }
 
 function otherSection({ project = null }: WatchData, all: WatchData, screen: Screen): Section {
   const [, ...lines] = otherProjectLines(all, project, "", screen);
-  return { title: "Other projects: p", lines, more: "kite status --all" };
+  const items = lineItems(lines);
+  return { title: "Other projects: p", items, noun: "project", more: "kite status --all" };
 }
 
 function lockSection({ sessions, locks }: WatchData, screen: Screen): Section {
-  const options = { quietMax: locks.length, headings: false };
-  const lines = locks.length === 0 ? [] : lockLines({ sessions, locks }, screen, options);
-  return { title: "Locks", lines, more: "kite status --locks" };
+  const items = lockItems({ sessions, locks }, screen, false);
+  return { title: `Locks: ${locks.length}`, items, noun: "lock", more: "kite status --locks" };
 }
 
 function taskSection({ tasks }: WatchData, screen: Screen): Section {
-  const lines = tasks.length === 0 ? [] : tasksView({ tasks, none: "" }, screen);
-  return { title: `Tasks: ${summaryOf(tasks)}`, lines, more: "kite task list" };
+  const groups = taskGroups(tasks, screen);
+  const items = groups.flatMap(({ title, lines }) => [
+    ...(groups.length > 1 ? [{ lines: [title], count: 0 }] : []),
+    ...lineItems(lines),
+  ]);
+  return { title: `Tasks: ${summaryOf(tasks)}`, items, noun: "task", more: "kite task list" };
 }
 
 /** Latest first, so that a small screen drops the oldest. */
@@ -252,5 +216,5 @@ function newsSection({ news, refusals }: WatchData, screen: Screen): Section {
   }));
   const all = [...news, ...refused].sort((a, b) => b.at - a.at);
   const lines = all.map(({ at, text }) => cut(`  ${clock(at, screen.now)}  ${text}`, screen.width));
-  return { title: "Latest", lines, more: "kite log" };
+  return { title: "Latest", items: lineItems(lines), noun: "event", more: "kite log" };
 }

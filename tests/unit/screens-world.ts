@@ -51,6 +51,7 @@ export function sessionsOf(count: number): SessionRow[] {
       status: i === 11 ? "lost" : isActive ? "active" : "idle",
       lastSeenMs: isActive ? 500 : 60_000 * (i + 1),
       locks: i % 5 === 0 ? 1 : 0,
+      task: i === 6 ? { id: `t-mhx3k2p${i}-${i + 1}`, description: descriptionAt(i) } : null,
       ...(isActive && i % 2 === 0
         ? { doing: { verb: "writes", what: `${worktree}/${fileAt(i)}`, forMs: 900 } }
         : {}),
@@ -103,19 +104,19 @@ export function locksOf(sessions: readonly SessionRow[]): LockRow[] {
   });
 }
 
+function descriptionAt(i: number): string {
+  return `Step ${i + 1}: make the page of the orders list load in less than a second`;
+}
+
 export function tasksOf(sessions: readonly SessionRow[]): TaskRow[] {
   return sessions.slice(0, 8).map((s, i) =>
-    task(
-      `t-mhx3k2p${i}-${i + 1}`,
-      `Step ${i + 1}: make the page of the orders list load in less than a second`,
-      {
-        project: s.project,
-        ...(i % 2 === 0 ? { status: "active", assignee: s.id, assigneeName: s.name } : {}),
-        createdAt: now - 900_000,
-        updatedAt: now - 600_000,
-        risk: i === 3 ? "red" : "green",
-      },
-    ),
+    task(`t-mhx3k2p${i}-${i + 1}`, descriptionAt(i), {
+      project: s.project,
+      ...(i % 2 === 0 ? { status: "active", assignee: s.id, assigneeName: s.name } : {}),
+      createdAt: now - 900_000,
+      updatedAt: now - 600_000,
+      risk: i === 3 ? "red" : "green",
+    }),
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * The screens of every view with 0, 1, 5, 12 and 60 sessions at 60, 80 and 200 columns, as a person sees them:
+ * The screens of every view with 0, 1, 5, 12 and 60 sessions at 60, 80 and 160 columns, as a person sees them:
  * tests/fixtures/screens. After a change of a view: UPDATE=1, and read the difference.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -17,7 +17,9 @@ import { svgOf } from "./svg.ts";
 import { now, screen } from "./view-rows.ts";
 
 const counts = [0, 1, 5, 12, 60] as const;
-const widths = [60, 80, 200] as const;
+const widths = [60, 80, 160] as const;
+/** The rows of a terminal of that width. */
+const rows: Readonly<Record<number, number>> = { 60: 15, 80: 24, 160: 40 };
 const folder = fileURLToPath(new URL("../fixtures/screens/", import.meta.url));
 
 function dataOf(count: number) {
@@ -69,7 +71,7 @@ const views: Readonly<Record<string, (data: Data, at: Screen) => string[]>> = {
   watch: (data, at) => {
     const news = data.trail.map(line => ({ at: line.at, text: logText(line, at.home) }));
     const of = { version: "0.1.0", refusals: [], news, away: null, project: here };
-    return watchView({ ...data, ...of }, at, 30);
+    return watchView({ ...data, ...of }, at, rows[at.width] ?? 24);
   },
   log: ({ trail }, at) => trail.flatMap(line => logLines(line, at)),
 };

@@ -5,10 +5,11 @@ import { describe, expect, it } from "vitest";
 import { locks } from "../../bin/locks-list.ts";
 import { sessions } from "../../bin/sessions-list.ts";
 import { locksView } from "../../bin/view/locks.ts";
-import { sessionsView } from "../../bin/view/sessions.ts";
+import { sessionLines, sessionsView } from "../../bin/view/sessions.ts";
 import { statusView } from "../../bin/view/status.ts";
 import { cut } from "../../bin/view/text.ts";
 import { whoseView } from "../../bin/view/whose.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { WriteRow } from "../../protocol/write.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
@@ -103,6 +104,32 @@ describe("one long name", () => {
     const name = lines.find(line => line.startsWith("    x")) ?? "";
     expect(name.indexOf("…")).toBe(4 + 19);
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+  });
+
+  it("of a session does not break another's row at 80 columns", () => {
+    const doing = { verb: "ran", what: "npm", forMs: 27_000 } as const;
+    const own = session("brave-otter", { branch: "a-branch-of-16-co", doing, locks: 1 });
+    const rowOf = (sessions: SessionRow[]) => {
+      const lines = sessionLines({ sessions, locks: [] }, screen(80), { condense: false, detail: false });
+      return lines.find(line => line.startsWith("    brave-otter"));
+    };
+    expect(rowOf([own])).toContain("ran npm 27s ago, holds 1 lock");
+    expect(rowOf([own, session("a-name-of-twenty-five-char")])).toContain("ran npm 27s ago, holds 1 lock");
+  });
+
+  it("of a waiter's file is cut in its middle, so that its holder stands on the same line", () => {
+    const file = `services/${"orders/".repeat(20)}invoice-worker.ts`;
+    const waits = session("bob", { waitingFor: file, waitingForPath: `/home/ana/code/shop/${file}` });
+    const by = { id: waits.id, agent: null, name: "bob", waitedMs: 4_000, attached: true };
+    const held = lock(file, "alice", { path: `/home/ana/code/shop/${file}`, waiters: [by] });
+    for (const width of [60, 80, 160]) {
+      const lines = sessionLines({ sessions: [waits], locks: [held] }, screen(width), {
+        condense: false,
+        detail: false,
+      });
+      expect(lines).toHaveLength(3);
+      expect(lines[2]).toMatch(/^ {6}for services\/.*….*invoice-worker\.ts behind alice$/);
+    }
   });
 
   it("of a path is cut in its middle, so that the file stays", () => {

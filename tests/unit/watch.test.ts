@@ -2,12 +2,13 @@
 import { describe, expect, it } from "vitest";
 import { unpainted } from "../../bin/view/color.ts";
 import { widthOf } from "../../bin/view/text.ts";
-import { choosable, share, type WatchData, watchView } from "../../bin/view/watch.ts";
-import { afterKey, firstMode, type WatchMode } from "../../bin/view/watch-keys.ts";
+import { choosable, type WatchData, watchView } from "../../bin/view/watch.ts";
+import { afterKey, firstMode, following, type WatchMode } from "../../bin/view/watch-keys.ts";
+import { share } from "../../bin/view/watch-section.ts";
 import { watch } from "../../bin/watch.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { type FakeDaemon, type FakeWorldOptions, fakeDaemon, fakeWorld } from "./command-world.ts";
-import { busy, crowd, now, task as rowOfTask, screen } from "./view-rows.ts";
+import { busy, crowd, now, task as rowOfTask, screen, session } from "./view-rows.ts";
 
 const task = (id: string, more: Partial<TaskRow> = {}): TaskRow =>
   rowOfTask(`t-abc-${id}`, `Do ${id}`, { project: "/home/ana/code/shop", ...more });
@@ -26,25 +27,25 @@ const data = (more: Partial<WatchData> = {}): WatchData => ({
 describe("the picture", () => {
   it("marks the row of the chosen session, also where its section has no room for all", () => {
     const many = data({ sessions: crowd.sessions });
-    const marks = (chosen: number, rows: number, color = false) =>
+    const marks = (chosen: string, rows: number, color = false) =>
       watchView({ ...many, mode: { ...firstMode, chosen } }, screen(80, { color }), rows).filter(line =>
         unpainted(line).startsWith("  > "),
       );
     const order = choosable(many);
     expect(order.length).toBeGreaterThan(8);
     for (const rows of [10, 16, 60])
-      for (const [i, { name }] of order.entries()) {
-        const [line = "", ...more] = marks(i, rows);
+      for (const { id, name } of order) {
+        const [line = "", ...more] = marks(id, rows);
         expect(line.replace("└ ", "").slice(4).startsWith(name.slice(0, 12)), line).toBe(true);
         expect(more).toEqual([]);
       }
-    expect(marks(1, 24, true)[0]).toContain("\u001b[7m> ");
-    expect(marks(1, 24)[0]).not.toContain("\u001b");
+    expect(marks(order[1]?.id ?? "", 24, true)[0]).toContain("\u001b[7m> ");
+    expect(marks(order[1]?.id ?? "", 24)[0]).not.toContain("\u001b");
   });
 
   it("chooses from the top down, as the rows stand", () => {
     const many = data({ sessions: crowd.sessions });
-    const at = choosable(many).map((_, chosen) =>
+    const at = choosable(many).map(({ id: chosen }) =>
       watchView({ ...many, mode: { ...firstMode, chosen } }, screen(80), 80).findIndex(line =>
         line.startsWith("  > "),
       ),
@@ -94,6 +95,89 @@ describe("the picture", () => {
     expect(all.some(line => line.includes("src/auth.ts  "))).toBe(true);
   });
 
+  it("follows the chosen session where the rows are sorted again, and opens that one", () => {
+    const before = data({ sessions: ["ann", "bob", "cid"].map(name => session(name)) });
+    const rows = (of: WatchData) => choosable(of).map(({ id }) => id);
+    const isLive = (of: WatchData) => (id: string) => of.sessions.some(one => one.id === id);
+    const first = following(firstMode, rows(before), isLive(before));
+    const mode = afterKey(first, "j", rows(before)) ?? firstMode;
+    const after = data({
+      sessions: [session("ann"), session("bob"), session("cid", { attention: "Bash: make" })],
+    });
+    expect(rows(after).map(id => id.slice(0, 3))).toEqual(["cid", "ann", "bob"]);
+    const then = following(mode, rows(after), isLive(after));
+    const lines = watchView({ ...after, mode: then }, screen(80), 24);
+    expect(lines.filter(line => line.startsWith("  > "))).toEqual([expect.stringContaining("> bob")]);
+    expect(lines.at(-1)).toContain("Enter bob");
+    const opened = afterKey(then, "\r", rows(after)) ?? firstMode;
+    expect(watchView({ ...after, mode: opened }, screen(80), 24)).toContain("bob");
+    // The first one, too, is the one that the screen showed, though nobody chose it.
+    const enter = afterKey(following(first, rows(after), isLive(after)), "\r", rows(after)) ?? firstMode;
+    expect(watchView({ ...after, mode: enter }, screen(80), 24)).toContain("ann");
+    // Neither a filter nor an urgent session takes the place of the open one; its end closes it.
+    const filtered = { ...opened, filter: "cid" };
+    expect(following(filtered, [rows(after)[0] ?? ""], isLive(after))).toEqual(filtered);
+    expect(watchView({ ...after, mode: filtered }, screen(80), 24)).toContain("bob");
+    const gone = data({ sessions: after.sessions.filter(({ name }) => name !== "bob") });
+    expect(following(opened, rows(gone), isLive(gone))).toMatchObject({ at: "all", chosen: rows(gone)[1] });
+    expect(following(opened, [], () => false)).toMatchObject({ at: "all", chosen: null });
+  });
+
+  it("names the tasks once: their counts, their rows, and not in the rows of those who work on them", () => {
+    const shop = "/home/ana/code/shop/.git";
+    const description = "Page the list";
+    const of = data({
+      sessions: [session("ann", { task: { id: "t-abc-1", description } })],
+      tasks: [task("1", { description, status: "active", assigneeName: "ann", project: shop })],
+      locks: [],
+    });
+    const lines = watchView(of, screen(120), 24);
+    expect(lines.filter(line => line.includes(description))).toHaveLength(1);
+    expect(lines.filter(line => line.includes("1 active"))).toEqual(["Tasks: 1 active"]);
+    const mode = { ...firstMode, at: "agent" as const };
+    expect(watchView({ ...of, mode }, screen(120), 24).join("\n")).toContain(`on "${description}"`);
+  });
+
+  it("gives ten sessions with an agent each a row on 24 rows, and says what it leaves out", () => {
+    const agent = (status: "active" | "idle") => ({
+      ...{
+        agent: `a-${status}`,
+        name: `a-${status}`,
+        status,
+        locks: 0,
+        waitingFor: null,
+        waitingForPath: null,
+      },
+    });
+    const sessions = Array.from({ length: 10 }, (_, i) =>
+      session(`brave-otter-${i}`, {
+        agents: [agent("active"), agent("idle")],
+        doing: {
+          verb: "writes",
+          what: `/home/ana/code/shop/src/components/payment/form-${i}/CardForm.tsx`,
+          forMs: 900,
+        },
+        locks: 1,
+      }),
+    );
+    const tasks = Array.from({ length: 20 }, (_, i) => task(`${i}`));
+    const news = Array.from({ length: 40 }, (_, i) => ({ at: now - i, text: `began     s${i}` }));
+    const lines = watchView(data({ sessions, tasks, news }), screen(80), 24);
+    for (const { name } of sessions)
+      expect(lines.filter(line => line.startsWith(`${name}`, 4))).toHaveLength(1);
+    expect(lines.filter(line => line.includes("CardForm.tsx"))).toHaveLength(10);
+    expect(lines.filter(line => line.startsWith("  and ")).map(line => line.replace(/\d+/, "N"))).toEqual([
+      "  and N more locks: kite status --locks",
+      "  and N more tasks: kite task list",
+      "  and N more events: kite log",
+    ]);
+    const small = watchView(data({ sessions, tasks, news }), screen(60), 15);
+    expect(small.filter(line => line.startsWith("brave-otter", 4)).length).toBeGreaterThanOrEqual(4);
+    expect(small).toContainEqual(
+      expect.stringMatching(/^ {2}and \d+ more sessions: kite status --sessions$/),
+    );
+  });
+
   it("leaves out what a filter does not fit, and shows one agent alone", () => {
     const filtered = watchView(data({ mode: { ...firstMode, filter: "ALI" } }), screen(80), 40);
     expect(filtered.some(line => line.startsWith("  > alice"))).toBe(true);
@@ -110,7 +194,7 @@ describe("the picture", () => {
 
   it("says how much is not shown, and where it is", () => {
     const lines = watchView(data({ sessions: crowd.sessions }), screen(80), 16).map(unpainted);
-    expect(lines.some(line => /^ {2}and \d+ more lines: kite status --sessions$/.test(line))).toBe(true);
+    expect(lines.some(line => /^ {2}and \d+ more sessions: kite status --sessions$/.test(line))).toBe(true);
     const news = lines.slice(lines.indexOf("Latest") + 1);
     expect(news[0]).toBe("  14:00:00  began     alice");
   });
@@ -128,7 +212,10 @@ describe("the picture", () => {
 
 describe("a key", () => {
   const press = (keys: readonly string[], mode: WatchMode = firstMode) =>
-    keys.reduce<WatchMode | null>((now, key) => (now === null ? null : afterKey(now, key, 3)), mode);
+    keys.reduce<WatchMode | null>(
+      (now, key) => (now === null ? null : afterKey(now, key, ["a", "b", "c"])),
+      mode,
+    );
 
   it("ends, filters, chooses and helps", () => {
     expect(press(["q"])).toBeNull();
@@ -136,12 +223,12 @@ describe("a key", () => {
     expect(press(["/", "a", "q", "b", "\u007f", "\r"])).toMatchObject({ at: "all", filter: "aq" });
     expect(press(["/", "a", "\u001b"])).toMatchObject({ at: "all", filter: "" });
     expect(press(["/", "a", "\r", "\u001b"])).toMatchObject({ filter: "" });
-    expect(press(["p", "j", "\u001b[B", "j", "j", "k"])).toMatchObject({ isAll: true, chosen: 1 });
+    expect(press(["p", "j", "\u001b[B", "j", "j", "k"])).toMatchObject({ isAll: true, chosen: "b", row: 1 });
     expect(press(["\r"])).toMatchObject({ at: "agent" });
     expect(press(["\r", "\u001b"])).toMatchObject({ at: "all" });
     expect(press(["?"])).toMatchObject({ at: "help" });
     expect(press(["?", "?", "x"])).toEqual(firstMode);
-    expect(afterKey(firstMode, "\r", 0)).toEqual(firstMode);
+    expect(afterKey(firstMode, "\r", [])).toEqual(firstMode);
   });
 });
 
@@ -151,6 +238,7 @@ describe("the room", () => {
     expect(share([5, 5, 5, 5], 40)).toEqual([5, 5, 5, 5]);
     expect(share([9, 9, 9, 9], 5)).toEqual([3, 2, 0, 0]);
     expect(share([9, 9], 1)).toEqual([0, 0]);
+    expect(share([20, 9, 9], 20, 0)).toEqual([12, 4, 4]);
   });
 });
 
