@@ -7,6 +7,7 @@ type Repeatable = {
 
 /** The same as the tables say; the compiler refuses another list. */
 const names: Readonly<Record<Repeatable, true>> = {
+  check_unneeded: true,
   debate_get: true,
   debate_list: true,
   file_check: true,

@@ -254,6 +254,11 @@ function hashOf(value: unknown): string {
 
 /** Of a worktree in which nothing differs. */
 const clean = hashOf([]);
+
+/** Whether nothing differs from the commit, and the working tree leaves out nothing. */
+export function isCleanState({ dirty }: Pick<WorktreeState, "dirty">): boolean {
+  return dirty === clean;
+}
 const gone = "gone";
 const submodule = "160000";
 /** A folder of a worktree may have become a link. */

@@ -10,6 +10,18 @@ const hexSchema = (what: string) =>
 /** Returns the state of the worktree around `cwd`, an absolute path. */
 const worktreeStateSchema = z.object({ ...baseShape, id: idSchema.optional(), cwd: pathSchema });
 
+/**
+ * Returns the trusted checks of the worktree around `cwd`, an absolute path, that need no run: nothing that their `when`
+ * names has changed since they were last green, or, of one that never was, since `base`.
+ */
+const checkUnneededSchema = z.object({
+  ...baseShape,
+  id: idSchema.optional(),
+  cwd: pathSchema,
+  /** The commit that the worktree's branch began at; absent: a check that never was green needs its run. */
+  base: hexSchema("a commit's id").optional(),
+});
+
 /** Records that a check ran, and that the worktree had the same state before and after. */
 const checkRecordSchema = z.object({
   ...baseShape,
@@ -58,6 +70,22 @@ export interface ChangedFileRow {
   readonly content: string;
 }
 
+/** A check that needs no run. */
+export interface UnneededRow {
+  readonly name: string;
+  /** The SHA-256 of its command's text. */
+  readonly command: string;
+  /** Its globs: no file of theirs has changed. */
+  readonly when: readonly string[];
+  /** Since when: its last green run, or the base. */
+  readonly since: "green" | "base";
+}
+
+export interface CheckUnneededReply {
+  readonly ok: true;
+  readonly unneeded: readonly UnneededRow[];
+}
+
 export interface CheckRecordReply {
   readonly ok: true;
   readonly green: boolean;
@@ -98,5 +126,6 @@ export type CheckEvent = {
 
 export const checkRequests = {
   worktree_state: { params: worktreeStateSchema, reply: reply<WorktreeStateReply>(), traits: repeatable },
+  check_unneeded: { params: checkUnneededSchema, reply: reply<CheckUnneededReply>(), traits: repeatable },
   check_record: { params: checkRecordSchema, reply: reply<CheckRecordReply>(), traits: once },
 } as const satisfies RequestTable;

@@ -130,6 +130,84 @@ describe("a check", () => {
     expect(await statusOf("test")).toBe("never_run");
   });
 
+  describe("with globs", () => {
+    const docs = { command: "test ! -e red", when: ["docs/**"] };
+    /** Which checks ran, and what is said of the others. */
+    const ran = async (args: readonly string[] = [], cwd = repo, env: Record<string, string> = {}) => {
+      const { out } = await kite(["check", "--json", ...args], { CI: "", ...env }, cwd);
+      const { checks, unneeded }: Record<"checks" | "unneeded", { name: string; since: string }[]> =
+        JSON.parse(out);
+      return [...checks.map(one => one.name), ...unneeded.map(one => `not ${one.name}: ${one.since}`)];
+    };
+
+    test("runs only if what they name changed since it was last green", async () => {
+      await trusting({ test: "true", docs });
+      mkdirSync(join(repo, "docs"));
+      writeFileSync(join(repo, "docs", "a.md"), "a\n");
+      git(repo, "add", "-A");
+      git(repo, "commit", "-qm", "docs");
+      expect(await ran()).toEqual(["test", "docs"]);
+      expect(await ran()).toEqual(["test", "not docs: green"]);
+      writeFileSync(join(repo, "a.ts"), "b\n");
+      git(repo, "commit", "-qam", "code");
+      expect(await ran()).toEqual(["test", "not docs: green"]);
+      expect(await kite(["check", "-q"], { CI: "" })).toMatchObject({
+        code: 0,
+        out: expect.stringContaining("docs not needed: nothing in docs/** changed since it was last green"),
+      });
+      expect(await ran(["--all"])).toEqual(["test", "docs"]);
+      expect(await ran(["docs"])).toEqual(["docs"]);
+      expect(await ran([], repo, { CI: "true" })).toEqual(["test", "docs"]);
+      // An uncommitted change, and its commit, are one.
+      writeFileSync(join(repo, "docs", "a.md"), "b\n");
+      expect(await ran()).toEqual(["test", "docs"]);
+      git(repo, "commit", "-qam", "docs again");
+      expect(await ran()).toEqual(["test", "not docs: green"]);
+    });
+
+    test("runs again while it is red, whatever changed", async () => {
+      await trusting({ docs });
+      expect(await ran()).toEqual(["docs"]);
+      writeFileSync(join(repo, "red"), "");
+      expect(await kite(["check", "docs"])).toMatchObject({ code: 1 });
+      expect(await ran()).toEqual(["docs"]);
+      rmSync(join(repo, "red"));
+      expect(await ran()).toEqual(["docs"]);
+      expect(await ran()).toEqual(["not docs: green"]);
+    });
+
+    test("is known as green for a commit after the daemon began anew", async () => {
+      await trusting({ docs });
+      expect(await ran()).toEqual(["docs"]);
+      await home.daemon.kill();
+      await home.start();
+      client = await home.connect();
+      writeFileSync(join(repo, "a.ts"), "b\n");
+      expect(await ran()).toEqual(["not docs: green"]);
+      mkdirSync(join(repo, "docs"));
+      writeFileSync(join(repo, "docs", "a.md"), "a\n");
+      expect(await ran()).toEqual(["docs"]);
+    });
+
+    test("that was never green runs if its branch changed what they name; without a base it runs", async () => {
+      await trusting({ docs });
+      const tree = join(place, "shop-pay");
+      git(repo, "worktree", "add", "-q", "-b", "pay", tree);
+      writeFileSync(join(tree, "a.ts"), "c\n");
+      expect(await ran([], tree)).toEqual(["not docs: base"]);
+      git(tree, "commit", "-qam", "pay");
+      mkdirSync(join(repo, "docs"));
+      writeFileSync(join(repo, "docs", "b.md"), "b\n");
+      git(repo, "add", "-A");
+      git(repo, "commit", "-qm", "on the base, after the branch left it");
+      expect(await ran([], tree)).toEqual(["not docs: base"]);
+      mkdirSync(join(tree, "docs"));
+      writeFileSync(join(tree, "docs", "c.md"), "c\n");
+      expect(await ran([], tree)).toEqual(["docs"]);
+      expect(await ran()).toEqual(["docs"]);
+    });
+  });
+
   test("that changes files counts for no state, unless git ignores them", async () => {
     await trusting({ made: "echo $$ > made.txt", ignored: "mkdir -p out; echo $$ > out/made.txt" });
     const ran = await kite(["check"]);

@@ -267,8 +267,12 @@ describe("kite check", () => {
     const code = await check(w, names, { quiet: true, ...flags }, find);
     return { code, out: w.out(), err: w.err() };
   };
-  const recording = (state: object | (() => object) = stateReply()) =>
-    fakeDaemon({ worktree_state: state, check_record: { ok: true, green: true } });
+  const recording = (state: object | (() => object) = stateReply(), unneeded: readonly object[] = []) =>
+    fakeDaemon({
+      worktree_state: state,
+      check_record: { ok: true, green: true },
+      check_unneeded: { ok: true, unneeded },
+    });
 
   it("runs what is trusted and records it for the state, red ones too", async () => {
     write(two);
@@ -287,6 +291,50 @@ describe("kite check", () => {
       { type: "check_record", ...place, name: "test", command: commandHash("true"), exit: 0 },
       { type: "check_record", ...place, name: "lint", command: commandHash("exit 3"), exit: 3 },
     ]);
+  });
+
+  const lint = { name: "lint", command: commandHash("exit 3"), when: ["*.ts"], since: "green" };
+
+  it("leaves out what nothing has changed for, and says so", async () => {
+    write(two);
+    await trusting();
+    const daemon = recording(stateReply(), [lint]);
+    const { code, out, err } = await checked([], daemon);
+    expect([code, err]).toEqual([0, "kite: test (1 of 1): true\n"]);
+    const [, second] = out.split("\n");
+    expect(second).toBe(
+      "lint not needed: nothing in *.ts changed since it was last green; kite check lint runs it",
+    );
+    const w = world(recording(stateReply(), [{ ...lint, since: "base" }]));
+    await check(w, [], { json: true }, find);
+    expect(JSON.parse(w.out())).toMatchObject({
+      checks: [{ name: "test" }],
+      unneeded: [{ name: "lint", when: ["*.ts"], since: "base" }],
+    });
+  });
+
+  it.each([
+    ["--all asks for them", [], { all: true }, {}, lint],
+    ["one is named", ["test", "lint"], {}, {}, lint],
+    ["CI is set", [], {}, { CI: "true" }, lint],
+    ["its command is another one", [], {}, {}, { ...lint, command: commandHash("exit 4") }],
+    ["its globs are others", [], {}, {}, { ...lint, when: ["*.js"] }],
+  ] as const)("leaves out none where %s", async (_what, names, flags, env, row) => {
+    write(two);
+    await trusting();
+    const { code, err } = await checked([...names], recording(stateReply(), [row]), flags, env);
+    expect([code, err]).toEqual([1, expect.stringContaining("kite: lint (2 of 2): exit 3\n")]);
+  });
+
+  it("runs all where the daemon does not tell", async () => {
+    write(two);
+    await trusting();
+    const daemon = fakeDaemon({
+      worktree_state: stateReply(),
+      check_record: { ok: true, green: true },
+      check_unneeded: { ok: false, code: "unknown_type", error: "unknown type" },
+    });
+    expect((await checked([], daemon)).err).toContain("lint (2 of 2)");
   });
 
   it("runs only the named ones, once each, and for the session whose shell it is", async () => {

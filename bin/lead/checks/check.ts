@@ -10,7 +10,7 @@ import type { FindRepository } from "../../project.ts";
 import { refusalText } from "../../refusal-text.ts";
 import { clean, wrap } from "../../view/text.ts";
 import { exitCodes, fail, withDaemon } from "../../with-daemon.ts";
-import { outcomeLines } from "../view/checks.ts";
+import { outcomeLines, unneededLines } from "../view/checks.ts";
 import { Interrupts } from "./interrupts.ts";
 import { nestingProblem, withNested } from "./nesting.ts";
 import type { Outcome } from "./outcome.ts";
@@ -18,15 +18,18 @@ import { Progress } from "./progress.ts";
 import { checksAt, type NamedChecks } from "./read.ts";
 import { type Ran, startCheck } from "./run-one.ts";
 import { type State, stateAt, whyUnrecorded } from "./states.ts";
+import { unneededOf } from "./unneeded.ts";
 
 export interface CheckFlags {
   readonly list?: boolean;
+  /** Also those that nothing has changed for. */
+  readonly all?: boolean;
   readonly quiet?: boolean;
   readonly timeout?: string;
   readonly json?: boolean;
 }
 
-/** Runs the named checks, or all, and returns the exit code. */
+/** Runs the named checks, or all that something changed for, and returns the exit code. */
 export async function check(
   world: ProcessContext,
   names: readonly string[],
@@ -48,10 +51,20 @@ export async function check(
     world,
     json,
     async client => {
+      const { worktree } = named.repository;
+      const place = { env: world.env, worktree, own: actingSession(world.env) };
+      const isChosen = names.length > 0 || flags.all === true;
+      const unneeded = isChosen ? [] : await unneededOf(client, wanted, place);
       const runs = new CheckRuns(world, client, named, { ...flags, timeoutMs });
-      const code = await runs.all(wanted);
-      if (json) printJson(world, { file: named.file, checks: runs.outcomes, problems: named.problems });
-      else print(world, outcomeLines(runs.outcomes, screenOf(world)));
+      const code = await runs.all(wanted.filter(({ name }) => !unneeded.some(row => row.name === name)));
+      const { outcomes } = runs;
+      const left = unneeded.map(({ name, when, since }) => ({ name, when, since }));
+      if (json)
+        printJson(world, { file: named.file, checks: outcomes, unneeded: left, problems: named.problems });
+      else {
+        const screen = screenOf(world);
+        print(world, [...outcomeLines(outcomes, screen), ...unneededLines(left, screen)]);
+      }
       return code;
     },
     { reconnect: true },

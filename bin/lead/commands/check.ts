@@ -10,12 +10,13 @@ const help = `
 A project names its checks in .kite/config.json, beside its .git, for all its worktrees; a person trusts them (kite check --trust):
   {"checks": {"test": {"command": "npm test"}, "docs": {"command": "make docs", "when": ["docs/**", "*.md"]}}}
 
-kite check runs the named ones, or all, one after the other: each by sh -c at the top of the worktree, with your rights. The
-daemon keeps each result for the state of the worktree: its commit and its changed files. If files changed while a
+kite check runs the named ones, or all, one after the other: each by sh -c at the top of the worktree, with your rights. Of all
+it leaves out, and says so, a check with "when" if no file of these globs changed since it was last green; if it never was:
+since the branch began, uncommitted files included. --all runs these too; in CI, and without a base, all run. The daemon keeps each result for the state of the worktree: its commit and its changed files. If files changed while a
 check ran, its result counts for no state. A check has no input, and its process group is killed at the time limit.
 
 --json: {"checks":[{"name", "green", "exit", "ranMs", "timedOut", "output": its end, "unrecorded": why it is not kept, or
-null, "isUnsure": files changed while it ran, "state"}], "file", "problems"}; with --list also "trust", "state", and for each
+null, "isUnsure": files changed while it ran, "state"}], "unneeded":[{"name", "when", "since": "green" or "base"}], "file", "problems"}; with --list also "trust", "state", and for each
 check "status" ("green", "red", "stale", "never_run", "unknown") and "last", its latest result.
 
 With --trust kite check runs nothing. It shows a person the text of all the project's checks and of its gates, which any agent
@@ -37,6 +38,7 @@ Examples:
 export function add(command: Command, run: Run): void {
   command
     .argument("[name...]", "checks; by default all. With --trust a directory of the project")
+    .option("--all", "run also those that nothing has changed for")
     .option("--list", "show the checks, whether they are trusted, and their latest results")
     .option(
       "--trust",

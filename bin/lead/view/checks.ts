@@ -1,9 +1,9 @@
 /** Results of checks for a terminal. */
 import type { CheckStatus } from "../../../daemon/core/lead/checks/status.ts";
-import type { CheckRow } from "../../../protocol/lead/check.ts";
+import type { CheckRow, UnneededRow } from "../../../protocol/lead/check.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Cell, table } from "../../view/table.ts";
-import { clean, duration, type Screen, wrap } from "../../view/text.ts";
+import { clean, duration, listed, type Screen, wrap } from "../../view/text.ts";
 import type { Outcome } from "../checks/outcome.ts";
 import { stateWords } from "../checks/states.ts";
 
@@ -25,6 +25,24 @@ export function outcomeLines(outcomes: readonly Outcome[], screen: Screen): stri
     ...(green ? [] : lastLines(output).map(line => `  | ${clean(line)}`)),
   ]);
 }
+
+/** A line for each check that needed no run, with why. */
+export function unneededLines(
+  rows: readonly Pick<UnneededRow, "name" | "when" | "since">[],
+  { width }: Screen,
+): string[] {
+  return rows.flatMap(({ name, when, since }) => {
+    const globs = listed(when.slice(0, globsShownMax).map(clean), Math.max(0, when.length - globsShownMax));
+    const than = since === "green" ? "since it was last green" : "since the branch began";
+    return wrap(
+      `${name} not needed: nothing in ${globs} changed ${than}; kite check ${name} runs it`,
+      width,
+      2,
+    );
+  });
+}
+
+const globsShownMax = 3;
 
 function notice(text: string, { width }: Screen): string[] {
   return wrap(`! ${text}`, width - 2, 2).map(line => `  ${line}`);

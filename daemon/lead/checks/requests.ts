@@ -1,4 +1,4 @@
-/** worktree_state, check_record. The checks themselves run in the process of `kite check`. */
+/** worktree_state, check_unneeded, check_record. The checks themselves run in the process of `kite check`. */
 
 import { createHash } from "node:crypto";
 import { isAbsolute } from "node:path";
@@ -12,11 +12,27 @@ import { retryOf } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/commands.ts";
 import { noteReply } from "../../trail/decisions.ts";
 import type { LeadServices } from "../services.ts";
+import { unneededChecks } from "./unneeded.ts";
 
 const worktreeState: RequestHandler<"worktree_state", LeadServices> = (services, { id, cwd }, call) => {
   if (id !== undefined) signOfLife(services, id);
   // It may take seconds: the connection's other requests do not wait for it.
   call.alone(stateAt(services, cwd).then(reply => call.reply({ ...reply })));
+  return undefined;
+};
+
+const checkUnneeded: RequestHandler<"check_unneeded", LeadServices> = (services, { id, cwd, base }, call) => {
+  if (id !== undefined) signOfLife(services, id);
+  if (!isAbsolute(cwd)) {
+    call.reply(relative("check_unneeded", cwd));
+    return undefined;
+  }
+  const told = unneededChecks(services, cwd, base ?? null).then(found =>
+    call.reply(
+      "unreachable" in found ? refuse("path_unreachable", found.unreachable) : { ok: true, unneeded: found },
+    ),
+  );
+  call.alone(told);
   return undefined;
 };
 
@@ -45,6 +61,7 @@ const checkRecord: RequestHandler<"check_record", LeadServices> = (services, req
 
 export const checkHandlers: HandlersOf<typeof checkRequests, LeadServices> = {
   worktree_state: worktreeState,
+  check_unneeded: checkUnneeded,
   check_record: checkRecord,
 };
 
@@ -52,10 +69,7 @@ async function stateAt(
   { engine, facts, greenRuns }: LeadServices,
   cwd: string,
 ): Promise<WorktreeStateReply | Refusal> {
-  if (!isAbsolute(cwd)) {
-    const error = `worktree_state: cwd: ${cwd} is relative; give an absolute path`;
-    return refuse("invalid_request", error, { path: "cwd" });
-  }
+  if (!isAbsolute(cwd)) return relative("worktree_state", cwd);
   const found = await facts.repository(cwd);
   if ("unreachable" in found) return refuse("path_unreachable", found.unreachable);
   const { project, worktree: top, gitDir } = found;
@@ -71,6 +85,11 @@ async function stateAt(
   const named = [...changed].slice(0, limits.stateFilesNamedMax);
   const rows = named.map(([file, content]) => ({ file, content: shortId(content) }));
   return { ok: true, project, top, commit, dirty, files: changed.size, changed: rows };
+}
+
+function relative(type: string, cwd: string): Refusal {
+  const error = `${type}: cwd: ${cwd} is relative; give an absolute path`;
+  return refuse("invalid_request", error, { path: "cwd" });
 }
 
 function shortId(content: string): string {

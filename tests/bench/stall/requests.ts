@@ -243,6 +243,7 @@ const talks = {
 
 const work = {
   worktree_state: [each("", 2, ({ world }) => ({ type: "worktree_state", cwd: world.cwd }))],
+  check_unneeded: [each("", 2, ({ world }) => ({ type: "check_unneeded", cwd: world.cwd }))],
   check_record: [each("", 10, ({ world, i }) => checkOf(world, i))],
   spawn_create: [
     inTurn("until it failed, and its removal", 5, async ({ talk, world }) => {
