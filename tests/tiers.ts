@@ -23,6 +23,7 @@ const firstDay = [
   "off",
   "stop-restart",
   "tasks",
+  "tour",
   "wire",
   "wire-events",
   "wire-lock",
