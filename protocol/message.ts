@@ -78,11 +78,15 @@ export const broadcastSchema = z.object({
 });
 
 /** Ends freezes early: the actor's own, or if a person asks, all of the project. */
-export const resumeSchema = z.object({
-  ...byShape,
-  /** Only this freeze; refused by `unknown_hold`. */
-  hold: idSchema.optional(),
-});
+export const resumeSchema = z
+  .object({
+    ...byShape,
+    /** Only this freeze; refused by `unknown_hold`. */
+    hold: idSchema.optional(),
+    /** Only the freezes over these files; refused by `unknown_hold` if no freeze is over one of them. */
+    files: z.array(pathSchema).min(1).max(limits.holdFilesMax).optional(),
+  })
+  .refine(r => r.hold === undefined || r.files === undefined, { error: "give hold, or files" });
 
 /** A message in an inbox. */
 export interface MessageRow {

@@ -10,6 +10,7 @@ Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 
 Examples:
   $ kite thaw
+  $ kite thaw src/db/                                  # the freezes over this directory
   $ kite thaw h-2`;
 
 interface Flags {
@@ -19,9 +20,9 @@ interface Flags {
 
 export function add(command: Command, run: Run): void {
   command
-    .argument("[freeze]", "only this freeze")
+    .argument("[file...]", "only the freezes over these files, or a freeze by its id (h-2)")
     .option("--project <project>", "a project other than that of the working directory; only at a terminal")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
-    .action((id: string | undefined, flags: Flags) => run(world => thaw(world, id, flags)));
+    .action((names: readonly string[], flags: Flags) => run(world => thaw(world, names, flags)));
 }

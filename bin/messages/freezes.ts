@@ -52,10 +52,10 @@ export async function freeze(
   });
 }
 
-/** Ends the acting session's freezes, or at a terminal every freeze of the project; with an id only that one. */
+/** Ends the acting session's freezes, or at a terminal every freeze of the project; only those over files, or one by its id. */
 export async function thaw(
   world: ProcessContext,
-  hold: string | undefined,
+  names: readonly string[],
   flags: { readonly project?: string; readonly json?: boolean },
 ): Promise<number> {
   const json = flags.json === true;
@@ -63,10 +63,20 @@ export async function thaw(
   if (refused !== null) return refused;
   const from = await who(world, flags.project);
   return asPerson(world, json, async client => {
-    const answer = await ask(client, "resume", { ...from, ...(hold === undefined ? {} : { hold }) });
+    const answer = await ask(client, "resume", { ...from, ...freezesNamed(world, names) });
     const { resumed } = answer;
     return printDone(world, json, answer, () => [
       resumed.length === 0 ? "No freeze was in force." : `${resumed.map(clean).join(", ")} ended`,
     ]);
   });
+}
+
+function freezesNamed(
+  { cwd }: ProcessContext,
+  names: readonly string[],
+): { readonly hold?: string; readonly files?: string[] } {
+  const [first] = names;
+  if (first === undefined) return {};
+  if (names.length === 1 && /^h-[0-9a-z]+$/.test(first)) return { hold: first };
+  return { files: names.map(name => absolute(cwd, name)) };
 }

@@ -66,10 +66,23 @@ export const messageHandlers: HandlersOf<typeof messageRequests> = {
     });
     post(services, request, call);
   },
-  resume: forward<"resume">({
-    command: ({ hold = null }, { by: actor, project }) => ({ type: "resume", actor, project, hold }),
-    line: () => ({ rule: "freeze" }),
-  }),
+  resume: async (services, request, call) => {
+    const { id, hold = null, files: names } = request;
+    const files = names === undefined ? undefined : await namedFiles(services, id, names, "resume: files");
+    if (files !== undefined && isRefusal(files)) {
+      noteReply(services, call.type, callerOf(services, request, call), files, { rule: "freeze" });
+      call.reply(files);
+      return;
+    }
+    const end = forward<"resume">({
+      command: (_, { by: actor, project }) => ({
+        ...{ type: "resume", actor, project, hold },
+        ...(files === undefined ? {} : { files }),
+      }),
+      line: () => ({ rule: "freeze" }),
+    });
+    end(services, request, call);
+  },
 };
 
 function* listed(services: Services, request: RequestOf<"message_list">, call: Call): Steps<string | Reply> {
@@ -87,22 +100,32 @@ function* listed(services: Services, request: RequestOf<"message_list">, call: C
   return yield* inboxPage(state, inboxOf(actorOfId(services, id, request.agent, call)), request, behind);
 }
 
-/** Resolves the files of a freeze; relative names start from the session's directory. An agent's stay within its reach. */
+/** Resolves the files of a freeze. An agent's stay within its reach. */
 async function heldFiles(
   services: Services,
   id: string | undefined,
   names: readonly string[],
 ): Promise<readonly FileRef[] | Refusal> {
+  const files = await namedFiles(services, id, names, "broadcast: hold");
+  if (isRefusal(files) || id === undefined) return files;
+  return (await beyondReach(services, id, files, "freeze")) ?? files;
+}
+
+/** Resolves files; relative names start from the session's directory. */
+async function namedFiles(
+  services: Services,
+  id: string | undefined,
+  names: readonly string[],
+  where: "broadcast: hold" | "resume: files",
+): Promise<readonly FileRef[] | Refusal> {
   await services.engine.read(() => {});
   const cwd = id === undefined ? undefined : services.engine.state.sessions.live.get(id)?.cwd;
   const relative = cwd === undefined ? names.find(name => !isAbsolute(name)) : undefined;
   if (relative !== undefined) {
-    const error = `broadcast: hold: ${relative} is relative; give an absolute path`;
-    return refuse("invalid_request", error, { path: "hold.files" });
+    const error = `${where}: ${relative} is relative; give an absolute path`;
+    return refuse("invalid_request", error, { path: where === "resume: files" ? "files" : "hold.files" });
   }
-  const files = await refs(services, cwd ?? "/", names);
-  if (isRefusal(files) || id === undefined) return files;
-  return (await beyondReach(services, id, files, "freeze")) ?? files;
+  return refs(services, cwd ?? "/", names);
 }
 
 function tooLong(bytes: number): Refusal {

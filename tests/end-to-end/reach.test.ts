@@ -211,4 +211,15 @@ describe("the commands", () => {
     expect((await run(["freeze", "/"])).out).toContain("freezes /");
     expect((await run(["thaw"])).out).toContain("ended");
   });
+
+  it("end a freeze by a file: an agent its own, a person anybody's", async () => {
+    const ann = { KITE_SESSION: "ann" };
+    expect(await run(["freeze", "src/"], ann)).toMatchObject({ code: 0 });
+    const other = await run(["thaw", "blog.ts"], ann);
+    expect(other).toMatchObject({ code: 1, err: expect.stringContaining("no freeze of yours is over") });
+    expect((await run(["thaw", "src/a.ts"], ann)).out).toMatch(/^h-\w+ ended\n$/);
+    expect(await run(["freeze", "src/"], ann)).toMatchObject({ code: 0 });
+    expect((await run(["thaw", "src/"])).out).toMatch(/^h-\w+ ended\n$/);
+    expect((await run(["freeze"])).out).not.toContain("src/");
+  });
 });

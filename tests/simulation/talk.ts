@@ -44,6 +44,8 @@ export class TalkLives {
   readonly #texts = new Map<string, { readonly seq: number; readonly t: number }>();
   /** The entry that made each message. */
   readonly #made = new Map<string, number>();
+  /** The freezes of messages that ask nobody to edit files. */
+  readonly #asking = new Map<string, string>();
   #retried: Command[] = [];
   /** What one asks for right after the command before: more freezes than it may have. */
   readonly #next: Command[] = [];
@@ -121,7 +123,9 @@ export class TalkLives {
     // The answer to a retry names a message that was made before.
     const isNew = made !== null && [...state.messages.all.keys()].at(-1) === made;
     if (made !== null && isNew && !this.#made.has(made)) this.#made.set(made, entry.seq);
+    this.#noteAsking(state, command, reply);
     if (touched.has("messages")) {
+      yield* this.#withdrawn(state);
       yield* strangers(state);
       yield* this.#order(state);
     }
@@ -148,6 +152,7 @@ export class TalkLives {
     for (const [place, seq] of this.#shown) if (seq > state.seq) this.#shown.delete(place);
     for (const [text, { seq }] of this.#texts) if (seq > state.seq) this.#texts.delete(text);
     for (const [id, seq] of this.#made) if (seq > state.seq) this.#made.delete(id);
+    for (const id of this.#asking.keys()) if (!this.#made.has(id)) this.#asking.delete(id);
     // A power cut may have taken versions away that nobody was promised.
     this.#versions.clear();
   }
@@ -180,6 +185,7 @@ export class TalkLives {
       for (const [place, { inbox }] of this.#sent)
         if (inbox === inboxOf(command.actor)) this.#sent.delete(place);
     }
+    for (const [place, { id }] of this.#sent) if (this.#isOver(state, id)) this.#sent.delete(place);
     for (const [place, { session, begun }] of this.#sent) {
       if (state.sessions.live.get(session)?.begun !== begun) this.#sent.delete(place);
     }
@@ -187,6 +193,28 @@ export class TalkLives {
     if (command.type === "context_delete" || command.type === "context_set")
       this.#durable.delete(placeOf(command));
     if (isOver) this.#durable.delete(placeOf(command.due));
+  }
+
+  #noteAsking({ rules }: State, command: Command, reply: Reply | null): void {
+    if (command.type !== "broadcast" || command.hold === null || !reply?.ok || rules < 2) return;
+    const [message, hold] = [idIn(reply["message"]), holdIn(reply["hold"])];
+    if (message !== null && hold !== null) this.#asking.set(message, hold);
+  }
+
+  /** Whether the message asked not to edit what is no longer frozen. */
+  #isOver({ freezes }: State, id: string): boolean {
+    const hold = this.#asking.get(id);
+    return hold !== undefined && !freezes.all.has(hold);
+  }
+
+  /** Nobody is asked to leave files alone that are not frozen any more. */
+  *#withdrawn(state: State): Generator<string, void> {
+    for (const { id, letters } of state.messages.all.values()) {
+      if (!this.#isOver(state, id)) continue;
+      for (const [inbox, letter] of letters)
+        if (letter.state === "unread" || letter.state === "offered")
+          yield `${id} asks ${inbox} not to edit what is no longer frozen`;
+    }
   }
 
   *#twice(state: State, actor: Actor, reply: Reply): Generator<string, void> {
@@ -315,7 +343,10 @@ export class TalkLives {
     const random = this.#random;
     const hold = random.chance(0.5) ? random.pick(["h-none", ...state.freezes.all.keys()]) : null;
     const by = random.chance(0.7) ? actor : null;
-    return { type: "resume", actor: by, project: random.pick(projects), hold };
+    const [frozen] = [...state.freezes.all.values()].at(-1)?.files ?? [];
+    // Without a further roll: what all seeds do stays what it is.
+    const files = hold === null && frozen !== undefined && state.seq % 3 === 0 ? { files: [frozen] } : {};
+    return { type: "resume", actor: by, project: random.pick(projects), hold, ...files };
   }
 
   #set(state: State, actor: Actor): Command {
@@ -390,6 +421,10 @@ function placeOf({ project, key }: { readonly project: string; readonly key: str
 
 function idIn(message: unknown): string | null {
   return typeof message === "object" && message !== null && "id" in message ? String(message.id) : null;
+}
+
+function holdIn(hold: unknown): string | null {
+  return typeof hold === "object" && hold !== null && "hold" in hold ? String(hold.hold) : null;
 }
 
 function rowsIn(reply: Reply): readonly MessageRow[] {

@@ -285,8 +285,11 @@ describe("kite freeze and thaw", () => {
   it("end it", async () => {
     const daemon = fakeDaemon({ whoami: nobody, resume: { ok: true, resumed: ["h-1"] } });
     const world = fakeWorld({ daemon });
-    expect(await thaw(world, "h-1", {})).toBe(0);
+    expect(await thaw(world, ["h-1"], {})).toBe(0);
     expect(daemon.asked.at(-1)).toEqual({ type: "resume", project, hold: "h-1" });
     expect(world.out()).toBe("h-1 ended\n");
+    expect(await thaw(world, ["src/", "a.ts"], {})).toBe(0);
+    const files = [`${project}/src/`, `${project}/a.ts`];
+    expect(daemon.asked.at(-1)).toEqual({ type: "resume", project, files });
   });
 });

@@ -144,6 +144,59 @@ describe("resume", () => {
   });
 });
 
+describe("resume by files", () => {
+  const byFiles = (w: World, by: string | null, ...files: string[]) =>
+    w.do({
+      ...{ type: "resume", actor: by === null ? null : actor(by), project: "/p", hold: null },
+      files: lockOf("x", files, 0).files,
+    } as const);
+
+  it("ends the actor's own freezes over them, and a person's command ends anybody's", () => {
+    const w = world("ann", "bob");
+    hold(w, "ann", ["src/"]);
+    hold(w, "bob", ["src/b.ts"]);
+    hold(w, "bob", ["lib/"]);
+    expect(byFiles(w, "ann", "src/a.ts")).toEqual({ ok: true, resumed: ["h-1"] });
+    expect(byFiles(w, "ann", "src/b.ts")).toMatchObject({ code: "unknown_hold", file: "src/b.ts" });
+    expect(byFiles(w, null, "lib/c.ts", "src/")).toEqual({ ok: true, resumed: ["h-2", "h-3"] });
+  });
+
+  it("is refused whole if one file is not frozen", () => {
+    const w = world("ann", "bob");
+    hold(w, "ann", ["src/"]);
+    expect(byFiles(w, "ann", "src/", "doc/")).toMatchObject({ code: "unknown_hold", file: "doc/" });
+    expect(w.state.freezes.all.size).toBe(1);
+  });
+});
+
+describe("the message of a freeze", () => {
+  const unread = (w: World, session: string) =>
+    [...w.state.messages.all.values()].filter(({ letters }) =>
+      [...letters.values()].some(({ to, state }) => to.id === session && state === "unread"),
+    ).length;
+
+  it.each<[how: string, end: (w: World) => unknown]>([
+    ["by resume", w => resume(w, "ann")],
+    ["by a person", w => resume(w, null)],
+    ["when its time is over", w => w.pass(60_000)],
+    [
+      "with its session",
+      w => w.do({ type: "session_end", session: "ann", incarnation: null, cause: "ended" }),
+    ],
+  ])("is withdrawn where it is unread when the freeze ends: %s", (_, end) => {
+    const w = world("ann", "bob", "cyd");
+    hold(w, "ann", ["src/"]);
+    w.do({ type: "inbox_take", actor: actor("cyd"), max: 3, chars: 100 });
+    w.do({ type: "inbox_told", actor: actor("cyd"), messages: ["m-1"], heard: true });
+    expect(unread(w, "bob")).toBe(1);
+    end(w);
+    expect(w.state.freezes.all.size).toBe(0);
+    expect(unread(w, "bob")).toBe(0);
+    // Cyd has read it.
+    expect(w.state.messages.all.get("m-1")?.letters.size).toBe(1);
+  });
+});
+
 it("there are so many holds at most, whoever asks", () => {
   const w = world("ann");
   const { files } = lockOf("x", ["a"], 0);

@@ -85,11 +85,12 @@ export interface AgentEnd {
   readonly stopped?: true;
 }
 
-/** Ends the actor's freezes, or those of the whole project if a person asks; with `hold` only that one. */
+/** Ends the actor's freezes, or those of the whole project if a person asks; with `hold` only that one, with `files` only those over them. */
 export interface Resume {
   readonly actor: Actor | null;
   readonly project: string;
   readonly hold: string | null;
+  readonly files?: readonly FileRef[];
   readonly retry?: Retry;
 }
 

@@ -2,14 +2,14 @@
  * Freezes: files that only the requester may edit for a while (the wire's `hold` and `resume`).
  *
  * Invariants: a freeze ends with its actor, by `resume`, or after its time (at most `limits.freezeMaxMs`); an actor
- * has at most `limits.freezesPerActorMax`, all actors together `limits.freezesMax`; during a freeze no other actor of
+ * has at most `limits.freezesPerActorMax`, all actors together `limits.freezesMax`; nobody reads its message after its end; during a freeze no other actor of
  * its project gets or awaits a lock on its files. Earlier grants stay, since each later write asks again.
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { HoldRow } from "../../../protocol/message.ts";
 import { type Actor, sameActor } from "../actor.ts";
-import type { BaseState, Freeze, Waiter } from "../base-state.ts";
+import type { BaseState, Freeze, Messages, Waiter } from "../base-state.ts";
 import { overlapOf, waitersOver } from "../locks/blockers.ts";
 import { rowsOfSession } from "../locks/by-actor.ts";
 import type { LockRequest } from "../locks/commands.ts";
@@ -18,17 +18,24 @@ import { actorRow, fileLists, pathOf } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import type { Handler } from "../rules.ts";
 import { projectOf } from "../sessions/kinship.ts";
+import type { Resume } from "./commands.ts";
 import { addFreeze, freezesIn, freezesOver, removeFreeze } from "./freeze-table.ts";
 import { ownerOf } from "./state.ts";
+import { dropLetter } from "./table.ts";
 
 type Requester = Pick<LockRequest, "actor" | "files" | "ancestors">;
 
-export const resume: Handler<"resume"> = (state, { actor, project, hold }, _meta, step) => {
+export const resume: Handler<"resume"> = (state, command, _meta, step) => {
+  const { actor, hold, files } = command;
   const { freezes } = state;
-  const named = hold === null ? undefined : freezes.all.get(hold);
-  const all = actor === null ? freezes.byProject.get(project) : freezes.byOwner.get(actor.session);
-  const meant = hold === null ? freezesIn(freezes, all) : named === undefined ? [] : [named];
-  const ending = actor === null ? meant : meant.filter(one => isBy(one, actor));
+  const isMine = (one: Freeze) => actor === null || isBy(one, actor);
+  const uncovered = files?.find(file => !freezesOver(freezes, [file]).some(isMine));
+  if (uncovered !== undefined) {
+    const error = `no freeze of yours is over ${uncovered.file}; a person can end anybody's: kite thaw`;
+    step.reply = refuse("unknown_hold", error, { file: uncovered.file });
+    return;
+  }
+  const ending = meantBy(state, command).filter(isMine);
   if (hold !== null && ending.length === 0) {
     const error = `no freeze ${hold} of yours is in force; a person can end anybody's: kite thaw`;
     step.reply = refuse("unknown_hold", error, { hold });
@@ -37,6 +44,13 @@ export const resume: Handler<"resume"> = (state, { actor, project, hold }, _meta
   step.reply = { ok: true, resumed: ending.map(one => one.id) };
   for (const one of ending) endFreeze(state, one, "resumed", step);
 };
+
+function meantBy({ freezes }: BaseState, { actor, project, hold, files }: Resume): readonly Freeze[] {
+  if (files !== undefined) return freezesOver(freezes, files);
+  if (hold !== null) return [freezes.all.get(hold)].filter(one => one !== undefined);
+  const all = actor === null ? freezes.byProject.get(project) : freezes.byOwner.get(actor.session);
+  return freezesIn(freezes, all);
+}
 
 /** Returns why the actor (null: a person) may not begin one more freeze, or null. */
 export function mayFreeze(state: BaseState, actor: Actor | null, project: string): Refusal | null {
@@ -54,15 +68,16 @@ export function mayFreeze(state: BaseState, actor: Actor | null, project: string
 /** Begins a freeze, and refuses the waiters for its files. */
 export function beginFreeze(
   state: BaseState,
-  asked: Pick<Freeze, "actor" | "project" | "files" | "text"> & { readonly ttlMs: number },
+  asked: Pick<Freeze, "actor" | "project" | "files" | "text" | "message"> & { readonly ttlMs: number },
   step: Step,
 ): Freeze {
-  const { actor, project, files, text, ttlMs } = asked;
+  const { actor, project, files, text, message, ttlMs } = asked;
   const { freezes, t } = state;
   freezes.count += 1;
   const by = actor === null ? null : actorRow(state, actor);
   const id = `h-${freezes.count.toString(36)}`;
-  const freeze: Freeze = { id, actor, by, project, files, text, since: t, until: t + ttlMs };
+  const row = { id, actor, by, project, files, text, since: t, until: t + ttlMs };
+  const freeze: Freeze = message === undefined ? row : { ...row, message };
   addFreeze(freezes, freeze);
   step.timers.push({ at: freeze.until, due: { what: "edit_hold_over", hold: id } });
   const event = { event: "hold_began" as const, hold: id, ...fileLists(files), by, lastsMs: ttlMs, project };
@@ -108,9 +123,10 @@ export function refuseFrozen(state: BaseState, freeze: Freeze, { files }: Pick<R
   });
 }
 
-/** Removes the freeze and announces its end. */
+/** Removes the freeze, announces its end, and withdraws its message from those that have not read it. */
 export function endFreeze(state: BaseState, freeze: Freeze, cause: string, step: Step): void {
   removeFreeze(state.freezes, freeze);
+  withdraw(state.messages, freeze.message);
   const { id, project, files } = freeze;
   const event = { event: "hold_ended" as const, hold: id, ...fileLists(files), cause, project };
   step.events.push({ event, about: [], project });
@@ -129,6 +145,14 @@ export function endFreezesOf(
     if (of.incarnation !== undefined && actor.incarnation !== of.incarnation) continue;
     if (of.agent === undefined || actor.agent === of.agent) endFreeze(state, freeze, cause, step);
   }
+}
+
+/** "Please do not edit" is not so any more. An answer under way may still carry it. */
+function withdraw(messages: Messages, id: string | undefined): void {
+  const message = id === undefined ? undefined : messages.all.get(id);
+  if (message === undefined) return;
+  const open = [...message.letters.values()].filter(({ state }) => state === "unread" || state === "offered");
+  for (const letter of open) dropLetter(messages, message, letter);
 }
 
 export function freezeRow(freeze: Freeze, now: number): HoldRow {

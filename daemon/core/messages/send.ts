@@ -63,7 +63,8 @@ export const broadcast: Handler<"broadcast"> = (state, command, _meta, step) => 
     step.reply = reply;
     return;
   }
-  const hold = beginFreeze(state, { actor, project, text, ...command.hold }, step);
+  const message = state.rules >= 2 ? { message: reply.message.id } : {};
+  const hold = beginFreeze(state, { actor, project, text, ...message, ...command.hold }, step);
   step.reply = { ...reply, hold: freezeRow(hold, state.t) };
 };
 

@@ -83,6 +83,8 @@ export interface Freeze {
   readonly by: ActorRow | null;
   readonly project: string;
   readonly files: readonly FileRef[];
+  /** The id of the message that asks the others not to edit them; absent below rules 2. */
+  readonly message?: string;
   readonly text: string;
   readonly since: number;
   readonly until: number;
