@@ -1,6 +1,6 @@
 /** Spawned agents under odd prompts, names, places and callers, and in races with those who stop them. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
@@ -40,6 +40,25 @@ function teller(): string {
   writeFileSync(world.home.paths.config, JSON.stringify({ spawn: { teller: [file, "{prompt}", "end"] } }));
   return `${file}.said`;
 }
+
+test("without the client there is no record, whoever asks for it", async () => {
+  const few = join(dirname(world.home.work), "few");
+  mkdirSync(few);
+  for (const name of ["git", "sh"]) {
+    const real = execFileSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).trim();
+    symlinkSync(real, join(few, name));
+  }
+  const said = await world.kite(["spawn", "mend it", "--name", "bob"], { PATH: few });
+  expect(said).toMatchObject({ code: 1, err: expect.stringContaining("claude is not installed") });
+  const inWindow = await world.kite(["spawn", "mend it", "--tmux"], { PATH: few });
+  expect(inWindow.err).toContain("claude is not installed");
+  const mcp = await Mcp.start(world.home, { env: { ...world.environment, PATH: few } });
+  const tool = await mcp.call("kite_spawn", { prompt: "mend it", here: true });
+  expect(tool.text).toMatch(/^Refused \(program_failed\): claude is not installed/);
+  await mcp.close();
+  expect(await world.agents()).toEqual([]);
+  expect(world.git("worktree", "list").trim().split("\n")).toHaveLength(1);
+});
 
 describe("a prompt", () => {
   test.each([["--help me"], ["-"], ["two\nlines"], ["日本 🪁 'x' \"y\" $(z) `w` \\"], ["mend it;"]])(

@@ -75,6 +75,7 @@ export async function startAgent(starter: Starter, asked: SpawnPlan): Promise<St
   const { client, actor, project } = starter;
   checkWords(asked);
   const template = await templateOf(asked.client ?? clientName, starter);
+  needClient(starter, asked, template);
   const git = new Git(starter.env, starter.cwd);
   const head = asked.here ? null : await headOf(git);
   if (!asked.here && head === null)
@@ -218,6 +219,13 @@ function keptPrompt(prompt: string): string {
   const kept = prompt.slice(0, limits.spawnPromptChars - note.length);
   // No half of a character.
   return `${kept.replace(/[\uD800-\uDBFF]$/u, "")}${note}`;
+}
+
+/** Throws `ProgramFailed` if what will run the agent is not installed, before there is a record of it. */
+function needClient({ env, cwd }: Starter, { tmux }: SpawnPlan, template: Template | null): void {
+  const own = withoutSession(env);
+  if (template === null) neededProgram(clientProgram, own, cwd);
+  if (tmux || template !== null) neededProgram("tmux", own, cwd);
 }
 
 /** Throws `ProgramFailed` for words that say nothing, or that no program can be given. */
