@@ -106,6 +106,15 @@ describe("finished branches", () => {
       expect.stringMatching(/: the check test is red: exit code 1\. .* The end of its output: cara\.ts:BAD$/),
     ]);
     expect(await letters("alice")).toEqual([]);
+    expect(done.out).toMatch(
+      /\nNext: have it mended and committed on these branches, then: kite merge eve cara\n$/,
+    );
+    const alone = await home.run(["eve"]);
+    expect(alone.out).toMatch(/\nNext: have it mended and committed on that branch, then: kite merge eve\n$/);
+    const again = await home.run(["alice"]);
+    expect(again.err).toContain("kite: main has all of alice already: there is nothing new to merge\n");
+    expect(again.code).toBe(0);
+    expect(again.out).not.toContain("Next:");
     const list = await home.run(["--list"]);
     expect(list.out).toMatch(/^cancelled {2}dan +into main/m);
     expect(list.out).toMatch(/ {2}its work builds on cara, which was returned/);

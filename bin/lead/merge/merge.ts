@@ -2,6 +2,7 @@
 import { refuse } from "../../../protocol/codes.ts";
 import type { MergeRow } from "../../../protocol/lead/merge.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { shellArgument } from "../../../protocol/text.ts";
 import { actingSession } from "../../actor.ts";
 import {
   type Client,
@@ -12,7 +13,7 @@ import {
   printJson,
   screenOf,
 } from "../../process-context.ts";
-import { clean, counted } from "../../view/text.ts";
+import { clean, counted, wrap } from "../../view/text.ts";
 import { exitCodes, printShown, Refused, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { nestingProblem } from "../checks/nesting.ts";
 import { checksAt } from "../checks/read.ts";
@@ -89,9 +90,12 @@ async function mergeAll(world: ProcessContext, client: Client, asked: MergeRun):
     if (!json) world.stderr.write(`kite: ${clean(text)}\n`);
   };
   if (checks.length === 0) say(`no checks are named in ${project}; nothing is checked but that it merges`);
-  for (const { branch, uncommitted } of plan)
+  for (const { branch, uncommitted, isMerged } of plan) {
+    if (isMerged)
+      say(`${shortOf(base)} has all of ${shortOf(branch)} already: there is nothing new to merge`);
     if (uncommitted > 0)
       say(`${counted(uncommitted, "file")} of ${shortOf(branch)} not committed, and not merged`);
+  }
   const turns = new Turns(client, { project, base }, actingSession(world.env), stop);
   await turns.begin();
   const how = { rebase: flags.rebase === true, checkOnly: flags.check === true };
@@ -127,8 +131,18 @@ function show(
   const screen = screenOf(world);
   if (rows.length === 0) print(world, [`Nothing waits to be merged into ${clean(base)}.`]);
   printFramed(world, mergeLines(rows, screen, spawned));
+  print(world, nextLines(rows, screen.width));
   if (stopped === null || rows.some(({ reason }) => reason?.text === stopped.text)) return;
   print(world, ["Stopped:", ...reasonLines(stopped, screen)]);
+}
+
+/** What to do about the branches that came back. */
+function nextLines(rows: readonly MergeRow[], width: number): string[] {
+  const back = rows.filter(({ state }) => state === "returned").map(({ branch }) => clean(shortOf(branch)));
+  if (back.length === 0) return [];
+  const names = back.map(shellArgument).join(" ");
+  const where = back.length === 1 ? "on that branch" : "on these branches";
+  return wrap(`Next: have it mended and committed ${where}, then: kite merge ${names}`, width, 2);
 }
 
 interface Plan {
