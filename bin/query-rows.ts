@@ -14,7 +14,7 @@ export function rowWith<Row>(...names: readonly (string & keyof Row)[]) {
 }
 
 const declaration = rowWith<DeclarationRow>("id", "role", "task", "files", "endedMs");
-const task = rowWith<TaskRow>("id", "description", "status", "blockedBy", "risk");
+const task = rowWith<TaskRow>("id", "number", "description", "status", "blockedBy", "risk");
 
 export const baseRows = {
   sessions: rowWith<SessionRow>("id", "name", "project", "worktree", "status", "agents", "task"),

@@ -19,7 +19,10 @@ const textSchema = z.string().max(limits.taskTextChars);
 const descriptionSchema = textSchema.regex(/\S/u, { error: "a task needs a description" });
 const labelSchema = idSchema.max(limits.nameBytes);
 const labelsSchema = z.array(labelSchema).max(limits.taskLabelsMax);
-/** A task by its whole id, or one of the request's project by an unambiguous prefix or last part of it. */
+/**
+ * A task by its whole id, or one of the request's project by its number behind `#` (`#12`), or by an unambiguous prefix or
+ * last part of its id.
+ */
 const refSchema = idSchema;
 const dependsOnSchema = z.array(refSchema).max(limits.taskDependenciesMax);
 const wallSchema = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
@@ -138,12 +141,16 @@ export const taskFilterShape = {
 
 export interface DependencyRow {
   readonly task: string;
+  /** Null: it is of another project than the task that depends on it. */
+  readonly number: number | null;
   readonly status: TaskStatus;
 }
 
 /** A task. Times are wall time in milliseconds. */
 export interface TaskRow {
   readonly id: string;
+  /** Counts within the project, and comes once there. */
+  readonly number: number;
   readonly description: string;
   readonly project: string;
   readonly priority: TaskPriority;
@@ -209,6 +216,7 @@ export interface TaskCreateReply {
 
 export interface CreatedTask {
   readonly id: string;
+  readonly number: number;
   readonly name: string | null;
   readonly status: TaskStatus;
 }

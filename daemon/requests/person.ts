@@ -45,11 +45,11 @@ const deeds: Deeds = {
 /** Who begins a red or critical task says yes with that; who lowers a risk takes the need for one away. */
 function taskDeed(
   { id, task, status, risk }: RequestOf<"task_update">,
-  { tasks }: State,
+  state: State,
   project: () => string,
 ): Deed {
   if (id !== undefined || (risk === undefined && status !== "active")) return null;
-  const found = findTask(tasks, task, project());
+  const found = findTask(state, task, project());
   if (!isTask(found)) return null;
   const before = riskOf(found);
   const next = risk ?? before;

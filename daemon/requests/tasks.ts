@@ -77,7 +77,7 @@ export const taskHandlers: HandlersOf<typeof taskRequests, HookServices> = {
   },
   task_get: (services, request, call) =>
     services.engine.read(state => {
-      const found = findTask(state.tasks, request.task, projectOf(services, request, call));
+      const found = findTask(state, request.task, projectOf(services, request, call));
       call.reply(isTask(found) ? { ok: true, task: taskRow(state, found) } : found);
     }),
   task_claim: forward<"task_claim", HookServices>({

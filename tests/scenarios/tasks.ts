@@ -85,7 +85,7 @@ export function shownTasks(state: State): string[] {
   if (tasks.all.size === 0) return ["there are no tasks"];
   return [...tasks.all.values()].map(task => {
     const who = assigneeOf(state, task);
-    const open = blockedBy(tasks, task).map(({ task: id, status }) => `${wordsOf(state, id)} (${status})`);
+    const open = blockedBy(state, task).map(({ task: id, status }) => `${wordsOf(state, id)} (${status})`);
     const after = open.length === 0 ? "" : ` by ${open.join(" + ")}`;
     const tried = task.attempts === 0 ? "" : `, attempts ${task.attempts}`;
     const whose = who === null ? "" : ` (${who.name})`;

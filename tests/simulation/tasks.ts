@@ -7,7 +7,7 @@ import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
 import type { NewTask } from "../../daemon/core/tasks/commands.ts";
-import type { Task } from "../../daemon/core/tasks/table.ts";
+import { numberOf, type Task } from "../../daemon/core/tasks/table.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Random } from "./random.ts";
 import { couldRun, type RolesBefore } from "./roles.ts";
@@ -219,13 +219,18 @@ export class TaskLives {
     };
   }
 
-  /** An id, the beginning of one (often of several), or nobody's. */
+  /** An id, the beginning of one (often of several), a number, or nobody's. */
   #name(state: State): string {
     const random = this.#random;
     const ids = [...state.tasks.all.keys()];
     if (ids.length === 0 || random.chance(0.03)) return "t-none";
     const id = random.pick(ids);
-    if (random.chance(0.05)) return id.slice(id.lastIndexOf("-") + 1);
+    if (random.chance(0.05)) {
+      const task = state.tasks.all.get(id);
+      return task === undefined || task.n % 2 === 0
+        ? id.slice(id.lastIndexOf("-") + 1)
+        : `#${numberOf(task)}`;
+    }
     return random.chance(0.8) ? id : id.slice(0, random.int(3, id.length));
   }
 
@@ -244,7 +249,12 @@ export function tasksBefore(state: State, { command }: Entry): TasksBefore {
 
 function* wrongsOfTasks(state: State): Generator<string, void> {
   const { all } = state.tasks;
+  const numbered = new Map<string, string>();
   for (const task of all.values()) {
+    const named = `#${numberOf(task)} of ${task.project}`;
+    const other = numbered.get(named);
+    if (other !== undefined) yield `${other} and ${task.id} are both ${named}`;
+    numbered.set(named, task.id);
     if (task.state.status !== "active") continue;
     for (const id of task.dependsOn) {
       if (all.get(id)?.state.status !== "done") yield `${task.id} is active before ${id} is done`;
@@ -307,9 +317,12 @@ function* wrongName(
   project: string | null,
   reply: Reply,
 ): Generator<string, void> {
-  const fits = (id: string) => (name.includes("-") ? id.startsWith(name) : id.endsWith(`-${name}`));
-  const own = [...before.values()].filter(task => task.project === project).map(({ id }) => id);
-  const matches = before.has(name) ? [name] : own.filter(fits);
+  const fits = (task: Task) => {
+    if (name.startsWith("#")) return name === `#${numberOf(task)}`;
+    return name.includes("-") ? task.id.startsWith(name) : task.id.endsWith(`-${name}`);
+  };
+  const own = [...before.values()].filter(task => task.project === project);
+  const matches = before.has(name) ? [name] : own.filter(fits).map(({ id }) => id);
   const [only = null] = matches;
   const got = idIn(reply);
   if (got !== null && (matches.length !== 1 || got !== only))

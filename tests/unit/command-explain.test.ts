@@ -8,7 +8,7 @@ import type { TaskRow } from "../../protocol/task.ts";
 import type { WriteRow } from "../../protocol/write.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeDaemon, type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
-import { lock, now, task as rowOfTask, session } from "./view-rows.ts";
+import { lock, needed, now, task as rowOfTask, session } from "./view-rows.ts";
 
 const shop = "/home/ana/code/shop";
 const project = `${shop}/.git`;
@@ -63,7 +63,7 @@ function taskRow(more: Partial<TaskRow> = {}): TaskRow {
   return rowOfTask("t-mhx3-1a", "Build the API", {
     project,
     dependsOn: ["t-mhx3-2b"],
-    blockedBy: [{ task: "t-mhx3-2b", status: "active" }],
+    blockedBy: [needed("t-mhx3-2b", "active")],
     createdBy: "carol",
     createdAt: now - 4_000_000,
     updatedAt: now - 3_800_000,

@@ -56,6 +56,7 @@ describe("to create", () => {
         risk: "green",
         approved: false,
         held: null,
+        number: 1,
       },
     });
     expect(w.events).toEqual(["task_created write", "task_ready write"]);
@@ -130,7 +131,7 @@ describe("to create", () => {
     } as const;
     const rest = { description: "old", dependsOn: [], attempts: 0, state: { status: "pending" } } as const;
     w.do({ type: "task_import", by: null, tasks: [{ ...old, ...rest }] });
-    expect(w.create("new", "newer", "newest")).toEqual(["t-0-1", "t-0-3", "t-0-4"]);
+    expect(w.create("new", "newer", "newest")).toEqual(["t-0-3", "t-0-4", "t-0-5"]);
   });
 
   it("counts per project, and gives no id of one project to another", () => {

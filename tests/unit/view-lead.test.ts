@@ -9,7 +9,7 @@ import { widthOf } from "../../bin/view/text.ts";
 import type { HealthRow } from "../../protocol/lead/health.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
-import { lock, now, task as rowOfTask, screen, session } from "./view-rows.ts";
+import { lock, needed, now, task as rowOfTask, screen, session } from "./view-rows.ts";
 
 const min = 60_000;
 const project = "/home/ana/code/shop/.git";
@@ -24,7 +24,7 @@ function task(id: string, description: string, more: Partial<TaskRow> = {}): Tas
 
 /** A task behind others, which are not done. */
 function behind(id: string, description: string, ...needs: readonly TaskRow[]): TaskRow {
-  const blockedBy = needs.map(({ id: need, status }) => ({ task: need, status }));
+  const blockedBy = needs.map(({ id: need, status }) => needed(need, status));
   return task(id, description, { dependsOn: needs.map(need => need.id), blockedBy });
 }
 

@@ -11,7 +11,7 @@ import { widthOf } from "../../bin/view/text.ts";
 import { gatesUnset } from "../../protocol/lead/gates.ts";
 import type { MergeRow } from "../../protocol/lead/merge.ts";
 import type { TaskRow } from "../../protocol/task.ts";
-import { lock, now, task as rowOfTask, screen, session } from "./view-rows.ts";
+import { lock, needed, now, task as rowOfTask, screen, session } from "./view-rows.ts";
 
 const min = 60_000;
 const path = "services/orders/src/reconciliation/very-long-module-names/invoice-reconciliation-worker.ts";
@@ -66,7 +66,7 @@ const tasks = [
   task("t-lx1k2m3n-2", {
     risk: "red",
     dependsOn: ["t-lx1k2m3n-1"],
-    blockedBy: [{ task: "t-lx1k2m3n-1", status: "active" }],
+    blockedBy: [needed("t-lx1k2m3n-1", "active")],
   }),
   task("t-lx1k2m3n-3", { risk: "green", status: "done", result: "Moved, with its tests" }),
 ];

@@ -2,10 +2,11 @@
 
 import type { StatusData } from "../../bin/view/status.ts";
 import type { Screen } from "../../bin/view/text.ts";
+import { numberIn } from "../../daemon/core/tasks/table.ts";
 import type { DeclarationRow } from "../../protocol/declaration.ts";
 import type { LockRow, WaiterRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { TaskRow } from "../../protocol/task.ts";
+import type { DependencyRow, TaskRow, TaskStatus } from "../../protocol/task.ts";
 
 process.env["TZ"] = "UTC";
 
@@ -39,10 +40,16 @@ export function session(name: string, more: Partial<SessionRow> = {}): SessionRo
   };
 }
 
+/** What a row of a task says of one that it needs. */
+export function needed(id: string, status: TaskStatus): DependencyRow {
+  return { task: id, number: numberIn(id), status };
+}
+
 /** A task that is ready. */
 export function task(id: string, description: string, more: Partial<TaskRow> = {}): TaskRow {
   return {
     id,
+    number: numberIn(id),
     description,
     project: "/home/ana/code/shop/.git",
     priority: "normal",

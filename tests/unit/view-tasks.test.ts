@@ -7,7 +7,7 @@ import { tasksView, taskView } from "../../bin/view/tasks.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import type { TaskRow, TaskStatus } from "../../protocol/task.ts";
 import { Random } from "../simulation/random.ts";
-import { task } from "./view-rows.ts";
+import { needed, task } from "./view-rows.ts";
 
 const now = 1_763_700_000_000;
 const screen = { width: 80, color: false, now, home: "/home/ana" };
@@ -31,7 +31,7 @@ function rowsOf(tasks: readonly Drawn[], more: Partial<TaskRow> = {}): TaskRow[]
       dependsOn: needs.map(idOf),
       blockedBy: needs
         .filter(need => statusOf.get(need) !== "done")
-        .map(need => ({ task: idOf(need), status: statusOf.get(need) ?? "pending" })),
+        .map(need => needed(idOf(need), statusOf.get(need) ?? "pending")),
       createdBy: "ana",
       createdAt: now - 3_600_000,
       updatedAt: now - 125_000,

@@ -9,7 +9,7 @@ import { revise } from "./table.ts";
 
 export const taskApprove: Handler<"task_approve"> = (state, command, _meta, step) => {
   const { by, wallMs } = command;
-  const task = findTask(state.tasks, command.task, command.project ?? null);
+  const task = findTask(state, command.task, command.project ?? null);
   if (!isTask(task)) {
     step.reply = task;
     return;

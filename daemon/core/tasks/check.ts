@@ -37,7 +37,16 @@ function* checkRows(state: BaseState): Generator<string> {
 
 function* checkTaskIndexes({ tasks }: BaseState): Generator<string> {
   const fresh = rebuiltTasks(tasks);
-  for (const name of ["ids", "ends", "dependents", "open", "lists", "claims", "chars"] as const) {
+  for (const name of [
+    "ids",
+    "ends",
+    "renumbered",
+    "dependents",
+    "open",
+    "lists",
+    "claims",
+    "chars",
+  ] as const) {
     if (!isSame(tasks[name], fresh[name])) yield `the tasks' index ${name} is wrong`;
   }
 }

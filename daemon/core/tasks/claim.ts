@@ -34,7 +34,7 @@ import { claimerOf, listOf, setState, type Task, taskAt } from "./table.ts";
 export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => {
   const { actor } = command;
   const found =
-    command.task === null ? bestOf(state, command) : findTask(state.tasks, command.task, command.project);
+    command.task === null ? bestOf(state, command) : findTask(state, command.task, command.project);
   if (!isTask(found)) {
     step.reply = found;
     return;
@@ -42,7 +42,7 @@ export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => 
   const claimer = claimerOf(found);
   // The actor has the claim already.
   const isTheirs = claimer !== null && sameActor(claimer, actor);
-  const refused = isTheirs ? null : mayBegin(state, found, actor, blockedBy(state.tasks, found));
+  const refused = isTheirs ? null : mayBegin(state, found, actor, blockedBy(state, found));
   if (refused !== null) {
     step.reply = refused;
     return;
@@ -53,7 +53,7 @@ export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => 
 
 export const taskRelease: Handler<"task_release"> = (state, command, _meta, step) => {
   const { by, wallMs } = command;
-  const task = findTask(state.tasks, command.task, command.project ?? null);
+  const task = findTask(state, command.task, command.project ?? null);
   if (!isTask(task)) {
     step.reply = task;
     return;

@@ -10,13 +10,24 @@ import { ruleAt } from "../points.ts";
 import type { Handler } from "../rules.ts";
 import type { TaskCreate, TaskImport } from "./commands.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
-import { countTo, newIds } from "./numbers.ts";
-import { findAll, findTask, isTask, taskRow, tell, tellReady, tooManyDependents, whoOf } from "./replies.ts";
+import { countNumber, countTo, importedNumbers, newIds } from "./numbers.ts";
+import {
+  findAll,
+  findTask,
+  isTask,
+  numbered,
+  taskRow,
+  tell,
+  tellReady,
+  tooManyDependents,
+  whoOf,
+} from "./replies.ts";
 import {
   charsOf,
   classOf,
   insertTasks,
   listOf,
+  numberIn,
   removeTask,
   setDependencies,
   type Task,
@@ -35,7 +46,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     step.reply = refused;
     return;
   }
-  const created = numbered(tasks, command);
+  const created = withIds(tasks, command);
   const names = new Map<string, string>();
   for (const { task, id } of created) {
     if (task.name === null) continue;
@@ -49,7 +60,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
   const debates = new Map<string, string>();
   const resolved = new Map<string, readonly string[]>();
   for (const { task, id } of created) {
-    const found = findAll(tasks, task.dependsOn, project, names);
+    const found = findAll(state, task.dependsOn, project, names);
     if ("ok" in found) {
       step.reply = found;
       return;
@@ -102,7 +113,12 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
   const [first] = added;
   step.reply =
     command.many || first === undefined
-      ? { ok: true, tasks: created.map(({ task, id }) => ({ id, name: task.name, status: "pending" })) }
+      ? {
+          ok: true,
+          tasks: created.map(({ task, id }) =>
+            numbered(state, numberIn(id), { id, name: task.name, status: "pending" }),
+          ),
+        }
       : { ok: true, task: taskRow(state, first) };
 };
 
@@ -125,13 +141,15 @@ export const taskImport: Handler<"task_import"> = (state, command, _meta, step) 
   }
   const createdBy = whoOf(state, command.by);
   const dropped: string[] = [];
+  const numbers = state.rules >= 2 ? importedNumbers(tasks, [...fresh.values()]) : null;
   const added = [...fresh.values()].map((task, i) => {
     const debate = ruleAt(state.points, "debateKept")?.(state, task);
     if (task.debate !== undefined && debate === undefined) dropped.push(task.id);
-    return { ...task, n: tasks.created + i + 1, createdBy, debate };
+    return { ...task, n: tasks.created + i + 1, number: numbers?.own[i], createdBy, debate };
   });
   tasks.created += added.length;
   insertTasks(tasks, added);
+  for (const [project, last] of numbers?.last ?? []) countNumber(tasks, project, last);
   for (const task of added) tell(step, task, "task_created", createdBy);
   tellReady(
     step,
@@ -144,7 +162,7 @@ export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) 
   const { tasks } = state;
   const leaving = new Map<string, Task>();
   for (const name of command.tasks) {
-    const found = findTask(tasks, name, command.project ?? null);
+    const found = findTask(state, name, command.project ?? null);
     if (!isTask(found)) {
       step.reply = found;
       return;
@@ -178,7 +196,7 @@ export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) 
 const pending: TaskState = { status: "pending" };
 
 /** Returns each new task with its id and its place in the order of all. */
-function numbered(tasks: Tasks, { tasks: added, project, wallMs }: TaskCreate) {
+function withIds(tasks: Tasks, { tasks: added, project, wallMs }: TaskCreate) {
   const ids = newIds(tasks, project, added.length, wallMs);
   return added.map((task, i) => ({ task, id: ids[i] ?? "", n: tasks.created + i + 1 }));
 }

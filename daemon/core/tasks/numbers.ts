@@ -1,12 +1,12 @@
 /**
- * The numbers of tasks: the last part of an id counts per project, so that people can say it.
+ * The numbers of tasks: they count per project, so that people can say them. The last part of a new id is its number.
  *
  * Invariants: a project gives no number twice, also not that of a task that was removed; an id is unique among all
  * projects; at most `limits.numberedProjectsMax` projects without tasks keep their number.
  */
 import { limits } from "../../../protocol/limits.ts";
 import { matchesOf, scopeOf } from "../ids.ts";
-import { listOf, type Tasks } from "./table.ts";
+import { listOf, numberIn, renumberedAt, type Tasks } from "./table.ts";
 
 /** Returns an id for each of `count` new tasks of the project; `wallMs` is the time of the request. */
 export function newIds(tasks: Tasks, project: string, count: number, wallMs: number): string[] {
@@ -21,11 +21,33 @@ export function newIds(tasks: Tasks, project: string, count: number, wallMs: num
   });
 }
 
+/**
+ * Returns a number for each imported task, in their order: the next free one of its project. Undefined: the last part of
+ * the task's id says it.
+ */
+export function importedNumbers(
+  tasks: Tasks,
+  imported: readonly { readonly id: string; readonly project: string }[],
+): { readonly own: readonly (number | undefined)[]; readonly last: ReadonlyMap<string, number> } {
+  const last = new Map<string, number>();
+  const own = imported.map(({ id, project }) => {
+    const number = freeNumber(tasks, project, last.get(project) ?? lastNumber(tasks, project));
+    last.set(project, number);
+    return number === numberIn(id) ? undefined : number;
+  });
+  return { own, last };
+}
+
 /** Records the id of the project's last task. */
 export function countTo(tasks: Tasks, project: string, id: string): void {
-  const { numbers } = tasks;
   const [, ms = 0, number = 0] = id.split("-").map(part => Number.parseInt(part, 36));
   tasks.stamp = { ms, top: number };
+  countNumber(tasks, project, number);
+}
+
+/** Records the number of the project's last task. */
+export function countNumber(tasks: Tasks, project: string, number: number): void {
+  const { numbers } = tasks;
   numbers.delete(project);
   numbers.set(project, number);
   if (numbers.size <= limits.numberedProjectsMax) return;
@@ -41,10 +63,12 @@ function lastNumber({ numbers, numbersFrom }: Tasks, project: string): number {
   return numbers.get(project) ?? numbersFrom;
 }
 
-/** Returns the next number after `n` that no imported task of the project has. */
+/** Returns the next number after `n` that no imported task of the project has, and that the id of none ends with. */
 function freeNumber(tasks: Tasks, project: string, n: number): number {
-  for (let next = n + 1; ; next += 1)
-    if (matchesOf(tasks, next.toString(36), scopeOf(project)).length === 0) return next;
+  for (let next = n + 1; ; next += 1) {
+    const isEnd = matchesOf(tasks, next.toString(36), scopeOf(project)).length > 0;
+    if (!isEnd && renumberedAt(tasks, project, next) === undefined) return next;
+  }
 }
 
 /** Returns the id; an imported task of another project may have that of this time. */

@@ -11,17 +11,25 @@ import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../ids.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import { heldBy, riskOf } from "./risk.ts";
-import { classOf, isDone, resultOf, type Task, type Tasks, taskOf } from "./table.ts";
+import { classOf, isDone, numberedAt, numberOf, resultOf, type Task, type Tasks, taskOf } from "./table.ts";
+
+/** What finding a task needs of the state. */
+type Named = Pick<BaseState, "rules" | "tasks">;
 
 /**
- * Returns the task that a request names, or a refusal. A name is a whole id, or for a task of `project` a prefix of the
- * id or its last part, which must be unambiguous there. Null: whole ids alone.
+ * Returns the task that a request names, or a refusal. A name is a whole id, or for a task of `project` its number behind
+ * `#`, a prefix of the id or its last part, which must be unambiguous there. Null: whole ids alone.
  */
-export function findTask(tasks: Tasks, name: string, project: string | null): Task | Refusal {
+export function findTask(state: Named, name: string, project: string | null): Task | Refusal {
+  const { tasks } = state;
   const exact = tasks.all.get(name);
   if (exact !== undefined) return exact;
   if (project === null) return unknownTask(tasks, name, project);
-  const matches = matchesOf(tasks, name, scopeOf(project));
+  const [, number] = (state.rules >= 2 && /^#(\d{1,15})$/.exec(name)) || [];
+  const matches =
+    number === undefined
+      ? matchesOf(tasks, name, scopeOf(project))
+      : numberedAt(tasks, project, Number(number));
   const [first] = matches;
   if (first !== undefined && matches.length === 1) return taskOf(tasks, first);
   if (first === undefined) return unknownTask(tasks, name, project);
@@ -31,10 +39,10 @@ export function findTask(tasks: Tasks, name: string, project: string | null): Ta
 
 /**
  * Returns the ids of the tasks that `findTask` finds for these names, each once; `names` of other tasks take precedence
- * over prefixes of ids.
+ * over numbers and parts of ids.
  */
 export function findAll(
-  tasks: Tasks,
+  state: Named,
   wanted: readonly string[],
   project: string | null,
   names: ReadonlyMap<string, string> = new Map(),
@@ -42,7 +50,7 @@ export function findAll(
   const ids = new Set<string>();
   for (const name of wanted) {
     const own = names.get(name);
-    const found = own ?? findTask(tasks, name, project);
+    const found = own ?? findTask(state, name, project);
     if (typeof found === "string") ids.add(found);
     else if (isTask(found)) ids.add(found.id);
     else return found;
@@ -83,7 +91,7 @@ export function isTask(found: Task | Refusal): found is Task {
 export function taskRow(state: BaseState, task: Task): TaskRow {
   const { id, description, project, priority, labels, dependsOn, createdAt, updatedAt, attempts } = task;
   const assignee = assigneeOf(state, task);
-  return {
+  return numbered(state, numberOf(task), {
     id,
     description,
     project,
@@ -94,7 +102,7 @@ export function taskRow(state: BaseState, task: Task): TaskRow {
     assigneeName: assignee?.name ?? null,
     labels,
     dependsOn,
-    blockedBy: blockedBy(state.tasks, task),
+    blockedBy: blockedBy(state, task),
     createdBy: task.createdBy?.name ?? null,
     createdAt,
     updatedAt,
@@ -105,7 +113,12 @@ export function taskRow(state: BaseState, task: Task): TaskRow {
     risk: riskOf(task),
     approved: task.approved === true,
     held: classOf(state.tasks, task) === "ready" ? heldBy(state, task) : null,
-  };
+  });
+}
+
+/** Returns the row with a task's number; under the first rules no row had one, and replies kept then stay as they are. */
+export function numbered<Row, N>(state: Named, number: N, row: Row): Row & { readonly number: N } {
+  return (state.rules < 2 ? row : { ...row, number }) as Row & { readonly number: N };
 }
 
 /** Returns the actor that claims the task, or claimed it when it ended. */
@@ -116,10 +129,17 @@ export function assigneeOf(state: BaseState, { state: now }: Task): ActorRow | n
 }
 
 /** Returns the task's dependencies that are not done. */
-export function blockedBy(tasks: Tasks, task: Task): DependencyRow[] {
+export function blockedBy(state: Named, task: Task): DependencyRow[] {
+  const { tasks } = state;
   if (!tasks.open.has(task.id)) return [];
   const open = task.dependsOn.filter(id => !isDone(tasks, id));
-  return open.map(id => ({ task: id, status: taskOf(tasks, id).state.status }));
+  return open.map(id => dependencyRow(state, taskOf(tasks, id), task.project));
+}
+
+/** Returns the row of a task on which one of `project` depends. */
+export function dependencyRow(state: Named, task: Task, project: string): DependencyRow {
+  const number = task.project === project ? numberOf(task) : null;
+  return numbered(state, number, { task: task.id, status: task.state.status });
 }
 
 /** Refuses an activation and names the dependencies that are not done. */

@@ -39,6 +39,7 @@ function plainTask(task: Task): Task {
   return {
     id: task.id,
     n: task.n,
+    number: task.number,
     project: task.project,
     createdAt: task.createdAt,
     createdBy: task.createdBy,

@@ -10,7 +10,7 @@ import { isGrave, type Risk } from "../../../protocol/risk.ts";
 import type { TaskPriority } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
 import { assert } from "../assert.ts";
-import { endOf, scopeOf } from "../ids.ts";
+import { endOf, matchesOf, scopeOf } from "../ids.ts";
 import type { Preimages, Writable } from "../preimages.ts";
 import { idAt, placeOf } from "../records.ts";
 import type { Revisions } from "../sessions/revisions.ts";
@@ -33,6 +33,8 @@ export interface Tasks {
   readonly ids: SortedKeys;
   /** derived: for each task its project, the last part of its id, a blank, and its id. */
   readonly ends: SortedKeys;
+  /** derived: the ids of the tasks with a `number` of their own, by their project and number. */
+  readonly renumbered: Map<string, string>;
   /** derived: the ids of the tasks that depend on a task. */
   readonly dependents: Map<string, Set<string>>;
   /** derived: tasks with unfinished dependencies, each with how many. */
@@ -53,6 +55,8 @@ export interface Task {
   readonly id: string;
   /** The task's place in the order of all; an older task has a smaller one. */
   readonly n: number;
+  /** Its number in the project, if the last part of its id is another one: of an imported task. See `numberOf`. */
+  readonly number?: number | undefined;
   readonly project: string;
   /** Wall time in milliseconds, as all times of tasks. */
   readonly createdAt: number;
@@ -98,6 +102,7 @@ export function noTasks(touched: Set<string>, preimages: Preimages, revisions: R
     chars: 0,
     ids: new SortedKeys(),
     ends: new SortedKeys(),
+    renumbered: new Map(),
     dependents: new Map(),
     open: new Map(),
     lists: new Map(),
@@ -141,6 +146,28 @@ export function taskOf(tasks: Tasks, id: string): Task {
   return task;
 }
 
+/** Returns the number by which people name the task in its project. */
+export function numberOf({ id, number }: Pick<Task, "id" | "number">): number {
+  return number ?? numberIn(id);
+}
+
+/** Returns the number that the last part of an id says. */
+export function numberIn(id: string): number {
+  return Number.parseInt(id.slice(id.lastIndexOf("-") + 1), 36);
+}
+
+/** Returns the id of the task that has this number of the project, although its id ends otherwise; or undefined. */
+export function renumberedAt({ renumbered }: Tasks, project: string, number: number): string | undefined {
+  return renumbered.get(scopeOf(project) + number);
+}
+
+/** Returns the ids of the project's tasks with this number: several only if they were imported before numbers were given. */
+export function numberedAt(tasks: Tasks, project: string, number: number): string[] {
+  const renumbered = renumberedAt(tasks, project, number) ?? [];
+  const ends = matchesOf(tasks, number.toString(36), scopeOf(project));
+  return ends.filter(id => taskOf(tasks, id).number === undefined).concat(renumbered);
+}
+
 export function isDone(tasks: Tasks, id: string): boolean {
   return tasks.all.get(id)?.state.status === "done";
 }
@@ -155,6 +182,7 @@ function index(tasks: Tasks, task: Task): void {
   const scope = scopeOf(task.project);
   tasks.ids.add(scope + task.id);
   tasks.ends.add(scope + endOf(task.id));
+  if (task.number !== undefined) tasks.renumbered.set(scope + task.number, task.id);
   const place = placeOf(task);
   addToSorted(tasks.lists, listKey("all", null, ""), place);
   addToSorted(tasks.lists, listKey("all", task.project, ""), place);
@@ -176,6 +204,7 @@ export function removeTask(tasks: Tasks, task: Task): void {
   const scope = scopeOf(task.project);
   tasks.ids.delete(scope + task.id);
   tasks.ends.delete(scope + endOf(task.id));
+  if (task.number !== undefined) tasks.renumbered.delete(scope + task.number);
   tasks.all.delete(task.id);
 }
 

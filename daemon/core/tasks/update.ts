@@ -25,6 +25,7 @@ import {
   assigneeOf,
   blockedRefusal,
   claimedRefusal,
+  dependencyRow,
   findAll,
   findTask,
   isTask,
@@ -40,13 +41,13 @@ import { claimerOf, isDone, resultOf, revise, setDependencies, type Task, taskOf
 
 export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) => {
   const { tasks } = state;
-  const task = findTask(tasks, command.task, command.project);
+  const task = findTask(state, command.task, command.project);
   if (!isTask(task)) {
     step.reply = task;
     return;
   }
   const dependsOn =
-    command.dependsOn === null ? task.dependsOn : findAll(tasks, command.dependsOn, task.project);
+    command.dependsOn === null ? task.dependsOn : findAll(state, command.dependsOn, task.project);
   if ("ok" in dependsOn) {
     step.reply = dependsOn;
     return;
@@ -140,7 +141,7 @@ function mayChange(
   }
   const open = dependsOn
     .filter(id => !isDone(tasks, id))
-    .map(id => ({ task: id, status: taskOf(tasks, id).state.status }));
+    .map(id => dependencyRow(state, taskOf(tasks, id), task.project));
   const after = { ...task, ...rated(task, command) };
   const lowered = mayRate(state, task, riskOf(after), command.by);
   if (lowered !== null) return lowered;

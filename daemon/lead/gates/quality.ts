@@ -37,7 +37,7 @@ export async function completionFindings(
   if (gates.quality === "off") return changedText(services, session);
   const me = { actor, ancestors: services.presence.ancestors(actor.session, actor.agent) };
   const declaration = state.declarations.live.get(noteKey(actor));
-  const found = task === null ? null : findTask(state.tasks, task, session.project);
+  const found = task === null ? null : findTask(state, task, session.project);
   const known = found !== null && isTask(found) ? found : null;
   const openDebate = known === null ? null : (openDebateOf(state, known)?.id ?? null);
   const place = await placeOf(services, session, known?.project ?? session.project, cwd);

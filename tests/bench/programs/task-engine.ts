@@ -116,7 +116,7 @@ async function run(): Promise<Readonly<Record<string, number>>> {
   us["prefix"] = await timed(tasksPerRun, () => {
     for (let n = 0; n < tasksPerRun; n += 1) {
       const id = some[(n * 7919) % some.length] ?? "";
-      const found = findTask(engine.state.tasks, id.slice(0, -1), project);
+      const found = findTask(engine.state, id.slice(0, -1), project);
       const isFine = isTask(found) ? id.startsWith(found.id.slice(0, 5)) : found.code === "ambiguous_task";
       if (!isFine) throw new Error(`${id} was not found`);
     }

@@ -168,14 +168,14 @@ function freeNameOf(state: State, project: string, name: string): string {
 
 /** Returns the id of the task that the agent is for, or why it cannot be. */
 function taskFor(state: State, project: string, name: string, role: string | null): string | Refusal {
-  const found = findTask(state.tasks, name, project);
+  const found = findTask(state, name, project);
   if (!isTask(found)) return found;
   if (found.project !== project) {
     const error = `${found.id} is a task of ${found.project}; spawn the agent there`;
     return refuse("unknown_task", error, { task: found.id, nearest: null });
   }
   const refused =
-    mayBegin(state, found, null, blockedBy(state.tasks, found)) ??
+    mayBegin(state, found, null, blockedBy(state, found)) ??
     mayRunAs(state, found, roleNamed(role ?? "") ?? defaultRole);
   if (refused !== null) return refused;
   const other = state.spawns.byTask.get(found.id);

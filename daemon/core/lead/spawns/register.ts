@@ -120,7 +120,7 @@ function claim(
   const task = wanted === null ? undefined : state.tasks.all.get(wanted);
   if (task === undefined || task.state.status === "done" || claimerOf(task)?.session === id) return null;
   const actor = { session: id, agent: null, incarnation: incarnations[0]?.ordinal ?? 0 };
-  const refused = mayBegin(state, task, actor, blockedBy(state.tasks, task));
+  const refused = mayBegin(state, task, actor, blockedBy(state, task));
   if (refused === null) activate(state, task, { ...command, by: actor, cause: "registered" }, meta, step);
   return refused;
 }
