@@ -12,6 +12,12 @@ export const findRepository: FindRepository = directory => {
   return new GitFacts({ outside }).repositoryOf(directory);
 };
 
+/** Returns the project of the command's directory, for the words that it prints; null: it cannot be found. */
+export async function ownProject({ cwd }: { readonly cwd: string }): Promise<string | null> {
+  const found = await findRepository(cwd);
+  return "unreachable" in found ? null : found.project;
+}
+
 /** Returns the project of directory `cwd`. Throws `ProjectUnknown` instead of guessing a wrong one. */
 export async function projectOf(cwd: string, find: FindRepository = findRepository): Promise<string> {
   const found = await find(cwd);

@@ -26,8 +26,8 @@ export class Refused extends Error {
   override readonly name = "Refused";
   readonly refusal: Refusal;
 
-  constructor(refusal: Refusal) {
-    super(refusalText(refusal, "terminal"));
+  constructor(refusal: Refusal, message: string = refusalText(refusal, "terminal")) {
+    super(message);
     this.refusal = refusal;
   }
 }
@@ -115,10 +115,23 @@ export async function withDaemon(
     return exitCodes.notRunning;
   }
   try {
-    return await reported(world, json, () => work(client).catch(error => throwKnown(world, error, options)));
+    return await reported(world, json, () =>
+      work(client).catch(async error => throwKnown(world, await readable(world, client, error), options)),
+    );
   } finally {
     client.close();
   }
+}
+
+/** Returns a refusal with the numbers of the tasks that it names. */
+async function readable(world: ProcessContext, client: Client, error: unknown): Promise<unknown> {
+  if (!(error instanceof Refused) || !/\bt-[0-9a-z]+-/.test(error.message)) return error;
+  const { ownProject } = await import("./project.ts");
+  const { inNumbers, numbersIn } = await import("./tasks/numbers.ts");
+  const project = await ownProject(world);
+  // The refusal is what the person needs to read, also if the connection is lost meanwhile.
+  const numbers = project === null ? null : await numbersIn(client, project, error.message).catch(() => null);
+  return numbers === null ? error : new Refused(error.refusal, inNumbers(error.message, numbers));
 }
 
 /** A person's command without its token learns why the daemon takes it for an agent's. */

@@ -22,8 +22,8 @@ import { type GraphFlags, graph, type ListFlags, list, ready, type ScopeFlags, s
 import { exportTasks, type RemoveFlags, remove } from "../tasks/store.ts";
 
 const overview = `
-Name a task of this project by its number (1a of t-mhx3k2p1-1a), the beginning of its id, or its whole id. A task of
-another project needs its whole id, or --project.
+Name a task of this project by its number (12; in a script also '#12'), or by its id, as --json shows it, or the beginning
+of that. A task of another project needs its whole id, or --project.
 The command acts for the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else for you at
 this terminal. Tasks belong to the project of the working directory.
 
@@ -83,7 +83,7 @@ function addChanges(task: Command, run: Run): void {
     .action((words: readonly string[], flags: AddFlags) =>
       run(world => addTask(world, words.join(" "), flags)),
     );
-  subcommand(task, "edit", "change a task", ["$ kite task edit 1a --risk red"])
+  subcommand(task, "edit", "change a task", ["$ kite task edit 12 --risk red"])
     .argument("<task>")
     .option("--description <text>", "what the task is")
     .addOption(new Option("--priority <priority>", "how urgent").choices(priorities))
@@ -98,7 +98,7 @@ function addChanges(task: Command, run: Run): void {
     .option("--project <project>", otherProject)
     .action((name: string, flags: EditFlags) => run(world => edit(world, name, flags)));
   subcommand(task, "approve", "say yes to the next run of a red or critical task; only a person may", [
-    "$ kite task approve 1a",
+    "$ kite task approve 12",
   ])
     .argument("<task>")
     .option("--project <project>", otherProject)
@@ -106,13 +106,13 @@ function addChanges(task: Command, run: Run): void {
   subcommand(task, "claim", "claim the most urgent ready task that your role takes, or the named one", [
     "$ kite task claim",
     "$ kite task claim --label web",
-    "$ kite task claim 1a",
+    "$ kite task claim 12",
   ])
     .argument("[task]", "the task; by default the most urgent ready one, the oldest of these")
     .option("--label <label>", "only a task with this label, once or more", collect, [])
     .option("--project <project>", otherProject)
     .action((name: string | undefined, flags: ClaimFlags) => run(world => claim(world, name, flags)));
-  subcommand(task, "release", "give a claimed task back", ["$ kite task release 1a"])
+  subcommand(task, "release", "give a claimed task back", ["$ kite task release 12"])
     .argument("<task>")
     .option("--project <project>", otherProject)
     .action((name: string, flags: TaskFlags) => run(world => release(world, name, flags)));
@@ -129,10 +129,10 @@ function addEnds(task: Command, run: Run): void {
       await run(world => set(world, of, status, result, one.opts<TaskFlags>()));
     });
   };
-  ending("done", "say that a task is done", "done", '$ kite task done 1a "four tables"', "the result");
-  ending("fail", "say that a task has failed", "failed", '$ kite task fail 1a "no test server"', "why");
-  ending("cancel", "mark an unneeded task as failed", "failed", "$ kite task cancel 1a", "why");
-  ending("retry", "make a failed or done task pending again", "pending", "$ kite task retry 1a", null);
+  ending("done", "say that a task is done", "done", '$ kite task done 12 "four tables"', "the result");
+  ending("fail", "say that a task has failed", "failed", '$ kite task fail 12 "no test server"', "why");
+  ending("cancel", "mark an unneeded task as failed", "failed", "$ kite task cancel 12", "why");
+  ending("retry", "make a failed or done task pending again", "pending", "$ kite task retry 12", null);
 }
 
 function addViews(task: Command, run: Run): void {
@@ -148,7 +148,7 @@ function addViews(task: Command, run: Run): void {
   scoped(subcommand(task, "ready", "list the ready tasks, the most urgent first", ["$ kite task ready"]))
     .option("--label <label>", "only tasks with this label")
     .action((flags: ScopeFlags & { readonly label?: string }) => run(world => ready(world, flags)));
-  subcommand(task, "show", "show everything about a task", ["$ kite task show 1a"])
+  subcommand(task, "show", "show everything about a task", ["$ kite task show 12"])
     .argument("<task>")
     .option("--project <project>", otherProject)
     .action((name: string, flags: ScopeFlags) => run(world => show(world, name, flags)));
@@ -191,7 +191,7 @@ function addStore(task: Command, run: Run): void {
     .argument("[file]", "the file to write; by default, or with -, standard output")
     .action((file: string | undefined, flags: ScopeFlags) => run(world => exportTasks(world, file, flags)));
   scoped(
-    subcommand(task, "rm", "delete finished tasks", ["$ kite task rm 1a 1b", "$ kite task rm --finished"]),
+    subcommand(task, "rm", "delete finished tasks", ["$ kite task rm 12 13", "$ kite task rm --finished"]),
   )
     .argument("[tasks...]")
     .option("--finished", "every done or failed task that no unfinished task needs")

@@ -64,7 +64,7 @@ async function allOf(
     const shown = Object.entries(commands).filter(([, { hidden }]) => hidden !== true);
     return shown.map(([value, { description }]) => ({ value, says: description }));
   }
-  if (option !== null) return await ofOption(world, option);
+  if (option !== null) return await ofOption(world, option, typed);
   if (typed.startsWith("-")) return optionsOf(command.options);
   const below = position === 0 ? command.commands : [];
   if (below.length > 0) return below.map(one => ({ value: one.name(), says: one.description() }));
@@ -73,13 +73,17 @@ async function allOf(
     return [];
   const kinds =
     argumentKinds[path]?.[position] ?? (argument.variadic ? argumentKinds[path]?.at(-1) : undefined);
-  if (kinds !== undefined) return await known(world, kinds);
+  if (kinds !== undefined) return await known(world, kinds, typed);
   return (argument.argChoices ?? []).map(value => ({ value, says: "" }));
 }
 
-async function ofOption(world: ProcessContext, { long, argChoices }: Option): Promise<Candidate[]> {
+async function ofOption(
+  world: ProcessContext,
+  { long, argChoices }: Option,
+  typed: string,
+): Promise<Candidate[]> {
   if (argChoices !== undefined) return argChoices.map(value => ({ value, says: "" }));
-  return await known(world, optionKinds[long ?? ""] ?? []);
+  return await known(world, optionKinds[long ?? ""] ?? [], typed);
 }
 
 function optionsOf(options: readonly Option[]): Candidate[] {
@@ -89,10 +93,10 @@ function optionsOf(options: readonly Option[]): Candidate[] {
 
 const help: Candidate = { value: "--help", says: "show help" };
 
-async function known(world: ProcessContext, kinds: readonly NameKind[]): Promise<Candidate[]> {
+async function known(world: ProcessContext, kinds: readonly NameKind[], typed: string): Promise<Candidate[]> {
   if (kinds.length === 0) return [];
   try {
-    return await liveNames(world, kinds);
+    return await liveNames(world, kinds, typed);
   } catch (error) {
     if (error instanceof LocalError || error instanceof Refused) return [];
     throw error;

@@ -18,8 +18,15 @@ export type NameKind = "agent" | "task" | "active_task" | "ready_task" | "finish
 const answerMs = 1_000;
 const rowsMax = 200;
 
-/** Returns the names of these kinds, those of this project first; none without a daemon, which this starts not. */
-export async function liveNames(world: ProcessContext, kinds: readonly NameKind[]): Promise<Candidate[]> {
+/**
+ * Returns the names of these kinds, those of this project first; none without a daemon, which this starts not. Tasks have
+ * their numbers, or ids if `typed` begins one.
+ */
+export async function liveNames(
+  world: ProcessContext,
+  kinds: readonly NameKind[],
+  typed: string,
+): Promise<Candidate[]> {
   const client = await world.connect({ name: "kite completion", timeoutMs: answerMs });
   try {
     const project = await projectOf(world.cwd);
@@ -39,7 +46,8 @@ export async function liveNames(world: ProcessContext, kinds: readonly NameKind[
         }
       } else {
         const rows = (await rowsOf(client, "tasks", { project }, rowsMax)).filter(taskFilters[kind]);
-        found.push(...rows.map(({ id, description }) => ({ value: id, says: description })));
+        const nameOf = ({ id, number }: TaskRow) => (typed.startsWith("t-") ? id : `${number}`);
+        found.push(...rows.map(row => ({ value: nameOf(row), says: row.description })));
       }
     }
     return found;

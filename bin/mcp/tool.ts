@@ -7,6 +7,7 @@ import { limits } from "../../protocol/limits.ts";
 import { isSystemError, systemErrorText } from "../../protocol/system-error.ts";
 import { nearPathsIn, plain } from "../../protocol/text.ts";
 import { refusalText, toolWords } from "../refusal-text.ts";
+import { inNumbers, numbersIn } from "../tasks/numbers.ts";
 import { Refused } from "../with-daemon.ts";
 import type { Acting } from "./actor.ts";
 import { checkedInput, WrongInput } from "./input.ts";
@@ -75,16 +76,15 @@ export function tool<I extends z.ZodObject>(definition: Definition<I>): Tool {
   const register = (server: McpServer, caller: Caller) => {
     server.registerTool(name, config, async (given, context): Promise<CallToolResult> => {
       let end = () => {};
-      let cwd = "/";
+      let call: Call | null = null;
       const wantsData = caller.wantsData(context);
       try {
         const checked = checkedInput(name, input, given);
         const begun = await caller.begin(context);
-        end = begun.end;
-        cwd = begun.call.acting.cwd;
-        return forClient(wantsData, resultOf(await run(begun.call, checked)));
+        ({ call, end } = begun);
+        return forClient(wantsData, resultOf(await run(call, checked)));
       } catch (error) {
-        return forClient(wantsData, failed(error, cwd));
+        return forClient(wantsData, await failed(call, error));
       } finally {
         end();
       }
@@ -117,13 +117,15 @@ function plainly(value: unknown): unknown {
 }
 
 /**
- * Turns an error that the model can act on into an answer, with files below `cwd` named from there; throws a bug on, which
- * the SDK answers.
+ * Turns an error that the model can act on into an answer, with files below the agent's directory named from there; throws a
+ * bug on, which the SDK answers.
  */
-function failed(error: unknown, cwd: string): CallToolResult {
+async function failed(call: Call | null, error: unknown): Promise<CallToolResult> {
+  const cwd = call?.acting.cwd ?? "/";
   if (error instanceof Refused) {
     const { ok: _, error: _sentence, code, ...more } = error.refusal;
-    return refusal(code, nearPathsIn(refusalText(error.refusal, "tools"), cwd), more);
+    const text = nearPathsIn(refusalText(error.refusal, "tools"), cwd);
+    return refusal(code, await numberedIn(call, text), more);
   }
   if (error instanceof WrongInput) return refusal("invalid_request", error.message, { path: error.path });
   if (error instanceof LocalError)
@@ -135,6 +137,17 @@ function failed(error: unknown, cwd: string): CallToolResult {
 /** Returns an error's name as codes are written: `not_running`. */
 function codeOf({ name }: LocalError): string {
   return name.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
+}
+
+/** Returns a refusal's sentence with the numbers of the tasks that it names. */
+async function numberedIn(call: Call | null, text: string): Promise<string> {
+  if (call === null) return text;
+  const { client, acting } = call;
+  // The refusal is what the agent needs to read, also if the connection is lost meanwhile.
+  return numbersIn(client, acting.project, text).then(
+    numbers => inNumbers(text, numbers),
+    () => text,
+  );
 }
 
 function refusal(code: string, error: string, more: object): CallToolResult {

@@ -12,6 +12,7 @@ import {
 } from "../../protocol/task.ts";
 import { duration, frame, plain, quote } from "../../protocol/text.ts";
 import { defined } from "../defined.ts";
+import { inNumbers, numbersOf, taskNamed } from "../tasks/numbers.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
 import { inWords } from "./schema.ts";
 import { type Call, looks, type Tool, type ToolAnswer, tool } from "./tool.ts";
@@ -34,10 +35,22 @@ const create = tool({
     tasks: tasks.meta(inWords("[{name, description, ...}]; dependsOn may have names")),
   }),
   run: async ({ client, actor }, given) => {
-    const answer = granted(await client.request("task_create", { ...actor, ...given }));
+    const names = new Set(given.tasks?.map(({ name }) => name));
+    const needs = (task: { readonly dependsOn?: readonly string[] | undefined }) =>
+      task.dependsOn === undefined
+        ? {}
+        : { dependsOn: task.dependsOn.map(one => (names.has(one) ? one : taskNamed(one))) };
+    const several = given.tasks?.map(task => ({ ...task, ...needs(task) }));
+    const asked = { ...actor, ...given, ...needs(given), ...defined({ tasks: several }) };
+    const answer = granted(await client.request("task_create", asked));
     const made = answer.task === undefined ? (answer.tasks ?? []) : [answer.task];
-    const rows = made.map(row => ({ id: row.id, status: row.status, name: "name" in row ? row.name : null }));
-    const ids = rows.map(({ id, name }) => (name === null ? id : `${id} (${quote(name)})`));
+    const rows = made.map(row => ({
+      id: row.id,
+      number: row.number,
+      status: row.status,
+      name: "name" in row ? row.name : null,
+    }));
+    const ids = rows.map(({ number, name }) => `task ${number}${name === null ? "" : ` (${quote(name)})`}`);
     const warned = (answer.warnings ?? []).map(one => `\n${plain(one)}`);
     return { text: `Added ${ids.join(", ")}.${warned.join("")}`, data: { added: rows } };
   },
@@ -59,7 +72,7 @@ const list = tool({
     const rows = await wantedRows(call, which, defined({ label, text }));
     const shown = rows.slice(0, limits.mcpRowsMax);
     const more = rows.length - shown.length;
-    const lines = shown.map(row => `- ${taskLine(row)}`);
+    const lines = shown.map(row => `- ${taskLine(row, call.acting.project)}`);
     const rest = more === 0 ? [] : [`- and more: name a label or words to see fewer`];
     const said = shown.length === 0 ? [`No ${which} tasks.`] : [frame, ...lines, ...rest];
     return { text: said.join("\n"), data: { note: frame, tasks: shown.map(taskData), more } };
@@ -76,9 +89,9 @@ const claim = tool({
     labels: taskClaimSchema.shape.labels.describe("Only with all of these"),
   }),
   run: async ({ client, actor, acting: { project } }, given) => {
-    const answer = granted(await client.request("task_claim", { ...actor, project, ...given }));
+    const answer = granted(await client.request("task_claim", { ...actor, project, ...inRequest(given) }));
     const words = quote(answer.task.description, limits.taskTextChars);
-    const text = `You have task ${answer.task.id}.\n${frame}\n${words}\nFinish it with kite_task_complete or kite_task_fail.`;
+    const text = `You have task ${nameOf(answer.task, project)}.\n${frame}\n${words}\nFinish it with kite_task_complete or kite_task_fail.`;
     return { text, data: { note: frame, task: taskData(answer.task) } };
   },
 });
@@ -95,9 +108,12 @@ const edit = tool({
     dependsOn: edits.dependsOn,
     risk: edits.risk,
   }),
-  run: async ({ client, actor }, given) => {
-    const { task: row } = granted(await client.request("task_update", { ...actor, ...given }));
-    return { text: `Changed: ${taskLine(row)}`, data: { note: frame, task: taskData(row) } };
+  run: async ({ client, actor, acting }, given) => {
+    const { dependsOn: needed } = given;
+    const needs = defined({ dependsOn: needed?.map(taskNamed) });
+    const asked = { ...actor, ...given, task: taskNamed(given.task), ...needs };
+    const { task: row } = granted(await client.request("task_update", asked));
+    return { text: `Changed: ${taskLine(row, acting.project)}`, data: { note: frame, task: taskData(row) } };
   },
 });
 
@@ -122,20 +138,24 @@ const release = tool({
   title: "Give a task back",
   description: "Give back a task that you claimed, unfinished.",
   input: z.object({ task }),
-  run: async ({ client, actor }, given) => {
-    const { task: row } = granted(await client.request("task_release", { ...actor, ...given }));
-    return { text: `Task ${row.id} is ${row.status} again.`, data: { task: taskData(row) } };
+  run: async ({ client, actor, acting }, given) => {
+    const asked = { ...actor, task: taskNamed(given.task) };
+    const { task: row } = granted(await client.request("task_release", asked));
+    return {
+      text: `Task ${nameOf(row, acting.project)} is ${row.status} again.`,
+      data: { task: taskData(row) },
+    };
   },
 });
 
 export const taskTools: readonly Tool[] = [create, list, claim, edit, complete, fail, release];
 
-async function oneTask({ client, actor }: Call, id: string): Promise<ToolAnswer> {
-  const { task: row } = granted(await client.request("task_get", { ...actor, task: id }));
+async function oneTask({ client, actor, acting }: Call, id: string): Promise<ToolAnswer> {
+  const { task: row } = granted(await client.request("task_get", { ...actor, task: taskNamed(id) }));
   const { labels: names, debate: required, result: came } = row;
   const text = [
     frame,
-    taskLine(row),
+    taskLine(row, acting.project),
     quote(row.description, limits.taskTextChars),
     ...(names.length === 0 ? [] : [`labels: ${names.map(name => quote(name)).join(", ")}`]),
     ...(required === null ? [] : [`requires the debate ${required}`]),
@@ -145,12 +165,20 @@ async function oneTask({ client, actor }: Call, id: string): Promise<ToolAnswer>
 }
 
 async function finish(
-  { client, actor, acting: { cwd } }: Call,
+  { client, actor, acting: { cwd, project } }: Call,
   { task: id, status, result: came }: Pick<RequestOf<"task_update">, "task" | "status" | "result">,
 ) {
-  const given = { task: id, status, cwd, ...(came === undefined ? {} : { result: came }) };
+  const given = { task: taskNamed(id), status, cwd, ...(came === undefined ? {} : { result: came }) };
   const answer = granted(await client.request("task_update", { ...actor, ...given }));
-  return { text: `Task ${answer.task.id} is ${answer.task.status}.`, data: { task: taskData(answer.task) } };
+  return {
+    text: `Task ${nameOf(answer.task, project)} is ${answer.task.status}.`,
+    data: { task: taskData(answer.task) },
+  };
+}
+
+/** Returns a request's fields with the task as the wire names it. */
+function inRequest<T extends { readonly task?: string | undefined }>(given: T): T {
+  return given.task === undefined ? given : { ...given, task: taskNamed(given.task) };
 }
 
 type Filter = { readonly label?: string; readonly text?: string };
@@ -171,21 +199,31 @@ async function wantedRows(
   return (await Promise.all(pages)).flat();
 }
 
-function taskLine(row: TaskRow): string {
+/** Returns what names the task for an agent of `project`. */
+function nameOf({ id, number, project: its }: TaskRow, project: string): string {
+  return its === project ? `${number}` : id;
+}
+
+function taskLine(row: TaskRow, project: string): string {
+  const numbers = numbersOf([row], project);
   const { status, assigneeName, blockedBy, risk: care, held, priority: rank } = row;
   const who = status === "active" && assigneeName !== null ? ` by ${quote(assigneeName)}` : "";
   const waits =
     blockedBy.length === 0 || status !== "pending"
       ? ""
-      : `, waits for ${blockedBy.map(b => b.task).join(", ")}`;
-  const cares = care === "green" ? "" : `, ${care}${held === null ? "" : `, not now: ${plain(held)}`}`;
+      : `, waits for ${blockedBy.map(b => numbers.get(b.task) ?? b.task).join(", ")}`;
+  const cares =
+    care === "green"
+      ? ""
+      : `, ${care}${held === null ? "" : `, not now: ${plain(inNumbers(held, numbers))}`}`;
   const since = status === "active" ? `, for ${duration(Date.now() - row.updatedAt)}` : "";
-  return `${row.id}: ${quote(row.description)}, ${status}${who}${since}${rank === "normal" ? "" : `, ${rank} priority`}${cares}${waits}`;
+  return `${nameOf(row, project)}: ${quote(row.description)}, ${status}${who}${since}${rank === "normal" ? "" : `, ${rank} priority`}${cares}${waits}`;
 }
 
 function taskData(row: TaskRow) {
   return {
     id: row.id,
+    number: row.number,
     description: row.description,
     priority: row.priority,
     status: row.status,

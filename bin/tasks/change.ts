@@ -6,10 +6,11 @@ import { actingSession, terminalName, terminalProcess } from "../actor.ts";
 import { defined } from "../defined.ts";
 import { isAgents, type RefuseOptions, refuseAgent } from "../person.ts";
 import { type Client, type ProcessContext, print, printFramed, printJson } from "../process-context.ts";
-import { projectOf } from "../project.ts";
+import { ownProject, projectOf } from "../project.ts";
 import { standing } from "../view/tasks.ts";
 import { clean } from "../view/text.ts";
 import { type AskOptions, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
+import { inNumbers, numbersOf, taskNamed } from "./numbers.ts";
 
 export interface AddFlags {
   readonly priority?: TaskPriority;
@@ -31,7 +32,7 @@ export async function add(world: ProcessContext, description: string, flags: Add
       project,
       description,
       labels: [...flags.label],
-      dependsOn: [...flags.needs],
+      dependsOn: flags.needs.map(taskNamed),
       ...defined({ priority, debate, risk }),
     }),
   );
@@ -60,7 +61,7 @@ export async function edit(world: ProcessContext, task: string, flags: EditFlags
   const changes = {
     ...defined({ description, priority, risk }),
     ...(label.length === 0 ? {} : { labels: [...label] }),
-    ...(needs.length === 0 ? {} : { dependsOn: [...needs] }),
+    ...(needs.length === 0 ? {} : { dependsOn: needs.map(taskNamed) }),
   };
   if (Object.keys(changes).length === 0) {
     const error = "nothing to change: give --description, --priority, --label, --needs or --risk";
@@ -70,7 +71,7 @@ export async function edit(world: ProcessContext, task: string, flags: EditFlags
   if (refused !== null) return refused;
   const own = actingSession(world.env);
   const project = await projectNamed(world, flags);
-  const params = { ...own, task, project, ...changes };
+  const params = { ...own, task: taskNamed(task), project, ...changes };
   return change(world, json, client => client.request("task_update", params), "unnamed");
 }
 
@@ -85,7 +86,8 @@ export async function approve(
   const refused = await refuseAgent(world, json, "approve", who);
   if (refused !== null) return refused;
   const project = await projectNamed(world, flags);
-  return change(world, json, client => client.request("task_approve", { task, project }), "always");
+  const params = { task: taskNamed(task), project };
+  return change(world, json, client => client.request("task_approve", params), "always");
 }
 
 function projectNamed(world: ProcessContext, { project }: TaskFlags): Promise<string> {
@@ -106,7 +108,7 @@ export async function claim(
 ): Promise<number> {
   const project = flags.project ?? (await projectOf(world.cwd));
   const own = actingSession(world.env);
-  const which = task === undefined ? { labels: [...flags.label] } : { task };
+  const which = task === undefined ? { labels: [...flags.label] } : { task: taskNamed(task) };
   const isPersons = own === null && !(await isAgents(world));
   const work = async (client: Client): Promise<Answered> => {
     if (own !== null) return client.request("task_claim", { ...own, project, ...which });
@@ -148,7 +150,7 @@ export async function release(world: ProcessContext, task: string, flags: TaskFl
   if (refused !== null) return refused;
   const project = await projectNamed(world, flags);
   return change(world, flags.json === true, client =>
-    client.request("task_release", { ...actingSession(world.env), task, project }),
+    client.request("task_release", { ...actingSession(world.env), task: taskNamed(task), project }),
   );
 }
 
@@ -169,7 +171,7 @@ export async function set(
   return change(world, json, client =>
     client.request("task_update", {
       ...actingSession(world.env),
-      task,
+      task: taskNamed(task),
       project,
       status,
       cwd: world.cwd,
@@ -191,7 +193,8 @@ async function change(
     if (actingSession(world.env) === null) await leave(client, terminalName(world.env));
     if (!answer.ok) throw new Refused(answer);
     if (json) printJson(world, answer);
-    else if ("task" in answer && answer.task !== undefined) printFramed(world, [sentence(answer.task)]);
+    else if ("task" in answer && answer.task !== undefined)
+      printFramed(world, [sentence(answer.task, await ownProject(world))]);
     if (!json && "warnings" in answer) print(world, (answer.warnings ?? []).map(clean));
     return exitCodes.done;
   };
@@ -204,12 +207,14 @@ async function leave(client: Client, id: string): Promise<void> {
   if (session?.task === null) await client.request("deregister", { id });
 }
 
-/** Returns the task's present status on one line. */
-function sentence(task: TaskRow): string {
+/** Returns the task's present status on one line; `project`: the reader's own. */
+function sentence(task: TaskRow, project: string | null): string {
+  const numbers = numbersOf([task], project);
+  const named = (id: string) => numbers.get(id) ?? clean(id);
   const is = standing(task);
   const who = is === "active" && task.assigneeName !== null ? ` for ${clean(task.assigneeName)}` : "";
-  const why = is === "blocked" ? ` by ${task.blockedBy.map(({ task: id }) => clean(id)).join(", ")}` : "";
+  const why = is === "blocked" ? ` by ${task.blockedBy.map(({ task: id }) => named(id)).join(", ")}` : "";
   const care = task.risk === "green" ? "" : `, ${task.risk}${task.approved ? " and approved" : ""}`;
-  const held = task.held === null ? "" : `; not claimable now: ${clean(task.held)}`;
-  return `${clean(task.id)} is ${is}${care}${who}${why}: ${clean(task.description)}${held}`;
+  const held = task.held === null ? "" : `; not claimable now: ${clean(inNumbers(task.held, numbers))}`;
+  return `task ${named(task.id)} is ${is}${care}${who}${why}: ${clean(task.description)}${held}`;
 }

@@ -10,12 +10,13 @@ import {
   printJson,
   screenOf,
 } from "../process-context.ts";
-import { projectOf } from "../project.ts";
+import { ownProject, projectOf } from "../project.ts";
 import { graphView } from "../view/task-graph.ts";
 import { mermaidView } from "../view/task-mermaid.ts";
 import { tasksView, taskView } from "../view/tasks.ts";
 import { counted, wrap } from "../view/text.ts";
 import { ask, exitCodes, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
+import { numbersIn, numbersOf, taskNamed } from "./numbers.ts";
 
 export interface ScopeFlags {
   readonly project?: string;
@@ -86,8 +87,14 @@ export async function show(world: ProcessContext, name: string, flags: ScopeFlag
   const json = flags.json === true;
   const scope = await scopeOf(world, flags);
   return withDaemon(world, json, async client => {
-    const answer = await ask(client, "task_get", { task: name, ...scope });
-    return printShown(world, json, answer, screen => taskView(answer.task, screen));
+    const answer = await ask(client, "task_get", { task: taskNamed(name), ...scope });
+    const { task } = answer;
+    const own = json ? null : await ownProject(world);
+    const others = `${task.dependsOn.join(" ")} ${task.held ?? ""}`;
+    const numbers = new Map(
+      own === null ? [] : [...(await numbersIn(client, own, others)), ...numbersOf([task], own)],
+    );
+    return printShown(world, json, answer, screen => taskView(task, numbers, screen));
   });
 }
 

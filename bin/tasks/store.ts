@@ -8,6 +8,7 @@ import { type Client, jsonLine, type ProcessContext } from "../process-context.t
 import { clean, counted } from "../view/text.ts";
 import { ask, exitCodes, fail, printDone, withDaemon } from "../with-daemon.ts";
 import { everyTask, type ScopeFlags, scopeOf } from "./look.ts";
+import { taskNamed } from "./numbers.ts";
 
 /** Writes every task of the project, or of all projects with `--all-projects`, as a JSON list. */
 export async function exportTasks(
@@ -67,7 +68,7 @@ async function removeSome(
   const answer = await ask(client, "task_remove", {
     ...actingSession(world.env),
     ...scope,
-    tasks: [...tasks],
+    tasks: tasks.map(taskNamed),
   });
   return answer.removed;
 }

@@ -40,7 +40,12 @@ export function graphView(tasks: readonly TaskRow[], screen: Screen): string[] {
       { text: besideOf(node, handle, shown), style: "dim" },
     ];
   });
-  const legend = standings.map(one => `${marks[one]} ${one}`).join("  ");
+  const used = standings.filter(one => tasks.some(task => standing(task) === one));
+  const isAnyBelow = [...shown.values()].some(({ lead }) => lead !== "");
+  const legend = [
+    ...used.map(one => `${marks[one]} ${one}`),
+    ...(isAnyBelow ? ["↓├└ needs the task above"] : []),
+  ].join("  ");
   return [
     paint(screen, "dim", `${summaryOf(tasks)}`),
     ...table(rows, [{}, { min: 24 }, { min: 10 }], screen),
@@ -53,7 +58,7 @@ function besideOf(node: Node, handle: (id: string) => string, shown: ReadonlyMap
   const others = task.dependsOn.filter(id => id !== parent?.task.id);
   const here = others.filter(id => shown.has(id)).map(handle);
   // A need outside the drawing is listed only if it blocks the task.
-  const away = task.blockedBy.filter(({ task: id }) => !shown.has(id)).map(({ task: id }) => clean(id));
+  const away = task.blockedBy.filter(({ task: id }) => !shown.has(id)).map(({ task: id }) => handle(id));
   const needed = [...here, ...away].join(", ");
   const also = parent === null ? "after" : "also after";
   const who = task.status === "active" && task.assigneeName !== null ? clean(task.assigneeName) : "";

@@ -1,6 +1,7 @@
 /** Tasks as text. */
 import { isGrave } from "../../protocol/risk.ts";
 import type { TaskRow } from "../../protocol/task.ts";
+import { inNumbers, type Numbers, numbersOf } from "../tasks/numbers.ts";
 import { paint, type Style } from "./color.ts";
 import { projectName } from "./places.ts";
 import { type Cell, table } from "./table.ts";
@@ -30,15 +31,16 @@ export const styles: Readonly<Record<Standing, Style>> = {
   done: "dim",
 };
 
-/** Returns a function that shortens ids to their last part, or keeps whole ids if two of them end alike. */
-export function handles(tasks: readonly Pick<TaskRow, "id">[]): (id: string) => string {
-  const ends = tasks.map(({ id }) => endOf(id));
-  const isPlain = new Set(ends).size === new Set(tasks.map(({ id }) => id)).size;
-  return isPlain ? endOf : id => clean(id);
+/** Returns what names these tasks: their numbers if they are of one project, else whole ids. */
+export function handles(tasks: readonly TaskRow[]): (id: string) => string {
+  const numbers = numbersOfOne(tasks);
+  return id => numbers.get(id)?.toString() ?? clean(id);
 }
 
-function endOf(id: string): string {
-  return clean(id.slice(id.lastIndexOf("-") + 1));
+/** Returns the numbers of tasks of one project; none if they are of several. */
+export function numbersOfOne(tasks: readonly TaskRow[]): Numbers {
+  const [project = null, ...others] = new Set(tasks.map(task => task.project));
+  return others.length > 0 ? new Map() : numbersOf(tasks, project);
 }
 
 /** `kite task list`: tasks by project; active ones first, then ready, blocked, failed and done ones. */
@@ -53,13 +55,14 @@ export function taskGroups(
   screen: Screen,
 ): readonly { readonly title: string; readonly lines: readonly string[] }[] {
   const handle = handles(tasks);
+  const numbers = numbersOfOne(tasks);
   const projects = [...new Set(tasks.map(t => t.project))].sort();
   const rank = (task: TaskRow) => standings.indexOf(standing(task));
   const sorted = projects.map(project =>
     tasks.filter(t => t.project === project).sort((a, b) => rank(a) - rank(b)),
   );
   const drawn = table(
-    sorted.flat().map(task => cellsOf(task, handle, screen)),
+    sorted.flat().map(task => cellsOf({ ...task, held: heldIn(task, numbers) }, handle, screen)),
     [{}, {}, {}, { min: 16 }, { min: 8 }],
     screen,
     2,
@@ -70,6 +73,11 @@ export function taskGroups(
     const title = `${name}${paint(screen, "dim", `: ${summaryOf(own)}`)}`;
     return { title, lines: drawn.splice(0, own.length) };
   });
+}
+
+/** Returns why nobody can claim the task now, with the numbers of tasks; or null. */
+export function heldIn({ held }: TaskRow, numbers: Numbers): string | null {
+  return held === null ? null : inNumbers(held, numbers);
 }
 
 /** Counts tasks by status: `2 active, 3 ready`. */
@@ -120,17 +128,19 @@ function blockers({ blockedBy }: TaskRow, handle: (id: string) => string): strin
   return [`after ${listed(shown, blockedBy.length - shown.length)}`];
 }
 
-/** `kite task show`: everything about one task. */
-export function taskView(task: TaskRow, screen: Screen): string[] {
+/** `kite task show`: everything about one task; `numbers`: of the tasks of the reader's project that it names. */
+export function taskView(task: TaskRow, numbers: Numbers, screen: Screen): string[] {
+  const own = numbers.get(task.id);
   const is = standing(task);
   const time = (at: number) => `${clock(at, screen.now)}, ${duration(screen.now - at)} ago`;
   const fields: readonly (readonly [string, string | null])[] = [
+    ["id", own === undefined ? null : task.id],
     ["project", task.project],
     ["priority", task.priority === "normal" ? null : task.priority],
     ["risk", task.risk === "green" ? null : `${task.risk}${task.approved ? ", approved" : ""}`],
-    ["not now", task.held],
+    ["not now", heldIn(task, numbers)],
     ["labels", task.labels.length === 0 ? null : task.labels.join(", ")],
-    ["needs", task.dependsOn.length === 0 ? null : needs(task)],
+    ["needs", task.dependsOn.length === 0 ? null : needs(task, numbers)],
     ["debate", task.debate],
     [task.status === "active" ? "worked on by" : "by", task.assigneeName],
     ["attempts", task.attempts === 0 ? null : `${task.attempts}`],
@@ -141,7 +151,7 @@ export function taskView(task: TaskRow, screen: Screen): string[] {
   const shown = fields.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
   const width = Math.max(...shown.map(([name]) => name.length));
   return [
-    `${paint(screen, "bold", clean(task.id))}  ${paint(screen, styles[is], is)}`,
+    `${paint(screen, "bold", own === undefined ? clean(task.id) : `task ${own}`)}  ${paint(screen, styles[is], is)}`,
     ...foreign(task.description, screen.width - 2).map(line => `  ${line}`),
     "",
     ...shown.flatMap(([name, value]) => {
@@ -152,7 +162,7 @@ export function taskView(task: TaskRow, screen: Screen): string[] {
   ];
 }
 
-function needs(task: TaskRow): string {
+function needs(task: TaskRow, numbers: Numbers): string {
   const open = new Map(task.blockedBy.map(({ task: id, status }) => [id, status]));
-  return task.dependsOn.map(id => `${id} (${open.get(id) ?? "done"})`).join(", ");
+  return task.dependsOn.map(id => `${numbers.get(id) ?? id} (${open.get(id) ?? "done"})`).join(", ");
 }

@@ -3,7 +3,7 @@ import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { features } from "./features.ts";
 import { type Cell, table } from "./table.ts";
-import { handles } from "./tasks.ts";
+import { handles, heldIn, numbersOfOne } from "./tasks.ts";
 import { clean, duration, type Screen } from "./text.ts";
 
 /** The red and critical tasks that run, and those that wait for a lead or a person's yes. */
@@ -13,6 +13,7 @@ export function watchedLines(
   screen: Screen,
 ): string[] {
   const handle = handles(tasks);
+  const numbers = numbersOfOne(tasks);
   const rows = tasks.map((task): Cell[] => [
     handle(task.id),
     { text: task.risk, style: "red" },
@@ -21,7 +22,7 @@ export function watchedLines(
       style: "dim",
     },
     clean(task.description),
-    { text: watchedNote(task, sessions), style: "dim" },
+    { text: watchedNote({ ...task, held: heldIn(task, numbers) }, sessions), style: "dim" },
   ]);
   return table(rows, [{}, {}, {}, { min: 12 }, { min: 12 }], screen, 2);
 }

@@ -62,13 +62,13 @@ describe("kite complete", () => {
     expect(await words("agent", "b")).toEqual([]);
     expect(await words("message", "send", "al")).toEqual(["alice"]);
     expect(await words("off", "--session", "")).toEqual(["alice"]);
-    expect(await words("task", "claim", "")).toEqual([ready]);
-    expect(await words("task", "done", "")).toEqual([active]);
+    expect(await words("task", "claim", "")).toEqual(["2"]);
+    expect(await words("task", "done", "")).toEqual(["1"]);
     expect(await words("task", "show", "t-")).toEqual([active, ready]);
     expect(await words("task", "show", active, "")).toEqual([]);
     expect(await words("unlock", "")).toEqual(["auth.ts", "my notes.txt"]);
     expect(await words("unlock", "auth.ts", "my")).toEqual(["my notes.txt"]);
-    expect(await home.kite("complete", "--", "task", "claim", "")).toBe(`${ready}\ttwo\n`);
+    expect(await home.kite("complete", "--", "task", "claim", "")).toBe("2\ttwo\n");
   });
 });
 

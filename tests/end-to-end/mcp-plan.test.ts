@@ -77,9 +77,7 @@ describe("tasks", () => {
     expect(taskOf(read)).toMatchObject({ id: page, assignee: "alice" });
     const kept = await bob.call("kite_task_release", { task: page });
     expect(kept).toMatchObject({ isError: true, data: { code: "task_claimed" } });
-    expect((await alice.call("kite_task_release", { task: page })).text).toBe(
-      `Task ${page} is pending again.`,
-    );
+    expect((await alice.call("kite_task_release", { task: page })).text).toBe("Task 1 is pending again.");
     expect(taskOf(await bob.call("kite_task_claim"))).toMatchObject({ id: page, assignee: "bob" });
     await bob.call("kite_task_complete", { task: page, result: "It is at /orders" });
     expect((await alice.call("kite_task_list", { task: page })).text).toContain('result: "It is at /orders"');
@@ -89,12 +87,21 @@ describe("tasks", () => {
     const alice = await connect("alice");
     const made = await alice.call("kite_task_create", { description: "Fix the build" });
     const [one] = listOf(made, "added");
-    expect(made.text).toBe(`Added ${one?.["id"]}.`);
+    expect(made.text).toBe("Added task 1.");
     expect((await alice.call("kite_status")).data).toMatchObject({ readyTasks: 1, unreadMessages: 0 });
     expect((await alice.call("kite_task_create", {})).data).toMatchObject({ code: "invalid_request" });
     const unknown = await alice.call("kite_task_complete", { task: "t-nowhere" });
     expect(unknown).toMatchObject({ isError: true, data: { code: "unknown_task" } });
     expect((await alice.call("kite_task_fail", { task: one?.["id"] })).isError).toBe(true);
+    const tasks = [
+      { name: "2", description: "Named as a number" },
+      ...Array.from({ length: 9 }, (_, n) => ({ description: `No. ${n + 3}`, dependsOn: ["2", "#1"] })),
+    ];
+    expect((await alice.call("kite_task_create", { tasks })).text).toMatch(/^Added task 2 \("2"\), task 3, /);
+    const claimed = await alice.call("kite_task_claim", { task: "10" });
+    expect(claimed.text).toBe("Refused (task_blocked): blocked by unfinished dependencies: task 2, task 1");
+    const edited = await alice.call("kite_task_edit", { task: "#11", dependsOn: ["10"] });
+    expect(edited.text).toBe('Changed: 11: "No. 11", pending, waits for 10');
   });
 
   it("ten of them, two agents and a terminal: every one is done once, none before what it depends on", async () => {

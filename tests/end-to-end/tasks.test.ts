@@ -97,7 +97,7 @@ describe("a graph of ten tasks", () => {
 describe("kite task", () => {
   test("goes from add to done, and says what is refused with what to do", async () => {
     expect(await home.kite("task", "add", "Write", "the", "schema", "--priority", "high")).toMatch(
-      /^t-\w+-1 is ready: Write the schema\n$/,
+      /^task 1 is ready: Write the schema\n$/,
     );
     await home.kite("task", "add", "Build the API", "--needs", "1", "--label", "web");
     expect(await home.kite("task", "list")).toMatch(
@@ -105,24 +105,49 @@ describe("kite task", () => {
     );
     await expect(home.kite("task", "claim", "2")).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^kite: blocked by unfinished dependencies: t-\w+-1\n$/),
+      stderr: expect.stringMatching(/^kite: blocked by unfinished dependencies: task 1\n$/),
     });
     // A terminal is a session while it works on a task, no longer.
     const sessions = async () => JSON.parse(await home.kite("sessions", "--json")).sessions.length;
     expect(await sessions()).toBe(0);
-    expect(await home.kite("task", "claim")).toMatch(/-1 is active for .*: Write the schema\n$/);
+    expect(await home.kite("task", "claim")).toMatch(/^task 1 is active for .*: Write the schema\n$/);
     expect(await sessions()).toBe(1);
-    expect(await home.kite("task", "done", "1", "four", "tables")).toMatch(/-1 is done: Write the schema\n$/);
+    expect(await home.kite("task", "done", "1", "four", "tables")).toMatch(
+      /^task 1 is done: Write the schema\n$/,
+    );
     expect(await sessions()).toBe(0);
     expect(await home.kite("task", "graph")).toContain("1  ✓ Write the schema\n2  ↓ ○ Build the API\n");
     expect(await home.kite("task", "graph", "--mermaid")).toMatch(
       /^graph TD\n {2}t_\w+_1\["Write the schema"\]:::done/,
     );
-    expect(await home.kite("task", "fail", "2", "no", "server")).toMatch(/-2 is failed/);
-    expect(await home.kite("task", "retry", "2")).toMatch(/-2 is ready/);
+    expect(await home.kite("task", "fail", "2", "no", "server")).toMatch(/^task 2 is failed/);
+    expect(await home.kite("task", "retry", "2")).toMatch(/^task 2 is ready/);
     expect(taskOf(await task("cancel", "2"))).toMatchObject({ status: "failed", result: "cancelled" });
     expect(await task("rm", "--finished")).toMatchObject({ removed: { length: 2 } });
     expect(await home.kite("task", "list")).toBe("No tasks. To add one: kite task add DESCRIPTION\n");
+  });
+
+  test("takes numbers as decimal with or without #, and the old forms as they were", async () => {
+    const client = await home.connect();
+    const tasks = Array.from({ length: 11 }, (_, n) => ({ description: `No. ${n + 1}` }));
+    await client.ask({ type: "task_create", project: home.work, tasks });
+    for (const name of ["10", "#10", "010", "a"])
+      expect(taskOf(await task("show", name)), name).toMatchObject({ number: 10, description: "No. 10" });
+    expect(await home.kite("task", "show", "10")).toMatch(/^task 10 {2}ready\n(?:.*\n)+ {2}id +t-\w+-a\n/);
+    expect(await home.kite("task", "edit", "#11", "--needs", "10")).toMatch(/^task 11 is blocked by 10: /);
+    expect(await home.kite("task", "list")).toMatch(/^ {2}11 +blocked .*after 10$/m);
+    // The wire takes digits alone for the last part of an id, as published: that is base 36.
+    const onWire = await client.ask({ type: "task_get", project: home.work, task: "10" });
+    expect(onWire).toMatchObject({ ok: false, code: "unknown_task" });
+    await expect(home.kite("task", "claim", "12")).rejects.toMatchObject({
+      stderr: expect.stringContaining("kite: no task #12 in this project; kite task list shows them"),
+    });
+    await expect(home.kite("task", "done", "11")).rejects.toMatchObject({
+      stderr: "kite: blocked by unfinished dependencies: task 10\n",
+    });
+    const far = await client.ask({ type: "task_create", project: "/elsewhere", description: "Far" });
+    const { id } = taskOf(far);
+    expect(await home.kite("task", "fail", id)).toBe(`task ${id} is failed: Far\n`);
   });
 
   test("acts for the session that the environment names", async () => {

@@ -126,7 +126,7 @@ describe("kite task", () => {
     expect(await add(world, "Drop the table", { label: [], needs: [], risk: "critical", project })).toBe(0);
     expect(daemon.asked).toMatchObject([{ id: "s1", risk: "critical" }]);
     expect(world.out()).toContain(
-      "t-1-1a is ready, critical: Drop the table; not claimable now: it waits for a person's yes\n",
+      "task 46 is ready, critical: Drop the table; not claimable now: it waits for a person's yes\n",
     );
   });
 
@@ -149,7 +149,7 @@ describe("kite task", () => {
     const world = fakeWorld({ daemon });
     expect(await approve(world, "1a", { project }, person)).toBe(0);
     expect(daemon.asked[0]).toEqual({ type: "task_approve", task: "1a", project });
-    expect(world.out()).toContain("t-1-1a is ready, critical and approved: Drop the table\n");
+    expect(world.out()).toContain("task 46 is ready, critical and approved: Drop the table\n");
     const before = daemon.asked.length;
     expect(await approve(world, "1a", { json: true }, agent)).toBe(1);
     expect(daemon.asked).toHaveLength(before);
@@ -194,6 +194,7 @@ describe("red and critical tasks in kite status", () => {
     const active = {
       ...drop,
       id: "t-1-2",
+      number: 2,
       status: "active",
       risk: "red",
       assigneeName: "ann",
@@ -201,7 +202,7 @@ describe("red and critical tasks in kite status", () => {
     } as const;
     const lines = watchedLines([active, drop], [lead, says], screen(120));
     expect(lines[0]).toMatch(/2 +red +runs 0s +Drop the table +ann; lead: lea$/);
-    expect(lines[1]).toMatch(/1a +critical +ready +Drop the table +it waits for a person's yes/);
+    expect(lines[1]).toMatch(/46 +critical +ready +Drop the table +it waits for a person's yes/);
     expect(watchedLines([active], [], screen(120))[0]).toContain("ann; no lead is alive; it goes on");
   });
 });

@@ -24,7 +24,7 @@ Exit codes: 0 it runs (--wait: its turn is over, or it is done), 1 refused or fa
 
 Examples:
   $ kite spawn "Add paging to the list of orders" --name paging
-  $ kite spawn --task 1a --role tester --wait
+  $ kite spawn --task 12 --role tester --wait
   $ kite spawn "Mend the build" --from release-2 --tmux`;
 
 export function add(command: Command, run: Run): void {
@@ -36,7 +36,7 @@ export function add(command: Command, run: Run): void {
       "--lead",
       "it leads: it may lower risks, release and stop the project's agents; only a person gives that",
     )
-    .option("--task <id>", "a task that it claims")
+    .option("--task <task>", "a task that it claims")
     .option("--model <model>", "the client's model")
     .option("--client <name>", "another client, of your configuration")
     .option("--here", "work in this directory, without a worktree")

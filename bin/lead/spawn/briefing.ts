@@ -9,8 +9,8 @@ import { frame, quote } from "../../../protocol/text.ts";
 
 export interface Briefing {
   readonly row: SpawnRow;
-  /** Its task's description, if it has a task. */
-  readonly task: string | null;
+  /** What its task is called in its project, and its description, if it has a task. */
+  readonly task: { readonly named: string; readonly description: string } | null;
   /** Whether Kite holds it to the role that it begins with. */
   readonly mode: GateMode;
   /** Agents that worked at it before, the latest first. */
@@ -21,23 +21,23 @@ export interface Briefing {
 
 /** Returns the text; words of others are quoted in a frame that says so. */
 export function briefingOf({ row, task, mode, earlier, isApart }: Briefing): string {
-  const { name, role, parent, task: id } = row;
+  const { name, role, parent } = row;
   const who = parent === null ? "a person" : `the agent ${quote(parent.name)}`;
   const own = [
     `You are ${name}, an agent that ${who} started with Kite.${role === null ? "" : roleText(role, mode)}`,
     isApart
       ? "You work in a git worktree of your own. Commit your work on its branch; others merge it."
       : "You work in the same directory as others. Kite tells you if they hold a file.",
-    ...(id === null
+    ...(task === null
       ? []
       : [
-          `Your task is ${id}; Kite claims it for you when you start. When it is done, say so with its result ` +
-            `(kite_task_complete, or: kite task done ${id} RESULT). If you cannot do it, say why (kite_task_fail, or: kite task fail ${id} REASON).`,
+          `Your task is ${task.named}; Kite claims it for you when you start. When it is done, say so with its result ` +
+            `(kite_task_complete, or: kite task done ${task.named} RESULT). If you cannot do it, say why (kite_task_fail, or: kite task fail ${task.named} REASON).`,
         ]),
     "Nobody may be watching. If you need an answer, ask for it in a message (kite_message), and say in your last words what you did.",
   ];
   const known = [
-    ...(task === null ? [] : [`the task: ${quote(task, limits.taskTextChars)}`]),
+    ...(task === null ? [] : [`the task: ${quote(task.description, limits.taskTextChars)}`]),
     ...earlier.slice(0, limits.spawnEarlierMax).map(earlierLine),
   ];
   return [own.join("\n"), ...(known.length === 0 ? [] : [frame, ...known.map(line => `- ${line}`)])].join(

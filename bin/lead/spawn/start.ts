@@ -23,6 +23,7 @@ import {
   runProgram,
   withoutSession,
 } from "../../programs.ts";
+import { taskNamed } from "../../tasks/numbers.ts";
 import { ask, rowsOf } from "../../with-daemon.ts";
 import { gatesIn } from "../roles/gates.ts";
 import { briefingOf, earlierOf, promptOf } from "./briefing.ts";
@@ -90,7 +91,7 @@ export async function startAgent(starter: Starter, asked: SpawnPlan): Promise<St
     backend: asked.tmux || template !== null ? "tmux" : "background",
     client: asked.client ?? clientName,
     reportsEnd: template === null,
-    ...defined({ name, role, lead, task, model, replaces }),
+    ...defined({ name, role, lead, task: task === undefined ? task : taskNamed(task), model, replaces }),
     ...(base === null ? {} : { base }),
     ...(prompt === null ? {} : { prompt: keptPrompt(prompt) }),
   });
@@ -197,8 +198,9 @@ async function orderOf(
   { prompt, here }: SpawnPlan,
   row: SpawnRow,
 ): Promise<Omit<SpawnOrder, "model" | "ownWorktree">> {
-  const task =
-    row.task === null ? null : (await ask(client, "task_get", { task: row.task })).task.description;
+  const task = row.task === null ? null : (await ask(client, "task_get", { task: row.task })).task;
+  // The agent works in this project too, so the number is a name for it.
+  const named = task === null ? "" : task.project === project ? `${task.number}` : task.id;
   const others =
     row.task === null && row.replaces === null ? [] : await rowsOf(client, "spawns", { project });
   const earlier = earlierOf(row, others);
@@ -206,8 +208,14 @@ async function orderOf(
   const home = env["KITE_HOME"];
   return {
     name: row.name,
-    prompt: prompt ?? promptOf(row.task ?? "", task ?? ""),
-    briefing: briefingOf({ row, task, mode, earlier, isApart: !here }),
+    prompt: prompt ?? promptOf(named, task?.description ?? ""),
+    briefing: briefingOf({
+      row,
+      task: task === null ? null : { named, description: task.description },
+      mode,
+      earlier,
+      isApart: !here,
+    }),
     variables: { KITE_SPAWN: row.id, ...(home && isAbsolute(home) ? { KITE_HOME: home } : {}) },
   };
 }

@@ -9,14 +9,13 @@ import type { ActorRow } from "../../../protocol/lock.ts";
 import { paint } from "../../view/color.ts";
 import { table } from "../../view/table.ts";
 import { person } from "../../view/talk.ts";
-import { handles } from "../../view/tasks.ts";
 import { clean, clock, counted, duration, foreign, type Screen, wrap } from "../../view/text.ts";
 
 /** `kite debate list`: open debates first, then closed ones, the latest first. */
 export function debatesView(rows: readonly DebateRow[], screen: Screen): string[] {
   if (rows.length === 0)
     return ["No debates. To open one: kite debate open QUESTION --hypothesis NAME=CLAIM"];
-  const handle = handles(rows);
+  const handle = lastParts(rows);
   const isOpen = (row: DebateRow) => Number(row.status === "open");
   const cells = [...rows]
     .reverse()
@@ -28,6 +27,13 @@ export function debatesView(rows: readonly DebateRow[], screen: Screen): string[
       { text: noteOf(row, screen), style: "dim" as const },
     ]);
   return table(cells, [{}, {}, { min: 16 }, { min: 8 }], screen);
+}
+
+/** Returns a function that shortens ids to their last part, or keeps whole ids if two of them end alike. */
+function lastParts(rows: readonly DebateRow[]): (id: string) => string {
+  const endOf = (id: string) => clean(id.slice(id.lastIndexOf("-") + 1));
+  const isPlain = new Set(rows.map(({ id }) => endOf(id))).size === rows.length;
+  return isPlain ? endOf : clean;
 }
 
 /** What an open debate waits for, or how a closed one ended. */
