@@ -3,6 +3,7 @@ import { LocalError } from "../client/errors.ts";
 import { kitePaths } from "../protocol/paths.ts";
 import { errorText, isSystemError } from "../protocol/system-error.ts";
 import { plain } from "../protocol/text.ts";
+import type { Acting } from "./actor.ts";
 import { type Commands, commandIn, type Entry } from "./entry.ts";
 import { listIfAlone, withPresentWords } from "./old-words.ts";
 import type { Invocation, ProcessContext, Run, Work } from "./process-context.ts";
@@ -45,6 +46,14 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
   const name = commandIn(argv, commands) ?? "";
   const entry = commands[name];
   try {
+    if (entry?.acts && env["KITE_SESSION"]) {
+      await inCall(world =>
+        findSession(world, call.argv.slice(2), ({ id, agent }) => {
+          env = { ...env, KITE_SESSION: id, ...(agent === undefined ? {} : { KITE_AGENT: agent }) };
+        }),
+      );
+      if (exitCode !== 0) return exitCode;
+    }
     if (entry?.acts && env["CLAUDECODE"] === "1") {
       await inCall(world =>
         findAgent(world, call.argv.slice(2), agent => {
@@ -87,6 +96,21 @@ async function findAgent(
   return reported(world, words.includes("--json"), async () => {
     const agent = await callingAgent(world.env, words);
     if (agent !== null) found(agent);
+    return exitCodes.done;
+  });
+}
+
+/** Calls `found` with whom KITE_SESSION means, if it is no id. Returns the exit code; if it means nobody, says so. */
+async function findSession(
+  world: ProcessContext,
+  words: readonly string[],
+  found: (named: Acting) => void,
+): Promise<number> {
+  const { namedSession } = await import("./named-session.ts");
+  const { exitCodes, reported } = await import("./with-daemon.ts");
+  return reported(world, words.includes("--json"), async () => {
+    const named = await namedSession(world);
+    if (named !== null) found(named);
     return exitCodes.done;
   });
 }

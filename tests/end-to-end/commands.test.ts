@@ -182,6 +182,7 @@ describe("with a daemon", () => {
 
   test("a lock that is killed lets go with its connection", async () => {
     await home.start();
+    await home.session("s-1");
     const child = start(["lock", "a.ts", "--", "sleep", "60"], { KITE_SESSION: "s-1" });
     const heldBy = async () => JSON.parse((await run(["locks", "--json"])).out).locks.length;
     await expect.poll(heldBy).toBe(1);

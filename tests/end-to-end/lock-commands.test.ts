@@ -11,6 +11,7 @@ let home: Home;
 beforeEach(async () => {
   home = new Home({ work: "shop", kite: "kite" });
   await home.start();
+  await home.session("s-1", { name: "s-1", cwd: home.work });
 });
 
 afterEach(async () => {
