@@ -2,6 +2,7 @@
 import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { paint } from "./color.ts";
+import { needsIn } from "./needs.ts";
 import { projectName } from "./places.ts";
 import { table } from "./table.ts";
 import { counted, cut, type Screen } from "./text.ts";
@@ -28,17 +29,23 @@ export function ofProject<Row extends { readonly project: string }>(
   return project === null ? rows : rows.filter(row => row.project === project);
 }
 
-/** Returns a line for each project but `project`, those that need a person first; none with null. `all` shows them. */
+/**
+ * Returns a line for each project but `project`, those that need a person first; none with null. `all` shows them.
+ * `withNames`: a line names who needs a person.
+ */
 export function otherProjectLines(
   { sessions, locks }: Summed,
   project: string | null,
   all: string,
   screen: Screen,
+  withNames = false,
 ): string[] {
   if (project === null) return [];
   const others = [...new Set([...sessions, ...locks].map(row => row.project))].filter(p => p !== project);
   if (others.length === 0) return [];
-  const sums = others.map(other => summed(other, ofProject(sessions, other), ofProject(locks, other)));
+  const sums = others.map(other =>
+    summed(other, ofProject(sessions, other), ofProject(locks, other), withNames),
+  );
   const sorted = sums.sort((a, b) => b.rank - a.rank || (a.name < b.name ? -1 : 1));
   const rows = sorted.map(({ name, text, rank }) => [
     { text: name, style: "bold" as const },
@@ -53,13 +60,19 @@ export function otherProjectLines(
 /** Columns of a project's name. */
 const nameColumns = 20;
 
-function summed(project: string, sessions: readonly SessionRow[], locks: readonly LockRow[]) {
+function summed(
+  project: string,
+  sessions: readonly SessionRow[],
+  locks: readonly LockRow[],
+  withNames: boolean,
+) {
   const needs = sessions.filter(needsPerson).length;
   const waiting = sessions.filter(hasWait).length;
   const active = sessions.filter(s => s.status === "active" && !needsPerson(s) && !hasWait(s)).length;
   const parts = [
+    withNames ? needsIn(sessions) : "",
     counted(sessions.length, "session"),
-    needs > 0 ? `${needs} need${needs === 1 ? "s" : ""} you` : "",
+    needs > 0 && !withNames ? `${needs} need${needs === 1 ? "s" : ""} you` : "",
     waiting > 0 ? `${waiting} waiting` : "",
     active > 0 ? `${active} active` : "",
     locks.length > 0 ? counted(locks.length, "lock") : "",

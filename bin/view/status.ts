@@ -8,6 +8,7 @@ import type { RiskRow } from "../../protocol/write.ts";
 import { refusalText } from "../refusal-text.ts";
 import { paint } from "./color.ts";
 import { lockLines } from "./locks.ts";
+import { needsLines } from "./needs.ts";
 import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places, tilde } from "./places.ts";
 import { riskLines } from "./risks.ts";
@@ -23,6 +24,8 @@ export interface StatusData {
   readonly project?: string | null;
   /** A person named that project, so it is shown also if nobody works there. */
   readonly isNamed?: boolean;
+  /** A person reads it: it names who needs one in every project. */
+  readonly isPersons?: boolean;
   readonly stats: Pick<StatsReply, "version" | "pid" | "upMs" | "sessions" | "locks" | "tasks">;
   readonly socket: string;
   readonly sessions: readonly SessionRow[];
@@ -50,7 +53,9 @@ export function statusView(all: StatusData, screen: Screen): string[] {
   const asked = all.project ?? null;
   const project = all.isNamed === true ? asked : shownProject(all, asked);
   const data = project === null ? all : within(all, project);
-  const lines = [...daemonLines(data, screen), ...warningLines(data.warnings, screen), ""];
+  const isPersons = all.isPersons === true;
+  const needs = needsLines(all.sessions, project, isPersons, screen);
+  const lines = [...needs, ...daemonLines(data, screen), ...warningLines(data.warnings, screen), ""];
   if (data.sessions.length === 0) {
     lines.push(...wrap(all.sessions.length > 0 ? noneHere : noSessions, screen.width));
   } else {
@@ -58,7 +63,7 @@ export function statusView(all: StatusData, screen: Screen): string[] {
     lines.push(...sessionLines(data, screen, { condense: true, detail: false }));
     lines.push(...left(data.stats.sessions - all.sessions.length, "session", screen));
   }
-  const others = otherProjectLines(all, project, "kite status --all", screen);
+  const others = otherProjectLines(all, project, "kite status --all", screen, isPersons);
   if (others.length > 0) lines.push("", ...others);
   lines.push("");
   if (data.locks.length === 0) {

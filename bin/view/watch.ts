@@ -6,12 +6,13 @@ import type { TaskRow } from "../../protocol/task.ts";
 import { refusalText } from "../refusal-text.ts";
 import { paint, unpainted } from "./color.ts";
 import { lockItems } from "./locks.ts";
+import { needsText } from "./needs.ts";
 import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { briefSessions, heading, inRowOrder, sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
 import { summaryOf, taskGroups } from "./tasks.ts";
 import { clean, clock, counted, cut, type Screen, widthOf } from "./text.ts";
-import { hasWait, needsPerson } from "./urgency.ts";
+import { hasWait } from "./urgency.ts";
 import { firstMode, keysHelp, type WatchMode } from "./watch-keys.ts";
 import { lineItems, type Section, sectionLines } from "./watch-section.ts";
 
@@ -150,14 +151,17 @@ function within(line: string, width: number): string {
   return widthOf(unpainted(line)) <= width ? line : cut(unpainted(line), width);
 }
 
-function header({ version, away, sessions, locks, tasks }: WatchData, screen: Screen): string {
+function header(
+  { version, away, sessions, locks, tasks, project = null }: WatchData,
+  screen: Screen,
+): string {
   const time = clock(screen.now, screen.now);
   if (away !== null) return paint(screen, "yellow", cut(`${time} · ${clean(away)}`, screen.width));
-  const needs = sessions.filter(needsPerson).length;
+  const needs = needsText(sessions, project, screen.width - widthOf(`${time} · needs you: `));
   const waiting = sessions.filter(hasWait).length;
   const counts = [
+    ...(needs === "" ? [] : [`needs you: ${needs}`]),
     counted(sessions.length, "session"),
-    ...(needs > 0 ? [`${needs} need${needs === 1 ? "s" : ""} you`] : []),
     ...(waiting > 0 ? [`${waiting} waiting`] : []),
     counted(locks.length, "lock"),
     counted(tasks.length, "open task"),
@@ -189,7 +193,7 @@ function sessionSection(data: WatchData, screen: Screen): Section {
 }
 
 function otherSection({ project = null }: WatchData, all: WatchData, screen: Screen): Section {
-  const [, ...lines] = otherProjectLines(all, project, "", screen);
+  const [, ...lines] = otherProjectLines(all, project, "", screen, true);
   const items = lineItems(lines);
   return { title: "Other projects: p", items, noun: "project", more: "kite status --all" };
 }

@@ -17,6 +17,7 @@ function overview(rows: { readonly sessions?: object[]; readonly locks?: object[
 
 const busy = fakeDaemon({
   overview: overview({ sessions: [session("alice")], locks: [lock("a.ts", "alice")] }),
+  whoami: { ok: false, code: "unknown_session", error: "none" },
 });
 const idle = fakeDaemon({ overview: overview({}) });
 

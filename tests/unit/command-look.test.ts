@@ -40,6 +40,7 @@ function busyDaemon(): FakeDaemon {
       risks: { ok: true, rows: busy.risks },
       watched: { ok: true, rows: busy.watched },
     },
+    whoami: { ok: false, code: "unknown_session", error: "none" },
     subscribe: { ok: true, cursor: "3.40.0" },
     "query sessions": { ok: true, rows: busy.sessions },
     "query locks": { ok: true, rows: busy.locks },
@@ -56,12 +57,33 @@ describe("kite status", () => {
   it("shows what the daemon answers, as wide as a pipe is taken to be", async () => {
     const world = fakeWorld({ daemon: busyDaemon() });
     expect(await status(world, false)).toBe(0);
-    expect(world.out().split("\n").slice(0, 3)).toEqual([
+    expect(world.out().split("\n").slice(0, 4)).toEqual([
+      "Needs a person: carol (Bash: npm publish)",
       "Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock",
       "",
       "Sessions: 5 in 2 projects, 1 needs you, 1 waiting",
     ]);
     expect(world.out()).not.toContain("\u001b");
+  });
+
+  it("names first who needs a person: in every project on a person's terminal, in its own to an agent", async () => {
+    const blog = busy.sessions.find(({ name }) => name === "hana")?.project ?? "";
+    const first = async (env: Record<string, string>, answer: object) => {
+      const daemon = busyDaemon();
+      daemon.answers["whoami"] = answer;
+      daemon.answers["overview"] = { ...(daemon.answers["overview"] as object), project: blog };
+      const world = fakeWorld({
+        daemon,
+        env: { NO_COLOR: "1", ...env },
+        terminal: { columns: 80, rows: 24 },
+      });
+      await status(world, false);
+      return world.out().split("\n")[0];
+    };
+    const nobody = { ok: false, code: "unknown_session", error: "none" };
+    expect(await first({}, nobody)).toBe("Needs you: carol in shop (Bash: npm publish)");
+    expect(await first({ CLAUDECODE: "1" }, nobody)).toMatch(/^Kite /);
+    expect(await first({}, { ok: true, id: "carol-0000-4000" })).toMatch(/^Kite /);
   });
 
   it("fits COLUMNS in a pipe and the terminal where there is one", async () => {

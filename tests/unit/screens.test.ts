@@ -58,7 +58,7 @@ function statusOf({ sessions, locks, tasks }: Data, project: string | null) {
     watched: [],
     warnings: [],
   };
-  return { stats, sessions, locks, project, ...rest };
+  return { stats, sessions, locks, project, isPersons: true, ...rest };
 }
 
 const views: Readonly<Record<string, (data: Data, at: Screen) => string[]>> = {

@@ -8,6 +8,7 @@ import { locksView } from "../../bin/view/locks.ts";
 import { sessionLines, sessionsView } from "../../bin/view/sessions.ts";
 import { statusView } from "../../bin/view/status.ts";
 import { cut } from "../../bin/view/text.ts";
+import { watchView } from "../../bin/view/watch.ts";
 import { whoseView } from "../../bin/view/whose.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { WriteRow } from "../../protocol/write.ts";
@@ -35,6 +36,30 @@ describe("the project that one stands in", () => {
     ]);
     expect(lines.filter(line => line.includes("alice"))).toEqual([]);
     expect(lines).toContain("  posts/kite.md  hana  turn  1m");
+  });
+
+  it("names on a person's terminal who needs one in every project, and to an agent its own alone", () => {
+    const own = session("ben", { project: blog, worktree: "/home/ana/code/blog", attention: "Edit: a.ts" });
+    const of = { ...data, sessions: [...data.sessions, own] };
+    const lines = statusView({ ...of, isPersons: true }, screen(80));
+    expect(lines[0]).toBe("Needs you: ben, carol in shop, kim in pay");
+    expect(lines).toContain("  pay   kim needs you (Bash: make), 1 session");
+    expect(statusView({ ...data, isPersons: true, sessions: [asking] }, screen(80))[0]).toBe(
+      "Needs you: kim in pay (Bash: make)",
+    );
+    expect(statusView(of, screen(80))[0]).toBe("Needs a person: ben (Edit: a.ts)");
+    expect(statusView(data, screen(80))[0]).toMatch(/^Kite /);
+    const many = Array.from({ length: 60 }, (_, i) =>
+      session(`a-long-name-${i}`, { attention: "Bash: make" }),
+    );
+    for (const width of [60, 80, 160]) {
+      const [line = ""] = statusView({ ...data, isPersons: true, sessions: many }, screen(width));
+      expect(line).toMatch(/^Needs you: a-long-name-0 in shop, (.*, )?\d+ more$/);
+      expect(line.length).toBeLessThanOrEqual(width);
+      const of = { version: "0.1.0", tasks: [], news: [], away: null };
+      const watched = watchView({ ...data, ...of, sessions: many }, screen(width), 24);
+      expect(watched[0]).toMatch(/^14:00:00 · needs you: a-long-name-0 in shop, (.*, )?\d+ more/);
+    }
   });
 
   it("is all of them if nobody is at work in it", () => {

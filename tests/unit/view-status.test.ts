@@ -135,6 +135,7 @@ Locks
 
   it("shows who needs a person first, then who waits and for whom, then who works", () => {
     expect(statusView(busy, screen(80))).toEqual(text`
+Needs a person: carol (Bash: npm publish)
 Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
 
 Sessions: 5 in 2 projects, 1 needs you, 1 waiting
@@ -164,6 +165,7 @@ Refused lately
 
   it("puts below what has no room beside", () => {
     expect(statusView(busy, screen(40))).toEqual(text`
+Needs a person: carol (Bash: npm publis…
 Kite 0.1.0 · pid 4711
 up 2h 5m since 11:55:00
 ~/.kite/kite.sock
@@ -229,6 +231,7 @@ Refused lately
 
   it("condenses the idle ones of fifty and cuts nothing that matters", () => {
     expect(statusView(crowd, screen(80))).toEqual(text`
+Needs a person: s31 (Edit: src/auth.ts)
 Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
 
 Sessions: 50 in 2 projects, 1 needs you, 1 waiting
