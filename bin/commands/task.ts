@@ -139,7 +139,14 @@ function addViews(task: Command, run: Run): void {
   scoped(
     subcommand(task, "list", "list tasks; of done tasks only the number", ["$ kite task list --label web"]),
   )
-    .addOption(new Option("--status <status>", "only tasks with this status").choices(statuses))
+    .addOption(
+      new Option("--status <status>", "only tasks with this status").choices([
+        ...statuses,
+        "ready",
+        "blocked",
+      ]),
+    )
+    .option("--all", "the done tasks, too")
     .option("--label <label>", "only tasks with this label")
     .option("--assignee <session>", "only tasks of this session, by its id")
     .option("--text <text>", "only tasks whose description or id contains this text")

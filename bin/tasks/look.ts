@@ -25,7 +25,8 @@ export interface ScopeFlags {
 }
 
 export interface ListFlags extends ScopeFlags {
-  readonly status?: TaskStatus;
+  readonly status?: TaskStatus | "ready" | "blocked";
+  readonly all?: boolean;
   readonly label?: string;
   readonly assignee?: string;
   readonly text?: string;
@@ -33,22 +34,25 @@ export interface ListFlags extends ScopeFlags {
 }
 
 /**
- * Lists tasks; without `--status` it only counts the done ones. Without a filter the tasks of the clients' own lists
+ * Lists tasks; without `--status` or `--all` it only counts the done ones. Without a filter the tasks of the clients' own lists
  * follow.
  */
 export async function list(world: ProcessContext, flags: ListFlags): Promise<number> {
-  const { status, label, assignee, text } = flags;
+  const { label, assignee, text } = flags;
+  const standing = flags.blocked === true ? "blocked" : flags.status;
+  const target = standing === "ready" ? "task_ready" : standing === "blocked" ? "task_blocked" : "tasks";
+  const status = standing === "ready" || standing === "blocked" ? undefined : standing;
   const wanted = Object.fromEntries(
     Object.entries({ status, label, assignee, text }).filter(([, value]) => value !== undefined),
   );
   const scope = await scopeOf(world, flags);
   return withDaemon(world, flags.json === true, async client => {
-    const target = flags.blocked === true ? "task_blocked" : "tasks";
     const rows = await rowsOf(client, target, { ...scope, ...wanted });
     const isWhole = target === "tasks" && Object.keys(wanted).length === 0;
     const { clientTasksView, nativeTasks } = await clientLists();
     const clientTasks = isWhole ? await nativeTasks(client, scope) : [];
-    const shown = status === undefined ? rows.filter(row => row.status !== "done") : rows;
+    const isShort = status === undefined && flags.all !== true;
+    const shown = isShort ? rows.filter(row => row.status !== "done") : rows;
     if (flags.json === true) {
       printJson(world, { tasks: rows, ...(isWhole ? { clientTasks } : {}) });
       return exitCodes.done;
@@ -56,7 +60,7 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
     const screen = screenOf(world);
     const done = rows.length - shown.length;
     const none = done === 0 ? "No tasks. To add one: kite task add DESCRIPTION" : "All tasks are done.";
-    const more = done === 0 ? [] : [`and ${counted(done, "done task")}: kite task list --status done`];
+    const more = done === 0 ? [] : [`and ${counted(done, "done task")}: kite task list --all`];
     if (rows.length >= limits.rowsShownMax)
       more.push("and more, not fetched: narrow the list with --status, --label or --text");
     printFramed(world, [

@@ -150,6 +150,20 @@ describe("kite task", () => {
     expect(await home.kite("task", "fail", id)).toBe(`task ${id} is failed: Far\n`);
   });
 
+  test("lists ready, blocked and all tasks by the words that it shows", async () => {
+    await home.kite("task", "add", "One");
+    await home.kite("task", "add", "Two", "--needs", "1");
+    await home.kite("task", "add", "Three");
+    await home.kite("task", "done", "3");
+    const numbers = async (...flags: string[]) =>
+      ((await task("list", ...flags))["tasks"] as readonly TaskRow[]).map(row => row.number);
+    expect(await numbers("--status", "ready")).toEqual([1]);
+    expect(await numbers("--status", "blocked")).toEqual([2]);
+    expect(await home.kite("task", "list")).toContain("and 1 done task: kite task list --all\n");
+    expect(await home.kite("task", "list", "--all")).toMatch(/^ {2}3 +done .*Three/m);
+    expect(await home.kite("task", "retry", "3")).toMatch(/^task 3 is ready: Three\n$/);
+  });
+
   test("acts for the session that the environment names", async () => {
     const client = await home.session("someone");
     const { task: made } = await client.ask({ type: "task_create", id: "someone", description: "it" });
