@@ -29,6 +29,13 @@ export const auditedSeeds = seedsOf([
   ["file", 3, 588, "the same, of a request that a full line refuses"],
 ]);
 
+/** The same of the simulation of hooks. */
+export const hookSeeds = seedsOf([
+  ["remote", 60009, 281, "an event may come while what its agent had is given back"],
+  ["file", 60016, 724, "the clock of a hook that sends its event again may have been set meanwhile"],
+  ["file", 60026, 1807, "a call whose end nobody told counts as at work until the next look"],
+]);
+
 /** The soonest of many seeds for each planted bug, by the bug's name: `plant.ts` tries them first, and `npm run seeds` writes them. */
 export const plantedSeeds = seedsOf([
   ["file", 4, 17, "barging: who comes later is granted past the line"],

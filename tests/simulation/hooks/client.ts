@@ -173,6 +173,8 @@ export class ClientLives implements Shown {
         unanswered();
         continue;
       }
+      // Its clock may have been set meanwhile.
+      agent.signAt = this.#clock.now();
       const again = new SimulatedHook(hook.event, hook.answered);
       this.#again.push(again);
       this.#waiting.push({ agent, hook: again, unanswered });

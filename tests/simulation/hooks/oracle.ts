@@ -36,9 +36,11 @@ export class HookOracle {
   }
 
   /** Everything that is wrong with giving back what an agent has. */
-  *released({ session, agent, by }: CommandOf<"agent_release">): Generator<string, void> {
+  *released({ session, agent, by, wallMs }: CommandOf<"agent_release">): Generator<string, void> {
     const of = this.#clients.agents.find(one => one.session === session && one.agent === agent);
     if (of === undefined || by !== null) return;
+    // Its event came while the release was on its way to the log.
+    if (of.signAt >= wallMs) return;
     const silentMs = this.#clock.now() - of.signAt;
     if (!this.#isIdle(of)) yield `${of.name} lost what it had although all was well`;
     if (silentMs < stallMs(of)) yield `${of.name} lost what it had after ${silentMs} ms without a sign`;
@@ -54,7 +56,7 @@ export class HookOracle {
         agent.isTold &&
         !this.#isLeading(agent) &&
         this.#isIdle(agent) &&
-        silentMs >= stallMs(agent) + slackMs;
+        silentMs >= stallMs(agent) + this.#longestMs(agent) + slackMs;
       if (isDue && !agent.isReleased)
         yield `${agent.name} keeps what it has after ${silentMs} ms without a sign, in a turn that ${agent.turn}`;
     }
@@ -111,6 +113,12 @@ export class HookOracle {
   #lastOf(agent: SimulatedAgent): number {
     const { main, child } = this.#clients.sessionOf(agent);
     return Math.max(agent.answeredAt, agent === main ? child.answeredAt : 0);
+  }
+
+  /** By how much later it may be looked at: nothing tells that its call has ended, and one at work has more time. */
+  #longestMs(agent: SimulatedAgent): number {
+    const isUntold = [...this.#clients.uses.values()].some(use => use.by === agent && use.state === "ran");
+    return isUntold ? limits.quietToolMs - limits.quietMs : 0;
   }
 
   /** Whether it may wait for the agent that it began. */
