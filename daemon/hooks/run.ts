@@ -22,6 +22,7 @@ export async function runPlan(
   delivery: Delivery,
 ): Promise<readonly HookOutcome[]> {
   const run: Run = { services, call, plan, delivery, scope: new Scope(services) };
+  noteSigns(services, plan);
   const outcomes: HookOutcome[] = [];
   let isRefused = false;
   let isDenied = false;
@@ -48,4 +49,13 @@ export async function runPlan(
     else if (!isRefused) services.presence.did(session, agent, doing);
   }
   return outcomes;
+}
+
+/** A heartbeat is a sign of life as its event comes: the actions before it may wait for the log. */
+function noteSigns({ presence, clock }: HookServices, { actions }: HookPlan): void {
+  for (const action of actions) {
+    if (action.do !== "heartbeat" || (action.agent === undefined && action.agentName !== undefined)) continue;
+    const own = presence.pulse(action.session, action.agent ?? null);
+    if (own !== undefined) own.signAt = clock.now();
+  }
 }

@@ -34,6 +34,7 @@ export const hookSeeds = seedsOf([
   ["remote", 60009, 281, "an event may come while what its agent had is given back"],
   ["file", 60016, 724, "the clock of a hook that sends its event again may have been set meanwhile"],
   ["file", 60026, 1807, "a call whose end nobody told counts as at work until the next look"],
+  ["remote", 60038, 1981, "an event that waits for the log is a sign of life"],
 ]);
 
 /** The soonest of many seeds for each planted bug, by the bug's name: `plant.ts` tries them first, and `npm run seeds` writes them. */
