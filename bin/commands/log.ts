@@ -16,8 +16,10 @@ import { namesOf } from "../real-path.ts";
 import { decisionsIn, type TrailFilter, wantedBy } from "../trail/filter.ts";
 import { followTrail, readAtEnd } from "../trail/follow.ts";
 import { unknownAgent } from "../trail/known-agents.ts";
+import { missingFile } from "../trail/known-files.ts";
 import { sinceForms, sinceTime } from "../trail/since.ts";
 import { logLines } from "../view/log.ts";
+import { clean } from "../view/text.ts";
 import { exitCodes, fail } from "../with-daemon.ts";
 
 export interface LogFlags {
@@ -43,7 +45,7 @@ without a request), event (a hook was answered, a file was written; shown only o
 {"at":MS, "event", "id", "agent", "name", "project", "type", "file", "decision", "rule"?, "code"?, "why"?,
 "holder"?, "task"?, "ms"?, "waitedMs"?, "heldMs"?}
 
-Exit codes: 0 done, 1 failed, or the trail does not know the agent.
+Exit codes: 0 done, 1 failed, or the trail does not know the agent, or the file, which is not there.
 
 Examples:
   $ kite log -n 20
@@ -93,13 +95,26 @@ export async function log(world: ProcessContext, flags: LogFlags, until: AbortSi
   const place = await showStored(world.paths.trail, { filter, limit, wanted }, show);
   const unknown =
     count === 0 && filter.agent !== undefined ? await unknownAgent(world.paths.trail, filter.agent) : null;
+  const { paths } = filter;
+  const missing =
+    count === 0 && paths !== undefined
+      ? await missingFile(world.paths.trail, { paths, cwd: world.cwd })
+      : null;
+  const noFile =
+    missing === null
+      ? null
+      : `there is no file ${clean(flags.file ?? "")}, and the log knows none of that name` +
+        (missing.meant === null ? "" : `; did you mean ${clean(missing.meant)}?`);
   if (flags.follow) {
+    if (noFile !== null) world.stderr.write(`kite: ${noFile}\n`);
     if (unknown !== null) world.stderr.write(`kite: ${unknown}\n`);
     await followTrail(world.paths.trail, place, lines => show(lines.filter(wanted)), until);
     return exitCodes.done;
   }
   if (unknown !== null) return fail(world, flags.json === true, "unknown_agent", unknown);
-  if (count === 0 && isTerminal) world.stderr.write("kite: the trail has no such decision yet\n");
+  if (noFile !== null) return fail(world, flags.json === true, "unknown_file", noFile);
+  if (count === 0 && (isTerminal || paths !== undefined))
+    world.stderr.write("kite: the trail has no such decision yet\n");
   return exitCodes.done;
 }
 

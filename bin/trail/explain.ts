@@ -16,6 +16,7 @@ import { AboutAgent } from "./about-agent.ts";
 import { AboutFile } from "./about-file.ts";
 import { AboutTask, isWhole } from "./about-task.ts";
 import { unknownAgent } from "./known-agents.ts";
+import { missingFile } from "./known-files.ts";
 import { LockHistory } from "./lock-history.ts";
 
 export interface Question {
@@ -97,9 +98,13 @@ export async function answer(question: Question): Promise<number> {
 
 async function failUnknown({ world, name, kind, json }: Question, refusal: Refusal | null): Promise<void> {
   const unknown = kind === "agent" ? await unknownAgent(world.paths.trail, name) : null;
+  const paths = await namesOf(world.cwd, name);
+  const isFile = kind === null || kind === "file";
+  const missing = isFile ? await missingFile(world.paths.trail, { paths, cwd: world.cwd }) : null;
+  const next = missing?.meant ? `did you mean ${clean(missing.meant)}?` : "see kite log";
   const what = kind === null ? "file, agent or task" : kind;
   const isShort = kind === "task" && !isWhole(name);
-  const where = isShort ? " in this project; a task of another project needs its whole id" : "; see kite log";
+  const where = isShort ? " in this project; a task of another project needs its whole id" : `; ${next}`;
   if (kind === "task" && refusal !== null) fail(world, json, refusal.code, refusalText(refusal, "terminal"));
   else fail(world, json, "nothing_known", unknown ?? `nothing is known of a ${what} ${name}${where}`);
 }

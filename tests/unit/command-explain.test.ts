@@ -187,6 +187,16 @@ The trail has no decision about it.
   });
 });
 
+it("a name that nobody knows brings the nearest file", async () => {
+  const unknown = "kite: nothing is known of a file, agent or task ";
+  expect((await run("src/auht.ts")).err).toBe(`${unknown}src/auht.ts; did you mean src/auth.ts?\n`);
+  expect((await run("auth.ts")).err).toBe(`${unknown}auth.ts; did you mean src/auth.ts?\n`);
+  expect((await run("zzzzz")).err).toBe(`${unknown}zzzzz; see kite log\n`);
+  expect((await run(undefined, { file: "src/auht.ts" })).err).toBe(
+    "kite: nothing is known of a file src/auht.ts; did you mean src/auth.ts?\n",
+  );
+});
+
 describe("an agent", () => {
   it("is somewhere, holds and waits, and is told what to do about its latest refusal", async () => {
     expect((await run("bob")).out).toBe(text`

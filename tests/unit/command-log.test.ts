@@ -113,6 +113,28 @@ describe("kite log", () => {
     expect(world.out()).toBe("");
   });
 
+  it("says of a file that nothing is known of it, and which was perhaps meant", async () => {
+    const place = join(root, "work");
+    mkdirSync(join(place, "src"), { recursive: true });
+    writeFileSync(join(place, "src", "index.ts"), "");
+    write(1, line(join(place, "src", "auth.ts")));
+    const said = async (file: string) => {
+      const one = { ...fakeWorld({ home: root }), cwd: place };
+      return [await log(one, { file }, never), one.out(), one.err()];
+    };
+    const none = (file: string, hint = "") =>
+      `kite: there is no file ${file}, and the log knows none of that name${hint}\n`;
+    expect(await said("src/auht.ts")).toEqual([1, "", none("src/auht.ts", "; did you mean src/auth.ts?")]);
+    expect(await said("auth.ts")).toEqual([1, "", none("auth.ts", "; did you mean src/auth.ts?")]);
+    expect(await said("src/indx.ts")).toEqual([1, "", none("src/indx.ts", "; did you mean src/index.ts?")]);
+    expect(await said("far/from/all.md")).toEqual([1, "", none("far/from/all.md")]);
+    expect(await said("src/index.ts")).toEqual([0, "", "kite: the trail has no such decision yet\n"]);
+    // What the other filters hide is known all the same.
+    const one = { ...fakeWorld({ home: root }), cwd: place };
+    expect(await log(one, { file: "src/auth.ts", decision: "deny" }, never)).toBe(0);
+    expect(one.err()).toBe("kite: the trail has no such decision yet\n");
+  });
+
   it("shows all since a time, oldest first, over several files", async () => {
     const at = (secondsAgo: number) => ({ at: now - secondsAgo * 1000 });
     const event = { decision: "event", ...at(1) } as const;
