@@ -29,7 +29,7 @@ export const contextSetSchema = z.object({
   ...byShape,
   ...keyShape,
   value: valueSchema,
-  /** Whether the value survives restarts and power cuts; otherwise it ends with the daemon. */
+  /** Whether the value survives restarts and power cuts; otherwise it ends with the daemon. Absent: as the key is now. */
   durable: z.boolean().optional(),
   /** Sets the key only if it has this version; 0: only if it is absent. */
   ifVersion: versionSchema.optional(),

@@ -3,8 +3,8 @@ import { type ContextFlags, get, list, remove, type SetFlags, set, watch } from 
 import { interrupted, type Run } from "../process-context.ts";
 
 const overview = `
-Context holds values that the sessions of a project share under keys: a port, a decision, the form of an answer. The
-daemon keeps values in memory and loses them when it restarts, except --durable ones. The command acts for the session in
+Context holds values that the sessions of a project share under keys: a port, a decision, the form of an answer. They
+stay when the daemon restarts, except --ephemeral ones. The command acts for the session in
 KITE_SESSION or CLAUDE_CODE_SESSION_ID, else for you at this terminal, in the project of the working directory.
 
 Exit codes: 0 done, 1 refused or failed (also if a key is absent), 3 no daemon runs.
@@ -29,7 +29,7 @@ export function add(context: Command, run: Run): void {
   )
     .argument("<key>")
     .argument("<value...>")
-    .option("--durable", "keep it over restarts; the command ends when it is safe on disk")
+    .option("--ephemeral", "keep it in memory only: it is gone when the daemon ends")
     .option("--if-version <n>", "only if the key has this version; 0: only if it is absent")
     .option("--ttl <time>", "delete the key after this time: 90s, 15m, 1h, 2d")
     .option("--string", "store the value as text, even if it is JSON")

@@ -6,7 +6,7 @@ import { escaped, frame, quote } from "../../protocol/text.ts";
 import { granted } from "../with-daemon.ts";
 import { type Call, looks, type Tool, type ToolAnswer, tool } from "./tool.ts";
 
-const { key, durable, ifVersion, ttlMs } = contextSetSchema.shape;
+const { key, ifVersion, ttlMs } = contextSetSchema.shape;
 
 const set = tool({
   name: "kite_context_set",
@@ -16,13 +16,14 @@ const set = tool({
   input: z.object({
     key: key.describe("Such as api/errors"),
     value: z.unknown(),
-    durable: durable.describe("Keep it when Kite stops"),
+    ephemeral: z.boolean().optional().describe("Gone when Kite stops"),
     ifVersion: ifVersion.describe("Else refuse; 0: none yet"),
     ttlMs,
   }),
-  run: async ({ client, actor }, { value, ...given }) => {
+  run: async ({ client, actor }, { value, ephemeral, ...given }) => {
     const json = z.json().parse(value ?? null);
-    const answer = granted(await client.request("context_set", { ...actor, ...given, value: json }));
+    const set = { ...given, value: json, durable: ephemeral !== true };
+    const answer = granted(await client.request("context_set", { ...actor, ...set }));
     const text = `Shared as ${quote(answer.key)}, version ${answer.version}.`;
     return { text, data: { key: answer.key, version: answer.version } };
   },

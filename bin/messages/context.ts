@@ -42,7 +42,7 @@ export async function get(
 }
 
 export interface SetFlags extends ContextFlags {
-  readonly durable?: boolean;
+  readonly ephemeral?: boolean;
   readonly ifVersion?: string;
   readonly ttl?: string;
   readonly string?: boolean;
@@ -72,7 +72,7 @@ export async function set(
       ...from,
       key,
       value: flags.string === true ? text : meant(text),
-      durable: flags.durable === true,
+      durable: flags.ephemeral !== true,
       ...(version === null ? {} : { ifVersion: version }),
       ...(ttlMs === null ? {} : { ttlMs }),
     });

@@ -50,7 +50,10 @@ export const contextDelete: Handler<"context_delete"> = (state, command, _meta, 
 };
 
 /** A value to set, by a client or by the core. */
-type NewValue = Pick<ContextSet, "actor" | "project" | "key" | "value" | "bytes" | "durable" | "wallMs">;
+type NewValue = Pick<
+  ContextSet,
+  "actor" | "project" | "key" | "value" | "bytes" | "durable" | "keeps" | "wallMs"
+>;
 
 /** Returns the key of the debate's verdict. */
 export function verdictKey(debate: string): string {
@@ -92,7 +95,8 @@ export function setItem(
   const over = context.items.get(itemKey(project, key));
   if (over !== undefined && known === undefined) forget(context, over);
   const version = (known?.version ?? context.versions) + 1;
-  contextRecords.putLast(context, itemOf(state, value, meta, version, endsAt));
+  const durable = value.durable || (value.keeps === true && known?.durable === true);
+  contextRecords.putLast(context, itemOf(state, { ...value, durable }, meta, version, endsAt));
   announce(state, { project, key, version }, value.actor, false, step);
   return version;
 }

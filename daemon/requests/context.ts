@@ -5,6 +5,7 @@ import type { contextRequests } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import { contextAbsent, contextAt } from "../core/context.ts";
+import type { ContextSet } from "../core/messages/commands.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { Call } from "../server/call.ts";
 import type { Steps } from "../server/turns.ts";
@@ -16,14 +17,14 @@ import type { HandlersOf } from "./handler.ts";
 
 export const contextHandlers: HandlersOf<typeof contextRequests> = {
   context_set: forward<"context_set">({
-    command: (request, { by: actor, project, wallMs }) => {
-      const { key, value, durable = false, ifVersion = null, ttlMs = null } = request;
+    command: (request, { by: actor, project, wallMs }, services) => {
+      const { key, value, ifVersion = null, ttlMs = null } = request;
       const bytes = Buffer.byteLength(JSON.stringify(value));
       if (bytes > limits.contextValueBytes) {
         const error = `the value has ${bytes} bytes as JSON, of at most ${limits.contextValueBytes}; share a file's path instead`;
         return refuse("context_too_large", error, { key, bytes });
       }
-      const set = { key, value, bytes, durable, ifVersion, ttlMs };
+      const set = { key, value, bytes, ...durability(services, project, request), ifVersion, ttlMs };
       return { type: "context_set", actor, project, ...set, wallMs };
     },
   }),
@@ -40,6 +41,16 @@ export const contextHandlers: HandlersOf<typeof contextRequests> = {
     }),
   }),
 };
+
+/** A write that does not say leaves the key as it is; the core looks again, in the log's order. */
+function durability(
+  { engine }: Services,
+  project: string,
+  { key, durable }: RequestOf<"context_set">,
+): Pick<ContextSet, "durable" | "keeps"> {
+  if (durable !== undefined) return { durable };
+  return { durable: contextAt(engine.state, project, key)?.durable === true, keeps: true };
+}
 
 function* shared(services: Services, request: RequestOf<"context_get">, call: Call): Steps<string | Reply> {
   const { state, now } = services.engine;

@@ -545,7 +545,7 @@ it("--fix does what the lines say, tells each step, and checks again", async () 
 
 it("repair keeps what it cannot save, and says what that is", async () => {
   await enter(true);
-  sh(`task add one; task add two; kite context set k 5 --durable; task add three; kill -9 $(pid); gone`);
+  sh(`task add one; task add two; kite context set k 5; task add three; kill -9 $(pid); gone`);
   sh(
     `f=$(ls $K/journal/*.log); node -e 'const fs=require("fs");const f=process.argv[1];const b=fs.readFileSync(f);const at=b.indexOf("three");b[at]^=1;fs.writeFileSync(f,Buffer.concat([b,b.subarray(b.indexOf(10)+1)]))' $f`,
   );

@@ -187,7 +187,7 @@ describe("notes", () => {
   it("are shared by key, with versions, and come back exactly", async () => {
     const [alice, bob] = [await connect("alice"), await connect("bob")];
     const value = { text: "a  <b>\n\u202e", list: [1, null, true] };
-    const set = await alice.call("kite_context_set", { key: "api/errors", value, durable: true });
+    const set = await alice.call("kite_context_set", { key: "api/errors", value });
     expect(set.data).toEqual({ key: "api/errors", version: 1 });
     const got = await bob.call("kite_context_get", { key: "api/errors" });
     expect(got.data).toMatchObject({ key: "api/errors", by: "alice", version: 1, durable: true });
@@ -201,6 +201,8 @@ describe("notes", () => {
     expect(listOf(await bob.call("kite_context_get"), "keys")).toMatchObject([{ key: "api/errors" }]);
     const absent = await bob.call("kite_context_get", { key: "nothing" });
     expect(absent).toMatchObject({ isError: true, data: { code: "context_absent" } });
+    await alice.call("kite_context_set", { key: "brief", value: 1, ephemeral: true });
+    expect((await bob.call("kite_context_get", { key: "brief" })).data).toMatchObject({ durable: false });
   });
 });
 

@@ -117,15 +117,22 @@ test("context in memory is gone with the daemon, durable context is not, and who
   const ann = await session("ann");
   await ann.ask({ type: "subscribe", events: ["context_changed"], project: home.work });
   await ann.ask({ type: "context_set", id: "ann", key: "memory", value: { a: [1, null] } });
-  await ann.ask({ type: "context_set", id: "ann", key: "disk", value: 2, durable: true });
   expect(await ann.event("context_changed")).toMatchObject({ key: "memory", version: 1, deleted: false });
-  expect(await ann.event("context_changed")).toMatchObject({ key: "disk", from: { name: "ann" } });
+  await ann.ask({ type: "context_set", id: "ann", key: "disk", value: 1, durable: true });
+  expect(await ann.event("context_changed")).toMatchObject({ key: "disk", version: 1 });
+  // Without the field the key stays as durable as it is.
+  await ann.ask({ type: "context_set", id: "ann", key: "disk", value: 2 });
+  expect(await ann.event("context_changed")).toMatchObject({
+    key: "disk",
+    version: 2,
+    from: { name: "ann" },
+  });
   await home.daemon.kill();
   await home.start();
   const later = await home.connect();
   const get = (key: string) => later.ask({ type: "context_get", id: "ann", key });
   expect(await get("memory")).toMatchObject({ ok: false, code: "context_absent" });
-  expect(await get("disk")).toMatchObject({ ok: true, value: 2, version: 1, durable: true, from: "ann" });
+  expect(await get("disk")).toMatchObject({ ok: true, value: 2, version: 2, durable: true, from: "ann" });
   const again = { type: "context_set", id: "ann", key: "memory", value: 3, ifVersion: 0, ttlMs: 1 };
   expect(await later.ask(again)).toMatchObject({ ok: true, version: 2 });
   await later.ask({ type: "subscribe", events: ["context_changed"] });

@@ -52,13 +52,15 @@ describe("kite context", () => {
       expect(await set(fakeWorld({ daemon }), "k", words, flags)).toBe(0);
     }
     expect(daemon.asked.map(one => one["value"])).toEqual([4000, { a: [1] }, "hello there", "4000"]);
-    expect(daemon.asked[0]).toEqual({ type: "context_set", project, key: "k", value: 4000, durable: false });
+    expect(daemon.asked[0]).toEqual({ type: "context_set", project, key: "k", value: 4000, durable: true });
+    expect(await set(fakeWorld({ daemon }), "k", "1", { ephemeral: true })).toBe(0);
+    expect(daemon.asked.at(-1)).toMatchObject({ durable: false });
   });
 
   it("passes on in whose name, and every condition", async () => {
     const daemon = fakeDaemon({ context_set: { ok: true, key: "k", version: 4 } });
     const world = fakeWorld({ daemon, env });
-    const flags = { durable: true, ifVersion: "3", ttl: "1h", project: "/other" };
+    const flags = { ifVersion: "3", ttl: "1h", project: "/other" };
     expect(await set(world, "k", "1", flags)).toBe(0);
     expect(daemon.asked[0]).toMatchObject({
       id: "s1",

@@ -111,6 +111,21 @@ describe("a restart", () => {
     expect(set(w, "memory", 5)).toMatchObject({ version: 3 });
   });
 
+  it("keeps a durable key that was written without saying so, and no other", () => {
+    const w = world();
+    set(w, "disk", 1, { durable: true });
+    set(w, "disk", 2, { keeps: true });
+    set(w, "memory", 1);
+    set(w, "memory", 2, { keeps: true });
+    set(w, "over", 1, { durable: true, ttlMs: 10 });
+    w.pass(20);
+    set(w, "over", 2, { keeps: true });
+    w.start();
+    expect(valueAt(w, "disk")).toBe(2);
+    expect(valueAt(w, "memory")).toBeUndefined();
+    expect(valueAt(w, "over")).toBeUndefined();
+  });
+
   it("from a snapshot finds the same", () => {
     const w = world();
     set(w, "disk", { __proto__: null, deep: [1, "ü", null] }, { durable: true, ttlMs: 1000 });

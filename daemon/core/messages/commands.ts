@@ -13,6 +13,8 @@ export interface ContextSet {
   readonly value: JsonValue;
   readonly bytes: number;
   readonly durable: boolean;
+  /** The request left open whether the value is durable: a durable key stays that. */
+  readonly keeps?: true;
   readonly ifVersion: number | null;
   readonly ttlMs: number | null;
   readonly wallMs: number;

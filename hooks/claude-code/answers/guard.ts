@@ -171,7 +171,7 @@ export function lossOf(
 }
 
 /** The files' owners, without names. */
-export function othersOf(files: readonly Pick<ForeignFile, "who" | "leftMs">[], more: number): string {
+function othersOf(files: readonly Pick<ForeignFile, "who" | "leftMs">[], more: number): string {
   const isOne = more === 0 && unique(files.map(({ who }) => who)).length === 1;
   if (files.every(({ leftMs }) => leftMs !== null))
     return isOne ? "a session that has ended" : "sessions that have ended";
