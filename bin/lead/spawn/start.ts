@@ -76,13 +76,13 @@ export async function startAgent(starter: Starter, asked: SpawnPlan): Promise<St
   const { client, actor, project } = starter;
   checkWords(asked);
   const template = await templateOf(asked.client ?? clientName, starter);
-  needClient(starter, asked, template);
   const git = new Git(starter.env, starter.cwd);
   const head = asked.here ? null : await headOf(git);
   if (!asked.here && head === null)
     throw new ProgramFailed(
       `${starter.cwd} is in no git repository with a commit; use --here, or commit first`,
     );
+  needClient(starter, asked, template);
   const base = head === null || asked.from === undefined ? head : await baseOf(git, asked.from);
   const { name, role, lead, task, model, replaces, prompt } = asked;
   const { spawn: row, stalled } = await ask(client, "spawn_create", {
