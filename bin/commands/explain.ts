@@ -19,9 +19,9 @@ interface ExplainFlags {
 }
 
 const help = `
-The argument is a task (an id that begins with t-), an agent (a session's or an agent's name, or the beginning of its
-id), or a file or directory. If it could be several of these, Kite takes the first of them and says so; --task, --agent
-and --file say which is meant. Explain reads the trail; a running daemon adds what holds now. The latest decision comes
+The argument is a task (a number, or an id that begins with t-), an agent (a session's or an agent's name, or the beginning of its
+id), or a file or directory. If it could be several of these, Kite takes the first of them and says so; if a number could,
+it lists them. --task, --agent and --file say which is meant. Explain reads the trail; a running daemon adds what holds now. The latest decision comes
 last.
 
 Of an agent it also shows where it works, what it declared, its tasks and its messages. --history shows what an agent
@@ -40,7 +40,7 @@ Exit codes: 0 done, 1 failed, or nothing is known of it.
 Examples:
   $ kite explain src/auth.ts
   $ kite explain alice
-  $ kite explain t-mhx3k2p1-1a
+  $ kite explain 12
   $ kite explain --file alice`;
 
 export function add(command: Command, run: Run): void {
@@ -48,7 +48,7 @@ export function add(command: Command, run: Run): void {
     .argument("[what]", "a file or directory, an agent, or a task")
     .option("--file <path>", "this file or directory")
     .option("--agent <name>", "this session or agent")
-    .option("--task <task>", "this task: its id, the beginning of it, or its last part")
+    .option("--task <task>", "this task: its number, its id, or the beginning of it")
     .option("--history", "of an agent: what it declared and finished before")
     .option("--log", "of a spawned agent: what its client printed last")
     .option("--diff", "of a spawned agent: what it changed in its worktree")

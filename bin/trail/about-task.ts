@@ -2,6 +2,7 @@
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { Client } from "../process-context.ts";
+import { taskNamed } from "../tasks/numbers.ts";
 import { ask } from "../with-daemon.ts";
 import type { About } from "./about.ts";
 import { type Explained, Story } from "./explained.ts";
@@ -34,11 +35,11 @@ export class AboutTask implements About {
   readonly #ids = new Set<string>();
 
   /**
-   * `name`: a whole id, or of a task of `project` the beginning of its id or its last part; `row`: the task, if the daemon
+   * `name`: a whole id, or of a task of `project` its number, the beginning of its id or its last part; `row`: the task, if the daemon
    * knows it.
    */
   constructor(name: string, project: string | null, row: TaskRow | null, max: number) {
-    this.#name = name;
+    this.#name = lastPart(taskNamed(name));
     this.#project = project;
     this.#row = row;
     this.#story = new Story(line => this.#mentioned(line).length > 0, max);
@@ -66,7 +67,10 @@ export class AboutTask implements About {
 
   #mentioned({ event, project, task, why = "" }: TrailLine): readonly string[] {
     if (!event.startsWith("task_")) return [];
-    const ids = [...(task === undefined ? [] : [task]), ...(why.match(/\bt-[0-9a-z]+-[0-9a-z]+\b/g) ?? [])];
+    const ids = [
+      ...(task === undefined ? [] : [this.#asTyped(task)]),
+      ...(why.match(/\bt-[0-9a-z]+-[0-9a-z]+\b/g) ?? []),
+    ];
     const known = this.#row?.id;
     return [...new Set(ids)].filter(id => {
       // A refused request names a task as it was typed.
@@ -74,6 +78,12 @@ export class AboutTask implements About {
       const isHere = isWhole(named) || project === this.#project || this.#ids.has(id);
       return isHere && isNamed(whole, named);
     });
+  }
+
+  /** Returns the task that a refused request named by a number, or what it named. */
+  #asTyped(task: string): string {
+    if (!task.startsWith("#")) return task;
+    return this.#row !== null && task === `#${this.#row.number}` ? this.#row.id : lastPart(task);
   }
 
   async now(client: Client | null): Promise<TaskNow> {
@@ -87,6 +97,11 @@ export class AboutTask implements About {
     }
     return { id, task, blockers };
   }
+}
+
+/** Returns the last part of the id that has the number behind `#`; the trail knows no numbers of imported tasks. */
+function lastPart(name: string): string {
+  return /^#\d{1,15}$/.test(name) ? Number(name.slice(1)).toString(36) : name;
 }
 
 /** Whether a name is the task's whole id, the beginning of it, or its last part. */

@@ -6,6 +6,7 @@ import { type Client, type ProcessContext, printFramed, printJson, screenOf } fr
 import { projectOf } from "../project.ts";
 import { namesOf } from "../real-path.ts";
 import { refusalText } from "../refusal-text.ts";
+import { taskNamed } from "../tasks/numbers.ts";
 import { paint } from "../view/color.ts";
 import { explainLines } from "../view/explain.ts";
 import { agentNow, fileNow, taskNow } from "../view/explain-now.ts";
@@ -37,10 +38,14 @@ const pipeColumns = 80;
 /** Returns the exit code. Throws `Refused` if the daemon refuses a query. */
 export async function answer(question: Question): Promise<number> {
   const { world, client, name, kind, max, json } = question;
-  const mayBe = (one: Kind) => kind === one || (kind === null && (one !== "task" || name.startsWith("t-")));
+  const isNumber = /^#?\d+$/.test(name);
+  const mayBe = (one: Kind) =>
+    kind === one || (kind === null && (one !== "task" || name.startsWith("t-") || isNumber));
   const project = mayBe("task") ? await projectOf(world.cwd) : null;
   const task =
-    project !== null && client !== null ? await client.request("task_get", { task: name, project }) : null;
+    project !== null && client !== null
+      ? await client.request("task_get", { task: taskNamed(name), project })
+      : null;
   const sessions = client === null ? null : await rowsOf(client, "sessions");
   const about = {
     task: new AboutTask(name, project, task?.ok ? task.task : null, max),
@@ -60,6 +65,15 @@ export async function answer(question: Question): Promise<number> {
   if (is === undefined) {
     await failUnknown(question, task?.ok === false ? task : null);
     return exitCodes.failed;
+  }
+  if (isNumber && also.length > 0) {
+    const meanings = [is, ...also].map(one => `kite explain --${one} ${clean(name)}`);
+    return fail(
+      world,
+      json,
+      "ambiguous_name",
+      `${name} names several things; say which: ${meanings.join(", ")}`,
+    );
   }
   const several = is === "task" ? about.task.severalIds : null;
   if (several !== null)

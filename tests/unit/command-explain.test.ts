@@ -104,6 +104,7 @@ beforeEach(() => {
   const unknown = { ok: false, code: "unknown_task", error: "no task t-9; nearest: t-mhx3-1a" };
   const tasks: Record<string, TaskRow> = {
     "t-mhx3-1a": taskRow(),
+    "#46": taskRow(),
     "t-mhx3-2b": taskRow({ id: "t-mhx3-2b", status: "active", assigneeName: "alice", blockedBy: [] }),
   };
   daemon = fakeDaemon({
@@ -291,6 +292,21 @@ Latest decisions
 12:55:00  dave claimed it.
 12:56:40  dave lost it: its process ended, t-mhx3-1a can be claimed again.
 `);
+  });
+
+  it("is known by its number, unless an agent or a file has that name: then both are listed", async () => {
+    const whole = (await run("t-mhx3-1a")).out;
+    expect((await run("46")).out).toBe(whole);
+    expect((await run("#46")).out).toBe(whole);
+    expect((await run(undefined, { task: "46" })).out).toBe(whole);
+    expect((await run("46", {}, { alone: true })).out).toContain("carol created it.");
+    const create = { ...task, event: "task_create", type: "task_create", task: "t-mhx3-3" } as const;
+    appendFileSync(join(root, "trail", fileName(1)), encode(line("46", 5, create)));
+    expect(await run("46")).toMatchObject({
+      code: 1,
+      err: "kite: 46 names several things; say which: kite explain --task 46, kite explain --agent 46\n",
+    });
+    expect((await run(undefined, { task: "46" })).out).toBe(whole);
   });
 
   it("is known by its last part, and to the trail alone", async () => {
