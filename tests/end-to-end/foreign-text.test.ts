@@ -113,6 +113,7 @@ const acts = [
   "role MALLORY tester",
   "release MALLORY",
   "check",
+  "check --all",
   "merge nobranch",
   "merge --dry-run",
   "merge --cancel 1",
