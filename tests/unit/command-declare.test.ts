@@ -212,6 +212,7 @@ describe("kite declare --example", () => {
   it("has the agent's claimed task, and the files that it edited", async () => {
     const task = {
       id: "t-1-1",
+      number: 1,
       description: "Page the list",
       status: "active",
       assignee: "ann-0000-4000",

@@ -99,12 +99,12 @@ describe("the table", () => {
       return [role, writes, runs, git, creates];
     });
     expect(cells).toEqual([
-      ["implementer", "all", true, true, true],
-      ["researcher", "none", false, false, false],
-      ["tester", "tests", true, false, false],
-      ["reviewer", "none", false, false, true],
-      ["architect", "all", true, true, true],
-      ["lead", "all", true, true, true],
+      ["implementer", "all", true, "all", true],
+      ["researcher", "none", false, "none", false],
+      ["tester", "tests", true, "own", false],
+      ["reviewer", "none", false, "none", true],
+      ["architect", "all", true, "all", true],
+      ["lead", "all", true, "all", true],
     ]);
   });
 });
