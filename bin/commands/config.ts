@@ -100,7 +100,9 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
       { text: clean(source === "default" ? source : tilde(source, screen.home)), style: "dim" as const },
     ]);
     const values = table(rows, [{}, { min: 8 }, { min: 8, cut: "start" as const }], screen);
-    const words = settings.map(({ name }) => wrap(`    ${saysOf.get(name) ?? ""}`, screen.width, 4));
+    const words = settings.map(({ name }) =>
+      wrap(saysOf.get(name) ?? "", screen.width - 4).map(line => `    ${line}`),
+    );
     print(
       world,
       values.flatMap((line, i) => [line, ...(words[i] ?? [])]),

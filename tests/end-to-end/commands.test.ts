@@ -339,7 +339,7 @@ describe("with a daemon", () => {
     expect(shown.code).toBe(0);
     expect(shown.out).toMatch(/^lockWaitMs +20000 +KITE_LOCK_WAIT_MS$/m);
     expect(shown.out).toMatch(/^yieldMs +9000 +~\/kite\/config\.json$/m);
-    expect(shown.out).toMatch(/^logLevel +info +default$/m);
+    expect(shown.out).toMatch(/^logLevel +info +default\n {4}level of the daemon's own log$/m);
     const json = JSON.parse((await run(["config", "--json"])).out);
     expect(json.settings.yieldMs).toEqual({ value: 9000, source: paths.config });
     writeFileSync(paths.config, "{");
