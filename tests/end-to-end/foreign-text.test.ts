@@ -30,6 +30,7 @@ const looks = [
   "whose",
   "whose --all",
   "task list",
+  "task list --all",
   "task list --all-projects",
   "task list --blocked",
   "task ready",
