@@ -90,11 +90,13 @@ describe("with strict gates", () => {
     const { text } = ann.model.result("toolu_denied");
     const [, example = ""] = /\n(kite declare - <<'EOF'\n[\s\S]*\nEOF)/.exec(text) ?? [];
     const filled = example
-      .replace(/task: .*/, 'task: "double, not triple"')
-      .replace(/reason: .*/, 'reason: "the test says so"')
-      .replace(/plan: .*/, 'plan: ["change it"]')
-      .replace(/sees: .*/, 'sees: "a factor of three"')
-      .replace(/will: .*/, 'will: "a factor of two"');
+      .replace('role: ""', 'role: "implementer"')
+      .replace('task: ""', 'task: "double, not triple"')
+      .replace("confidence: ,", "confidence: 0.9,")
+      .replace('reason: ""', 'reason: "the test says so"')
+      .replace('plan: [""]', 'plan: ["change it"]')
+      .replace('sees: ""', 'sees: "a factor of three"')
+      .replace('will: ""', 'will: "a factor of two"');
     const program = `${process.execPath} ${programs.kite}`;
     lines.push(
       bash("toolu_declare", `export KITE_HOME=${world.paths.home}; ${filled.replace("kite", program)}`),
