@@ -14,18 +14,22 @@ import { fail } from "./with-daemon.ts";
  * A program that wants to hide from this can; Kite is a seat belt.
  */
 export async function isAgents(world: ProcessContext, pid: number = process.pid): Promise<boolean> {
+  return (await seemsAgents(world, pid)) && !(await isPersonsWindow(world));
+}
+
+/** The same without a question: a command that only shows something asks nobody for a word. */
+export async function seemsAgents(world: ProcessContext, pid: number = process.pid): Promise<boolean> {
   // A check's program is what agents write.
-  if (world.env["KITE_CHECK"] !== undefined) return true;
+  if (world.env["KITE_CHECK"] !== undefined || world.env["CLAUDECODE"] === "1") return true;
   const acting = actingSession(world.env);
   // A command of a person's `kite lock` has a terminal's session.
   const isNamed = acting !== null && !isTerminalSession(world.env, acting.id);
-  const isTaken = world.env["CLAUDECODE"] === "1" || isNamed || (await isBelow(world, ancestorsOf(pid)));
-  return isTaken && !(await isPersonsWindow(world));
+  return isNamed || isBelow(world, ancestorsOf(pid));
 }
 
-/** Whether a person says so in the window of this command. */
+/** Whether a person says so in the window of this command; never for the program of a check. */
 async function isPersonsWindow(world: ProcessContext): Promise<boolean> {
-  if (world.hasWindow !== true) return false;
+  if (world.hasWindow !== true || world.env["KITE_CHECK"] !== undefined) return false;
   const window = windowOf();
   if (window === null || (await isBelow(world, window.within))) return false;
   const { personWindows } = world.paths;

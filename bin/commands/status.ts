@@ -7,7 +7,7 @@ import { hookWarnings } from "../doctor/hook-warnings.ts";
 import { leadStatus } from "../leading.ts";
 import { namedDirectory } from "../named-directory.ts";
 import { changedTexts, offTexts, whatIsOff } from "../off/now.ts";
-import { isAgents } from "../person.ts";
+import { seemsAgents } from "../person.ts";
 import {
   interrupted,
   type ProcessContext,
@@ -132,7 +132,7 @@ export async function status(
         ...unplaced(rows.sessions),
       ];
       const data = { stats, socket, ...rows, warnings: all };
-      const isPersons = !json && world.stdout.isTTY === true && !(await isAgents(world));
+      const isPersons = !json && world.stdout.isTTY === true && !(await seemsAgents(world));
       return printShown(world, json, { running: true, ...data }, screen =>
         statusView(
           {

@@ -1,6 +1,6 @@
 /** What `kite config` and `kite check --trust --list` say of a file that no command of Kite changed. `now.ts` has the words of `kite status`. */
 import { isChanged, markSeen, type SeenFile } from "../../daemon/config/seen-files.ts";
-import { isAgents } from "../person.ts";
+import { seemsAgents } from "../person.ts";
 import { type ProcessContext, print, screenOf } from "../process-context.ts";
 import { tilde } from "../view/places.ts";
 import { clean, wrap } from "../view/text.ts";
@@ -9,7 +9,7 @@ import { clean, wrap } from "../view/text.ts";
 export async function sawFile(
   world: ProcessContext,
   file: SeenFile,
-  isAgent: (world: ProcessContext) => Promise<boolean> = isAgents,
+  isAgent: (world: ProcessContext) => Promise<boolean> = seemsAgents,
 ): Promise<void> {
   const { paths } = world;
   if (!isChanged(paths, file)) return;

@@ -138,6 +138,14 @@ describe.each(windows)("a window %s", () => {
     expect(await home.kite("role", "--json")).toContain('"role":"reviewer"');
   });
 
+  test("that only looks is asked nothing", async () => {
+    writeFileSync(home.paths.config, '{"yieldMs": 9000}');
+    const shown = await atTerminal("kite status; kite config", word);
+    expect(shown).toContain("Sessions");
+    expect(shown).toContain("was changed by no command of Kite");
+    expect(shown).not.toContain("to count as one here");
+  });
+
   test("in which an agent's process is above the command asks nobody", async () => {
     const inner = join(home.root, "inner.sh");
     const node = `"${process.execPath}" -e`;
