@@ -144,6 +144,8 @@ describe("a file that no command of Kite changed", () => {
     forged.files["/elsewhere/.kite/config.json"] = { hash: "0", at: 1 };
     writeFileSync(paths.trusted, JSON.stringify(forged));
     expect(await warnings()).toMatch(/trusted\.json was changed at .*; \/elsewhere counts as trusted;/);
+    // The daemon looks by itself, not at each request.
+    await expect.poll(() => home.kite("log")).toMatch(/trusted\.json.*changed by no command of Kite/);
     // An agent's look is not a person's.
     expect((await home.command(["trust", "--list"], { CLAUDECODE: "1" })).out).toContain("your user looks");
     expect(await warnings()).toContain("/elsewhere");
@@ -151,7 +153,6 @@ describe("a file that no command of Kite changed", () => {
       "was changed by no command of Kite. Now you have seen it",
     );
     expect(await warnings()).toBe("");
-    expect(await home.kite("log")).toMatch(/trusted\.json.*changed by no command of Kite/);
   });
 
   test("stays shown when Kite's commands write it again", async () => {
