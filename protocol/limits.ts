@@ -149,6 +149,10 @@ export const limits = {
   presenceRowsPerTurn: 500,
   /** After a longer absence of the daemon, turns and questions of before say nothing. */
   presenceKeptMs: 600_000,
+  /** Longest that `kite doctor` waits for a client to say its version. */
+  clientVersionMs: 5_000,
+  /** Files and folders of Kite's directory that `kite doctor` measures at most. */
+  measuredFilesMax: 5_000,
   /** Longest that one step of `kite doctor --fix` may take. */
   fixMs: 60_000,
   /** Messages shown at once. */

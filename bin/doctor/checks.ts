@@ -10,7 +10,9 @@ import type { Check } from "../view/doctor.ts";
 import { fail } from "./advice.ts";
 import { checkAgentTools } from "./agent-tools.ts";
 import { checkClientSettings } from "./client-settings.ts";
+import { checkClients } from "./clients.ts";
 import { checkDaemon } from "./daemon.ts";
+import { checkDiskUse } from "./disk-use.ts";
 import { checkCopies, checkLive } from "./hooks.ts";
 import { checkHome, checkNode, checkSocketPath, checkTools, isHomeless } from "./machine.ts";
 import { checkOff } from "./off.ts";
@@ -25,6 +27,7 @@ export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, v
   yield checkHome(world);
   yield checkSocketPath(world);
   yield* await guarded("path", () => checkPath(world));
+  yield* await guarded("client", () => checkClients(world));
   // Without a directory of its own, every other check would find only that.
   if (isHomeless(world)) return;
   let stats: StatsReply | null = null;
@@ -37,6 +40,7 @@ export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, v
     return isRunning ? [...found.checks, journal] : [...checkLogFile(world), journal, ...found.checks];
   });
   yield* await guarded("disk", () => checkSpace(world, stats));
+  yield* await guarded("size", () => checkDiskUse(world));
   if (stats !== null) yield checkVoided(stats, world.paths.log);
   yield* await guarded("logs", () => checkLogs(world, stats));
   yield* await guarded("ends", () => checkUnheardEnds(world));

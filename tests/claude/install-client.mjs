@@ -1,13 +1,24 @@
 // The real Claude Code client, one pinned version, kept in a cache folder outside the repository and shared by all
 // runs of one user. It is no dependency of Kite: whoever asks for it first installs it.
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
 
+const versions = new URL("../../hooks/claude-code/client-versions.json", import.meta.url);
+
 /** Named in full: on Node 20 npm would choose the last version that declares Node 18. */
-export const clientVersion = "2.1.329";
+export const clientVersion = JSON.parse(readFileSync(versions, "utf8")).tested;
 
 const name = "@anthropic-ai/claude-code";
 const installMs = 600_000;

@@ -59,8 +59,8 @@ function observed(event: string, row: Row = otherEvent, registration: Partial<Re
 }
 
 /**
- * The events in the order of their installation. The oldest supported client (2.1.197) knows all of them, and
- * `asyncRewake`. The client waits for events that must wait; the others are observed. Those of every tool call start a
+ * The events in the order of their installation. The oldest supported client (`../client-versions.json`) knows
+ * all of them, and `asyncRewake`. The client waits for events that must wait; the others are observed. Those of every tool call start a
  * hook only for the tools that matter. WorktreeCreate is missing: a hook registered for it must make the worktree.
  */
 export const eventTable: readonly EventRow[] = [
