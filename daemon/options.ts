@@ -11,7 +11,7 @@ import type { Journal } from "./journal/journal.ts";
 export interface DaemonOptions {
   readonly paths: KitePaths;
   readonly version: string;
-  readonly config: Pick<Config, "values" | "yieldFollows">;
+  readonly config: Pick<Config, "values" | "sources" | "yieldFollows">;
   readonly adapter: HookAdapter | null;
   readonly log: Logger;
   /** For a hook that starts the daemon: does not start after `kite down`, even if that comes during the start. */

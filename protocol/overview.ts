@@ -44,6 +44,8 @@ export interface OverviewReply {
   /** Why the daemon could not read `cwd`. */
   readonly unreachable?: string;
   readonly off: readonly OffRow[];
+  /** Kite only observes; absent: it acts. */
+  readonly mode?: "observe";
   /** Absent in answers of earlier daemons. */
   readonly changedFiles?: readonly ChangedFileRow[];
   readonly stats: StatsReply;

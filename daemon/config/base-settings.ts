@@ -19,6 +19,16 @@ const glob = z
   .max(limits.globBytes)
   .refine(text => globProblem(text) === null, { error: ({ input }) => globProblem(String(input)) ?? "" });
 
+export const modeSettings = {
+  /** Whether Kite acts on what it finds, or only records what it would do. Of the user alone: a project changes nothing of it. */
+  mode: setting<"act" | "observe">({
+    says: "act: edits wait, and agents are refused and told; observe: Kite only records what it would do",
+    schema: oneOf(["act", "observe"]),
+    initial: "act",
+    variable: "KITE_MODE",
+  }),
+} satisfies SettingTable;
+
 export const lockSettings = {
   /** How long a hook waits for a lock, in ms; longer than the shortest `yieldMs`. A project may only lower it. */
   lockWaitMs: setting({

@@ -4,10 +4,11 @@ import { gateSettings } from "../lead/gates/setting.ts";
 import { healthSettings } from "../lead/health/setting.ts";
 import { spawnSettings } from "../lead/spawns/setting.ts";
 import { teamSettings } from "../lead/teams/setting.ts";
-import { ignoreSettings, lockSettings } from "./base-settings.ts";
+import { ignoreSettings, lockSettings, modeSettings } from "./base-settings.ts";
 import { notifySettings } from "./notify-setting.ts";
 
 export const settings = {
+  ...modeSettings,
   ...lockSettings,
   ...gateSettings,
   ...spawnSettings,

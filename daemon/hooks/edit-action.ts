@@ -3,14 +3,18 @@
 import { isAbsolute, relative } from "node:path";
 import type { MergeNote } from "../../hooks/seam/notices.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
+import type { Actor } from "../core/actor.ts";
+import type { FileRef } from "../core/file-ref.ts";
 import { actorRow, pathOf } from "../core/locks/replies.ts";
 import { isRefusal } from "../server/call.ts";
 import { signOfLife } from "../sessions/commands.ts";
 import { noteIgnored, noteLock } from "../trail/decisions.ts";
 import { actorOfAction, ancestorsOf, contested, type Run, refused, toolOf } from "./action.ts";
 import type { LockAction } from "./edit-lock.ts";
+import type { HookServices } from "./hook-services.ts";
 import { keptAgainst } from "./lasting-locks.ts";
-import { grantVerdict } from "./verdict.ts";
+import { wouldWait } from "./observe.ts";
+import { grantVerdict, stops } from "./verdict.ts";
 
 export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const { services, call, plan } = run;
@@ -35,16 +39,23 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
   const { reply, waitedMs, before, change, isAbandoned } = await waited;
   if (isAbandoned && isRefusal(reply)) return refused("lock", reply);
-  const locked = { event: plan.event, type: toolOf(plan), actor, file: action.file, files: [file] };
+  const would = isRefusal(reply) ? wouldWait(services, reply.code, waitMs) : {};
+  const locked = { event: plan.event, type: toolOf(plan), actor, file: action.file, files: [file], ...would };
   noteLock(services, locked, reply, waitedMs, before !== null);
-  services.hookWakes.decided(services, { actor, file, prompt: action.promptId }, reply);
-  if (isRefusal(reply)) return { ...contested("lock", services, wanted, [file], reply), waitMs };
+  if (!services.observes)
+    services.hookWakes.decided(services, { actor, file, prompt: action.promptId }, reply);
+  if (isRefusal(reply)) {
+    const outcome = contested("lock", services, wanted, [file], reply);
+    // It goes ahead, as a second writer.
+    if (services.observes && outcome.verdict === "deny") writeBegins(services, actor, file, action.toolUseId);
+    return { ...outcome, waitMs };
+  }
   run.delivery.whenSettled(delivered);
   const { changedWhileWaiting, changedBy } = await change;
   void services.baselines.take(file);
   const mergeRisks = takeRisks(run, actor.session);
   const verdict = grantVerdict(action, { changedWhileWaiting, mergeRisks });
-  if (verdict === "deny") {
+  if (stops(services, verdict)) {
     // The answer will tell the agent to read the file again, so nothing is written now.
     await services.engine.submitAndWait({
       type: "flight_end",
@@ -53,10 +64,7 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
       wrote: false,
     });
   } else {
-    const { session, agent } = actor;
-    const { name } = actorRow(services.engine.state, actor);
-    const writing = { session, agent, name, at: services.clock.now() };
-    services.writers.began(file.key, { ...writing, flight: action.toolUseId });
+    writeBegins(services, actor, file, action.toolUseId);
   }
   const granted = { ...reply, token: String(reply["token"]) };
   return {
@@ -70,6 +78,13 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
     before,
     mergeRisks,
   };
+}
+
+/** The tool writes the file now, as far as anybody knows until its end is reported. */
+export function writeBegins(services: HookServices, actor: Actor, file: FileRef, flight: string): void {
+  const { session, agent } = actor;
+  const { name } = actorRow(services.engine.state, actor);
+  services.writers.began(file.key, { session, agent, name, at: services.clock.now(), flight });
 }
 
 /** Merge risks that the session was not told of. They count as told when the answer is delivered. */

@@ -24,6 +24,7 @@ export type LockAction = Extract<HookAction, { do: "lock" }>;
 interface LockServices extends Services {
   readonly baselines: Baselines;
   readonly writers: Writers;
+  readonly observes: boolean;
 }
 
 /** The fields of a hook's action that make a lock request. */
@@ -143,7 +144,8 @@ export class HookLocks {
     key: string,
     began: number,
   ): PendingEditLock {
-    const action = call.connection.hasRoomToWait ? asks : { ...asks, waitMs: 0 };
+    const mayWait = call.connection.hasRoomToWait && !services.observes;
+    const action = mayWait ? asks : { ...asks, waitMs: 0 };
     const { engine, clock } = services;
     const calls = new Set<Call>();
     let before: string | null = null;

@@ -4,8 +4,11 @@ import type { MergeNote } from "../../hooks/seam/notices.ts";
 import type { HookAdapter } from "../../hooks/seam/plan.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
 import type { GuardMode } from "../../protocol/guard.ts";
+import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
+import { BoundedMap } from "../bounded-map.ts";
 import type { Config } from "../config/config.ts";
+import { ModeReader } from "../config/mode.ts";
 import { OffSwitchReader } from "../config/off-switch.ts";
 import { ProjectRules, type ProjectRulesOptions } from "../config/project-rules.ts";
 import { type EntriesIn, SeenFiles } from "../config/seen-files.ts";
@@ -43,6 +46,11 @@ export interface HookServices extends Services {
   /** The number of events of each name since the daemon started. */
   readonly hookCounts: Map<string, number>;
   readonly offSwitches: OffSwitchReader;
+  readonly mode: Pick<ModeReader, "observes">;
+  /** Whether the event that these services are for is only observed (`observe.ts`). */
+  readonly observes: boolean;
+  /** By agent and event: a digest of the last words that were not said, since Kite only observed. */
+  readonly unsaid: BoundedMap<string, string>;
   readonly hookWaitMs: number;
   readonly rules: ProjectRules;
   readonly treeGuard: GuardMode;
@@ -67,7 +75,7 @@ export interface HookServices extends Services {
 export interface HookServicesOptions {
   readonly adapter: HookAdapter | null;
   readonly paths: KitePaths;
-  readonly config: Pick<Config, "values" | "yieldFollows">;
+  readonly config: Pick<Config, "values" | "sources" | "yieldFollows">;
   readonly outside: BudgetedFs;
   readonly events: Pick<EventHub, "tell">;
   readonly onTrouble: (message: string, error: unknown) => void;
@@ -97,6 +105,9 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     seenFiles: new SeenFiles(paths, trustedIn, row => noteChangedFile(services, row)),
     hookCounts: new Map(),
     offSwitches: new OffSwitchReader(paths.home),
+    mode: new ModeReader(paths.config, config),
+    observes: false,
+    unsaid: new BoundedMap({ entriesMax: limits.gatedActorsMax }),
     hookWaitMs: config.values.lockWaitMs,
     rules: new ProjectRules({
       config,

@@ -40,7 +40,7 @@ async function tell(run: Run, action: ActionOf<"inbox">, actor: Actor): Promise<
   const messages: readonly MessageRow[] = Array.isArray(reply["messages"]) ? reply["messages"] : [];
   if (messages.length > 0) {
     const ids = messages.map(message => message.id);
-    run.delivery.whenSettled(heard =>
+    run.delivery.whenTold(heard =>
       engine.submitWithRetry({ type: "inbox_told", actor, messages: ids, heard }),
     );
   }

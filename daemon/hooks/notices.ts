@@ -61,7 +61,7 @@ export class Notices<Reader, Id, Notice> {
   ): readonly Notice[] {
     const { notes, ids } = this.take(state, reader);
     if (ids.length === 0) return notes;
-    delivery.whenSettled(heard => {
+    delivery.whenTold(heard => {
       if (heard) told(ids);
       else this.restore(reader, ids);
     });

@@ -67,7 +67,7 @@ function changesFor({ services, delivery }: Run, self: Session) {
     finishedAt: latestFinished(engine.state.tasks, self.project, 1)[0]?.updatedAt ?? 0,
     sharedAt: latestItem(engine.state.context, self.project, engine.now)?.at ?? 0,
   };
-  delivery.whenSettled(heard => {
+  delivery.whenTold(heard => {
     if (heard) peerMemory.told(self.id, now);
   });
   return peerMemory.changes(self.id, now, id => engine.state.sessions.live.has(id));

@@ -9,7 +9,7 @@ import type { Delivery } from "./delivery.ts";
 import type { HookServices } from "./hook-services.ts";
 import { Scope } from "./scope.ts";
 import { actionHandlers } from "./slices.ts";
-import { isHeldBack } from "./verdict.ts";
+import { isHeldBack, stops } from "./verdict.ts";
 
 /** The table has one handler for each name; the compiler cannot see that an action gets its own. */
 type AnyHandler = ActionHandler<HookAction["do"]>;
@@ -38,9 +38,12 @@ export async function runPlan(
     const outcome = done instanceof Promise ? await done : done;
     if (outcome === null) continue;
     outcomes.push(outcome);
-    isStopped ||= "verdict" in outcome && outcome.verdict === "deny";
-    isDenied ||= outcome.ok ? traits.holdsBack && isHeldBack(outcome) : outcome.verdict === "deny";
-    isRefused ||= !outcome.ok || isDenied;
+    isStopped ||= "verdict" in outcome && stops(services, outcome.verdict);
+    isDenied ||= outcome.ok
+      ? traits.holdsBack && isHeldBack(services, outcome)
+      : stops(services, outcome.verdict);
+    // Where Kite only observes, a tool that it would deny runs like any other.
+    isRefused ||= isDenied || (!outcome.ok && outcome.verdict !== "deny");
   }
   const { session, agent, doing } = plan;
   if (session !== null && doing !== null) {

@@ -13,6 +13,10 @@ import { actionTraits } from "../../hooks/seam/slices.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { GuardFinding, GuardMode } from "../../protocol/guard.ts";
 
+interface Mode {
+  readonly observes: boolean;
+}
+
 type RefusalVerdict = Extract<HookOutcome, { ok: false }>["verdict"];
 
 const refusals: { readonly [C in Code]: RefusalVerdict } = {
@@ -117,9 +121,14 @@ const gates: ReadonlySet<string> = new Set(
   Object.entries(actionTraits).flatMap(([name, { holdsBack }]) => (holdsBack ? [name] : [])),
 );
 
+/** Whether the tool does not run. Where Kite only observes, it always runs. */
+export function stops({ observes }: Mode, verdict: Verdict): boolean {
+  return verdict === "deny" && !observes;
+}
+
 /** Whether a gate holds the agent back, so that nothing after it may happen. */
-export function isHeldBack(outcome: HookOutcome): boolean {
-  return outcome.ok && gates.has(outcome.did) && "verdict" in outcome && outcome.verdict === "deny";
+export function isHeldBack(mode: Mode, outcome: HookOutcome): boolean {
+  return outcome.ok && gates.has(outcome.did) && "verdict" in outcome && stops(mode, outcome.verdict);
 }
 
 type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;

@@ -6,6 +6,7 @@ import type { RequestOf } from "../../protocol/requests.ts";
 import { isOff, nothingOff, withoutWaits } from "../config/off-switch.ts";
 import { Delivery } from "../hooks/delivery.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
+import { observedPlan, observing, silenced } from "../hooks/observe.ts";
 import { runPlan } from "../hooks/run.ts";
 import type { Call } from "../server/call.ts";
 import { noteHook } from "../trail/decisions.ts";
@@ -21,15 +22,18 @@ export const hook: RequestHandler<"hook", HookServices> = (services, request, ca
 /** What the status line shows where Kite is off, as the hook clients print it where it is off everywhere. */
 const offLine = "kite: off\n";
 
-async function answer(services: HookServices, request: RequestOf<"hook">, call: Call): Promise<void> {
+async function answer(acting: HookServices, request: RequestOf<"hook">, call: Call): Promise<void> {
   const began = performance.now();
-  const { adapter, hookCounts } = services;
+  const { adapter, hookCounts } = acting;
   if (adapter === null) {
     const error = "this daemon runs without an adapter for hooks; start it with kite up";
     call.reply(refuse("not_available", error));
     return;
   }
   const { env = {}, ppid = null, wake = false, statusLine = false } = request;
+  // The status line is a person's.
+  const observed = !statusLine && acting.mode.observes() ? observing(acting) : null;
+  const services = observed ?? acting;
   const { socket, ownFiles, hookWaitMs: waitMs } = services;
   const context = { env, ppid, socket, home: ownFiles.home, waitMs, wake, statusLine };
   const asked = adapter.plan(request.event, context);
@@ -43,11 +47,12 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
     else call.reply({ ok: true, ...words });
     return;
   }
-  const plan = isUnseen ? withoutWaits(asked) : asked;
+  const full = isUnseen ? withoutWaits(asked) : asked;
+  const plan = observed === null ? full : observedPlan(full);
   // The event's other hook counts it; the status line is no event.
   if (!wake && !statusLine) count(hookCounts, plan.event);
   const unbroken = breakSilence(plan, call);
-  const delivery = new Delivery();
+  const delivery = new Delivery(observed === null);
   try {
     const outcomes = await runPlan(services, call, plan, delivery).finally(() => clearTimeout(unbroken));
     noteTranscript(services, plan);
@@ -58,7 +63,8 @@ async function answer(services: HookServices, request: RequestOf<"hook">, call: 
       call.reply(outcome.refusal);
       return;
     }
-    const words = plan.answer(outcomes);
+    const said = plan.answer(outcomes);
+    const words = observed === null ? said : silenced(observed, plan, outcomes, said);
     if (request.reply === "raw") call.replyRaw(rawReply(words), delivery.settle);
     else call.reply({ ok: true, ...words }, delivery.settle);
     // The line of its decision says how long a hook waited for others.

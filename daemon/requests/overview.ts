@@ -9,7 +9,7 @@ import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { answerFor } from "./query.ts";
 import { countTasks, statsOf } from "./stats.ts";
 
-type OverviewServices = DaemonServices & Pick<HookServices, "offSwitches" | "seenFiles">;
+type OverviewServices = DaemonServices & Pick<HookServices, "mode" | "offSwitches" | "seenFiles">;
 
 /** The lists of the reply, each the first page of a query. */
 const lists = {
@@ -52,7 +52,8 @@ function* overviewText(
   answers: readonly (readonly [string, Awaited<ReturnType<typeof answerFor>>])[],
 ): Steps<string> {
   const off = offRows(services.offSwitches.read(), services.clock.wall());
-  const fields = { ...place, off, changedFiles: services.seenFiles.changed() };
+  const mode = services.mode.observes() ? { mode: "observe" } : {};
+  const fields = { ...place, off, ...mode, changedFiles: services.seenFiles.changed() };
   const parts = [
     `{"ok":true,${JSON.stringify(fields).slice(1, -1)},"stats":${JSON.stringify(statsOf(services))}`,
   ];

@@ -34,6 +34,8 @@ export interface LockAsked {
   /** The first file as the request names it. */
   readonly file: string;
   readonly files: readonly Spelled[];
+  /** Of a refused one: what Kite would have done if it did not only observe. */
+  readonly would?: "wait";
 }
 
 /**
@@ -80,6 +82,7 @@ export function noteLock(
       code,
       why: error,
       ...holder,
+      ...(asked.would === undefined ? {} : { would: asked.would }),
     },
   );
 }

@@ -9,6 +9,10 @@ import { limits } from "../../protocol/limits.ts";
 export const trailDecisions = ["allow", "deny", "wait", "note", "event"] as const;
 export type TrailDecision = (typeof trailDecisions)[number];
 
+/** What Kite would have done if it did not only observe: hold the step up until others are done, refuse it, tell its agent. */
+export const trailWoulds = ["wait", "deny", "tell"] as const;
+export type TrailWould = (typeof trailWoulds)[number];
+
 /**
  * One line. It has no field for content: no prompt, no file's text, and of a shell command at most its first word
  * (in `type`). Only these fields are written, even if an object has others. Lines of earlier versions lack `rule`,
@@ -44,6 +48,8 @@ export interface TrailLine {
   readonly waitedMs?: number | undefined;
   /** Milliseconds from a lock's grant to its end. */
   readonly heldMs?: number | undefined;
+  /** Of a `note`: nothing was held up, since Kite only observed. */
+  readonly would?: TrailWould | undefined;
 }
 
 export const newline = 0x0a;
@@ -93,6 +99,7 @@ export function encode(line: TrailLine): string {
     ms: line.ms,
     waitedMs: line.waitedMs,
     heldMs: line.heldMs,
+    would: line.would,
   };
   return `${JSON.stringify(known)}\n`;
 }
@@ -105,6 +112,7 @@ export function clip<T extends string | null | undefined>(text: T): T | string {
 }
 
 const decisions: ReadonlySet<unknown> = new Set(trailDecisions);
+const woulds: ReadonlySet<unknown> = new Set(trailWoulds);
 
 /** Parses a stored line; null if it is invalid (torn by a crash, or of a later version). */
 export function decode(text: string): TrailLine | null {
@@ -137,7 +145,8 @@ function isTrailLine(value: unknown): value is TrailLine {
     (line.task === undefined || typeof line.task === "string") &&
     (line.ms === undefined || typeof line.ms === "number") &&
     (line.waitedMs === undefined || typeof line.waitedMs === "number") &&
-    (line.heldMs === undefined || typeof line.heldMs === "number")
+    (line.heldMs === undefined || typeof line.heldMs === "number") &&
+    (line.would === undefined || woulds.has(line.would))
   );
 }
 

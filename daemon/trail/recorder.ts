@@ -29,4 +29,29 @@ export class Recorder {
     if (this.#refusals.length > limits.refusalsMax) this.#refusals.shift();
     this.#trail.write(line);
   }
+
+  /** Returns a recorder for one event that Kite only observes. */
+  observing(): ObservedRecorder {
+    return new ObservedRecorder(this.#trail);
+  }
+}
+
+/** Records of an event that Kite only observes what it would have done: nothing was refused. */
+export class ObservedRecorder extends Recorder {
+  #hasHeld = false;
+
+  /** Whether a decision of this event would have held its agent up. */
+  get hasHeld(): boolean {
+    return this.#hasHeld;
+  }
+
+  override note(line: TrailLine): void {
+    const would = line.would ?? (line.decision === "deny" ? "deny" : undefined);
+    this.#hasHeld ||= would === "deny" || would === "wait";
+    super.note(would === undefined ? line : { ...line, decision: "note", would });
+  }
+
+  override refused(_row: RefusalRow, line: TrailLine): void {
+    this.note(line);
+  }
 }

@@ -50,6 +50,7 @@ function plan(payload: Event["raw"], context: HookContext): HookPlan {
     home: homeOf(event),
     transcript: event.transcript,
     actions: plan.actions,
+    ...(plan.refuses === undefined ? {} : { refuses: plan.refuses }),
     answer: plan.answer ?? (() => nothing),
   };
 }

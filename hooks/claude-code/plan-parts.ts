@@ -10,6 +10,8 @@ import { type Event, label } from "./payload.ts";
 export interface Plan {
   readonly actions: readonly HookAction[];
   readonly file?: string;
+  /** The rule by which the event itself is refused, whatever comes of the actions. */
+  readonly refuses?: string;
   readonly answer?: (outcomes: readonly HookOutcome[]) => Output;
 }
 

@@ -40,6 +40,8 @@ export interface HookPlan {
   /** The transcript of the session; null if the event names none. */
   readonly transcript: string | null;
   readonly actions: readonly HookAction[];
+  /** The rule by which the adapter itself refuses the step; absent if the outcomes tell whether it may happen. */
+  readonly refuses?: string;
   readonly answer: (outcomes: readonly HookOutcome[]) => Omit<HookReply, "ok">;
 }
 

@@ -8,6 +8,8 @@ export interface Outcome {
   /** The last lines before the failure; empty where all went well. */
   readonly transcript: readonly string[];
   readonly counts: Counts;
+  /** What Kite would have done, where it only observes. */
+  readonly would: ReadonlySet<string>;
   /** Steps that were begun: fewer than asked for where one failed. */
   readonly steps: number;
 }
@@ -50,5 +52,6 @@ export async function runOnce(
     failure = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack}` : String(error);
   }
   const transcript = world.transcript.slice(-60);
-  return { seed, host, failure, transcript, counts: world.counts, steps: begun };
+  const would = world instanceof HookWorld ? world.would : new Set<string>();
+  return { seed, host, failure, transcript, counts: world.counts, would, steps: begun };
 }

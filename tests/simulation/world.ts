@@ -98,6 +98,8 @@ export interface Looks {
   readonly commands?: boolean;
   /** Agents of a client send events of hooks, instead of all else (`hooks/world.ts`). */
   readonly hooks?: boolean;
+  /** Kite only observes these agents. */
+  readonly observes?: boolean;
 }
 
 type LockCommand = CommandOf<"lock_request">;

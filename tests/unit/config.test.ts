@@ -32,6 +32,7 @@ async function load({ user, project, env = {} }: World) {
 }
 
 const defaults = {
+  mode: "act",
   lockWaitMs: limits.hookWaitMs,
   yieldMs: limits.yieldMs,
   idleExitMs: limits.idleExitMs,
@@ -84,6 +85,7 @@ describe("the configuration", () => {
       },
     });
     expect(values).toEqual({
+      mode: "act",
       lockWaitMs: 40_000,
       yieldMs: 12_000,
       idleExitMs: 0,
@@ -100,6 +102,7 @@ describe("the configuration", () => {
       ignore: ["*.md", "dist/**"],
     });
     expect(sources).toEqual({
+      mode: "default",
       lockWaitMs: "KITE_LOCK_WAIT_MS",
       yieldMs: follows,
       idleExitMs: config,
@@ -233,7 +236,7 @@ describe("the configuration", () => {
     const text = problems.join("\n");
     expect(text).toContain('"lockWaitMS" is not known; did you mean lockWaitMs?');
     expect(text).toContain('"yield_ms" is not known; did you mean yieldMs?');
-    expect(text).toContain('"colour" is not known; known are lockWaitMs, ');
+    expect(text).toContain('"colour" is not known; known are mode, lockWaitMs, ');
     expect(text).toContain("KITE_LOCK_WAIT is not known; did you mean KITE_LOCK_WAIT_MS?");
     expect(text).toContain("KITE_LOKC_WAIT_MS is not known; did you mean KITE_LOCK_WAIT_MS?");
     expect(text).not.toContain("KITE_SURF_SPOT");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { grantVerdict, guardVerdict, isHeldBack, refusalVerdict } from "../../daemon/hooks/verdict.ts";
+import { grantVerdict, guardVerdict, isHeldBack, refusalVerdict, stops } from "../../daemon/hooks/verdict.ts";
 import { teamVerdict } from "../../daemon/lead/teams/gate.ts";
 import type { MergeNote } from "../../hooks/seam/notices.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
@@ -53,6 +53,8 @@ test("a call that breaks a team's rule runs only where the rules warn, or are of
   ]);
   for (const mode of ["enforce", "warn", "off"] as const) expect(teamVerdict(mode, [])).toBe("allow");
   const outcome = { did: "gate_team", ok: true, findings: found, isTeammate: false } as const;
-  expect(isHeldBack({ ...outcome, verdict: "deny" })).toBe(true);
-  expect(isHeldBack({ ...outcome, verdict: "allow_with_note" })).toBe(false);
+  expect(isHeldBack({ observes: false }, { ...outcome, verdict: "deny" })).toBe(true);
+  expect(isHeldBack({ observes: false }, { ...outcome, verdict: "allow_with_note" })).toBe(false);
+  expect(isHeldBack({ observes: true }, { ...outcome, verdict: "deny" })).toBe(false);
+  expect([true, false].map(observes => stops({ observes }, "deny"))).toEqual([false, true]);
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { jsonNumber, jsonText } from "../../daemon/json-text.ts";
 import { encodeFast } from "../../daemon/trail/encode.ts";
-import { encode, type TrailLine, trailDecisions } from "../../daemon/trail/line.ts";
+import { encode, type TrailLine, trailDecisions, trailWoulds } from "../../daemon/trail/line.ts";
 import { LineBuffer } from "../../daemon/trail/line-buffer.ts";
 import { limits } from "../../protocol/limits.ts";
 
@@ -32,6 +32,7 @@ const fields = {
   ms: fc.option(number, { nil: undefined }),
   waitedMs: fc.option(number, { nil: undefined }),
   heldMs: fc.option(number, { nil: undefined }),
+  would: fc.option(fc.constantFrom(...trailWoulds), { nil: undefined }),
 } as const satisfies { readonly [F in keyof Required<TrailLine>]: fc.Arbitrary<unknown> };
 const line: fc.Arbitrary<TrailLine> = fc.record(fields, {
   requiredKeys: ["at", "event", "id", "agent", "name", "project", "type", "file", "decision"],

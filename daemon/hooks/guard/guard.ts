@@ -23,7 +23,8 @@ import { narrowed } from "../../worktree/changed-by.ts";
 import { indexOf } from "../../worktree/uncommitted.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run } from "../action.ts";
 import type { HookServices } from "../hook-services.ts";
-import { guardVerdict } from "../verdict.ts";
+import { wouldWait } from "../observe.ts";
+import { guardVerdict, stops } from "../verdict.ts";
 import { aliasedBy } from "./alias.ts";
 import { lineKey, type Versions } from "./confirmations.ts";
 import { displacedCandidates } from "./displaced.ts";
@@ -71,14 +72,14 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
     const drop = () => releaseIndexes(services, actor, asked.toolUseId);
     const verdict = guardVerdict(mode, findings);
     // Whatever the check finds, the line will not run.
-    if (verdict === "deny") void looking.then(drop, drop);
+    if (stops(services, verdict)) void looking.then(drop, drop);
     return { ...undecided, outcome: { ...alone, verdict, findings, unchecked: unknown } };
   });
   const { outcome, line, said, passed } = decided;
   // The line will not run, so it changes none of the files that it names.
-  if ("verdict" in outcome && outcome.verdict === "deny")
+  if ("verdict" in outcome && stops(services, outcome.verdict))
     await releaseLineEdits(services, actor, asked.toolUseId);
-  run.delivery.whenSettled(heard => {
+  run.delivery.whenTold(heard => {
     for (const versions of heard ? said : [])
       services.guardConfirmations.told(line, versions, asked.toolUseId, services.clock.now());
   });
@@ -122,8 +123,8 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
     const { waited, delivered } = services.hookLocks.ask(services, run.call, ask, actor);
     const { reply, waitedMs, before } = await waited;
     if (isRefusal(reply)) refused = contested("guard", services, me, files, reply);
-    if (refused?.ok === false && !withoutIndex.has(refused.refusal.code))
-      return { ...undecided, outcome: refused };
+    const isChecked = refused?.ok === false && (services.observes || withoutIndex.has(refused.refusal.code));
+    if (refused !== null && !isChecked) return { ...undecided, outcome: refused };
     if (refused === null) run.delivery.whenSettled(delivered);
     waits = { waitedMs, before };
   }
@@ -139,7 +140,7 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
   const { said, passed, line } = await notYetTold(services, actor, asked, [...all, ...takes, ...displaced]);
   const findings = said.map(({ finding }) => finding);
   const verdict = guardVerdict(services.treeGuard, findings);
-  if (verdict === "deny") {
+  if (stops(services, verdict)) {
     // The line will not run.
     await releaseIndexes(services, actor, asked.toolUseId);
   } else {
@@ -232,7 +233,7 @@ function noted(
     const { at, name } = line;
     services.recorder.refused(
       { at, type, id: actor.session, name, file: null, code, error },
-      { ...line, file: null, decision: "deny", code, why: error },
+      { ...line, file: null, decision: "deny", code, why: error, ...wouldWait(services, code, asked.waitMs) },
     );
     return outcome;
   }

@@ -11,7 +11,7 @@ import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../../core/actor.ts";
 import type { FileRef } from "../../core/file-ref.ts";
-import { actorRow, pathOf } from "../../core/locks/replies.ts";
+import { pathOf } from "../../core/locks/replies.ts";
 import type { Lineage } from "../../core/sessions/kinship.ts";
 import { refs } from "../../facts/file-refs.ts";
 import { isRefusal } from "../../server/call.ts";
@@ -19,10 +19,12 @@ import { signOfLife } from "../../sessions/commands.ts";
 import { decidedBy, noteLock } from "../../trail/decisions.ts";
 import { nameOf } from "../../views/sessions-and-locks.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run, taskOf, toolOf } from "../action.ts";
+import { writeBegins } from "../edit-action.ts";
 import type { HookServices } from "../hook-services.ts";
 import { keptAgainst } from "../lasting-locks.ts";
+import { wouldWait } from "../observe.ts";
 import { rulesFor } from "../scope.ts";
-import { plainVerdict } from "../verdict.ts";
+import { plainVerdict, stops } from "../verdict.ts";
 import { ownerOf, workIn } from "./findings.ts";
 import { isHeldBy, type LineEdit, lineFlight } from "./line-edits.ts";
 import { knownIn, realOf, type WipedWork, wipedWork } from "./wiped-work.ts";
@@ -57,7 +59,7 @@ export async function plainFiles(run: Run, asked: Check): Promise<HookOutcome> {
   if (found.length > 0) noteWiped(run, actor, told, verdict === "deny");
   const wiped = told.slice(0, limits.guardFilesMax).map(one => wipedFile(services, one));
   const outcome = { ...nothing, verdict, wiped, more: told.length - wiped.length };
-  if (verdict === "deny") return outcome;
+  if (stops(services, verdict)) return outcome;
   const edits = await edited(services, me, asked.named.edited);
   return edits.length === 0 ? outcome : await locked(run, asked, me, edits, outcome);
 }
@@ -123,25 +125,38 @@ async function locked(
   const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
   const { reply, waitedMs, before, change, isAbandoned } = await waited;
   if (isAbandoned && isRefusal(reply)) return contested("plain_files", services, wanted, files, reply);
-  const noted = { event: plan.event, type: toolOf(plan), actor, file: pathOf(first), files };
+  const would = isRefusal(reply) ? wouldWait(services, reply.code, waitMs) : {};
+  const noted = { event: plan.event, type: toolOf(plan), actor, file: pathOf(first), files, ...would };
   noteLock(services, noted, reply, waitedMs, before !== null);
   const blocked = isRefusal(reply) ? files.find(file => pathOf(file) === reply["path"]) : first;
-  services.hookWakes.decided(services, { actor, file: blocked ?? first, prompt: asked.promptId }, reply);
+  if (!services.observes)
+    services.hookWakes.decided(services, { actor, file: blocked ?? first, prompt: asked.promptId }, reply);
   if (isRefusal(reply)) {
-    services.lineEdits.ended(asked.toolUseId);
-    return { ...contested("plain_files", services, wanted, files, reply), waitMs };
+    const refused = { ...contested("plain_files", services, wanted, files, reply), waitMs };
+    // The line goes ahead, as a second writer.
+    if (services.observes && refused.verdict === "deny") await writesBegin(services, actor, edits, flight);
+    else services.lineEdits.ended(asked.toolUseId);
+    return refused;
   }
   run.delivery.whenSettled(delivered);
   const changed = await change;
-  const { session, agent } = actor;
-  const { name } = actorRow(engine.state, actor);
+  await writesBegin(services, actor, edits, flight);
+  const verdict = changed.changedWhileWaiting ? "allow_with_note" : outcome.verdict;
+  return { ...outcome, verdict, waitedMs, before, file: pathOf(first), ...changed };
+}
+
+/** The line writes these files now. */
+async function writesBegin(
+  services: HookServices,
+  actor: Actor,
+  edits: readonly Edited[],
+  flight: string,
+): Promise<void> {
   for (const { file, isMoved } of edits) {
     if (file.dir || isMoved) continue;
     await services.baselines.take(file);
-    services.writers.began(file.key, { session, agent, name, at: clock.now(), flight });
+    writeBegins(services, actor, file, flight);
   }
-  const verdict = changed.changedWhileWaiting ? "allow_with_note" : outcome.verdict;
-  return { ...outcome, verdict, waitedMs, before, file: pathOf(first), ...changed };
 }
 
 function wipedFile(services: HookServices, found: WipedWork): WipedFile {

@@ -98,9 +98,9 @@ export async function gateStop(run: LeadRun, action: ActionOf<"gate_stop">): Pro
   const { gates } = await services.rules.at(session);
   const findings = beforeStop(gates, { failure });
   const outcome = decided(run, "gate_stop", actor, findings);
-  if (isHeldBack(outcome)) services.clientTasks.atWork(actor);
+  if (isHeldBack(services, outcome)) services.clientTasks.atWork(actor);
   if (findings.length > 0)
-    run.delivery.whenSettled(heard => (heard ? services.toolFailures.told(actor) : undefined));
+    run.delivery.whenTold(heard => (heard ? services.toolFailures.told(actor) : undefined));
   return outcome;
 }
 
@@ -137,7 +137,7 @@ function decided(
   const verdict = gateVerdict(findings, isRepeated);
   const [task] = workedOn(services.engine.state, actor.session, actor.agent);
   if (verdict !== "allow") {
-    delivery.whenSettled(heard => {
+    delivery.whenTold(heard => {
       if (!heard) return;
       if (isHeld) gateMemory.held(actor, told);
       else gateMemory.warned(actor, told, files);

@@ -76,7 +76,7 @@ export class HealthNotes {
     for (const [id, pending] of taken) {
       const isLast = pending.over !== null || pending.note.what !== "stalled";
       pending.isInFlight = true;
-      delivery.whenSettled(heard => {
+      delivery.whenTold(heard => {
         pending.isInFlight = false;
         if (heard) pending.isTold = true;
         // The alarm ended before its answer was delivered, or nothing more is to be told.

@@ -19,6 +19,7 @@ import {
 } from "../../core/lead/teams/facts.ts";
 import type { Session } from "../../core/sessions/table.ts";
 import { type ActionOf, actorOfAction, ancestorsOf } from "../../hooks/action.ts";
+import { stops } from "../../hooks/verdict.ts";
 import { decidedBy } from "../../trail/decisions.ts";
 import type { LeadRun } from "../services.ts";
 import type { Claim } from "./claims.ts";
@@ -188,7 +189,7 @@ class TeamGate {
     const facts = { change, caller, task, tasks, members, worker: this.#worker(key(task.id), task) };
     const found = beforeTaskChange(facts);
     // At once, before anything is awaited: of two that ask at the same time, the second finds the claim of the first.
-    const runs = teamVerdict(this.#asked.mode, found) !== "deny";
+    const runs = !stops(this.#run.services, teamVerdict(this.#asked.mode, found));
     const settle = runs ? this.#claim(key(task.id), change, caller, nextOwner(facts)) : null;
     return { findings: await this.#withReady(home, list, key, found), unread, settle };
   }

@@ -62,7 +62,11 @@ export const preShell: Row = (event, actor, context) => {
   if (line === null || toolUseId === null || cwd === null) return otherEvent(event, actor, context);
   const deed = hiddenDeed(line, cwd);
   if (deed !== null)
-    return { actions: [...begin(event, actor), atWork(event, actor)], answer: () => hidden(deed) };
+    return {
+      actions: [...begin(event, actor), atWork(event, actor)],
+      refuses: "person",
+      answer: () => hidden(deed),
+    };
   const env = shellEnv(context);
   const { commands, aliases, unread } = guardShell(line, cwd, env);
   const written = ownWrites(line, cwd, env, context);

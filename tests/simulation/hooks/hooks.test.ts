@@ -19,6 +19,20 @@ const mustOccur = [
   "elapse",
 ];
 
+it.each(["file", "remote"] as const)(
+  "no answer shows that Kite is there where it only observes: %s",
+  async host => {
+    const would = new Set<string>();
+    for (let seed = 4_000; seed < 4_004; seed += 1) {
+      const { failure, would: done } = await runOnce(seed, 600, host, { ...looks, observes: true });
+      expect(failure, `seed ${seed}`).toBeNull();
+      for (const one of done) would.add(one);
+    }
+    // Else there was nothing to keep silent about.
+    expect([...would]).toEqual(expect.arrayContaining(["tell", "wait"]));
+  },
+);
+
 it.each(["file", "remote"] as const)("what hooks promise holds over five seeds: %s", async host => {
   const occurred = new Set<string>();
   for (let seed = 3_000; seed < 3_005; seed += 1) {

@@ -24,6 +24,7 @@ import { FileHost, type Host, RemoteHost, SimulatedClock } from "../host.ts";
 import { Random } from "../random.ts";
 import type { Counts, Looks } from "../world.ts";
 import { Violation } from "../world.ts";
+import type { Payload } from "./agents.ts";
 import { ClientLives } from "./client.ts";
 import { emptyFilesystem, simulatedFacts } from "./facts.ts";
 import { SimulatedHook } from "./hook.ts";
@@ -46,7 +47,10 @@ export class HookWorld {
   readonly host: Host;
   readonly transcript: string[] = [];
   readonly counts: Counts = { commands: new Map(), replies: new Map() };
+  /** What Kite would have done, where it only observes. */
+  readonly would = new Set<string>();
   readonly #tell: boolean;
+  readonly #observes: boolean;
   readonly #clients: ClientLives;
   readonly #oracle: HookOracle;
   readonly #hooks = new Set<SimulatedHook>();
@@ -56,17 +60,19 @@ export class HookWorld {
   /** What the oracle said first. */
   #wrong: Violation | null = null;
 
-  constructor(seed: number, host: "file" | "remote", { tell }: Looks) {
+  constructor(seed: number, host: "file" | "remote", { tell, observes = false }: Looks) {
     this.random = new Random(seed ^ 0x400c);
     this.host =
       host === "file"
         ? new FileHost(this.random.fork(), this.clock)
         : new RemoteHost(this.random.fork(), slowRemote);
     this.#tell = tell;
+    this.#observes = observes;
     this.#clients = new ClientLives(this.random.fork(), this.clock, {
       send: (event, answered) =>
         this.#send(
           new SimulatedHook(event, answer => {
+            if (observes) this.#silent(event, answer.output);
             this.#say(() => `   ${String(event["session_id"])} hears ${answer.output}`);
             answered(answer);
           }),
@@ -74,7 +80,11 @@ export class HookWorld {
       propose: command => this.#running().engine.submitWithRetry(command),
       state: () => this.#running().engine.state,
       life: () => this.#life,
-      ran: use => this.#fails(this.#oracle.ran(use, this.#life)),
+      // Two write at once where Kite only observes: of these the oracle promises nothing.
+      ran: use => {
+        if (observes) use.life = 0;
+        else this.#fails(this.#oracle.ran(use, this.#life));
+      },
       say: line => this.#say(line),
     });
     this.#oracle = new HookOracle(this.#clients, this.clock);
@@ -173,7 +183,12 @@ export class HookWorld {
     const config = await loadConfig({ env: {}, paths, read: async () => null });
     const health = { ...config.values.health, stalled: "release" as const };
     const facts = simulatedFacts(this.#clients);
-    const recorder = new Recorder({ write: () => {}, dropped: 0 });
+    const recorder = new Recorder({
+      write: ({ would }) => {
+        if (would !== undefined) this.would.add(would);
+      },
+      dropped: 0,
+    });
     const presence = new PresenceTable(clock);
     const onTrouble = (message: string, error: unknown) => {
       this.#fatal ??= new Violation(`${message}: ${String(error)}`);
@@ -183,7 +198,7 @@ export class HookWorld {
       {
         adapter: claudeCode,
         paths,
-        config: { values: { ...config.values, health }, yieldFollows: config.yieldFollows },
+        config: { ...config, values: { ...config.values, health } },
         outside: emptyFilesystem(clock),
         events: { tell: () => {} },
         onTrouble,
@@ -191,7 +206,16 @@ export class HookWorld {
       },
     );
     const neverOff = { read: () => nothingOff };
-    return { ...all, offSwitches: neverOff as unknown as LeadServices["offSwitches"] };
+    const mode = { observes: () => this.#observes };
+    return { ...all, mode, offSwitches: neverOff as unknown as LeadServices["offSwitches"] };
+  }
+
+  /** An answer of which nobody notices that Kite is there. */
+  #silent(event: Payload, output: string): void {
+    const hook = [...this.#hooks].find(one => one.event === event);
+    const name = String(event["hook_event_name"]);
+    if (output !== "") this.#fails(`${name} is told ${output} although Kite only observes`);
+    if (hook?.isParked === true) this.#fails(`${name} waits although Kite only observes`);
   }
 
   /** As the daemon wires them. */
