@@ -2,6 +2,7 @@
  * Words the daemon's refusals for their readers. Its own sentences are those of the wire, some as published: they name
  * requests, parameters and ids. A person reads commands and options instead, an agent the tools it has; both read names.
  */
+import type { TrailWould } from "../daemon/trail/line.ts";
 import { type Code, codes } from "../protocol/codes.ts";
 import { duration } from "../protocol/text.ts";
 
@@ -120,13 +121,27 @@ interface TrailRefusal {
   readonly why?: string | null | undefined;
   /** Who had the file. */
   readonly holder?: string | null | undefined;
+  readonly would?: TrailWould | undefined;
 }
 
 /**
  * Returns the reason that a line of the trail gives, worded for a terminal if it is a refusal's; null: it gives none. Of a
  * lock it says what was, without advice for the one who asked then.
  */
-export function trailReason({ code = null, why = null, holder = null }: TrailRefusal): string | null {
+export function trailReason(line: TrailRefusal): string | null {
+  const { would } = line;
+  const reason = decisionReason(line);
+  if (would === undefined) return reason;
+  return `${wouldWords[would]}, as Kite only observed${reason === null ? "" : `: ${reason}`}`;
+}
+
+const wouldWords: Readonly<Record<TrailWould, string>> = {
+  wait: "did not wait",
+  deny: "was not denied",
+  tell: "was told nothing",
+};
+
+function decisionReason({ code = null, why = null, holder = null }: TrailRefusal): string | null {
   if (code === null) return why;
   if (code === "lock_held" && holder !== null) return `${holder} had the file`;
   if (code === "lock_queue_full" && holder !== null)

@@ -12,7 +12,7 @@ import { clean, wrap } from "../view/text.ts";
 
 const help = `
 Each value comes from the first of these that has it: a KITE_* variable, config.json in Kite's directory, the default. A
-running daemon keeps the values it started with. The .kite/config.json of the project around the working directory may
+running daemon keeps the values it started with, but for mode, which counts at once. The .kite/config.json of the project around the working directory may
 add to ignore, set keepLockUntil, lower lockWaitMs, make gates and teams stricter and name checks (kite check --list
 shows them). The daemon reads that file again when it changes. Gates that you trusted (kite check --trust) stay in force if it
 changes or vanishes. An unset yieldMs is 0.3 of lockWaitMs.

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
+import { loadConfig } from "../../daemon/config/config.ts";
 import type { ClientName } from "../../hooks/claude-code/settings/command.ts";
 import { projectSettings, sharedSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import {
@@ -11,6 +12,7 @@ import {
 } from "../../hooks/claude-code/settings/server.ts";
 import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
+import { writeSetting } from "../config/set.ts";
 import { isUnignored } from "../git-ignored.ts";
 import { chooseClient } from "../hook-client.ts";
 import { refuseAgent } from "../person.ts";
@@ -29,6 +31,7 @@ interface InstallFlags {
   readonly mcp: boolean;
   readonly allow?: boolean;
   readonly statusline?: boolean;
+  readonly observe?: boolean;
   readonly print?: boolean;
   readonly json?: boolean;
 }
@@ -41,6 +44,10 @@ Undo: kite uninstall.
 
 --statusline adds Kite's line to the status line; one that you have runs within it, and is yours again after an uninstall.
 
+--observe lets you see first what Kite would do: it records, and no edit waits, is denied or is told anything. Agents get no
+tools of Kite's then. It is a setting of yours (mode), for all projects, and counts at once. kite stats says what Kite would
+have done. Let it act: kite config set mode act, then kite install for the tools.
+
 --shared writes .claude/settings.json, which a team commits. Its entries name no path: they do nothing for colleagues
 without Kite. Each colleague with Kite runs kite install --shared once. If several settings and the plugin of kite plugin
 apply to a session, one entry forwards each event, the others do nothing.
@@ -48,7 +55,7 @@ apply to a session, one entry forwards each event, the others do nothing.
 In an agent's shell it writes with --project or --shared only.
 
 --json: {"file", "changed":true|false, "backup":PATH|null, "events":[...], "client":"perl"|"node", "whyNotPerl"?,
-  "tools":{"file", "installed":true|false, "changed":true|false, "why"?}}
+  "tools":{"file", "installed":true|false, "changed":true|false, "why"?}, "mode"?:"observe"}
 
 Examples:
   $ kite install
@@ -72,6 +79,7 @@ export function add(command: Command, run: Run): void {
         .createOption("--client <name>", "which client forwards the events; by default perl if it works")
         .choices(["perl", "node"]),
     )
+    .option("--observe", "only record what Kite would do: nothing waits, nobody is refused or told anything")
     .option("--print", "print the new settings, and write nothing")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
@@ -79,7 +87,9 @@ export function add(command: Command, run: Run): void {
 }
 
 async function install(world: ProcessContext, flags: InstallFlags): Promise<number> {
-  const { project, shared, client, everyEvent, mcp, allow, statusline, json } = flags;
+  const { project, shared, client, everyEvent, allow, statusline, json } = flags;
+  const observe = flags.observe === true;
+  const mcp = flags.mcp && !observe;
   const hooks = await import("../../hooks/claude-code/settings/install.ts");
   return namingFailures(async () => {
     const { env, paths } = world;
@@ -91,6 +101,10 @@ async function install(world: ProcessContext, flags: InstallFlags): Promise<numb
     if (statusline === true && shared !== undefined) {
       throw new InstallFailed("the status line is your own: run kite install --statusline without --shared");
     }
+    if (observe && shared !== undefined)
+      throw new InstallFailed(
+        "--observe is a setting of your own: run kite install --observe without --shared",
+      );
     const scope = shared !== undefined ? "shared" : project !== undefined ? "project" : "user";
     const asked = shared ?? project ?? true;
     const dir = resolve(world.cwd, asked === true ? "." : asked);
@@ -118,11 +132,16 @@ async function install(world: ProcessContext, flags: InstallFlags): Promise<numb
     }
     const refused = scope === "user" ? await refuseAgent(world, json === true, "install") : null;
     if (refused !== null) return refused;
+    const isKept = observe ? await refuseAgent(world, json === true, "config") : null;
+    if (isKept !== null) return isKept;
+    // Before the hooks: none of them may hold anybody up.
+    if (observe) await writeSetting(world, "mode", "observe");
     const place = scope === "user" ? userServers(env) : projectServers(env, dir);
     const done = {
       ...(await hooks.install(options)),
       ...chosen,
       tools: await putTools(options.paths, place, mcp),
+      ...(await onlyObserves(world)),
     };
     if (json) print(world, [JSON.stringify(done)]);
     else {
@@ -131,6 +150,12 @@ async function install(world: ProcessContext, flags: InstallFlags): Promise<numb
     }
     return exitCodes.done;
   });
+}
+
+/** Whether Kite only observes, by the settings; nothing: it acts. */
+async function onlyObserves({ env, paths }: ProcessContext): Promise<{ readonly mode?: "observe" }> {
+  const { values } = await loadConfig({ env, paths });
+  return values.mode === "observe" ? { mode: "observe" } : {};
 }
 
 /** Reports a failure instead of throwing: the hooks work without the tools and stay installed. */

@@ -15,11 +15,13 @@ const help = `
 Stats counts what the trail tells: decisions by the rule that made them, how long agents waited for others, who was
 denied most, which locks were held longest, and how long the daemon took to answer hooks. It needs no daemon. A lock
 counts when it ends: kite status --locks shows those that are held now. The time of a hook's own process is not in the trail.
+Of the time in which Kite only observed (kite install --observe), it counts what Kite would have done: how many edits and
+commands would have waited, would have been denied, and how often agents would have been told something, by rule and file.
 
 --json: {"since":MS|null, "lines", "from":MS|null, "until":MS|null, "decisions":[{"rule", "allow", "deny", "wait",
 "note"}], "waits":{"count", "medianMs", "p95Ms", "maxMs"}, "denials":[{"who", "count", "rules":{RULE:count}}],
-"holders":[{"file", "project", "who", "heldMs", "at":MS, "why"}], "hooks":[{"event", "count", "p50Ms", "p95Ms", "p99Ms",
-"maxMs"}]}
+"holders":[{"file", "project", "who", "heldMs", "at":MS, "why"}], "observed"?:{"rules":[{"rule", "wait", "deny", "tell"}],
+"files":[{"file", "project", "wait", "deny", "tell"}]}, "hooks":[{"event", "count", "p50Ms", "p95Ms", "p99Ms", "maxMs"}]}
 
 Exit codes: 0 done, 1 failed.
 

@@ -6,7 +6,7 @@ import type { SessionRow } from "../../protocol/session-rows.ts";
 import { hookWarnings } from "../doctor/hook-warnings.ts";
 import { leadStatus } from "../leading.ts";
 import { namedDirectory } from "../named-directory.ts";
-import { changedTexts, offTexts, whatIsOff } from "../off/now.ts";
+import { changedTexts, observedText, offTexts, whatIsOff } from "../off/now.ts";
 import { seemsAgents } from "../person.ts";
 import {
   interrupted,
@@ -113,7 +113,16 @@ export async function status(
     async client => {
       const answer = await client.request("overview", isOfAll ? {} : { cwd });
       if (!answer.ok && answer.code === "unknown_type") throw unknownForm(client, "knows no overview");
-      const { stats, off, changedFiles = [], project, projectTasks, unreachable, ...lists } = granted(answer);
+      const {
+        stats,
+        off,
+        mode,
+        changedFiles = [],
+        project,
+        projectTasks,
+        unreachable,
+        ...lists
+      } = granted(answer);
       if (unreachable !== undefined && directory !== undefined) throw projectUnknown(cwd, unreachable);
       const rows = {
         sessions: await rowsFrom(client, "sessions", lists.sessions),
@@ -126,6 +135,7 @@ export async function status(
       const all = [
         ...store,
         ...offTexts(off, world),
+        ...(mode === undefined ? [] : [observedText]),
         ...changedTexts(changedFiles, world),
         ...warnings(stats, version),
         ...(await hookWarnings(world, rows.sessions)),

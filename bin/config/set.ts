@@ -1,6 +1,6 @@
 /** Writes one setting into the user's own config.json, and takes one out. */
 import { mkdirSync } from "node:fs";
-import { type Config, loadConfig } from "../../daemon/config/config.ts";
+import { type Config, type ConfigKey, loadConfig } from "../../daemon/config/config.ts";
 import { changeSeen } from "../../daemon/config/seen-files.ts";
 import { named, replaceText, retried } from "../../hooks/install/file.ts";
 import { append, member, parseObject, remove, replace } from "../../hooks/install/json-text.ts";
@@ -37,14 +37,23 @@ export async function setSetting(
     return next;
   });
   const now = await loadConfig({ env: world.env, paths });
-  notes.push(
-    ...overridden(now, key),
-    "a running daemon keeps its values until it is restarted: kite down && kite up",
-  );
+  const lasting = "a running daemon keeps its values until it is restarted: kite down && kite up";
+  notes.push(...overridden(now, key), key === "mode" ? modeNote[now.values.mode] : lasting);
   return printDone(world, json, { ok: true, key, value, file: paths.config, notes }, () => [
     `${key} is ${typeof value === "string" ? value : JSON.stringify(value)} in ${paths.config}`,
     ...notes,
   ]);
+}
+
+/** The one setting of a person that a running daemon takes over by itself. */
+const modeNote = {
+  act: "it counts at once, also for sessions that run",
+  observe: "it counts at once, also for sessions that run; what Kite would have done, kite stats says",
+} as const;
+
+/** Writes one setting, whose value is valid, into the user's file. */
+export function writeSetting(world: ProcessContext, key: ConfigKey, value: unknown): Promise<void> {
+  return change(world, old => withMember(old, key, value));
 }
 
 /** Takes a key out of the file, also one that Kite does not know. Returns the exit code. */

@@ -18,14 +18,25 @@ export async function checkConfig(
   const { env, paths } = world;
   const repository = await find(world.cwd);
   const project = "project" in repository ? { projectDir: repository.project } : {};
-  const { problems } = await loadConfig({ env, paths, ...project });
+  const { problems, values } = await loadConfig({ env, paths, ...project });
+  const mode = values.mode === "observe" ? [observes()] : [];
   if ("unreachable" in repository) {
     const detail = `the configuration of the project around ${world.cwd} was not read: ${repository.unreachable}`;
     const todo = "try again when the machine is less busy: kite doctor";
-    return [warn(check, detail, todo), ...(await problemChecks(world, problems))];
+    return [warn(check, detail, todo), ...(await problemChecks(world, problems)), ...mode];
   }
-  if (problems.length === 0) return [ok(check, "every value is valid")];
-  return problemChecks(world, problems);
+  if (problems.length === 0) return [ok(check, "every value is valid"), ...mode];
+  return [...(await problemChecks(world, problems)), ...mode];
+}
+
+/** A person chose it, so `--fix` does not end it. */
+function observes(): Check {
+  const detail = "Kite only observes: it records what it would do, and no edit waits or is denied";
+  return warn(
+    "mode",
+    detail,
+    "see what it would have done: kite stats; let it act: kite config set mode act",
+  );
 }
 
 async function problemChecks(world: ProcessContext, problems: readonly string[]): Promise<Check[]> {

@@ -10,6 +10,10 @@ export function whatIsOff(world: ProcessContext): string[] {
   return offTexts(offRows(new OffSwitchReader(world.paths.home).read(), world.now()), world);
 }
 
+/** Says that Kite only observes, and how to let it act. */
+export const observedText =
+  "Kite only observes: it records what it would do (kite stats), and no edit waits or is denied. Let it act: kite config set mode act";
+
 /** Returns the switches that have not expired. */
 export function stillOff<S extends OffSwitch>(all: ReadonlyMap<string, S>, now: number): Map<string, S> {
   return new Map([...all].filter(([, silence]) => isInForce(silence, now)));

@@ -1,5 +1,6 @@
 /** Lines of the trail as things that happened, for `kite explain`. */
 import type { TrailLine } from "../../daemon/trail/line.ts";
+import { trailReason } from "../refusal-text.ts";
 import { pathIn } from "./filter.ts";
 import { actorIn, type LockHistory } from "./lock-history.ts";
 
@@ -105,9 +106,9 @@ function explained(line: TrailLine, history: LockHistory): Explained {
     again: 0,
     until: at,
     before: asked && file !== null ? history.otherHolder(file, who) : null,
-    code: line.code ?? null,
-    why: line.why ?? null,
-    holder: line.holder ?? null,
+    ...(line.would === undefined
+      ? { code: line.code ?? null, why: line.why ?? null, holder: line.holder ?? null }
+      : { code: null, why: trailReason(line), holder: null }),
   };
 }
 

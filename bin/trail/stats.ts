@@ -1,5 +1,5 @@
 /** Numbers of the trail, for `kite stats`. */
-import type { TrailDecision, TrailLine } from "../../daemon/trail/line.ts";
+import type { TrailDecision, TrailLine, TrailWould } from "../../daemon/trail/line.ts";
 import { pathIn } from "./filter.ts";
 import { actorIn } from "./lock-history.ts";
 
@@ -15,6 +15,15 @@ export interface HookTimes {
   readonly p95Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
+}
+
+/** How often Kite would have let a step wait, denied it, or told its agent something. */
+export type WouldCounts = Readonly<Record<TrailWould, number>>;
+
+/** The most frequent first. */
+export interface ObservedCounts {
+  readonly rules: readonly ({ readonly rule: string } & WouldCounts)[];
+  readonly files: readonly ({ readonly file: string; readonly project: string | null } & WouldCounts)[];
 }
 
 /** Times are milliseconds; `from`, `until` and `at` are wall time. */
@@ -46,6 +55,8 @@ export interface TrailStats {
     readonly at: number;
     readonly why: string | null;
   }[];
+  /** What Kite would have done while it only observed; absent if the trail has nothing of it. */
+  readonly observed?: ObservedCounts;
   /** By event; hooks that waited for others are not counted here. */
   readonly hooks: readonly HookTimes[];
 }
@@ -61,6 +72,8 @@ export class TrailCounter {
   readonly #waits: number[] = [];
   readonly #denials = new Map<string, { count: number; readonly rules: Map<string, number> }>();
   readonly #hooks = new Map<string, number[]>();
+  readonly #wouldByRule = new Map<string, Would>();
+  readonly #wouldByFile = new Map<string, Would>();
   #holders: TrailStats["holders"] = [];
   #lines = 0;
   #from: number | null = null;
@@ -76,6 +89,11 @@ export class TrailCounter {
     }
     // Several gates may decide at once.
     const rules = ruleOf(line).split(",");
+    // Nothing was decided.
+    if (line.would !== undefined) {
+      this.#observe(line, line.would, rules);
+      return;
+    }
     for (const rule of rules) {
       const counts = this.#rules.get(rule) ?? { allow: 0, deny: 0, wait: 0, note: 0 };
       this.#rules.set(rule, counts);
@@ -85,6 +103,11 @@ export class TrailCounter {
     if (waitedMs !== null) this.#waits.push(waitedMs);
     if (line.decision === "deny") this.#deny(actorIn(line), rules);
     if (line.heldMs !== undefined) this.#hold(line, line.heldMs);
+  }
+
+  #observe({ file, project }: TrailLine, would: TrailWould, rules: readonly string[]): void {
+    for (const rule of rules) countIn(this.#wouldByRule, rule, project)[would] += 1;
+    if (file !== null) countIn(this.#wouldByFile, file, project)[would] += 1;
   }
 
   #deny(who: string, by: readonly string[]): void {
@@ -100,6 +123,20 @@ export class TrailCounter {
     const { at, project, why = null } = line;
     const held = { file: pathIn(line) ?? "", project, who: actorIn(line), heldMs, at, why };
     this.#holders = [...this.#holders, held].sort((a, b) => b.heldMs - a.heldMs).slice(0, shownMax);
+  }
+
+  get #observed(): ObservedCounts {
+    return {
+      rules: mostFrequent(this.#wouldByRule).map(([rule, { wait, deny, tell }]) => ({
+        rule,
+        wait,
+        deny,
+        tell,
+      })),
+      files: mostFrequent(this.#wouldByFile)
+        .slice(0, shownMax)
+        .map(([file, counts]) => ({ file, ...counts })),
+    };
   }
 
   get stats(): TrailStats {
@@ -122,9 +159,24 @@ export class TrailCounter {
       },
       denials: denials.sort((a, b) => b.count - a.count).slice(0, shownMax),
       holders: this.#holders,
+      ...(this.#wouldByRule.size === 0 ? {} : { observed: this.#observed }),
       hooks: [...this.#hooks].map(timesOf).sort((a, b) => b.count - a.count),
     };
   }
+}
+
+type Would = Record<TrailWould, number> & { readonly project: string | null };
+
+function countIn(map: Map<string, Would>, key: string, project: string | null): Would {
+  const counts = map.get(key) ?? { project, wait: 0, deny: 0, tell: 0 };
+  map.set(key, counts);
+  return counts;
+}
+
+/** The most frequent first. */
+function mostFrequent(counts: ReadonlyMap<string, Would>): readonly (readonly [string, Would])[] {
+  const sum = ({ wait, deny, tell }: Would) => wait + deny + tell;
+  return [...counts].sort(([, a], [, b]) => sum(b) - sum(a));
 }
 
 function listIn(map: Map<string, number[]>, key: string): number[] {

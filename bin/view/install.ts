@@ -1,5 +1,6 @@
 /** What `kite install` says: what is connected, from when on, what to try next, and how to undo it. */
 import type { ChosenClient } from "../hook-client.ts";
+import { observedText } from "../off/now.ts";
 
 /** Which settings it wrote: of all projects, of one person in a project, or those that a team commits. */
 export type InstallScope = "user" | "project" | "shared";
@@ -18,19 +19,21 @@ export interface InstallDone extends ChosenClient {
   readonly backup: string | null;
   readonly events: readonly string[];
   readonly tools: InstalledTools;
+  /** Kite only observes; absent: it acts. */
+  readonly mode?: "observe";
 }
 
 /** `isUnignored`: git would add the private settings file to a commit. */
 export function installLines(done: InstallDone, scope: InstallScope, isUnignored: boolean): string[] {
   const { changed, file, backup, events, tools } = done;
   if (!changed && !tools.changed && tools.why === undefined) {
-    return [`already installed: ${file}; nothing changed`];
+    return [`already installed: ${file}; nothing changed`, ...modeLines(done)];
   }
   return [
     `installed: ${file}`,
     `hooks: ${new Set(events).size} events (--json names them)`,
     clientLine(done),
-    toolsLine(tools),
+    toolsLine(done),
     ...(backup === null ? [] : [`copy of the old file: ${backup}`]),
     ...(isUnignored
       ? ["git does not ignore this file: keep it out of commits, it is valid only on this machine"]
@@ -41,9 +44,16 @@ export function installLines(done: InstallDone, scope: InstallScope, isUnignored
         ]
       : []),
     `in force: running sessions ${scope === "user" ? "of all projects" : "of this project"} load the hooks within about a second`,
+    ...modeLines(done),
     "try next: type a prompt in a session, then run kite status; kite demo shows a conflict of four sessions",
     `undo: kite uninstall${scope === "user" ? "" : ` --${scope}`}`,
   ];
+}
+
+function modeLines({ mode, tools }: InstallDone): string[] {
+  if (mode === undefined) return [];
+  const act = tools.installed ? "kite config set mode act" : "kite config set mode act && kite install";
+  return [`mode: ${observedText.replace("kite config set mode act", act)}`];
 }
 
 function clientLine({ client, whyNotPerl }: ChosenClient): string {
@@ -52,7 +62,8 @@ function clientLine({ client, whyNotPerl }: ChosenClient): string {
   return `client: ${client}${why}`;
 }
 
-function toolsLine({ file, installed, why }: InstalledTools): string {
+function toolsLine({ tools: { file, installed, why }, mode }: InstallDone): string {
   if (why !== undefined) return `tools for agents: not installed, ${why}`;
-  return installed ? `tools for agents: ${file}, for new sessions` : "tools for agents: none (--no-mcp)";
+  const option = mode === undefined ? "--no-mcp" : "--observe or --no-mcp";
+  return installed ? `tools for agents: ${file}, for new sessions` : `tools for agents: none (${option})`;
 }

@@ -1,5 +1,5 @@
 /** The output of `kite stats`. */
-import type { TrailStats } from "../trail/stats.ts";
+import type { TrailStats, WouldCounts } from "../trail/stats.ts";
 import { paint } from "./color.ts";
 import { fileName } from "./explain.ts";
 import { type Cell, type Column, table } from "./table.ts";
@@ -14,6 +14,7 @@ export function statsView(stats: TrailStats, screen: Screen): string[] {
   return [
     ...wrap(span, screen.width),
     ...decisionLines(stats, screen),
+    ...observedLines(stats, screen),
     ...waitLines(stats, screen),
     ...denialLines(stats, screen),
     ...holderLines(stats, screen),
@@ -30,6 +31,29 @@ function decisionLines({ decisions }: TrailStats, screen: Screen): string[] {
   ]);
   const head = ["rule", "allowed", "denied", "waits", "notes"];
   return section("Decisions", head, rows, [{ min: 6 }, right, right, right, right], screen);
+}
+
+/** What Kite would have done while it only observed, by rule and by file. */
+function observedLines({ observed }: TrailStats, screen: Screen): string[] {
+  if (observed === undefined) return [];
+  const cells = ({ wait, deny, tell }: WouldCounts) => [wait, deny, tell].map(count);
+  const rules = observed.rules.map(row => [{ text: clean(row.rule), style: "bold" as const }, ...cells(row)]);
+  const files = observed.files.map(row => [
+    { text: fileName(row.file, row.project, screen.home), style: "bold" as const },
+    ...cells(row),
+  ]);
+  const heads = ["would wait", "would deny", "would tell"];
+  const numbers = [right, right, right];
+  return [
+    ...section("Kite only observed", ["rule", ...heads], rules, [{ min: 6 }, ...numbers], screen),
+    ...section(
+      "Kite only observed, by file",
+      ["file", ...heads],
+      files,
+      [{ min: 8, cut: "start" }, ...numbers],
+      screen,
+    ),
+  ];
 }
 
 function waitLines({ waits }: TrailStats, screen: Screen): string[] {

@@ -66,6 +66,24 @@ describe("kite install", () => {
     expect(existsSync(join(root, ".kite", "bin"))).toBe(false);
   });
 
+  it("only observes where it was asked to, without tools, and says how to change that", async () => {
+    const said = await kite(["install", "--observe"]);
+    const act = "mode: Kite only observes: .* Let it act: kite config set mode act";
+    expect(said).toMatch(new RegExp(`^installed: .*\n${act} && kite install$`, "ms"));
+    expect(said).toContain("tools for agents: none (--observe or --no-mcp)\n");
+    expect(existsSync(servers())).toBe(false);
+    const config = join(root, ".kite", "config.json");
+    expect(JSON.parse(readFileSync(config, "utf8"))).toEqual({ mode: "observe" });
+    expect(await kite(["install"])).toMatch(new RegExp(`${act}$`, "m"));
+    expect(JSON.parse(await kite(["install", "--json"]))).toMatchObject({ mode: "observe", changed: false });
+    await kite(["config", "set", "mode", "act"]);
+    expect(await kite(["install"])).toBe(`already installed: ${settings}; nothing changed\n`);
+    const refused = await home.command(["install", "--shared", "--observe"], {}, root);
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("without --shared") });
+    const agents = await home.command(["install", "--project", "--observe"], { CLAUDECODE: "1" }, root);
+    expect(agents).toMatchObject({ code: 1, err: expect.stringContaining("only a person") });
+  });
+
   it("looks where CLAUDE_CONFIG_DIR says, and shows without writing", async () => {
     const env = { CLAUDE_CONFIG_DIR: join(root, "config") };
     const { hooks } = JSON.parse(await kite(["install", "--print", "--every-event"], env));

@@ -128,6 +128,48 @@ describe("the numbers", () => {
     expect(holders.map(({ heldMs }) => heldMs)).toEqual([29, 28, 27, 26, 25, 24, 23, 22, 21, 20]);
   });
 
+  it("count what Kite would have done while it only observed, and no decisions of that time", () => {
+    const would = (rule: string, one: TrailLine["would"], file: string | null = `${shop}/src/auth.ts`) =>
+      line("bob", 9, { decision: "note", rule, would: one, file });
+    const unseen = [
+      would("lock", "wait"),
+      would("lock", "wait"),
+      would("guard", "deny", null),
+      would("identity,codeView", "deny", `${shop}/b.ts`),
+      would("message", "tell", null),
+    ];
+    const { observed, decisions, denials, ...rest } = counted([...lines, ...unseen]);
+    expect(rest.lines).toBe(20);
+    expect([decisions, denials]).toEqual([counted(lines).decisions, counted(lines).denials]);
+    expect(observed).toEqual({
+      rules: [
+        { rule: "lock", wait: 2, deny: 0, tell: 0 },
+        { rule: "guard", wait: 0, deny: 1, tell: 0 },
+        { rule: "identity", wait: 0, deny: 1, tell: 0 },
+        { rule: "codeView", wait: 0, deny: 1, tell: 0 },
+        { rule: "message", wait: 0, deny: 0, tell: 1 },
+      ],
+      files: [
+        { file: `${shop}/src/auth.ts`, project: `${shop}/.git`, wait: 2, deny: 0, tell: 0 },
+        { file: `${shop}/b.ts`, project: `${shop}/.git`, wait: 0, deny: 1, tell: 0 },
+      ],
+    });
+    expect(statsView(counted(unseen), screen(80)).slice(2)).toEqual(text`
+Kite only observed
+  rule      would wait  would deny  would tell
+  lock               2           -           -
+  guard              -           1           -
+  identity           -           1           -
+  codeView           -           1           -
+  message            -           -           1
+
+Kite only observed, by file
+  file         would wait  would deny  would tell
+  src/auth.ts           2           -           -
+  b.ts                  -           1           -
+`);
+  });
+
   it("give the percentile that so many do not exceed", () => {
     const hundred = Array.from({ length: 100 }, (_, i) => i + 1);
     const shares = [0.5, 0.95, 0.99, 1];
