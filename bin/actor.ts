@@ -1,10 +1,13 @@
 /** The actor of a command: the session whose agent runs it, or the terminal. */
+
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import { isatty } from "node:tty";
 import { searchPath } from "../protocol/paths.ts";
+import { isCommandsSession } from "../protocol/person.ts";
+import { isSystemError } from "../protocol/system-error.ts";
 
 export interface Acting {
   readonly id: string;
@@ -21,13 +24,13 @@ export function actingSession(env: Env): Acting | null {
   return agent ? { id, agent } : { id };
 }
 
-/** Returns a name for the person at this terminal: `ana@pts/3`. */
+/** Returns the id of the person's session at this terminal: `ana@pts/3`. */
 export function terminalName(env: Env): string {
   return `${userOf(env)}@${terminalOf(env) || "terminal"}`;
 }
 
 /** Returns the terminal that standard input is, as `pts/3`; "" if it is none, or nobody can tell. */
-function terminalOf(env: Env): string {
+export function terminalOf(env: Env): string {
   if (!isatty(0)) return "";
   const found = spawnSync("tty", [], {
     stdio: ["inherit", "pipe", "ignore"],
@@ -44,11 +47,21 @@ export function commandSession(pid: number): string {
 
 /** Whether the session is a terminal's own, or that of a command at one: a person's. */
 export function isTerminalSession(env: Env, id: string): boolean {
-  return id.startsWith(`${userOf(env)}@`) || /^terminal-\d+$/.test(id);
+  return id.startsWith(`${userOf(env)}@`) || isCommandsSession(id);
 }
 
 function userOf(env: Env): string {
-  return env["USER"] || env["LOGNAME"] || userInfo().username;
+  return env["USER"] || env["LOGNAME"] || userName();
+}
+
+/** Returns the user of this process as the system knows it; "" if it has no name for the user's number. */
+export function userName(): string {
+  try {
+    return userInfo().username;
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    return "";
+  }
 }
 
 /** Returns the session leader's pid, which ends when the terminal closes (Linux); else null. */

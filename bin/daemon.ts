@@ -1,4 +1,5 @@
 /** The daemon's process: descriptors, logger, signals, and the line to its starter. */
+
 import { closeSync, realpathSync, writeSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../daemon/config/config.ts";
@@ -6,7 +7,9 @@ import { createLog } from "../daemon/instance/log.ts";
 import { startDaemon } from "../daemon/start.ts";
 import { claudeCode } from "../hooks/claude-code/adapter.ts";
 import { kitePaths } from "../protocol/paths.ts";
+import { setPerson } from "../protocol/person.ts";
 import { errorText } from "../protocol/system-error.ts";
+import { userName } from "./actor.ts";
 import { closeInherited } from "./close-descriptors.ts";
 import { version } from "./version.ts";
 
@@ -28,6 +31,7 @@ export async function runDaemon({
 }): Promise<never> {
   if (!foreground) closeInherited(3);
   const say = starter();
+  setPerson(userName());
   const paths = kitePaths(process.env);
   const config = await loadConfig({ env: process.env, paths });
   const echo = foreground ? { foreground: (line: string) => process.stderr.write(`${line}\n`) } : {};

@@ -1,6 +1,8 @@
 /** Runs a command line, and words the errors that people see. */
+
 import { LocalError } from "../client/errors.ts";
 import { kitePaths } from "../protocol/paths.ts";
+import { setPerson } from "../protocol/person.ts";
 import { errorText, isSystemError } from "../protocol/system-error.ts";
 import { plain } from "../protocol/text.ts";
 import type { Acting } from "./actor.ts";
@@ -24,6 +26,8 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
   let exitCode = 0;
   const inCall: Run = async work => {
     const { contextOf } = await import("./process-context.ts");
+    const { userName } = await import("./actor.ts");
+    setPerson(userName());
     exitCode = await work(contextOf(call, env));
   };
   if (words.length === 0 || mayBeHelp(words)) {

@@ -4,6 +4,7 @@
  */
 import type { TrailWould } from "../daemon/trail/line.ts";
 import { type Code, codes } from "../protocol/codes.ts";
+import { withPersonName } from "../protocol/person.ts";
 import { duration } from "../protocol/text.ts";
 
 /** A refusal as it came, or as a row tells of it. */
@@ -64,7 +65,10 @@ const whole = /^(?:[a-z]+(?:_[a-z]+)*: )?request: /;
 
 /** Returns the refusal's sentence for this reader. */
 export function refusalText(refusal: Refused, reader: Reader): string {
-  const own = ofLocks(refusal, reader) ?? refusal.error;
+  const own = withPersonName(
+    ofLocks(refusal, reader) ?? refusal.error,
+    reader === "terminal" ? "person" : "agent",
+  );
   const text = refusal.code === "invalid_request" ? withoutPlace(own) : own;
   const worded = reopened(text, reader).replace(
     known,
@@ -142,7 +146,7 @@ const wouldWords: Readonly<Record<TrailWould, string>> = {
 };
 
 function decisionReason({ code = null, why = null, holder = null }: TrailRefusal): string | null {
-  if (code === null) return why;
+  if (code === null) return why === null ? null : withPersonName(why);
   if (code === "lock_held" && holder !== null) return `${holder} had the file`;
   if (code === "lock_queue_full" && holder !== null)
     return `${holder} had the file, and as many waited for it as may`;

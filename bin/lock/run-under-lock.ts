@@ -9,9 +9,11 @@ import type { Refusal } from "../../protocol/codes.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
+import { nameOrPerson } from "../../protocol/person.ts";
 import { errorText } from "../../protocol/system-error.ts";
-import { type Acting, absolute, actingSession, commandSession, terminalName } from "../actor.ts";
+import { type Acting, absolute, actingSession, commandSession } from "../actor.ts";
 import { isAgents } from "../person.ts";
+import { registerPerson } from "../person-session.ts";
 import { type Client, jsonLine, type ProcessContext } from "../process-context.ts";
 import { refusalText } from "../refusal-text.ts";
 import { Signals, signalCode } from "../signals.ts";
@@ -145,9 +147,8 @@ class Holding {
       if (this.#held) this.#lost("not_running", reason.message);
     });
     if (this.#isTerminal) {
-      const name = terminalName(this.#world.env);
-      const { cwd } = this.#world;
-      const registered = await client.request("register", { id: this.#own.id, pid: process.pid, cwd, name });
+      const session = { id: this.#own.id, pid: process.pid };
+      const registered = await registerPerson(this.#world, client, session);
       if (!registered.ok) return registered;
     }
     const subscribed = await client.subscribe({ events: ["lock_revoked", "lock_released"] });
@@ -195,7 +196,8 @@ class Holding {
     }
     if (event.event !== "lock_revoked" && event.event !== "lock_released") return;
     if (!this.#isOwn(event.holder) || !event.paths.some(path => this.#paths.has(path))) return;
-    const why = event.event === "lock_revoked" ? `revoked by ${event.by}` : `released: ${event.cause}`;
+    const why =
+      event.event === "lock_revoked" ? `revoked by ${nameOrPerson(event.by)}` : `released: ${event.cause}`;
     this.#lost("lease_lost", why);
   }
 

@@ -1,7 +1,9 @@
 /** Tools of the shared notes: kite_context_set, kite_context_get. */
+
 import * as z from "zod";
 import { type ContextRow, contextGetSchema, contextSetSchema } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
+import { personName, personOnWire } from "../../protocol/person.ts";
 import { escaped, frame, quote } from "../../protocol/text.ts";
 import { granted } from "../with-daemon.ts";
 import { type Call, looks, type Tool, type ToolAnswer, tool } from "./tool.ts";
@@ -58,7 +60,7 @@ async function keys({ client, actor }: Call): Promise<ToolAnswer> {
 }
 
 function rowLine({ key: name, fromName, version, bytes }: ContextRow): string {
-  return `${quote(name)}, version ${version}, ${bytes} bytes, by ${quote(fromName)}`;
+  return `${quote(name)}, version ${version}, ${bytes} bytes, by ${fromName === personOnWire ? personName("agent") : quote(fromName)}`;
 }
 
 function rowData({ key: name, fromName, version, bytes, durable: kept }: ContextRow) {

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { HoldRow } from "../../protocol/message.ts";
+import { personName } from "../../protocol/person.ts";
 import type { DeclaredBrief } from "../../protocol/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
@@ -184,8 +185,7 @@ const useTexts: Readonly<Record<NonNullable<LockRow["use"]>, string>> = {
 };
 
 function freezeLine({ hold, files, by, leftMs, text }: HoldRow, self: string, cwd: string): string {
-  const who =
-    by === null ? "a person at a terminal" : by.id === self ? `you (${quote(by.name)})` : quote(by.name);
+  const who = by === null ? personName("agent") : by.id === self ? `you (${quote(by.name)})` : quote(by.name);
   const what = files.map(file => quote(nearPath(file, cwd))).join(", ");
   return `${hold}: ${what} frozen by ${who} for ${duration(leftMs)} more: ${quote(text)}`;
 }

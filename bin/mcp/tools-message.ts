@@ -1,4 +1,5 @@
 /** Tools for messages and freezes: kite_message, kite_inbox, kite_broadcast, kite_thaw. */
+
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
 import {
@@ -9,6 +10,7 @@ import {
   messageSendSchema,
   resumeSchema,
 } from "../../protocol/message.ts";
+import { personName } from "../../protocol/person.ts";
 import { duration, frame, quote } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
 import { granted } from "../with-daemon.ts";
@@ -136,5 +138,5 @@ function dataOf(row: MessageRow) {
 }
 
 function nameOf({ from }: MessageRow): string {
-  return from === null ? "a person at a terminal" : from.name;
+  return from === null ? personName("agent") : from.name;
 }

@@ -1,7 +1,9 @@
 /** Commands for the project's context: get, set, list, rm, watch. */
+
 import { readFileSync } from "node:fs";
 import type { JsonValue } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
+import { nameOrPerson } from "../../protocol/person.ts";
 import { durationOf } from "../commands/off.ts";
 import { streamCode, streamEnd } from "../live.ts";
 import {
@@ -119,7 +121,7 @@ export async function watch(
     const say = async (key: string) => {
       const answer = await client.request("context_get", { ...from, key });
       if (answer.ok) {
-        const line = `${stamp(world)}  ${clean(key)} = ${valueText(answer.value)}  (version ${answer.version}, ${clean(answer.fromName)})`;
+        const line = `${stamp(world)}  ${clean(key)} = ${valueText(answer.value)}  (version ${answer.version}, ${clean(nameOrPerson(answer.fromName))})`;
         if (json) printJson(world, answer);
         else printFramed(world, [line]);
       } else if (answer.code === "context_absent") {

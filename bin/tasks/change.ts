@@ -1,10 +1,12 @@
 /** Commands that change one task: add, edit, approve, claim, done, fail, release, retry, cancel. */
+
 import type { Refusal } from "../../protocol/codes.ts";
 import { isGrave, type Risk } from "../../protocol/risk.ts";
 import type { TaskPriority, TaskRow } from "../../protocol/task.ts";
 import { actingSession, terminalName, terminalProcess } from "../actor.ts";
 import { defined } from "../defined.ts";
 import { isAgents, type RefuseOptions, refuseAgent } from "../person.ts";
+import { registerPerson } from "../person-session.ts";
 import { type Client, type ProcessContext, print, printFramed, printJson } from "../process-context.ts";
 import { ownProject, projectOf } from "../project.ts";
 import { standing } from "../view/tasks.ts";
@@ -115,12 +117,12 @@ export async function claim(
     const id = terminalName(world.env);
     const pid = terminalProcess();
     const anchor = pid === null ? {} : { pid };
-    const known = await client.request("register", { id, cwd: world.cwd, name: id, ...anchor });
+    const known = await registerPerson(world, client, { id, ...anchor });
     if (!known.ok) return known;
     const answer = await client.request("task_claim", { id, project, ...which });
     const isHeldBack = !answer.ok && (answer.code === "role_limit" || answer.code === "risk_held");
     if (answer.ok || !(isHeldBack || answer["beyond"] !== undefined) || !isPersons) return answer;
-    const cleared = await clear(client, answer, { name: id, project: known.project });
+    const cleared = await clear(client, answer, { name: known.name, project: known.project });
     return cleared.ok ? client.request("task_claim", { id, project, ...which }) : cleared;
   };
   return change(world, flags.json === true, work, isPersons ? "unnamed" : undefined);

@@ -1,6 +1,8 @@
 /** Which agent holds which file, as far as the trail tells. */
+
 import { BoundedMap } from "../../daemon/bounded-map.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
+import { isCommandsSession, personName, personOnWire } from "../../protocol/person.ts";
 import { pathIn } from "./filter.ts";
 
 /** Files whose holders are kept; of more, the longest untouched are forgotten. */
@@ -20,8 +22,13 @@ export const nobody = "somebody";
 
 /** Returns the agent's name. Lines of earlier versions may lack the agent's part. */
 export function actorIn({ name, id, agent }: TrailLine): string {
-  const who = name ?? id?.slice(0, 8) ?? nobody;
+  const who = isPersons({ name, id }) ? personName() : (name ?? id?.slice(0, 8) ?? nobody);
   return agent === null || who.includes("/") ? who : `${who}/${agent.slice(0, 8)}`;
+}
+
+/** Whether it is the person's line: of no session, or of a command at a terminal that had ended. */
+function isPersons({ name, id }: Pick<TrailLine, "name" | "id">): boolean {
+  return name === personOnWire || id === "" || (id !== null && isCommandsSession(id));
 }
 
 /** Follows the trail's lines. A file has one holder; a session's end releases all that it held. */

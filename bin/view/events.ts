@@ -2,6 +2,7 @@
 
 import { causeText, freezeEnds, lockEnds, sessionEnds, waitEnds } from "../../daemon/trail/causes.ts";
 import type { EventLine } from "../../protocol/events.ts";
+import { nameOrPerson, personName, withPersonName } from "../../protocol/person.ts";
 import type { TaskNews } from "../../protocol/task.ts";
 import type { FileName } from "./feature.ts";
 import { features } from "./features.ts";
@@ -29,7 +30,7 @@ function workSentence(event: EventLine, file: FileName): string | null {
     case "session_started":
       return `began     ${clean(event.name)}`;
     case "session_ended":
-      return `ended     ${clean(event.name)}: ${clean(causeText(sessionEnds, event.cause))}`;
+      return `ended     ${clean(event.name)}: ${causeOf(sessionEnds, event.cause)}`;
     case "session_lost":
       return `lost      ${clean(event.name)}: no sign of life`;
     case "session_duplicated":
@@ -55,14 +56,14 @@ function workSentence(event: EventLine, file: FileName): string | null {
     case "task_failed":
       return `failed    ${taskOf(event)}`;
     case "task_released":
-      return `given up  ${taskOf(event)}: ${clean(causeText(sessionEnds, event.cause))}`;
+      return `given up  ${taskOf(event)}: ${causeOf(sessionEnds, event.cause)}`;
     default:
       return null;
   }
 }
 
 function talkSentence(event: EventLine, file: FileName): string | null {
-  const who = (row: { readonly name: string } | null) => (row === null ? "a person" : clean(row.name));
+  const who = (row: { readonly name: string } | null) => (row === null ? personName() : clean(row.name));
   switch (event.event) {
     case "context_changed":
       // If no session deleted the key, it expired, or the daemon's restart dropped it.
@@ -82,10 +83,14 @@ function talkSentence(event: EventLine, file: FileName): string | null {
     case "hold_began":
       return `freeze    ${filesOf(event, file)} by ${who(event.by)} for ${duration(event.lastsMs)}`;
     case "hold_ended":
-      return `thawed    ${filesOf(event, file)}: ${clean(causeText(freezeEnds, event.cause))}`;
+      return `thawed    ${filesOf(event, file)}: ${causeOf(freezeEnds, event.cause)}`;
     default:
       return null;
   }
+}
+
+function causeOf(causes: ReadonlyMap<string, string>, cause: string): string {
+  return clean(withPersonName(causeText(causes, cause)));
 }
 
 function taskOf({ task, description, by }: TaskNews): string {
@@ -104,11 +109,11 @@ function lockSentence(event: EventLine, file: FileName = clean): string | null {
       return `queued    ${clean(event.waiter.name)} for ${filesOf(event, file)}, queue position ${event.position}${behind}`;
     }
     case "lock_released":
-      return `released  ${filesOf(event, file)} by ${clean(event.holder.name)}: ${clean(causeText(lockEnds, event.cause))}`;
+      return `released  ${filesOf(event, file)} by ${clean(event.holder.name)}: ${causeOf(lockEnds, event.cause)}`;
     case "lock_wait_ended":
-      return `gave up   ${clean(event.waiter.name)} for ${filesOf(event, file)}: ${clean(causeText(waitEnds, event.cause))}`;
+      return `gave up   ${clean(event.waiter.name)} for ${filesOf(event, file)}: ${causeOf(waitEnds, event.cause)}`;
     case "lock_revoked":
-      return `revoked   ${filesOf(event, file)} from ${clean(event.holder.name)} by ${clean(event.by)}`;
+      return `revoked   ${filesOf(event, file)} from ${clean(event.holder.name)} by ${clean(nameOrPerson(event.by))}`;
     default:
       return null;
   }

@@ -1,4 +1,5 @@
 /** The present of a file, an agent or a task, a sentence for each fact. */
+import { nameOrPerson } from "../../protocol/person.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { trailReason } from "../refusal-text.ts";
 import type { AgentNow, RefusalNow } from "../trail/about-agent.ts";
@@ -8,7 +9,6 @@ import { adviceFor } from "./advice.ts";
 import { ended, fileName } from "./explain.ts";
 import { eventWords } from "./log.ts";
 import { tilde } from "./places.ts";
-import { person } from "./talk.ts";
 import { standing } from "./tasks.ts";
 import { clean, clock, counted, duration, type Screen } from "./text.ts";
 
@@ -24,7 +24,7 @@ export function fileNow(now: FileNow, isLive: boolean, screen: Screen): string[]
   const holders = some(now.holders, "lock", isLive, one => holderSentence(one, screen));
   const waiters = some(now.waiters, "waiter", isLive, one => waiterSentence(one, screen));
   const freezes = some(now.freezes, "freeze", isLive, ({ file, project, who, leftMs }) => {
-    return `${who === null ? person : clean(who)} froze ${nameOf(file, project)} for another ${duration(leftMs)}: others may not edit it.`;
+    return `${clean(nameOrPerson(who))} froze ${nameOf(file, project)} for another ${duration(leftMs)}: others may not edit it.`;
   });
   const write = now.lastWrite;
   const wrote =
@@ -122,7 +122,7 @@ export function taskNow(now: TaskNow, isLive: boolean, screen: Screen): string[]
   if (task === null)
     return [isLive ? "It was removed." : "What blocks it now, only a daemon knows. Start it: kite up"];
   const { createdBy, createdAt, description } = task;
-  const created = `${clean(createdBy ?? person)} created ${clean(id)} at ${clock(createdAt, screen.now)}`;
+  const created = `${clean(nameOrPerson(createdBy))} created ${clean(id)} at ${clock(createdAt, screen.now)}`;
   return [ended(`${created}: ${clean(description)}`), ...standingOf(task, now.blockers, screen)];
 }
 

@@ -1,7 +1,9 @@
 /** The output of `kite status`. */
+
 import type { RefusalRow, StatsReply, TaskCounts } from "../../protocol/daemon.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { HoldRow } from "../../protocol/message.ts";
+import { nameOrPerson, personName } from "../../protocol/person.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { RiskRow } from "../../protocol/write.ts";
@@ -14,7 +16,6 @@ import { Places, tilde } from "./places.ts";
 import { riskLines } from "./risks.ts";
 import { sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
-import { person as terminalPerson } from "./talk.ts";
 import { bound, clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
 import { hasTrouble, hasWait } from "./urgency.ts";
 import { watchedLines } from "./watched.ts";
@@ -113,7 +114,7 @@ function holdLines(data: StatusData, screen: Screen): string[] {
   const places = new Places(data.sessions, data.locks, screen.home);
   const rows = data.holds.map(hold => [
     { text: hold.files.map(file => places.file(file)).join(", "), style: "bold" as const },
-    hold.by === null ? terminalPerson : clean(hold.by.name),
+    hold.by === null ? personName() : clean(hold.by.name),
     { text: `${duration(hold.leftMs)} left`, style: "dim" as const },
     clean(hold.text).trim(),
   ]);
@@ -210,7 +211,7 @@ function refusalLines(data: StatusData, screen: Screen): string[] {
   const latest = [...data.refusals].sort((a, b) => b.at - a.at).slice(0, refusalsShownMax);
   const rows = latest.map(r => [
     { text: duration(screen.now - r.at), style: "dim" as const },
-    clean(r.name ?? r.id?.slice(0, 8) ?? ""),
+    clean(nameOrPerson(r.name ?? r.id?.slice(0, 8) ?? null)),
     r.file === null ? "" : places.file(r.file),
     refusedText(r),
   ]);

@@ -3,12 +3,10 @@
 import type { ContextRow, JsonValue } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { HoldRow, MessageRow, PostedRow } from "../../protocol/message.ts";
+import { nameOrPerson, personName } from "../../protocol/person.ts";
 import { escaped, frame, quote } from "../../protocol/text.ts";
 import { table } from "./table.ts";
 import { bytes, clean, clock, counted, duration, type Screen, wrap } from "./text.ts";
-
-/** The name of a sender without a session. */
-export const person = "a person at a terminal";
 
 /** Returns a value as JSON on one line, with invisible and control characters escaped. */
 export function valueText(value: JsonValue): string {
@@ -22,7 +20,7 @@ export function contextView(rows: readonly ContextRow[], screen: Screen): string
     { text: clean(row.key), style: "bold" as const },
     `version ${row.version}`,
     bytes(row.bytes),
-    clean(row.fromName),
+    clean(nameOrPerson(row.fromName)),
     `${duration(screen.now - row.at)} ago`,
     [row.durable ? "durable" : "", row.endsInMs === null ? "" : `ends in ${duration(row.endsInMs)}`]
       .filter(word => word !== "")
@@ -36,7 +34,7 @@ export function inboxView(messages: readonly MessageRow[], unread: number, scree
   if (messages.length === 0) return ["No messages."];
   const lines = messages.map(message => {
     const { id, from, state, urgent, undelivered } = message;
-    const who = from === null ? person : quote(from.name, limits.nameBytes);
+    const who = from === null ? personName() : quote(from.name, limits.nameBytes);
     const about = [state, urgent ? "urgent" : "", clock(message.at, screen.now)].filter(word => word !== "");
     const text = quote(message.text, limits.messageBytes);
     return undelivered === null
@@ -51,7 +49,7 @@ export function inboxView(messages: readonly MessageRow[], unread: number, scree
 export function postedView(rows: readonly PostedRow[], screen: Screen): string[] {
   if (rows.length === 0) return ["No messages."];
   return rows.flatMap(row => {
-    const from = row.from === null ? person : clean(row.from.name);
+    const from = row.from === null ? personName() : clean(row.from.name);
     const to = row.broadcast
       ? `everyone (${row.to.filter(one => one.state === "read").length} of ${row.to.length} read it)`
       : row.to.map(one => `${clean(one.name)} (${one.state})`).join(", ");
@@ -64,7 +62,7 @@ export function postedView(rows: readonly PostedRow[], screen: Screen): string[]
 export function freezesView(rows: readonly HoldRow[], screen: Screen): string[] {
   if (rows.length === 0) return ["No freezes."];
   return rows.flatMap(row => {
-    const by = row.by === null ? person : clean(row.by.name);
+    const by = row.by === null ? personName() : clean(row.by.name);
     const files = row.files.map(clean).join(", ");
     const head = `${clean(row.hold)}  ${files}: frozen by ${by}, ${duration(row.leftMs)} left`;
     return [...wrap(head, screen.width, 4), ...indented(row.text, screen)];

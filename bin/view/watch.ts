@@ -1,6 +1,8 @@
 /** `kite watch`: sessions, locks, tasks and events on one screen of any size. */
+
 import type { RefusalRow } from "../../protocol/daemon.ts";
 import type { LockRow } from "../../protocol/lock.ts";
+import { nameOrPerson } from "../../protocol/person.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { refusalText } from "../refusal-text.ts";
@@ -216,7 +218,7 @@ function taskSection({ tasks }: WatchData, screen: Screen): Section {
 function newsSection({ news, refusals }: WatchData, screen: Screen): Section {
   const refused = refusals.map(r => ({
     at: r.at,
-    text: `refused   ${r.name === null || r.name === "" ? "" : `${clean(r.name)}: `}${clean(refusalText({ ...r, locked_by_name: r.holder }, "terminal"))}`,
+    text: `refused   ${clean(nameOrPerson(r.name))}: ${clean(refusalText({ ...r, locked_by_name: r.holder }, "terminal"))}`,
   }));
   const all = [...news, ...refused].sort((a, b) => b.at - a.at);
   const lines = all.map(({ at, text }) => cut(`  ${clock(at, screen.now)}  ${text}`, screen.width));

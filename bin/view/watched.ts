@@ -1,4 +1,5 @@
 /** The red and critical tasks that a person watches over. */
+import { nameOrPerson } from "../../protocol/person.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { features } from "./features.ts";
@@ -31,7 +32,7 @@ function watchedNote(task: TaskRow, sessions: readonly SessionRow[]): string {
   if (task.held !== null) return clean(task.held);
   if (task.status !== "active")
     return task.approved ? "approved, nobody claimed it yet" : "nobody claimed it yet";
-  const who = task.assigneeName === null ? "a person" : clean(task.assigneeName);
+  const who = clean(nameOrPerson(task.assigneeName));
   const leads = sessions
     .filter(({ project }) => project === task.project)
     .flatMap(session => [session, ...session.agents])

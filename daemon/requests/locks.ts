@@ -1,9 +1,10 @@
 /** file_lock, file_unlock, file_check, file_touch: turns paths into keys; the core decides. */
 
-import { isAbsolute } from "node:path";
+import { dirname, isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { lockRequests } from "../../protocol/lock.ts";
+import { personOnWire } from "../../protocol/person.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import { type Actor, sameActor } from "../core/actor.ts";
 import type { FileName, FileRef } from "../core/file-ref.ts";
@@ -15,7 +16,7 @@ import { refuseKept } from "../hooks/lasting-locks.ts";
 import { type Call, isRefusal, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { lockCommand, signOfLife } from "../sessions/commands.ts";
-import { noteLock, noteReply, person } from "../trail/decisions.ts";
+import { noteLock, noteReply } from "../trail/decisions.ts";
 import { beyondReach } from "./agent-reach.ts";
 import { actorOfId, sessionProject } from "./caller.ts";
 import type { DaemonServices, HandlersOf, RequestHandler } from "./handler.ts";
@@ -78,45 +79,63 @@ const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
     call.reply(cwd);
     return undefined;
   }
-  const go = (files: readonly FileName[]) => {
+  const go = (files: readonly FileName[], project: string | null = null) => {
     const told = (reply: Reply) => {
-      noteUnlock(services, request, actor, files, reply);
+      noteUnlock(services, request, request.id === undefined ? null : actor, files, reply, project);
       return reply;
     };
     if (request.force === true) {
-      const by = request.id === undefined ? person : actorRow(services.engine.state, actor).name;
+      const by = request.id === undefined ? personOnWire : actorRow(services.engine.state, actor).name;
       call.propose({ type: "lock_revoke", by, files, ...retry }, told);
     } else call.propose({ type: "lock_release", actor, files, ...retry }, told);
   };
+  if (request.id === undefined)
+    return unlockOfPerson(services, names, cwd).then(([files, project]) => go(files, project));
   const now = heldNow(services, actor, cwd, names) ?? refsNow(services, cwd, names);
   if (now !== null) {
     go(now);
     return undefined;
   }
-  return Promise.all(names.map(name => fileName(services, cwd, name))).then(go);
+  return Promise.all(names.map(name => fileName(services, cwd, name))).then(files => go(files));
 };
 
 function withCommand(actor: Actor, command: string | undefined): Actor {
   return command === undefined ? actor : { ...actor, command };
 }
 
-/** Writes a line for a refused unlock, or a forced one. The events of the released locks write the other lines. */
+/** Returns the files, and the project of the first: who has no session has no project of their own. */
+async function unlockOfPerson(
+  services: Services,
+  names: readonly string[],
+  cwd: string,
+): Promise<readonly [readonly FileName[], string | null]> {
+  const files = await Promise.all(names.map(name => fileName(services, cwd, name)));
+  const [first] = files;
+  if (first === undefined) return [files, null];
+  const found = await services.facts.repository(dirname(first.lexical));
+  return [files, "unreachable" in found ? null : found.project];
+}
+
+/** Writes a line for a refused unlock, or a forced one; `actor` is null for a person. The events of the released locks write the other lines. */
 function noteUnlock(
   services: Services,
-  { id, force }: RequestOf<"file_unlock">,
-  actor: Actor,
+  { force }: RequestOf<"file_unlock">,
+  actor: Actor | null,
   files: readonly FileName[],
   reply: Reply,
+  project: string | null,
 ): void {
   const paths = files.map(({ key, lexical, path }) => (key === null ? lexical : pathOf({ key, path })));
-  if (!reply.ok) {
+  const persons = actor === null ? { project } : {};
+  if (!reply.ok && actor === null) {
+    noteReply(services, "file_unlock", null, reply, { rule: "lock", file: paths[0] ?? null, ...persons });
+  } else if (!reply.ok && actor !== null) {
     const [event, file] = ["file_unlock", files[0]?.file ?? ""];
     const named = paths.slice(0, 1).map(path => ({ key: "", path }));
     noteLock(services, { event, type: event, actor, file, files: named }, reply, 0, false);
   } else if (force === true) {
-    const by = id === undefined ? null : actor;
-    const forced = { rule: "lock", why: "took the lock by force" };
-    for (const file of paths) noteReply(services, "file_unlock", by, reply, { ...forced, file });
+    const forced = { rule: "lock", why: "took the lock by force", ...persons };
+    for (const file of paths) noteReply(services, "file_unlock", actor, reply, { ...forced, file });
   }
 }
 

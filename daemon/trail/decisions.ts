@@ -2,6 +2,7 @@
 
 import { limits } from "../../protocol/limits.ts";
 import type { ChangedFileRow } from "../../protocol/overview.ts";
+import { isCommandsSession, personOnWire } from "../../protocol/person.ts";
 import type { Actor } from "../core/actor.ts";
 import { actorRow, pathOf, type Spelled } from "../core/locks/replies.ts";
 import type { Reply } from "../core/outcome.ts";
@@ -10,16 +11,13 @@ import type { Engine } from "../engine/engine.ts";
 import type { Services } from "../services.ts";
 import type { TrailLine } from "./line.ts";
 
-/** The name of a requester without a session. */
-export const person = "a person at a terminal";
-
 /** The fields of a line that say when and for which actor a decision was made; null: for a person. */
 export function decidedBy(
   { engine, clock }: Pick<Services, "clock"> & { readonly engine: Pick<Engine, "state"> },
   actor: Actor | null,
 ) {
   const at = clock.wall();
-  if (actor === null) return { at, id: null, agent: null, name: person, project: null };
+  if (actor === null) return { at, id: null, agent: null, name: personOnWire, project: null };
   const { state } = engine;
   const { id, agent, name } = actorRow(state, actor);
   return { at, id, agent, name, project: projectOf(state, actor) ?? null };
@@ -39,7 +37,7 @@ export interface LockAsked {
 }
 
 /**
- * Writes a line for a lock; a refused lock also joins the latest refusals. Each request for a lock comes through here: one
+ * Writes a line for a lock; a refused lock also joins the latest refusals, but for what a person typed wrong. Each request for a lock comes through here: one
  * literal for the line, since copies of it cost a tenth of the request. `hasWaited`: the request was in the queue.
  */
 export function noteLock(
@@ -63,8 +61,9 @@ export function noteLock(
   }
   const { code, error, path, locked_by_name: by } = reply;
   const holder = typeof by === "string" ? { holder: by } : {};
+  const isTyped = isCommandsSession(actor.session) && !("holder" in holder) && code !== "edits_held";
   services.recorder.refused(
-    { at, type: event, id: actor.session, name, file: asked.file, code, error, ...holder },
+    isTyped ? null : { at, type: event, id: actor.session, name, file: asked.file, code, error, ...holder },
     {
       at,
       event,

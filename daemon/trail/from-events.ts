@@ -1,9 +1,10 @@
 /** Trail lines for what the log's events tell: waits, ends of locks, sessions and freezes, writes past a lock. */
+
 import type { KiteEvent } from "../../protocol/events.ts";
+import { personOnWire } from "../../protocol/person.ts";
 import type { TaskEvent } from "../../protocol/task.ts";
 import type { CoreEvent } from "../core/outcome.ts";
 import { freezeEnds, lockEnds, sessionEnds } from "./causes.ts";
-import { person } from "./decisions.ts";
 import type { EventFields, EventLines } from "./event-fields.ts";
 import { leadLines } from "./lead-lines.ts";
 import type { TrailLine } from "./trail.ts";
@@ -104,7 +105,7 @@ const eventLines: EventLines = {
   },
   hold_began: ({ lastsMs, by, paths }) => {
     const why = `froze it for ${Math.ceil(lastsMs / 1000)} s`;
-    return paths.map(file => ({ by: by ?? { id: null, name: person }, rule: "freeze", file, why }));
+    return paths.map(file => ({ by: by ?? { id: null, name: personOnWire }, rule: "freeze", file, why }));
   },
   hold_ended: ({ cause: type, paths }) => {
     const why = `the freeze ended: ${freezeEnds.get(type) ?? type}`;

@@ -23,9 +23,9 @@ export class Recorder {
     this.#trail.write(line);
   }
 
-  /** Records a refused lock or a denied edit. */
-  refused(row: RefusalRow, line: TrailLine): void {
-    this.#refusals.push(row);
+  /** Records a refused lock or a denied edit; a `row` joins the latest refusals. */
+  refused(row: RefusalRow | null, line: TrailLine): void {
+    if (row !== null) this.#refusals.push(row);
     if (this.#refusals.length > limits.refusalsMax) this.#refusals.shift();
     this.#trail.write(line);
   }

@@ -1,6 +1,8 @@
 /** Context as `query` shows it: key by key, without the values. */
+
 import type { ContextRow } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
+import { personOnWire } from "../../protocol/person.ts";
 import type { ContextItem } from "../core/base-state.ts";
 import { isThere, itemKey } from "../core/context-index.ts";
 import type { State } from "../core/state.ts";
@@ -13,7 +15,7 @@ export function contextRow(item: ContextItem, now: number): ContextRow {
     key,
     project,
     from: from?.id ?? null,
-    fromName: from?.name ?? "a person at a terminal",
+    fromName: from?.name ?? personOnWire,
     at,
     version,
     durable,

@@ -1,4 +1,5 @@
 /** The commands as a person types them, against the real daemon, in a directory of their own. */
+
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
@@ -9,6 +10,7 @@ import { allOldWords } from "../../bin/old-words.ts";
 import { version } from "../../bin/version.ts";
 import { KiteClient } from "../../client/client.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
+import { personName } from "../../protocol/person.ts";
 import { Home } from "./daemon.ts";
 import { ended, type KiteProcess, kiteProgram, type Ran, textOf } from "./kite.ts";
 
@@ -125,7 +127,7 @@ describe("with a daemon", () => {
       join(shop, "a.ts"),
       join(shop, "src"),
     ]);
-    expect(locks[0].holder.name).toMatch(/^ana@/);
+    expect(locks[0].holder.name).toBe(personName());
     expect(JSON.parse((await run(["status", "--json"])).out)).toMatchObject({ sessions: [], locks: [] });
   });
 
@@ -199,7 +201,7 @@ describe("with a daemon", () => {
     expect((await run(["unlock", "a.ts"])).code).toBe(1);
     const forced = await run(["unlock", "--force", "a.ts"]);
     expect(forced).toEqual({ code: 0, out: `released: ${join(shop, "a.ts")}\n`, err: "" });
-    const lost = "kite: the lock is lost (revoked by a person at a terminal); sh still runs, without it\n";
+    const lost = `kite: the lock is lost (revoked by ${personName()}); sh still runs, without it\n`;
     await expect.poll(() => text.err).toBe(lost);
     writeFileSync(join(shop, "let-go"), "");
     expect(await once(child, "close")).toEqual([0, null]);
@@ -241,7 +243,9 @@ describe("with a daemon", () => {
     await expect.poll(async () => (await denied()).out.split("\n").length).toBe(3);
     const [first, second] = (await denied()).out.split("\n");
     expect(first).toMatch(/^\d\d:\d\d:\d\d {2}allow {2}alice +file lock +src\/auth\.ts/);
-    expect(second).toMatch(/ {2}deny {3}ana@\S+ +file lock +src\/auth\.ts {2}alice had the file$/);
+    expect(second).toMatch(
+      new RegExp(` {2}deny {3}${personName()} +file lock +src/auth\\.ts {2}alice had the file$`),
+    );
     const unknown = await run(["log", "--agent", "nobody"]);
     expect(unknown).toMatchObject({ code: 1, out: "" });
     expect(unknown.err).toMatch(/^kite: the trail knows no agent nobody; it knows .*alice/);

@@ -1,10 +1,12 @@
 /** `kite debate`: what it asks, prints and exits with. */
+
 import { describe, expect, it } from "vitest";
 import { add } from "../../bin/lead/commands/debate.ts";
 import { debateView } from "../../bin/lead/view/debates.ts";
 import type { ProcessContext } from "../../bin/process-context.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import type { DebateEntryRow, DebateRow } from "../../protocol/lead/debate.ts";
+import { personName } from "../../protocol/person.ts";
 import { fakeDaemon, fakeWorld, runWords } from "./command-world.ts";
 import { now } from "./view-rows.ts";
 
@@ -191,7 +193,7 @@ describe("kite debate list", () => {
       expect.stringMatching(
         /^1a {2}open {4}Why does the login test .*… {2}1 unanswered, 1 unchallenged, for 2h 1m$/,
       ),
-      expect.stringMatching(/^2 {3}closed {2}Which queue\? +race, by a person at a terminal, forced$/),
+      expect.stringMatching(new RegExp(`^2 {3}closed {2}Which queue\\? +race, by ${personName()}, forced$`)),
       "",
     ]);
     expect(daemon.asked[1]).toMatchObject({ project, after: "n" });
@@ -239,7 +241,7 @@ describe("kite debate show", () => {
       "     │ one",
       "     │ ‹/system›two",
       "",
-      expect.stringMatching(/^ {2}3 {2}a person at a terminal answers 1 \(race\), [\d:]+$/),
+      expect.stringMatching(new RegExp(`^ {2}3 {2}${personName()} answers 1 \\(race\\), [\\d:]+$`)),
       "     Not on one core",
       "",
       expect.stringMatching(/^ {2}4 {2}alice \[31m has evidence against race, [\d:]+$/),

@@ -1,9 +1,11 @@
 /** kite explain: what a file, an agent and a task are told to be, with a daemon and from the trail alone. */
+
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { explain } from "../../bin/commands/explain.ts";
 import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
+import { personName } from "../../protocol/person.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { WriteRow } from "../../protocol/write.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
@@ -159,7 +161,7 @@ Latest decisions
 13:58:20  alice took src/auth.ts at once.
 13:59:40  bob was denied src/auth.ts after 50s: the file did not get free within
           50 s. alice had taken it at 13:58:20.
-`,
+`.replace("a person at a terminal", personName()),
     });
     expect(daemon.asked.find(one => one["target"] === "writes")).toMatchObject({ project });
   });

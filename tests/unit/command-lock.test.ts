@@ -1,9 +1,11 @@
 /** lock, unlock: the command line, and what is asked of the daemon for it. */
+
 import { describe, expect, it } from "vitest";
 import { absolute, actingSession } from "../../bin/actor.ts";
 import { parse } from "../../bin/commands/lock.ts";
 import { unlock } from "../../bin/commands/unlock.ts";
 import { hold, type LockRun } from "../../bin/lock/run-under-lock.ts";
+import { personName } from "../../protocol/person.ts";
 import { type Asked, type FakeDaemon, fakeDaemon, fakeWorld, nobody } from "./command-world.ts";
 import { lock } from "./view-rows.ts";
 
@@ -118,7 +120,7 @@ describe("kite lock", () => {
     const asked = changes(daemon.asked);
     expect(asked.map(a => a.type)).toEqual(["register", "file_lock", "file_unlock", "deregister"]);
     expect(asked[0]).toMatchObject({ id, pid: process.pid, cwd: "/home/ana/code/shop" });
-    expect(asked[0]?.["name"]).toMatch(/^ana@/);
+    expect(asked[0]?.["name"]).toBe(personName());
   });
 
   it.each([

@@ -1,4 +1,5 @@
 /** context, message, broadcast, hold, resume: what they ask, print and exit with. */
+
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { get, list, remove, set, watch } from "../../bin/messages/context.ts";
@@ -6,6 +7,7 @@ import { freeze, thaw } from "../../bin/messages/freezes.ts";
 import { ack, broadcast, inbox, send } from "../../bin/messages/messages.ts";
 import type { ContextRow } from "../../protocol/context.ts";
 import type { MessageRow } from "../../protocol/message.ts";
+import { personName } from "../../protocol/person.ts";
 import { fakeDaemon, fakeWorld, nobody } from "./command-world.ts";
 import { now } from "./view-rows.ts";
 
@@ -213,7 +215,7 @@ describe("kite message", () => {
     const world = fakeWorld({ daemon });
     expect(await inbox(world, {})).toBe(0);
     expect(world.out()).toMatch(
-      /m-4 urgent {2}a person at a terminal → alice \(read\)\n {4}done ‹\/system›\n/,
+      new RegExp(`m-4 urgent {2}${personName()} → alice \\(read\\)\n {4}done ‹/system›\n`),
     );
     expect(world.out()).toContain("→ everyone (1 of 1 read it)");
     expect(daemon.asked[0]).toMatchObject({ target: "messages", project });

@@ -20,6 +20,7 @@ import {
 import type { HealthRow } from "../../protocol/lead/health.ts";
 import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
+import { personName } from "../../protocol/person.ts";
 
 const order: SpawnOrder = {
   name: "bob",
@@ -166,7 +167,7 @@ describe("what an agent is told", () => {
       isApart: true,
     });
     expect(text).toContain(
-      "You are bob, an agent that a person started with Kite. Your role is tester. As tester, you change tests only;",
+      `You are bob, an agent that ${personName("agent")} started with Kite. Your role is tester. As tester, you change tests only;`,
     );
     expect(text).toContain("Kite refuses edits, git commands, new tasks and claims beyond it;");
     const other = briefingOf({

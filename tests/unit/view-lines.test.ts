@@ -4,6 +4,7 @@ import { eventSentence, lockEventLine } from "../../bin/view/events.ts";
 import { logLines } from "../../bin/view/log.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
+import { personName } from "../../protocol/person.ts";
 import { now, screen } from "./view-rows.ts";
 
 describe("kite log", () => {
@@ -142,6 +143,6 @@ describe("kite watch in a pipe", () => {
     const told = (exit: number, by: { id: string; agent: null; name: string } | null) =>
       eventSentence({ type: "event", ...recorded, exit, commit: null, by });
     expect(told(0, { id: "b", agent: null, name: "bob" })).toBe("green     test in /p-two, run by bob");
-    expect(told(2, null)).toBe("red       test in /p-two, run by a person");
+    expect(told(2, null)).toBe(`red       test in /p-two, run by ${personName()}`);
   });
 });

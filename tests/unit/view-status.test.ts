@@ -4,6 +4,7 @@ import { locksView } from "../../bin/view/locks.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { notRunningView, statusView } from "../../bin/view/status.ts";
 import { widthOf } from "../../bin/view/text.ts";
+import { personName } from "../../protocol/person.ts";
 import { busy, crowd, lock, screen, session } from "./view-rows.ts";
 
 /** The lines between the backquotes. */
@@ -95,12 +96,13 @@ No locks.
     };
     const alice = { id: "alice-0000-4000", agent: null, name: "alice" };
     const holds = [hold, { ...hold, by: alice, files: ["a.ts", "b.ts"], leftMs: 9000, text: "\u0007mine" }];
-    expect(statusView({ ...one, holds }, screen(80)).slice(-4)).toEqual(text`
-
-Frozen files: kite thaw ends it
-  src/db/     a person at a terminal  1m left  migrating
-  a.ts, b.ts  alice                   9s left  mine
-`);
+    const width = Math.max(personName().length, "alice".length);
+    expect(statusView({ ...one, holds }, screen(80)).slice(-4)).toEqual([
+      "",
+      "Frozen files: kite thaw ends it",
+      `  src/db/     ${personName().padEnd(width)}  1m left  migrating`,
+      `  a.ts, b.ts  ${"alice".padEnd(width)}  9s left  mine`,
+    ]);
   });
 
   it("shows one session", () => {

@@ -1,4 +1,5 @@
 /** The verbs of a debate, for `kite debate` and for the agents' tool kite_debate. */
+
 import type { Refusal } from "../../../protocol/codes.ts";
 import type {
   DebateEntryReply,
@@ -9,6 +10,7 @@ import type {
 } from "../../../protocol/lead/debate.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
+import { personName } from "../../../protocol/person.ts";
 import { frame, quote } from "../../../protocol/text.ts";
 import type { ToolAnswer } from "../../mcp/tool.ts";
 import { Misuse, project, type Verbs, verb } from "../../verbs/verb.ts";
@@ -259,5 +261,5 @@ function dataOf({ id, question, status, hypotheses, verdict }: DebateRow) {
 }
 
 function nameOf(row: ActorRow | null): string {
-  return row === null ? "a person at a terminal" : quote(row.name);
+  return row === null ? personName("agent") : quote(row.name);
 }

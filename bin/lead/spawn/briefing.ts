@@ -5,6 +5,7 @@ import type { GateMode } from "../../../protocol/lead/gates.ts";
 import { heldTo, rightsOf } from "../../../protocol/lead/role-words.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { personName } from "../../../protocol/person.ts";
 import { frame, quote } from "../../../protocol/text.ts";
 
 export interface Briefing {
@@ -22,7 +23,7 @@ export interface Briefing {
 /** Returns the text; words of others are quoted in a frame that says so. */
 export function briefingOf({ row, task, mode, earlier, isApart }: Briefing): string {
   const { name, role, parent } = row;
-  const who = parent === null ? "a person" : `the agent ${quote(parent.name)}`;
+  const who = parent === null ? personName("agent") : `the agent ${quote(parent.name)}`;
   const own = [
     `You are ${name}, an agent that ${who} started with Kite.${role === null ? "" : roleText(role, mode)}`,
     isApart

@@ -1,4 +1,5 @@
 /** Debates as text. */
+
 import type {
   DebateEntryRow,
   DebateGetReply,
@@ -6,9 +7,9 @@ import type {
   HypothesisRow,
 } from "../../../protocol/lead/debate.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
+import { personName } from "../../../protocol/person.ts";
 import { paint } from "../../view/color.ts";
 import { table } from "../../view/table.ts";
-import { person } from "../../view/talk.ts";
 import { clean, clock, counted, duration, foreign, type Screen, wrap } from "../../view/text.ts";
 
 /** `kite debate list`: open debates first, then closed ones, the latest first. */
@@ -111,7 +112,7 @@ function verdictLines(verdict: NonNullable<DebateRow["verdict"]>, screen: Screen
 }
 
 function nameOf(row: ActorRow | null): string {
-  return row === null ? person : clean(row.name);
+  return row === null ? personName() : clean(row.name);
 }
 
 /** A line of Kite's own and cleaned names, behind `by` blanks; lines after the first are further in. */

@@ -1,5 +1,7 @@
 /** Events of the leading half as lines for a person. */
+
 import type { EventLine } from "../../../protocol/events.ts";
+import { personName } from "../../../protocol/person.ts";
 import type { AgentFeature, FileName } from "../../view/feature.ts";
 import { clean, duration } from "../../view/text.ts";
 import { sourceText } from "./roles.ts";
@@ -11,7 +13,7 @@ function sentence(event: EventLine, file: FileName): string | null {
     case "role_changed":
       return `role      ${clean(event.agent.name)} is ${event.role} (${sourceText(event.by)})`;
     case "check_recorded": {
-      const who = event.by === null ? "a person" : clean(event.by.name);
+      const who = event.by === null ? personName() : clean(event.by.name);
       return `${event.exit === 0 ? "green" : "red  "}     ${clean(event.check)} in ${file(event.worktree)}, run by ${who}`;
     }
     case "spawn_changed":
@@ -28,7 +30,7 @@ function sentence(event: EventLine, file: FileName): string | null {
     case "agent_recovered":
       return `back      ${clean(event.agent.name)} gave a sign of life`;
     case "debate_changed":
-      return `debate    ${clean(event.debate)}: ${event.what} by ${event.by === null ? "a person" : clean(event.by.name)}`;
+      return `debate    ${clean(event.debate)}: ${event.what} by ${event.by === null ? personName() : clean(event.by.name)}`;
     default:
       return null;
   }

@@ -1,4 +1,5 @@
 /** What the leading half shows of agents: how they are, their roles, who spawned them, and merges that came back. */
+import { personName } from "../../../protocol/person.ts";
 import type { AgentFeature } from "../../view/feature.ts";
 import { clean } from "../../view/text.ts";
 import { unreadText } from "./came-back.ts";
@@ -23,7 +24,7 @@ export const roles: AgentFeature = {
 
 export const spawns: AgentFeature = {
   origin: ({ spawn }) => (typeof spawn?.parent === "string" ? [`spawned by ${clean(spawn.parent)}`] : []),
-  fields: ({ spawn }) => [["spawned by", spawn === undefined ? null : (spawn.parent ?? "a person")]],
+  fields: ({ spawn }) => [["spawned by", spawn === undefined ? null : (spawn.parent ?? personName())]],
 };
 
 /** Merges that came back, and that the main agent has not read of. */

@@ -1,5 +1,7 @@
 /** What a lead reads: its agents by state, the critical path, who waits for whom, what is new, and one suggestion. */
+
 import type { LockRow } from "../../../protocol/lock.ts";
+import { nameOrPerson } from "../../../protocol/person.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
 import type { TaskRow } from "../../../protocol/task.ts";
 import { quote, shellArgument } from "../../../protocol/text.ts";
@@ -122,7 +124,7 @@ function blockedLines({ sessions, locks, tasks }: LeadData, screen: Screen): str
       .map(({ task }) => byId.get(task))
       .find(one => one?.status === "active" || one?.status === "failed");
     if (task.status !== "pending" || on === undefined) return [];
-    const who = on.status === "failed" ? "which failed" : `of ${clean(on.assigneeName ?? "a person")}`;
+    const who = on.status === "failed" ? "which failed" : `of ${clean(nameOrPerson(on.assigneeName))}`;
     return [`${clean(task.id)} ${quote(task.description, taskChars)} waits for ${clean(on.id)} ${who}`];
   });
   return bounded([...byLocks, ...byTasks], blockedMax);

@@ -1,7 +1,9 @@
 /** Spawned agents as a table. */
+
 import { basename } from "node:path";
 import type { CameBackRow } from "../../../protocol/lead/came-back.ts";
 import type { SpawnRow, SpawnState } from "../../../protocol/lead/spawn.ts";
+import { personName } from "../../../protocol/person.ts";
 import { paint, type Style } from "../../view/color.ts";
 import { type Cell, table } from "../../view/table.ts";
 import { clean, duration, type Screen, wrap } from "../../view/text.ts";
@@ -51,7 +53,7 @@ function cellsOf(agent: SpawnRow, { now }: Screen): Cell[] {
     clean(task === null ? "-" : task.slice(task.lastIndexOf("-") + 1)),
     clean(worktree === null ? "-" : basename(worktree)),
     clean(branch ?? "-"),
-    clean(parent?.name ?? "a person"),
+    clean(parent?.name ?? personName()),
     duration(Math.max(0, (endedAt ?? now) - createdAt)),
   ];
 }

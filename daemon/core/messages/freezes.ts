@@ -8,6 +8,7 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { HoldRow } from "../../../protocol/message.ts";
+import { personOnWire } from "../../../protocol/person.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { BaseState, Freeze, Messages, Waiter } from "../base-state.ts";
 import { overlapOf, waitersOver } from "../locks/blockers.ts";
@@ -109,7 +110,7 @@ function freezeAgainst(state: BaseState, requester: Requester, project: string |
 }
 
 export function refuseFrozen(state: BaseState, freeze: Freeze, { files }: Pick<Requester, "files">): Refusal {
-  const who = freeze.by?.name ?? "a person at a terminal";
+  const who = freeze.by?.name ?? personOnWire;
   const file = overlapOf(files, freeze.files)?.file ?? "";
   const leftMs = Math.max(0, freeze.until - state.t);
   const error = `${who} froze ${file}; the freeze ends in at most ${Math.ceil(leftMs / 1000)} s; work on something else`;

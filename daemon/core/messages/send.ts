@@ -8,6 +8,7 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
+import { personOnWire } from "../../../protocol/person.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState, Message, Messages } from "../base-state.ts";
 import { actorRow } from "../locks/replies.ts";
@@ -150,7 +151,7 @@ function recipientsOf(
     return refuse("unknown_message", error, { message: replyTo });
   }
   if (parent.from === null) {
-    const error = `a person at a terminal wrote ${parent.id} and has no inbox; answer in your own words to your user`;
+    const error = `${personOnWire} wrote ${parent.id} and has no inbox; answer in your own words to your user`;
     return refuse("recipient_gone", error, { message: replyTo });
   }
   const found = senderOf(state, project, parent.from);

@@ -2,6 +2,7 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
+import { personName } from "../../../protocol/person.ts";
 import { frame, quote } from "../../../protocol/text.ts";
 import type { FileNote, HookAction, HookOutcome } from "../../seam/slices.ts";
 import type { Actor } from "../agents.ts";
@@ -93,7 +94,7 @@ function line(message: MessageRow): string {
   if (undelivered !== null) {
     return `- ${id} was not delivered: ${quote(undelivered, limits.nameBytes)} ended without reading it. You wrote: ${text}`;
   }
-  const who = message.from === null ? "a person at a terminal" : quote(message.from.name, limits.nameBytes);
+  const who = message.from === null ? personName("agent") : quote(message.from.name, limits.nameBytes);
   const kind = [urgent ? "urgent" : "", broadcast ? "to everyone" : ""].filter(word => word !== "");
   return `- ${id} from ${who}${kind.length === 0 ? "" : ` (${kind.join(", ")})`}: ${text}`;
 }

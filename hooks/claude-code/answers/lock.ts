@@ -1,6 +1,8 @@
 /** Words what came of an edit's lock. */
+
 import type { Refusal } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { personName } from "../../../protocol/person.ts";
 import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { within } from "../payload.ts";
@@ -119,7 +121,7 @@ function otherWay({ tool }: Edit): string {
 /** Whose freeze it is, for how long, and why; behind the frame unless it is a person's. `what` is frozen. */
 export function freezeOf(refusal: Refusal, what: string): string {
   const name = within(refusal["by"], "name");
-  const who = typeof name === "string" ? `${frame} ${person(name)}` : "A person at a terminal";
+  const who = typeof name === "string" ? `${frame} ${person(name)}` : `Y${personName("agent").slice(1)}`;
   const left = refusal["leftMs"];
   const forMore = typeof left === "number" ? ` for at most ${duration(left)} more` : "";
   const text = refusal["text"];

@@ -1,5 +1,7 @@
 /** What an agent is told of the health of agents that it leads, and of its own. */
+
 import { limits } from "../../../protocol/limits.ts";
+import { personName, personOnWire } from "../../../protocol/person.ts";
 import { duration, frame, quote } from "../../../protocol/text.ts";
 import type { HealthNote } from "../../seam/lead/notices.ts";
 import { howToWrite, type Reader } from "../answers/reader.ts";
@@ -21,7 +23,7 @@ function headline(notes: readonly HealthNote[]): string {
 }
 
 function line(note: HealthNote, reader: Pick<Reader, "isTeammate">): string {
-  const who = quote(note.name, limits.nameBytes);
+  const who = note.name === personOnWire ? personName("agent") : quote(note.name, limits.nameBytes);
   if (note.what === "back") return `- ${who} gave a sign of life: what you were told of it no longer holds.`;
   if (note.what === "ended") return `- ${who} has ended: what you were told of it no longer holds.`;
   if (note.what === "released")

@@ -2,6 +2,7 @@
 
 import { heldTo, rightsOf } from "../../../protocol/lead/role-words.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { personName } from "../../../protocol/person.ts";
 import { quote } from "../../../protocol/text.ts";
 import type { RiskNote, RoleNote } from "../../seam/lead/notices.ts";
 import type { Heading } from "../answers/note-lines.ts";
@@ -22,6 +23,6 @@ export function roleLine({ role, by, mode = "off" }: RoleNote): string {
 }
 
 export function riskLine({ task, text, risk, other }: RiskNote): string {
-  const who = other === null ? "a person" : quote(other, limits.nameBytes);
+  const who = other === null ? personName("agent") : quote(other, limits.nameBytes);
   return `- ${who} begins ${quote(task)}, which is ${risk}: ${quote(text)}. You lead: look after it (kite task show ${quote(task)}).`;
 }

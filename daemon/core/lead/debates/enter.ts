@@ -10,6 +10,7 @@
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import { limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
+import { personOnWire } from "../../../../protocol/person.ts";
 import { quote } from "../../../../protocol/text.ts";
 import type { Actor } from "../../actor.ts";
 import { actorRow } from "../../locks/replies.ts";
@@ -117,7 +118,7 @@ function mayConcede(debate: Debate, hypothesis: string, by: ActorRow | null): Re
   const isOwn = support.length > 0 || (openedBy !== null && !isOther(openedBy, by));
   if (another === undefined && isOwn) return null;
   const who = another === undefined ? openedBy : another.by;
-  const name = who?.name ?? "a person at a terminal";
+  const name = who?.name ?? personOnWire;
   const what = another === undefined ? "opened it, and you did not speak for" : "supports";
   const named = quote(hypothesis);
   const error = `you cannot concede ${named} in ${id}: ${name} ${what} ${named}; challenge it instead`;

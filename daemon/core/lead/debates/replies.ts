@@ -1,8 +1,10 @@
 /** How debates are found and named in replies, refusals and events. */
+
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import type { KiteEvent } from "../../../../protocol/events.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
 import { nearest } from "../../../../protocol/nearest.ts";
+import { personOnWire } from "../../../../protocol/person.ts";
 import { quote } from "../../../../protocol/text.ts";
 import type { Actor } from "../../actor.ts";
 import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../../ids.ts";
@@ -67,7 +69,7 @@ function strangerRefusal(state: State, { id, project }: Debate, by: Actor | null
 
 function closedRefusal({ id, verdict }: Debate): Refusal | null {
   if (verdict === null) return null;
-  const by = verdict.by === null ? "a person at a terminal" : quote(verdict.by.name);
+  const by = verdict.by === null ? personOnWire : quote(verdict.by.name);
   const how = verdict.forced ? " by force" : "";
   const error = `${id} is closed: ${by} chose ${quote(verdict.name)}${how}; open a new debate to doubt it`;
   return refuse("debate_state", error, { debate: id, status: "closed", verdict });

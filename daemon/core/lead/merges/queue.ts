@@ -4,8 +4,10 @@
  * Invariants: a branch is queued once for a base; all of a request are queued, or none; a merge keeps its place until it
  * ends, whoever runs it.
  */
+
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
+import { personOnWire } from "../../../../protocol/person.ts";
 import { actorRow } from "../../locks/replies.ts";
 import type { Handler } from "../../rules.ts";
 import { noSession } from "../../sessions/end.ts";
@@ -116,7 +118,7 @@ function notNew(
   if (open === undefined) return null;
   const isSame = open.rebase === rebase && open.checkOnly === checkOnly;
   if (open.runner === null && isSame) return null;
-  const who = open.by === null ? "a person" : open.by.name;
+  const who = open.by?.name ?? personOnWire;
   const how = isSame ? "" : ", in another way";
   const error = `${shortName(branch)} waits for ${shortName(base)} already${how}: ${who} queued it as ${open.id}; wait for it, or end it: kite merge --cancel ${open.id}`;
   return refuse("merge_queued", error, { merge: open.id, branch });
