@@ -57,7 +57,20 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
 
   const done = stopping.then(async cause => {
     const { onTrouble } = troubles;
-    await stopAll({ paths, kept, instance, life, listening, engine, events, server, trail, onTrouble });
+    const { rescue } = services;
+    await stopAll({
+      paths,
+      kept,
+      instance,
+      life,
+      listening,
+      engine,
+      events,
+      server,
+      trail,
+      rescue,
+      onTrouble,
+    });
     log.info({ cause: cause?.name ?? "asked" }, "stopped");
     return cause;
   });

@@ -7,6 +7,7 @@ import { saveEvents } from "./events/ring-file.ts";
 import type { Instance } from "./instance/instance.ts";
 import type { Listening } from "./instance/socket.ts";
 import { writeStoreMark } from "./journal/store-mark.ts";
+import type { Rescue } from "./rescue/services.ts";
 import type { Server } from "./server/server.ts";
 import type { Life } from "./sessions/liveness.ts";
 import type { PresenceFile } from "./sessions/presence-file.ts";
@@ -22,12 +23,13 @@ export interface Parts {
   readonly events: EventHub;
   readonly server: Server;
   readonly trail: Trail;
+  readonly rescue: Rescue | null;
   readonly onTrouble: (message: string, error: unknown) => void;
 }
 
 /** Resolves when every part is closed and another daemon may start. */
 export async function stopAll(parts: Parts): Promise<void> {
-  const { paths, kept, instance, life, listening, engine, events, server, trail, onTrouble } = parts;
+  const { paths, kept, instance, life, listening, engine, events, server, trail, rescue, onTrouble } = parts;
   life.close();
   instance.watchSocket(null);
   const closed = listening.close();
@@ -52,6 +54,7 @@ export async function stopAll(parts: Parts): Promise<void> {
   const force = setTimeout(() => server.destroyAll(), limits.shutdownMs / 4);
   await closed;
   clearTimeout(force);
+  await rescue?.close();
   await trail.close();
   await instance.release();
 }

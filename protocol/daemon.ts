@@ -25,6 +25,9 @@ export const queryTargets = [
   "spawns",
   "merges",
   "gates",
+  "versions",
+  "wipes",
+  "unkept",
   "refusals",
   "stats",
 ] as const;
@@ -43,6 +46,10 @@ const querySchema = z.object({
   ...taskFilterShape,
   target: z.enum(queryTargets),
   id: idSchema.optional(),
+  /** Of `versions`, `wipes` and `unkept`: only this absolute path, or of a directory what is below it. */
+  file: pathSchema.optional(),
+  /** Of the same: the session that asks. It sees its own project alone; without it a person asks. */
+  reader: idSchema.optional(),
   limit: z.number().int().min(1).max(limits.rowsMax).optional(),
   /** `next` of the previous reply. */
   after: z

@@ -1,6 +1,7 @@
 import { leadLimits } from "./lead/limits.ts";
 import { guardLimits } from "./limits/guard.ts";
 import { journalLimits } from "./limits/journal.ts";
+import { rescueLimits } from "./limits/rescue.ts";
 import { wireLimits } from "./limits/wire.ts";
 
 /**
@@ -167,6 +168,7 @@ export const limits = {
 
   ...guardLimits,
   ...journalLimits,
+  ...rescueLimits,
 
   // Retries.
   /** The same `requestId` gets the same reply this long. */

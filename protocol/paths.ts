@@ -16,6 +16,8 @@ export interface KitePaths {
   readonly events: string;
   /** Turns, questions and agents of live sessions, for the daemon's next start. */
   readonly presence: string;
+  /** Versions of files that agents wrote. */
+  readonly rescue: string;
   readonly log: string;
   readonly bin: string;
   /** Worktrees in which `kite merge` tries merges, one each. */
@@ -63,6 +65,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     trail: join(home, "trail"),
     events: join(home, "events.ndjson"),
     presence: join(home, "presence.json"),
+    rescue: join(home, "rescue"),
     log: join(home, "daemon.log"),
     bin: join(home, "bin"),
     merges: join(home, "merges"),

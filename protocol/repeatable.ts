@@ -18,6 +18,7 @@ const names: Readonly<Record<Repeatable, true>> = {
   overview: true,
   ping: true,
   query: true,
+  rescue_state: true,
   shutdown: true,
   stats: true,
   subscribe: true,

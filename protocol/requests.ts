@@ -14,6 +14,7 @@ import { spawnRequests } from "./lead/spawn.ts";
 import { lockRequests } from "./lock.ts";
 import { messageRequests } from "./message.ts";
 import { overviewRequests } from "./overview.ts";
+import { rescueRequests } from "./rescue.ts";
 import { sessionRequests } from "./session.ts";
 import { taskRequests } from "./task.ts";
 
@@ -31,6 +32,7 @@ export const requests = {
   ...hookRequests,
   ...daemonRequests,
   ...overviewRequests,
+  ...rescueRequests,
   ...roleRequests,
   ...releaseRequests,
   ...debateRequests,

@@ -13,7 +13,7 @@ function milliseconds(min: number, max: number, because = "") {
   return z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
 }
 
-const glob = z
+export const globSchema = z
   .string()
   .min(1)
   .max(limits.globBytes)
@@ -84,7 +84,7 @@ export const ignoreSettings = {
   ignore: setting<readonly string[]>({
     says: "globs of files that need no lock; in the variable separated by :",
     schema: z
-      .array(glob, { error: 'expected a list of globs, such as ["*.lock", "gen/"]' })
+      .array(globSchema, { error: 'expected a list of globs, such as ["*.lock", "gen/"]' })
       .max(limits.filesMax),
     initial: [],
     variable: "KITE_IGNORE",

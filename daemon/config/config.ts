@@ -19,6 +19,9 @@ export type Found = { readonly [K in ConfigKey]?: ConfigValues[K] | undefined };
 
 const keys = Object.keys(settings) as readonly ConfigKey[];
 
+/** The settings that are lists of texts. */
+const lists: ReadonlySet<string> = new Set(keys.filter(key => Array.isArray(settings[key].initial)));
+
 const schema = z
   .strictObject(Object.fromEntries(keys.map((key): [string, z.ZodType] => [key, settings[key].schema])))
   .partial();
@@ -188,7 +191,7 @@ function envValues(env: ConfigRequest["env"], problems: string[]): Found {
     if (key !== undefined) {
       raw.set(
         key,
-        key === "ignore" ? text.split(":").filter(g => g !== "") : /^\d+$/.test(text) ? Number(text) : text,
+        lists.has(key) ? text.split(":").filter(g => g !== "") : /^\d+$/.test(text) ? Number(text) : text,
       );
     } else if (!isReplaced && !otherVariables.includes(name)) {
       // Other programs may use the prefix too: only a likely typing error is reported.

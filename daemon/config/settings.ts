@@ -4,6 +4,7 @@ import { gateSettings } from "../lead/gates/setting.ts";
 import { healthSettings } from "../lead/health/setting.ts";
 import { spawnSettings } from "../lead/spawns/setting.ts";
 import { teamSettings } from "../lead/teams/setting.ts";
+import { rescueSettings } from "../rescue/setting.ts";
 import { ignoreSettings, lockSettings, modeSettings } from "./base-settings.ts";
 import { notifySettings } from "./notify-setting.ts";
 
@@ -16,6 +17,7 @@ export const settings = {
   ...healthSettings,
   ...notifySettings,
   ...ignoreSettings,
+  ...rescueSettings,
 };
 
 export const sections = { ...checkSections };

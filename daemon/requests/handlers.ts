@@ -8,6 +8,8 @@ import { roleHandlers } from "../lead/roles/requests.ts";
 import type { LeadServices } from "../lead/services.ts";
 import { spawnHandlers } from "../lead/spawns/requests.ts";
 import type { SpawnServices } from "../lead/spawns/services.ts";
+import { rescueHandlers } from "../rescue/requests.ts";
+import type { RescueServices } from "../rescue/services.ts";
 import type { Call } from "../server/call.ts";
 import { noteReply } from "../trail/decisions.ts";
 import { contextHandlers } from "./context.ts";
@@ -23,7 +25,7 @@ import { sessionHandlers } from "./sessions.ts";
 import { taskHandlers } from "./tasks.ts";
 
 /** The services of all handlers together. */
-export type HandlerServices = DaemonServices & LeadServices & SpawnServices;
+export type HandlerServices = DaemonServices & LeadServices & SpawnServices & RescueServices;
 
 const handlers: HandlersOf<Requests, HandlerServices> = {
   ...sessionHandlers,
@@ -32,6 +34,7 @@ const handlers: HandlersOf<Requests, HandlerServices> = {
   ...contextHandlers,
   ...messageHandlers,
   ...daemonHandlers,
+  ...rescueHandlers,
   overview,
   declare,
   hook,

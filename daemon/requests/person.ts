@@ -3,6 +3,7 @@
  * `instance/person-token.ts` in `hello`. All others stay open to whoever reaches the socket.
  */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
+import type { QueryTarget } from "../../protocol/daemon.ts";
 import type { RequestOf, RequestType } from "../../protocol/requests.ts";
 import { isGrave, risks } from "../../protocol/risk.ts";
 import type { State } from "../core/state.ts";
@@ -30,6 +31,9 @@ const deeds: Deeds = {
     force === true ? ["takes a lock from its holder", "kite unlock --force FILE"] : null,
   agent_release: ({ id }) =>
     id === undefined ? ["gives back what an agent has", "kite release NAME"] : null,
+  query: ({ target, reader }) =>
+    reader === undefined && isOfRescue(target) ? ["sees the kept work of all projects", "kite rescue"] : null,
+  rescue_purge: () => ["removes kept work for good", "kite rescue purge"],
   spawn_create: ({ id, lead, replaces }) => {
     if (id !== undefined) return null;
     if (lead === true) return ["spawns an agent that leads", "kite spawn --lead"];
@@ -41,6 +45,10 @@ const deeds: Deeds = {
     return id === undefined && isEnd ? ["stops an agent", "kite agents stop NAME"] : null;
   },
 };
+
+function isOfRescue(target: QueryTarget): boolean {
+  return target === "versions" || target === "wipes" || target === "unkept";
+}
 
 /** Who begins a red or critical task says yes with that; who lowers a risk takes the need for one away. */
 function taskDeed(

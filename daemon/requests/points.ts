@@ -6,6 +6,7 @@ import { qualityGate, roleGate } from "../lead/gates/tasks.ts";
 import { mergeStats, mergeTargets } from "../lead/merges/rows.ts";
 import { spawnTargets } from "../lead/spawns/rows.ts";
 import { teamTargets } from "../lead/teams/rows.ts";
+import { rescueTargets } from "../rescue/rows.ts";
 import type { DeclarePart } from "./declare-part.ts";
 import type { StatsColumn } from "./target.ts";
 import type { TaskGate } from "./task-gate.ts";
@@ -17,6 +18,8 @@ export const leadTargets = {
   ...mergeTargets,
   ...gateTargets,
 };
+
+export { rescueTargets };
 
 export const statsColumns: readonly StatsColumn[] = [mergeStats];
 

@@ -14,7 +14,7 @@ import { page, placeIn } from "../views/paging.ts";
 import { lockRows, sessionRows } from "../views/sessions-and-locks.ts";
 import { isOfTasks, type TaskTarget, taskPage } from "../views/tasks.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
-import { leadTargets } from "./points.ts";
+import { leadTargets, rescueTargets } from "./points.ts";
 import { statsOf } from "./stats.ts";
 import type { Target } from "./target.ts";
 
@@ -85,7 +85,11 @@ const baseTargets = {
 
 type Apart = TaskTarget | "context" | "refusals" | "stats";
 
-const targets: { readonly [T in Exclude<QueryTarget, Apart>]: Target } = { ...baseTargets, ...leadTargets };
+const targets: { readonly [T in Exclude<QueryTarget, Apart>]: Target } = {
+  ...baseTargets,
+  ...leadTargets,
+  ...rescueTargets,
+};
 
 export const query: RequestHandler<"query", DaemonServices> = async (services, request, call) => {
   await call.connection.room();
@@ -99,15 +103,17 @@ export async function answerFor(
   services: DaemonServices,
   request: RequestOf<"query">,
 ): Promise<(() => Steps<string | Reply>) | Refusal> {
-  const { target, id, project, after, limit: max = limits.rowsDefault } = request;
+  const { target, id, project, file, reader, after, limit: max = limits.rowsDefault } = request;
   if (!isPaged(target)) return () => apart(services, request, max);
   const from = after === undefined ? null : placeIn(after);
   if (from === "nowhere") {
     const error = "query: after: give next of the reply before";
     return refuse("invalid_request", error, { path: "after" });
   }
+  if (reader !== undefined && !services.engine.state.sessions.live.has(reader))
+    return refuse("unknown_session", `no session ${reader} is registered; send register first`);
   const shown: Target = targets[target];
-  const rows = await shown.open(services, { id, project, from });
+  const rows = await shown.open(services, { id, project, file, reader, from });
   const wanted = (row: { readonly project: string }) =>
     (project === undefined || row.project === project) &&
     (id === undefined || shown.ids === undefined || shown.ids(row).includes(id));

@@ -6,6 +6,10 @@ import type { DaemonServices } from "./handler.ts";
 
 export interface Wanted extends RowsOf {
   readonly from: PageStart | null;
+  /** Only rows of this absolute path, or of what is below it. */
+  readonly file?: string | undefined;
+  /** The session that asks, if it sees its own project alone. */
+  readonly reader?: string | undefined;
 }
 
 type OfProject = { readonly project: string };
@@ -18,7 +22,8 @@ export interface Target<Row extends OfProject = OfProject> {
   ids?(row: Row): readonly (string | null | undefined)[];
 }
 
-export type Rows<Row> = () => Iterable<Keyed<Row>>;
+/** A row that is undefined is not wanted. */
+export type Rows<Row> = () => Iterable<Keyed<Row | undefined>>;
 
 /** What a feature adds to `stats`. */
 export type StatsColumn = (services: DaemonServices) => Partial<StatsReply>;

@@ -36,7 +36,10 @@ export function placeIn(after: string): PageStart | "nowhere" {
  * Returns a page as text: at most `max` rows and about `limits.lineBytes` (one row at least), with `next` if more rows
  * follow.
  */
-export function* page<Row>(rows: Iterable<Keyed<Row>>, { wanted, from, max }: Wanted<Row>): Steps<string> {
+export function* page<Row>(
+  rows: Iterable<Keyed<Row | undefined>>,
+  { wanted, from, max }: Wanted<Row>,
+): Steps<string> {
   const shown: string[] = [];
   let last: PageStart | null = null;
   let size = 0;

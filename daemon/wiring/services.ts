@@ -9,6 +9,7 @@ import { allHookServices } from "../hooks/slices.ts";
 import { isToken, openPersonToken } from "../instance/person-token.ts";
 import type { DaemonOptions } from "../options.ts";
 import type { HandlerServices } from "../requests/handlers.ts";
+import { openRescue } from "../rescue/services.ts";
 import { directoriesOf } from "../sessions/places.ts";
 import { PresenceTable } from "../sessions/presence.ts";
 import { PresenceFile } from "../sessions/presence-file.ts";
@@ -43,8 +44,10 @@ export function buildServices(
   const onProblem = (problem: string) => log.warn(problem);
   const token = openPersonToken(paths.personToken, onTrouble);
   const base = { node, engine, clock, facts, presence, recorder };
+  const hooks = allHookServices(base, { adapter, paths, config, outside, events, onTrouble, onProblem });
   const services: HandlerServices = {
-    ...allHookServices(base, { adapter, paths, config, outside, events, onTrouble, onProblem }),
+    ...hooks,
+    rescue: openRescue(hooks, { paths, config, onTrouble }),
     ...leadServices(config.values),
     version,
     startedAt: clock.now(),

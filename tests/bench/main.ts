@@ -21,6 +21,7 @@ import { afterIdle, idle } from "./idle.ts";
 import { journal } from "./journal.ts";
 import { read } from "./read.ts";
 import { heads, rendered, type Table, type Tables } from "./report.ts";
+import { rescue } from "./rescue.ts";
 import { restart } from "./restart.ts";
 import { stall } from "./stall.ts";
 import { tasks, tasksInCore } from "./tasks.ts";
@@ -40,6 +41,7 @@ const measurements: Readonly<Record<string, () => Tables>> = {
   "tasks-core": tasksInCore,
   death,
   restart,
+  rescue,
   gates,
   idle,
   "after-idle": afterIdle,

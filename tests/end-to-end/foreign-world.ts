@@ -141,6 +141,7 @@ function asksOf(project: string): readonly Ask[] {
       outcome: { is: "cancelled", reason: { code: "base", ...reason } },
     },
     { type: "merge_cancel", project, runner: "r", reason: { code: "asked", ...reason } },
+    { type: "rescue_purge", file: hostile, code: "person_only" },
     { type: "agent_release", of: "bob", reason: hostile.slice(0, 200), code: "lead_only" },
   ].map(ask => ({ id, ...ask }));
 }

@@ -47,6 +47,8 @@ const defaults = {
   teams: "enforce",
   health: healthDefaults,
   ignore: [],
+  rescue: "on",
+  rescueNever: [],
 };
 
 /** The source of a yieldMs that nobody set, beside a lockWaitMs that somebody did. */
@@ -74,6 +76,8 @@ describe("the configuration", () => {
         KITE_SPAWN_DEPTH: "2",
         KITE_TEAMS: "warn",
         KITE_HEALTH: "release",
+        KITE_RESCUE: "off",
+        KITE_RESCUE_NEVER: "*.sqlite:private/",
       },
       user: {
         spawnMax: 3,
@@ -100,6 +104,8 @@ describe("the configuration", () => {
       teams: "warn",
       health: { ...healthDefaults, stalled: "release" },
       ignore: ["*.md", "dist/**"],
+      rescue: "off",
+      rescueNever: ["*.sqlite", "private/"],
     });
     expect(sources).toEqual({
       mode: "default",
@@ -117,6 +123,8 @@ describe("the configuration", () => {
       health: "KITE_HEALTH",
       notify: "default",
       ignore: "KITE_IGNORE",
+      rescue: "KITE_RESCUE",
+      rescueNever: "KITE_RESCUE_NEVER",
     });
     expect(problems).toEqual([]);
   });

@@ -1,0 +1,54 @@
+/** rescue_state, rescue_purge: what is kept, and the removal of it. */
+import { refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { RequestOf } from "../../protocol/requests.ts";
+import type { RescueStateReply, rescueRequests } from "../../protocol/rescue.ts";
+import type { HandlersOf } from "../requests/handler.ts";
+import type { Call } from "../server/call.ts";
+import { noteReply } from "../trail/decisions.ts";
+import { realFile } from "./rows.ts";
+import type { Rescue, RescueServices } from "./services.ts";
+
+/** The refusal where the setting is off. */
+const rescueOff = refuse(
+  "not_available",
+  "Kite keeps no versions of files: the setting rescue is off; switch it on, then run kite down and kite up",
+);
+
+export const rescueHandlers: HandlersOf<typeof rescueRequests, RescueServices> = {
+  rescue_state: ({ rescue }, _request, call) => {
+    call.reply(stateOf(rescue));
+    return undefined;
+  },
+  rescue_purge: (services, request, call) => {
+    if (services.rescue === null) call.reply(rescueOff);
+    else call.alone(purge(services, services.rescue, request, call));
+    return undefined;
+  },
+};
+
+function stateOf(rescue: Rescue | null): RescueStateReply {
+  const bytesMax = limits.rescueStoreBytes;
+  const none = { versions: 0, files: 0, bytes: 0, bytesMax, wipes: 0, waiting: 0, missed: 0, trouble: null };
+  if (rescue === null) return { ok: true, on: false, ...none };
+  const { versions, wipes, trouble } = rescue.archive;
+  const { size, files, bytes } = versions;
+  return { ok: true, on: true, ...none, versions: size, files, bytes, wipes: wipes.size, trouble };
+}
+
+async function purge(
+  services: RescueServices,
+  { archive }: Rescue,
+  request: RequestOf<"rescue_purge">,
+  call: Call,
+): Promise<void> {
+  const { before = Number.POSITIVE_INFINITY } = request;
+  const file = request.file === undefined ? undefined : await realFile(services.facts, request.file);
+  const removed = await archive.purge(
+    ({ path, atMs }) => atMs < before && (file === undefined || path === file || path.startsWith(`${file}/`)),
+  );
+  const reply = { ok: true as const, ...removed };
+  const what = `${removed.versions} versions, ${removed.contents} contents`;
+  noteReply(services, "rescue_purge", null, reply, { file: file ?? null, why: `removed for good: ${what}` });
+  call.reply(reply);
+}

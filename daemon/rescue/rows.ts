@@ -1,0 +1,145 @@
+/** Versions, wipes and files that are not kept, as `query` shows them: the latest first. */
+import { existsSync } from "node:fs";
+import type { ActorRow } from "../../protocol/lock.ts";
+import type { UnkeptRow, VersionRow, WipeRow } from "../../protocol/rescue.ts";
+import type { State } from "../core/state.ts";
+import type { Facts } from "../facts/facts.ts";
+import type { DaemonServices } from "../requests/handler.ts";
+import type { Target, Wanted } from "../requests/target.ts";
+import type { Keyed } from "../views/row.ts";
+import type { Archive } from "./archive.ts";
+import type { RescueServices } from "./services.ts";
+import { type Author, type Version, versionName } from "./versions.ts";
+import { type Wipe, wipeName } from "./wipes.ts";
+
+/** Positions rise, so that the latest comes first. */
+const last = Number.MAX_SAFE_INTEGER;
+
+type Shown = DaemonServices & Pick<RescueServices, "rescue">;
+type Place = Pick<Version, "path" | "project" | "worktree">;
+
+const versions: Target<VersionRow> = {
+  open: async ({ rescue, engine, facts }: Shown, named) => {
+    if (rescue === null) return nothing;
+    const { archive } = rescue;
+    const wanted = await withRealFile(facts, named);
+    const { file, from, id } = wanted;
+    const isShown = shownTo(engine.state, wanted);
+    return function* () {
+      // The versions of a file have an index, those below a directory have none.
+      const path = file !== undefined && archive.versions.latestOf(file) !== null ? file : null;
+      const before = from === null ? Number.POSITIVE_INFINITY : last - from.place + 1;
+      for (const version of archive.versions.latestFirst(path, before)) {
+        const isWanted = isShown(version) && (id === undefined || version.by?.session === id);
+        const row = () => (isWanted ? versionRow(archive, version) : undefined);
+        yield { place: last - version.n, key: "", row };
+      }
+    };
+  },
+};
+
+const wipes: Target<WipeRow> = {
+  open: async ({ rescue, engine, facts }: Shown, named) => {
+    if (rescue === null) return nothing;
+    const wanted = await withRealFile(facts, named);
+    const isShown = shownTo(engine.state, wanted);
+    const all = [...rescue.archive.wipes.all()].reverse();
+    return function* () {
+      for (const wipe of all) {
+        const { project, worktree } = wipe;
+        const isWanted = wipe.files.some(({ path }) => isShown({ path, project, worktree }));
+        yield { place: last - wipe.n, key: "", row: () => (isWanted ? wipeRow(wipe) : undefined) };
+      }
+    };
+  },
+  ids: row => [row.by?.id, ...row.files.flatMap(({ writers }) => writers.map(({ id }) => id))],
+};
+
+const unkept: Target<UnkeptRow> = {
+  open: async ({ rescue, engine, facts }: Shown, named) => {
+    if (rescue === null) return nothing;
+    const wanted = await withRealFile(facts, named);
+    const isShown = shownTo(engine.state, wanted);
+    const all = [...rescue.unkept.all()].reverse();
+    return function* () {
+      for (const { n, ...row } of all)
+        yield { place: last - n, key: "", row: () => (isShown(row) ? row : undefined) };
+    };
+  },
+};
+
+export const rescueTargets = { versions, wipes, unkept };
+
+function nothing(): readonly Keyed<never>[] {
+  return [];
+}
+
+async function withRealFile(facts: Pick<Facts, "path">, wanted: Wanted): Promise<Wanted> {
+  const { file } = wanted;
+  return file === undefined ? wanted : { ...wanted, file: await realFile(facts, file) };
+}
+
+/** Returns the real path of an absolute one: versions have that. One that cannot be looked at counts as it is. */
+export async function realFile(facts: Pick<Facts, "path">, file: string): Promise<string> {
+  const fact = await facts.path("/", file);
+  return "unreachable" in fact ? file : fact.real;
+}
+
+/** Returns a test of what the request names and its reader may see: what lies in its project, or in its worktree. */
+function shownTo({ sessions }: State, { project, file, reader }: Wanted): (place: Place) => boolean {
+  const session = reader === undefined ? undefined : sessions.live.get(reader);
+  return place =>
+    (reader === undefined || (session !== undefined && isOwn(session, place))) &&
+    (project === undefined || place.project === project) &&
+    (file === undefined || place.path === file || place.path.startsWith(`${file}/`));
+}
+
+/** Whether the place belongs to the session's project. A client may name its project otherwise than git does. */
+function isOwn(
+  session: { readonly project: string; readonly worktree: string },
+  place: Pick<Place, "project" | "worktree">,
+): boolean {
+  return session.project === place.project || session.worktree === place.worktree;
+}
+
+function versionRow(archive: Pick<Archive, "pathOf">, version: Version): VersionRow {
+  const { path, file, worktree, project, by, tool, kind, atMs, base, mode, added, taken, asSent, hash } =
+    version;
+  const object = archive.pathOf(hash);
+  return {
+    version: versionName(version),
+    path,
+    file,
+    worktree,
+    project,
+    by: by === null ? null : authorRow(by),
+    tool,
+    kind,
+    at: atMs,
+    base,
+    bytes: version.sizeBytes,
+    mode,
+    added,
+    taken,
+    asSent,
+    hash,
+    object: existsSync(object) ? object : null,
+  };
+}
+
+function wipeRow(wipe: Wipe): WipeRow {
+  const { project, worktree, by, command, atMs, files, more } = wipe;
+  const rows = files.map(({ path, file, version, writers, lines }) => ({
+    path,
+    file,
+    version: version === null ? null : versionName({ n: version }),
+    writers: writers.map(authorRow),
+    lines,
+  }));
+  const who = by === null ? null : authorRow(by);
+  return { wipe: wipeName(wipe), project, worktree, by: who, command, at: atMs, files: rows, more };
+}
+
+function authorRow({ session, agent, name }: Author): ActorRow {
+  return { id: session, agent, name };
+}

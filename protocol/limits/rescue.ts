@@ -1,0 +1,45 @@
+/** Bounds of what Kite keeps of the agents' work; part of `limits`. */
+export const rescueLimits = {
+  /** Longest file whose content is kept. */
+  rescueFileBytes: 8 * 1024 * 1024,
+  /** All kept contents together, as they are on the disk. */
+  rescueStoreBytes: 1024 * 1024 * 1024,
+  /** A version older than this goes, unless it is the last one of a file with uncommitted work. */
+  rescueKeptMs: 14 * 24 * 3_600_000,
+  /** Versions in all. */
+  rescueVersionsMax: 100_000,
+  /** Beyond a bound, versions go until no more than this part of it is left: so that not each new one prunes. */
+  rescueLowPart: 0.9,
+  /** Versions that one turn of the event loop looks at while it prunes. */
+  rescuePrunedPerTurn: 500,
+  /** Bytes of the index that one turn of the event loop reads. */
+  rescueIndexBytesPerTurn: 64 * 1024,
+  /** Longest line of the index; a wipe of so many files that its line is longer does not name them all. */
+  rescueLineBytes: 256 * 1024,
+  /** A store that could not be read is read again after this. */
+  rescueReadAgainMs: 30_000,
+  /** Dead lines of the index before it is written anew, if they are more than the live ones. */
+  rescueDeadLinesMax: 1_000,
+  /** Wipes kept, and files of one wipe. */
+  rescueWipesMax: 1_000,
+  rescueWipeFilesMax: 1_000,
+  /** Writes that wait to be kept; of more, the oldest is not kept. */
+  rescueQueueMax: 1_000,
+  /** Texts of tools that wait with them. */
+  rescueQueueBytes: 64 * 1024 * 1024,
+  /** Files of which it is known why they are not kept. */
+  rescueUnkeptMax: 1_000,
+  /** Longest wait for versions before a line that wipes runs. */
+  rescueWipeWaitMs: 1_500,
+  /** Files named of those that could not be kept before a wipe. */
+  rescueNamedMax: 5,
+  /** Latest contents held in memory, to count lines and to scan only what changed. */
+  rescueCacheBytes: 16 * 1024 * 1024,
+  /** Longest part of two files that differs whose lines are compared exactly: lines of one times lines of the other. */
+  rescueDiffCells: 40_000,
+  /** Restores that have begun and not ended, and how long one may take. */
+  rescueRestoresMax: 100,
+  rescueRestoreMs: 60_000,
+  /** Patterns of the person's own list of files that are never kept. */
+  rescueNeverMax: 200,
+} as const;

@@ -1,0 +1,131 @@
+/** The wire of what Kite keeps of the agents' work: versions of files, wipes, restores. Contents stay on the disk. */
+import * as z from "zod";
+import type { ActorRow } from "./lock.ts";
+import { once, type RequestTable, repeatable, reply } from "./request-table.ts";
+import { baseShape, idSchema, pathSchema } from "./session.ts";
+
+/**
+ * Why a version was kept: after a `write`; `before_wipe`: a line that wipes the file was about to run; `before_restore`: as
+ * a restore found the file; `outside`: something changed the file that Kite did not see.
+ */
+export const versionKinds = ["write", "before_wipe", "before_restore", "outside"] as const;
+export type VersionKind = (typeof versionKinds)[number];
+
+/** A version of a file, as `query` shows it. */
+export interface VersionRow {
+  /** `v-12`. Numbers rise, and no number is used twice. */
+  readonly version: string;
+  /** Absolute and real. */
+  readonly path: string;
+  /** The path from the top of the worktree. */
+  readonly file: string;
+  readonly worktree: string;
+  readonly project: string;
+  /** Who wrote it; null: nobody that Kite knows. */
+  readonly by: ActorRow | null;
+  /** The tool, or the first word of the shell line; null: unknown. */
+  readonly tool: string | null;
+  readonly kind: VersionKind;
+  /** Wall time in milliseconds. */
+  readonly at: number;
+  /** The commit that was checked out; null: none, or unknown. */
+  readonly base: string | null;
+  readonly bytes: number;
+  /** The file's permission bits. */
+  readonly mode: number;
+  /** Lines against the version before, else against what is committed; null: no text, or not counted. */
+  readonly added: number | null;
+  readonly taken: number | null;
+  /** The file changed again before it was read: this is the text that the tool sent. */
+  readonly asSent: boolean;
+  /** SHA-256 of the content, in hex. */
+  readonly hash: string;
+  /** The absolute path of the zlib file with the content; null: the content is gone. */
+  readonly object: string | null;
+}
+
+/** What became of a file that a line wiped, or that changed outside of Kite. */
+export interface WipedRow {
+  readonly path: string;
+  readonly file: string;
+  /** The version that brings it back; null: Kite has none. */
+  readonly version: string | null;
+  /** Whose work it was, the latest writer first. */
+  readonly writers: readonly ActorRow[];
+  /** Lines of that version that the file lost; null: no text, or not counted. */
+  readonly lines: number | null;
+}
+
+/** A wipe, as `query` shows it. */
+export interface WipeRow {
+  /** `r-12`. */
+  readonly wipe: string;
+  readonly project: string;
+  readonly worktree: string;
+  /** Whose command it was; null: nobody that Kite knows, and `command` is `changed outside Kite`. */
+  readonly by: ActorRow | null;
+  /** The command in short form: `git checkout`. */
+  readonly command: string;
+  /** Wall time in milliseconds. */
+  readonly at: number;
+  readonly files: readonly WipedRow[];
+  /** Further files that are not named. */
+  readonly more: number;
+}
+
+/** A file that was written and is not kept. */
+export interface UnkeptRow {
+  readonly path: string;
+  readonly file: string;
+  readonly worktree: string;
+  readonly project: string;
+  /** Why, as half a sentence: `it holds a private key`. */
+  readonly why: string;
+  readonly at: number;
+}
+
+const actorShape = { ...baseShape, id: idSchema.optional(), agent: idSchema.optional() };
+
+const rescueStateSchema = z.object({ ...baseShape });
+
+/** Removes versions for good: those of a file, or of all files before a time. A person's alone. */
+const rescuePurgeSchema = z
+  .object({
+    ...actorShape,
+    /** Absolute; a directory stands for all files below it. */
+    file: pathSchema.optional(),
+    /** Wall time in milliseconds. */
+    before: z.number().int().min(0).optional(),
+  })
+  .refine(r => r.file !== undefined || r.before !== undefined, { error: "give file, or before, or both" });
+
+export interface RescueStateReply {
+  readonly ok: true;
+  /** False: the setting `rescue` is off, and all that follows is zero. */
+  readonly on: boolean;
+  readonly versions: number;
+  readonly files: number;
+  /** Bytes on the disk. */
+  readonly bytes: number;
+  readonly bytesMax: number;
+  readonly wipes: number;
+  /** Writes that wait to be kept. */
+  readonly waiting: number;
+  /** Writes that could not be kept since the daemon started. */
+  readonly missed: number;
+  /** What keeps the daemon from keeping now, as a sentence; null: nothing. */
+  readonly trouble: string | null;
+}
+
+export interface RescuePurgeReply {
+  readonly ok: true;
+  readonly versions: number;
+  /** Contents removed from the disk: those to which no other version refers. */
+  readonly contents: number;
+  readonly bytes: number;
+}
+
+export const rescueRequests = {
+  rescue_state: { params: rescueStateSchema, reply: reply<RescueStateReply>(), traits: repeatable },
+  rescue_purge: { params: rescuePurgeSchema, reply: reply<RescuePurgeReply>(), traits: once },
+} as const satisfies RequestTable;
