@@ -1,4 +1,5 @@
 /** `kite watch`: the connection, the screen and the lines. */
+
 import { LocalError } from "../client/errors.ts";
 import type { TrailLine } from "../daemon/trail/line.ts";
 import { readTrail } from "../daemon/trail/read.ts";
@@ -6,6 +7,7 @@ import type { EventLine } from "../protocol/events.ts";
 import { streamEnd } from "./live.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "./process-context.ts";
 import { scopeProject } from "./scope.ts";
+import { numbering } from "./tasks/numbers.ts";
 import { eventSentence } from "./view/events.ts";
 import { logText } from "./view/log.ts";
 import { Places } from "./view/places.ts";
@@ -73,10 +75,12 @@ function projectHere(world: ProcessContext): Promise<string | null> {
 }
 
 /** Returns what happened last before the watch began, oldest first. */
-async function lately({ paths, env }: ProcessContext): Promise<News[]> {
+async function lately(world: ProcessContext): Promise<News[]> {
+  const { paths, env } = world;
   const isShown = ({ decision }: TrailLine) => decision !== "event";
   const lines = await readTrail(paths.trail, { limit: latelyMax, filter: isShown });
-  return lines.map(line => ({ at: line.at, text: logText(line, env["HOME"] ?? "") }));
+  const worded = await numbering(world, null, lines.map(({ why = "" }) => why).join(" "));
+  return lines.map(line => ({ at: line.at, text: logText(line, env["HOME"] ?? "", worded) }));
 }
 
 /** A way to show events: a screen or lines. */

@@ -257,6 +257,8 @@ export type TaskEvent =
 /** The fields of every event of one task. */
 export interface TaskNews {
   readonly task: string;
+  /** Counts within the project. Absent from daemons that did not say it. */
+  readonly number?: number;
   /** The description's first 200 UTF-16 units. */
   readonly description: string;
   readonly project: string;

@@ -6,6 +6,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { screenOf } from "../process-context.ts";
+import { numbering, type Worded } from "../tasks/numbers.ts";
 import { type AgentData, agentCard, agentView, type HistoryData, historyView } from "../view/agent.ts";
 import { printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "./named.ts";
@@ -32,13 +33,26 @@ export async function agent(world: ProcessContext, name: string, flags: AgentFla
     const known = await agentCalled(world, live, name);
     if (known !== null && flags.history !== true) {
       const data = await present(world, client, known);
-      return printShown(world, flags.json === true, data, screen => agentView(data, world.cwd, screen));
+      const worded = await wordedFor(world, client, data);
+      return printShown(world, flags.json === true, data, screen =>
+        agentView(data, world.cwd, screen, worded),
+      );
     }
     const found = known ?? (await agentCalled(world, await pastAgents(world, client), name));
     if (found === null) throw noAgent(live, name);
     const data = await past(world, client, found, known !== null);
-    return printShown(world, flags.json === true, data, screen => historyView(data, screen));
+    const worded = await wordedFor(world, client, data);
+    return printShown(world, flags.json === true, data, screen => historyView(data, screen, worded));
   });
+}
+
+/** Returns what puts numbers for the tasks that the decisions about an agent name. */
+function wordedFor(
+  world: ProcessContext,
+  client: Client,
+  { decisions }: Pick<AgentData, "decisions">,
+): Promise<Worded> {
+  return numbering(world, client, decisions.map(({ why = "" }) => why).join(" "));
 }
 
 /** Returns where a live agent works, what it declared and has to do and read, as lines; none if no live one has that name. */

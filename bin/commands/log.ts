@@ -13,6 +13,7 @@ import {
   screenOf,
 } from "../process-context.ts";
 import { namesOf } from "../real-path.ts";
+import { numbering } from "../tasks/numbers.ts";
 import { decisionsIn, type TrailFilter, wantedBy } from "../trail/filter.ts";
 import { followTrail, readAtEnd } from "../trail/follow.ts";
 import { unknownAgent } from "../trail/known-agents.ts";
@@ -80,17 +81,19 @@ export async function log(world: ProcessContext, flags: LogFlags, until: AbortSi
   const wanted = wantedBy(filter);
   const isTerminal = world.stdout.isTTY === true;
   let count = 0;
-  const show = (lines: readonly TrailLine[]) => {
+  const show = async (lines: readonly TrailLine[]) => {
     count += lines.length;
     // In a pipe each decision is one line of any length, so that grep finds whole decisions; COLUMNS asks for a width.
     const isWrapped = isTerminal || (world.env["COLUMNS"] ?? "") !== "";
     const screen = isWrapped ? screenOf(world) : { ...screenOf(world), width: Number.POSITIVE_INFINITY };
     if (flags.json) print(world, lines.map(jsonLine));
-    else
+    else {
+      const worded = await numbering(world, null, lines.map(({ why = "" }) => why).join(" "));
       printFramed(
         world,
-        lines.flatMap(line => logLines(line, screen)),
+        lines.flatMap(line => logLines(line, screen, worded)),
       );
+    }
   };
   const place = await showStored(world.paths.trail, { filter, limit, wanted }, show);
   const unknown =
@@ -149,19 +152,19 @@ interface Wanted extends LogQuery {
 async function showStored(
   dir: string,
   { filter, limit, wanted }: Wanted,
-  show: (lines: readonly TrailLine[]) => void,
+  show: (lines: readonly TrailLine[]) => Promise<void>,
 ) {
   const { since } = filter;
   if (limit === null && since !== undefined) {
     let place = await startBefore(dir, since);
     for await (const { lines, end } of readForward(dir, place)) {
-      show(lines.filter(wanted));
+      await show(lines.filter(wanted));
       place = end;
     }
     return place;
   }
   const read = () => readTrail(dir, { limit: limit ?? linesDefault, filter: wanted, since });
   const { found, place } = await readAtEnd(dir, read);
-  show(found);
+  await show(found);
   return place;
 }

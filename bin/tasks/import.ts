@@ -1,4 +1,5 @@
 /** `kite task import`. */
+
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { jsonProblem } from "../../protocol/json-position.ts";
@@ -12,6 +13,7 @@ import { type Client, type ProcessContext, print, printJson } from "../process-c
 import { projectOf } from "../project.ts";
 import { counted, listed } from "../view/text.ts";
 import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
+import { numbering } from "./numbers.ts";
 
 /** A task as `task_import` takes it. */
 export type Stored = ParamsOf<"task_import">["tasks"][number];
@@ -63,7 +65,9 @@ export async function store(
   if (json) printJson(world, { ok: true, imported, skipped, debatesDropped });
   else {
     const before = skipped.length === 0 ? "" : `; ${skipped.length} already existed`;
-    const of = debatesDropped.slice(0, limits.idsNamedMax);
+    const first = debatesDropped.slice(0, limits.idsNamedMax);
+    const worded = await numbering(world, client, first.join(" "));
+    const of = first.map(worded);
     const lost = `required debates that are not here, and were imported without: ${listed(of, debatesDropped.length - of.length)}`;
     const dropped = of.length === 0 ? [] : [`${counted(debatesDropped.length, "task")} ${lost}`];
     print(world, [`imported ${counted(imported, "task")}${before}`, ...dropped]);

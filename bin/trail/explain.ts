@@ -6,7 +6,7 @@ import { type Client, type ProcessContext, printFramed, printJson, screenOf } fr
 import { projectOf } from "../project.ts";
 import { namesOf } from "../real-path.ts";
 import { refusalText } from "../refusal-text.ts";
-import { taskNamed } from "../tasks/numbers.ts";
+import { numbering, taskNamed } from "../tasks/numbers.ts";
 import { paint } from "../view/color.ts";
 import { explainLines } from "../view/explain.ts";
 import { agentNow, fileNow, taskNow } from "../view/explain-now.ts";
@@ -94,9 +94,11 @@ export async function answer(question: Question): Promise<number> {
   };
   const it = is === "task" ? "it" : undefined;
   const card = is === "agent" && client !== null ? await cardOf(world, client, name) : [];
+  const now = await sentences[is]();
+  const worded = await numbering(world, client, [...now, JSON.stringify(explained)].join(" "));
   printFramed(world, [
     ...(isLive ? [] : plainLines([absence(lastAt, screen)], screen)),
-    ...plainLines(await sentences[is](), screen),
+    ...plainLines(now.map(worded), screen),
     ...(card.length === 0 ? [] : ["", ...card]),
     "",
     paint(
@@ -104,7 +106,7 @@ export async function answer(question: Question): Promise<number> {
       "bold",
       explained.length === 0 ? "The trail has no decision about it." : "Latest decisions",
     ),
-    ...explained.flatMap(one => explainLines(one, screen, it)),
+    ...explained.flatMap(one => explainLines(one, screen, it, worded)),
     ...also.flatMap(one => ["", ...plainLines([otherMeaning(name, one)], screen)]),
   ]);
   return exitCodes.done;

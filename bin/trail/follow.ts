@@ -30,7 +30,7 @@ export async function readAtEnd<T>(dir: string, read: () => Promise<T>): Promise
 export async function followTrail(
   dir: string,
   from: Place,
-  show: (lines: readonly TrailLine[]) => void,
+  show: (lines: readonly TrailLine[]) => Promise<void>,
   until: AbortSignal,
 ): Promise<void> {
   // There may be no trail yet; the daemon creates its folder with the same mode.
@@ -46,7 +46,7 @@ export async function followTrail(
         changed = resolve;
       });
       for await (const { lines, end } of readForward(dir, place)) {
-        show(lines);
+        await show(lines);
         place = end;
       }
       if (!until.aborted) await change;

@@ -1,10 +1,12 @@
 /** The output of `kite agent`. */
+
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { DeclarationRow } from "../../protocol/declaration.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { NamedAgent } from "../agent/named.ts";
+import type { Worded } from "../tasks/numbers.ts";
 import { paint } from "./color.ts";
 import { declarationFields, summaryOf } from "./declarations.ts";
 import type { OneAgent } from "./feature.ts";
@@ -43,7 +45,7 @@ const resultColumns = 200;
 const locksShownMax = 10;
 
 /** One agent on one screen; files are relative to `cwd`. */
-export function agentView(data: AgentData, cwd: string, screen: Screen): string[] {
+export function agentView(data: AgentData, cwd: string, screen: Screen, worded?: Worded): string[] {
   const fields = [
     ...placeFields(data, screen),
     ...declaredFields(data, cwd),
@@ -53,7 +55,7 @@ export function agentView(data: AgentData, cwd: string, screen: Screen): string[
   return [
     heading(data.agent, data.session === null ? "ended" : statusOf(data, data.session), screen),
     ...fieldLines(fields, screen),
-    ...decisionLines(data.decisions, screen),
+    ...decisionLines(data.decisions, screen, worded),
   ];
 }
 
@@ -69,7 +71,7 @@ function declaredFields({ declaration }: AgentData, cwd: string): readonly Field
 
 function dueFields({ tasks, unread }: AgentData): readonly Field[] {
   return [
-    ["claimed", tasks.map(task => `${task.id} ${task.description}`)],
+    ["claimed", tasks.map(task => `#${task.number} ${task.description}`)],
     ["messages", unread === 0 ? null : `${unread} unread`],
   ];
 }
@@ -78,20 +80,21 @@ function dueFields({ tasks, unread }: AgentData): readonly Field[] {
 export function historyView(
   { agent, isLive, declarations, tasks, decisions }: HistoryData,
   screen: Screen,
+  worded?: Worded,
 ): string[] {
   const declared = declarations.flatMap(row => [
     ...wrap(`${clock(row.declaredAt, screen.now)}  ${summaryOf(row)}`, screen.width - 2, 10),
   ]);
   const finished = tasks.flatMap(task => {
     const result = task.result === null ? "" : `: ${cut(clean(task.result), resultColumns)}`;
-    const line = `${clock(task.updatedAt, screen.now)}  ${standing(task)}  ${clean(task.id)} ${clean(task.description)}${result}`;
+    const line = `${clock(task.updatedAt, screen.now)}  ${standing(task)}  #${task.number} ${clean(task.description)}${result}`;
     return wrap(line, screen.width - 2, 10);
   });
   return [
     heading(agent, isLive ? "live" : "ended", screen),
     ...section("Declared before", declared, screen),
     ...section("Finished tasks", finished, screen),
-    ...decisionLines(decisions, screen),
+    ...decisionLines(decisions, screen, worded),
   ];
 }
 
@@ -147,8 +150,8 @@ function lockFields({ session, locks, waits, agent }: AgentData, screen: Screen)
   ];
 }
 
-function decisionLines(decisions: readonly TrailLine[], screen: Screen): string[] {
-  const lines = decisions.flatMap(line => logLines(line, { ...screen, width: screen.width - 2 }));
+function decisionLines(decisions: readonly TrailLine[], screen: Screen, worded?: Worded): string[] {
+  const lines = decisions.flatMap(line => logLines(line, { ...screen, width: screen.width - 2 }, worded));
   return section("Latest decisions", lines, screen);
 }
 

@@ -93,9 +93,9 @@ function causeOf(causes: ReadonlyMap<string, string>, cause: string): string {
   return clean(withPersonName(causeText(causes, cause)));
 }
 
-function taskOf({ task, description, by }: TaskNews): string {
+function taskOf({ task, number, description, by }: TaskNews): string {
   const who = by === null ? "" : ` by ${clean(by.name)}`;
-  return `${clean(task)}${who}: ${clean(description)}`;
+  return `${number === undefined ? clean(task) : `#${number}`}${who}: ${clean(description)}`;
 }
 
 function lockSentence(event: EventLine, file: FileName = clean): string | null {

@@ -11,10 +11,15 @@ const noticedMs = 100;
 
 /**
  * Returns the sentence with its time in front, wrapped to the width. `it`: what the sentence calls a task; without it,
- * its id.
+ * its id, for which `worded` puts its number.
  */
-export function explainLines(one: Explained, screen: Screen, it?: string): string[] {
-  return wrap(`${clock(one.at, screen.now)}  ${sentence(one, screen, it)}`, screen.width, 10);
+export function explainLines(
+  one: Explained,
+  screen: Screen,
+  it?: string,
+  worded: (text: string) => string = text => text,
+): string[] {
+  return wrap(`${clock(one.at, screen.now)}  ${worded(sentence(one, screen, it))}`, screen.width, 10);
 }
 
 function sentence(one: Explained, screen: Screen, it?: string): string {

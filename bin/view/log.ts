@@ -1,6 +1,8 @@
 /** Lines of the trail as text. */
+
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { trailReason } from "../refusal-text.ts";
+import type { Worded } from "../tasks/numbers.ts";
 import { actorIn, nobody } from "../trail/lock-history.ts";
 import { paint, type Style } from "./color.ts";
 import { projectRoot, tilde } from "./places.ts";
@@ -14,6 +16,8 @@ const styles: Readonly<Record<TrailLine["decision"], Style>> = {
   event: "dim",
 };
 
+const asIs: Worded = text => text;
+
 /** The log omits shorter times, in milliseconds: every answer takes that long. */
 const shownMs = 100;
 /** Columns of an agent's name on a terminal. */
@@ -22,25 +26,25 @@ const nameColumns = 20;
 const indent = 10;
 
 /** Returns one decision on a line of any length, without its time. */
-export function logText(line: TrailLine, home: string): string {
+export function logText(line: TrailLine, home: string, worded: Worded = asIs): string {
   const parts = [
     whoOf(line),
     whatOf(line),
     line.file === null ? "" : fileOf(line, home),
-    whyOf(line),
+    worded(whyOf(line)),
     timeOf(line),
   ];
   return `${pad(line.decision, 8)}  ${parts.flatMap(part => clean(part) || []).join("  ")}`;
 }
 
 /** Returns one decision as lines: time, decision, agent, what it did, and the reason. */
-export function logLines(line: TrailLine, screen: Screen): string[] {
+export function logLines(line: TrailLine, screen: Screen, worded: Worded = asIs): string[] {
   const parts = [
     // In a pipe a line has any length, and grep finds the whole name.
     pad(Number.isFinite(screen.width) ? cut(whoOf(line), nameColumns) : whoOf(line), 16),
     pad(clean(whatOf(line)), 12),
     line.file === null ? "" : fileOf(line, screen.home),
-    clean(whyOf(line)),
+    clean(worded(whyOf(line))),
     timeOf(line),
   ];
   const at = clock(line.at, screen.now);

@@ -1,6 +1,6 @@
 /** The graph of tasks in Mermaid's language. */
 import type { TaskRow } from "../../protocol/task.ts";
-import { standing, standings } from "./tasks.ts";
+import { handles, standing, standings } from "./tasks.ts";
 import { clean, cut } from "./text.ts";
 
 const titleColumns = 60;
@@ -15,11 +15,12 @@ const fills: Readonly<Record<string, string>> = {
 
 /** The graph in Mermaid's language: an arrow leads from a task to those that need it. */
 export function mermaidView(tasks: readonly TaskRow[]): string[] {
+  const handle = handles(tasks);
   const known = new Set(tasks.map(({ id }) => id));
   const used = standings.filter(one => tasks.some(task => standing(task) === one));
   return [
     "graph TD",
-    ...tasks.map(task => `  ${nodeOf(task.id)}["${textOf(task)}"]:::${standing(task)}`),
+    ...tasks.map(task => `  ${nodeOf(task.id)}["${textOf(task, handle)}"]:::${standing(task)}`),
     ...tasks.flatMap(task => {
       const needed = task.dependsOn.filter(id => known.has(id));
       return needed.map(id => `  ${nodeOf(id)} --> ${nodeOf(task.id)}`);
@@ -33,8 +34,8 @@ function nodeOf(id: string): string {
 }
 
 /** Returns a node's text, with Mermaid's special characters as numeric entities. */
-function textOf(task: TaskRow): string {
+function textOf(task: TaskRow, handle: (id: string) => string): string {
   const who = task.status === "active" && task.assigneeName !== null ? ` (${clean(task.assigneeName)})` : "";
-  const text = cut(clean(task.description), titleColumns) + who;
+  const text = `${handle(task.id)}: ${cut(clean(task.description), titleColumns)}${who}`;
   return text.replace(/[^\p{L}\p{N} .,:!?'()/_…-]/gu, character => `#${character.codePointAt(0)};`);
 }

@@ -105,7 +105,7 @@ describe("kite task", () => {
     );
     await expect(home.kite("task", "claim", "2")).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^kite: blocked by unfinished dependencies: task 1\n$/),
+      stderr: expect.stringMatching(/^kite: blocked by unfinished dependencies: #1\n$/),
     });
     // A terminal is a session while it works on a task, no longer.
     const sessions = async () => JSON.parse(await home.kite("sessions", "--json")).sessions.length;
@@ -143,7 +143,7 @@ describe("kite task", () => {
       stderr: expect.stringContaining("kite: no task #12 in this project; kite task list shows them"),
     });
     await expect(home.kite("task", "done", "11")).rejects.toMatchObject({
-      stderr: "kite: blocked by unfinished dependencies: task 10\n",
+      stderr: "kite: blocked by unfinished dependencies: #10\n",
     });
     const far = await client.ask({ type: "task_create", project: "/elsewhere", description: "Far" });
     const { id } = taskOf(far);
@@ -208,7 +208,7 @@ describe("kite task", () => {
     expect(await task("import", file)).toMatchObject({ imported: 0, skipped: { length: 3 } });
     writeFileSync(file, JSON.stringify([{ id: "t-lk0-4", description: "Was debated", debate: "d-lk0-1" }]));
     expect(await home.kite("task", "import", file)).toBe(
-      "imported 1 task\n1 task required debates that are not here, and were imported without: t-lk0-4\n",
+      "imported 1 task\n1 task required debates that are not here, and were imported without: #4\n",
     );
     writeFileSync(file, "{");
     await expect(home.kite("task", "import", file)).rejects.toMatchObject({

@@ -178,19 +178,19 @@ describe("kite explain", () => {
     expect([held, refused].join(" ")).toContain("bob holds a.ts since TIME");
     const dave = await shown("explain", "dave");
     expect(dave[0]).toBe("dave's session ended at TIME (its process ended).");
-    expect(dave).toContain(`TIME  dave claimed ${task}.`);
+    expect(dave).toContain(`TIME  dave claimed #1.`);
     expect(dave.at(-1)).toBe("TIME  dave's session ended (its process ended).");
   });
 
   test("tells of a task", async () => {
     expect(await shown("explain", task)).toEqual([
-      `dave created ${task} at TIME: SECRET.`,
-      `Nothing blocks it. To claim it: kite task claim ${task}`,
+      `dave created #1 at TIME: SECRET.`,
+      `Nothing blocks it. To claim it: kite task claim 1`,
       "",
       "Latest decisions",
       "TIME  dave created it.",
       "TIME  dave claimed it.",
-      `TIME  dave lost it: its process ended, ${task} can be claimed again.`,
+      `TIME  dave lost it: its process ended, #1 can be claimed again.`,
     ]);
   });
 });

@@ -151,7 +151,7 @@ describe("kite agent", () => {
       "                settled by: a test",
       "  holds       src/a.ts for 12s, 1 waiter",
       "  waits for   src/b.ts behind bob, 4s",
-      "  claimed     t-mhx3k2p1-1a Page the list",
+      "  claimed     #46 Page the list",
       "  messages    1 unread",
       "",
       "Latest decisions",
@@ -171,7 +171,7 @@ describe("kite agent", () => {
     expect(shown).toMatch(/^alice\/Explore {2}active {2}alice-0000-4000, agent a0954b2b04fdf61ec\n/);
     expect(shown).toContain("  waits for   src/b.ts behind bob, 4s\n");
     expect(shown).toContain("  task        look\n");
-    expect(shown).toContain("  claimed     t-mhx3k2p1-2 Look\n");
+    expect(shown).toContain("  claimed     #46 Look\n");
     expect(shown).toContain("src/old.ts");
     for (const others of ["holds", "unread", "needs you", "src/6.ts"]) expect(shown).not.toContain(others);
   });
@@ -273,8 +273,8 @@ describe("kite agent --history", () => {
     expect(lines.filter(line => line.includes('on "task'))).toHaveLength(10);
     expect(lines.slice(-7)).toEqual([
       "Finished tasks",
-      "  13:57:00  done  t-2 Page the list: by id and date",
-      "  13:58:00  failed  t-1 Page the list: no server",
+      "  13:57:00  done  #46 Page the list: by id and date",
+      "  13:58:00  failed  #46 Page the list: no server",
       "",
       "Latest decisions",
       "  13:59:55  allow  carol             SessionEnd",

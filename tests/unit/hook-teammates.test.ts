@@ -54,7 +54,15 @@ describe("a teammate within its lead's process", () => {
     expect(reasonOf(answerOf(byTeammate, begun, held))).toContain(`to release it ${way}`);
     const overlap = { what: "overlap", file: "/p/a.ts", other: "bob", will: "" } as const;
     const health = [
-      { what: "asked", name: "alice", state: "stalled", forMs: 1, tasks: [], locks: 0 } as const,
+      {
+        what: "asked",
+        name: "alice",
+        state: "stalled",
+        forMs: 1,
+        tasks: [],
+        taskNumbers: [],
+        locks: 0,
+      } as const,
     ];
     const inbox = { did: "inbox", ok: true, messages: [], unread: 0, notes: [overlap], health } as const;
     const said = contextOf(answerOf(byTeammate, begun, granted(), inbox));

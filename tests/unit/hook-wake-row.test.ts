@@ -89,13 +89,11 @@ If you no longer need it, say so and stop.
     const note = { what: "stalled", name: "alice", state: "stalled", forMs: 1_020_000, locks: 1 } as const;
     const stalled: HookOutcome = {
       ...{ did: "await_release", ok: true, freed: null },
-      health: [{ ...note, tasks: ["t-1"] }],
+      health: [{ ...note, tasks: ["t-1"], taskNumbers: [1] }],
     };
     const { exitCode, stderr } = said(stop, stalled);
     expect(exitCode).toBe(2);
-    expect(stderr).toContain(
-      '"alice" has given no sign of life for 17 min; it has the task "t-1" and 1 lock.',
-    );
+    expect(stderr).toContain('"alice" has given no sign of life for 17 min; it has the task #1 and 1 lock.');
     expect(stderr).toContain('kite release "alice"');
     const prompt = `Stop hook feedback:\n${stderr}`;
     const prompted = plan({ ...payload("UserPromptSubmit--print"), prompt }).actions;

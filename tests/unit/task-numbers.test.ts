@@ -58,7 +58,7 @@ describe("a sentence", () => {
 
   it("names tasks of the reader's project by numbers, in words and in commands", () => {
     expect(inNumbers("t-1-a waits for t-1-b; see kite task show t-1-b, task t-1-a", numbers)).toBe(
-      "task 10 waits for task 11; see kite task show 11, task 10",
+      "#10 waits for #11; see kite task show 11, task 10",
     );
   });
 

@@ -80,7 +80,7 @@ describe("a list of tasks", () => {
     ];
     const text = tasksView({ tasks, none: "" }, { ...screen, width: 200 }).join("\n");
     expect(text).toMatch(/^ {2}11 +active +red +Rename it *$/m);
-    expect(text).toMatch(/^ {2}10 +ready .*task 11 \(red\) runs; ask your user: kite task approve 10$/m);
+    expect(text).toMatch(/^ {2}10 +ready .*#11 \(red\) runs; ask your user: kite task approve 10$/m);
     const far = task("t-mhx3k2p1-b", "Far", { project: "/q" });
     expect(tasksView({ tasks: [...tasks.slice(0, 1), far], none: "" }, screen).join("\n")).toMatch(
       /^ {2}t-mhx3k2p1-a +ready/m,
@@ -191,9 +191,9 @@ describe("the graph in Mermaid", () => {
   it("has a node a task, an arrow a dependency, and a class a status", () => {
     expect(mermaidView(shop.slice(0, 3))).toEqual([
       "graph TD",
-      '  t_mhx3k2p1_1["Write the schema"]:::done',
-      '  t_mhx3k2p1_2["Build the API (alice)"]:::active',
-      '  t_mhx3k2p1_3["Choose a queue"]:::ready',
+      '  t_mhx3k2p1_1["1: Write the schema"]:::done',
+      '  t_mhx3k2p1_2["2: Build the API (alice)"]:::active',
+      '  t_mhx3k2p1_3["3: Choose a queue"]:::ready',
       "  t_mhx3k2p1_1 --> t_mhx3k2p1_2",
       "  classDef active fill:#fff3bf,stroke:#e67700",
       "  classDef ready fill:#d3f9d8,stroke:#2b8a3e",
@@ -204,7 +204,7 @@ describe("the graph in Mermaid", () => {
   it("lets no description end its node", () => {
     const [, node = ""] = mermaidView(rowsOf([{ n: 1, words: 'a"]; click x "javascript:y" <b>&' }]));
     expect(node).toBe(
-      '  t_mhx3k2p1_1["a#34;#93;#59; click x #34;javascript:y#34; #8249;b#8250;#38;"]:::ready',
+      '  t_mhx3k2p1_1["1: a#34;#93;#59; click x #34;javascript:y#34; #8249;b#8250;#38;"]:::ready',
     );
   });
 });

@@ -5,6 +5,7 @@ import { agentCalled, agentsOf, noAgent } from "../../agent/named.ts";
 import { refuseAgent } from "../../person.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
+import { numbering } from "../../tasks/numbers.ts";
 import { clean, counted, listed, wrap } from "../../view/text.ts";
 import { ask, asPerson, exitCodes, rowsOf } from "../../with-daemon.ts";
 
@@ -36,8 +37,9 @@ export async function release(world: ProcessContext, name: string, flags: Releas
     }
     const { agent, tasks, taskCount, paths, lockCount } = answer;
     const { width } = screenOf(world);
+    const worded = await numbering(world, client, tasks.map(({ id }) => id).join(" "));
     const ids = listed(
-      tasks.map(task => clean(task.id)),
+      tasks.map(task => worded(clean(task.id))),
       taskCount - tasks.length,
     );
     const files = listed(paths.map(clean), lockCount - paths.length);

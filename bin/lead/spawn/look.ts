@@ -1,4 +1,5 @@
 /** `kite agents`, and `kite explain NAME` with `--log` or `--diff`. */
+
 import { existsSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { LocalError } from "../../../client/errors.ts";
@@ -6,6 +7,7 @@ import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import type { Client, ProcessContext } from "../../process-context.ts";
 import { ProgramFailed } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
+import { numbering } from "../../tasks/numbers.ts";
 import { clean } from "../../view/text.ts";
 import { fail, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { spawnsView } from "../view/spawns.ts";
@@ -23,7 +25,8 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, flags.json === true, async client => {
     const agents = await rowsOf(client, "spawns", { project });
-    return printShown(world, flags.json === true, { agents }, screen => spawnsView(agents, screen));
+    const worded = await numbering(world, client, agents.map(({ task }) => task ?? "").join(" "));
+    return printShown(world, flags.json === true, { agents }, screen => spawnsView(agents, screen, worded));
   });
 }
 

@@ -89,7 +89,7 @@ function doing(member: Member, tasks: readonly TaskRow[]): string {
     ({ status, assignee, assigneeAgent }) =>
       status === "active" && assignee === member.id && assigneeAgent === member.agent,
   );
-  const task = claimed === undefined ? "" : `${clean(claimed.id)} ${quote(claimed.description, taskChars)}`;
+  const task = claimed === undefined ? "" : `#${claimed.number} ${quote(claimed.description, taskChars)}`;
   const declared = member.task === "" ? "" : `on ${quote(member.task, taskChars)}`;
   return `${role}${task === "" ? declared : task}`.replace(/, $/, "");
 }
@@ -101,7 +101,7 @@ function pathLines({ tasks }: LeadData, screen: Screen): string[] {
   const lines = first.map((task, i) => {
     const who =
       task.assigneeName === null || task.status !== "active" ? standing(task) : clean(task.assigneeName);
-    return cut(`${i + 1}. ${clean(task.id)} ${quote(task.description, taskChars)}: ${who}`, screen.width - 2);
+    return cut(`${i + 1}. #${task.number} ${quote(task.description, taskChars)}: ${who}`, screen.width - 2);
   });
   const more = path.length - first.length;
   return more === 0 ? lines : [...lines, `and ${counted(more, "task")} more after these`];
@@ -125,7 +125,7 @@ function blockedLines({ sessions, locks, tasks }: LeadData, screen: Screen): str
       .find(one => one?.status === "active" || one?.status === "failed");
     if (task.status !== "pending" || on === undefined) return [];
     const who = on.status === "failed" ? "which failed" : `of ${clean(nameOrPerson(on.assigneeName))}`;
-    return [`${clean(task.id)} ${quote(task.description, taskChars)} waits for ${clean(on.id)} ${who}`];
+    return [`#${task.number} ${quote(task.description, taskChars)} waits for #${on.number} ${who}`];
   });
   return bounded([...byLocks, ...byTasks], blockedMax);
 }
@@ -140,7 +140,7 @@ function newsLines({ tasks, sinceMs }: LeadData, members: readonly Member[]): st
       const who = task.assigneeName === null ? "" : ` by ${clean(task.assigneeName)}`;
       const result = task.result === null ? "" : `: ${quote(task.result, taskChars)}`;
       const what = isNew ? "new" : standing(task) === "active" ? "begun" : standing(task);
-      return `${what}: ${clean(task.id)} ${quote(task.description, taskChars)}${isNew ? "" : who}${result}`;
+      return `${what}: #${task.number} ${quote(task.description, taskChars)}${isNew ? "" : who}${result}`;
     });
   const came = members
     .filter(({ agent, registeredAt }) => agent === null && registeredAt > sinceMs)
@@ -167,5 +167,5 @@ function suggestionText(suggestion: Suggestion): string {
     return `${name} is ${stateText(member)}: ${help}kite release ${clean(shellArgument(member.name))} gives back what it has`;
   }
   const { task } = suggestion;
-  return `${name} is idle, and ${clean(task.id)} ${quote(task.description, taskChars)} is ready: ask ${name} to claim it`;
+  return `${name} is idle, and #${task.number} ${quote(task.description, taskChars)} is ready: ask ${name} to claim it`;
 }

@@ -23,11 +23,15 @@ const styles: Readonly<Record<SpawnState, Style>> = {
 const heads = ["name", "state", "role", "task", "worktree", "branch", "parent", "age"];
 
 /** A line for each agent, those that have not ended first, then the latest; below it what went wrong. */
-export function spawnsView(agents: readonly SpawnRow[], screen: Screen): string[] {
+export function spawnsView(
+  agents: readonly SpawnRow[],
+  screen: Screen,
+  worded: (text: string) => string = text => text,
+): string[] {
   if (agents.length === 0) return ["No spawned agents."];
   const isOver = ({ endedAt }: SpawnRow) => Number(endedAt !== null);
   const sorted = [...agents].sort((a, b) => isOver(a) - isOver(b) || b.createdAt - a.createdAt);
-  const rows = sorted.map(agent => cellsOf(agent, screen));
+  const rows = sorted.map(agent => cellsOf(agent, screen, worded));
   const columns = [
     { min: 6 },
     {},
@@ -43,14 +47,13 @@ export function spawnsView(agents: readonly SpawnRow[], screen: Screen): string[
   return lines.flatMap((line, i) => [line, ...notesOf(sorted[i - 1], screen)]);
 }
 
-function cellsOf(agent: SpawnRow, { now }: Screen): Cell[] {
+function cellsOf(agent: SpawnRow, { now }: Screen, worded: (text: string) => string): Cell[] {
   const { name, state, role, task, worktree, branch, parent, createdAt, endedAt } = agent;
   return [
     clean(name),
     troubleOf(agent.health) ?? { text: state.replaceAll("_", " "), style: styles[state] },
     clean(role ?? "-"),
-    // People name a task by its last part.
-    clean(task === null ? "-" : task.slice(task.lastIndexOf("-") + 1)),
+    clean(task === null ? "-" : worded(task)),
     clean(worktree === null ? "-" : basename(worktree)),
     clean(branch ?? "-"),
     clean(parent?.name ?? personName()),

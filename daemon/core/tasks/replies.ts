@@ -185,6 +185,7 @@ export function tell(
   const { id, description, project, createdBy } = task;
   const news = {
     task: id,
+    number: numberOf(task),
     description: description.slice(0, limits.quoteChars),
     project,
     status: task.state.status,

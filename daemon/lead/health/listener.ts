@@ -9,6 +9,7 @@ import { spawnAt } from "../../core/lead/spawns/table.ts";
 import { rowsOfSession } from "../../core/locks/by-actor.ts";
 import { actorRow } from "../../core/locks/replies.ts";
 import { noteKey, type Whose } from "../../core/messages/notice-table.ts";
+import { numberOf, taskOf } from "../../core/tasks/table.ts";
 import type { EventHub } from "../../events/hub.ts";
 import type { Services } from "../../services.ts";
 import { decidedBy } from "../../trail/decisions.ts";
@@ -83,6 +84,9 @@ export function noteOf(services: Services, whose: Whose, what: HealthNote["what"
     state: "working",
     forMs: Math.max(0, engine.now - signAt),
     tasks: tasks.slice(0, limits.releasedNamedMax).map(({ id }) => id),
+    taskNumbers: tasks
+      .slice(0, limits.releasedNamedMax)
+      .map(({ id }) => numberOf(taskOf(engine.state.tasks, id))),
     locks: own.reduce((sum, { holds }) => sum + holds.size, 0),
     ...(agent === null && spawnAt(engine.state.spawns, session) !== undefined ? { spawned: true } : {}),
   };

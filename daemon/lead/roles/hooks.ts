@@ -1,10 +1,24 @@
-/** What an agent reads of its role: whether it is held to it is looked up when it is told. */
+/** What an agent reads of its role and of red tasks: whether it is held to it, and their numbers, are looked up when it is told. */
 import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { gatesFor } from "../../../protocol/lead/gates.ts";
+import { numberOf } from "../../core/tasks/table.ts";
 import type { HookPart } from "../../hooks/points.ts";
 import type { LeadServices } from "../services.ts";
 
-export const rolePart: HookPart<LeadServices> = { completed: withModes };
+export const rolePart: HookPart<LeadServices> = {
+  completed: (services, id, notes) =>
+    withModes(
+      services,
+      id,
+      notes.map(note => numbered(services, note)),
+    ),
+};
+
+function numbered({ engine }: Pick<LeadServices, "engine">, note: FileNote): FileNote {
+  if (note.what !== "risk") return note;
+  const task = engine.state.tasks.all.get(note.task);
+  return task === undefined ? note : { ...note, number: numberOf(task) };
+}
 
 async function withModes(
   { engine, rules }: Pick<LeadServices, "engine" | "rules">,

@@ -38,8 +38,8 @@ function stalledText({ state, forMs }: HealthNote): string {
   return `has given no sign of life for ${duration(forMs)}`;
 }
 
-function hadText({ tasks, locks }: HealthNote): string {
-  const named = tasks.map(task => quote(task)).join(", ");
+function hadText({ tasks, taskNumbers, locks }: HealthNote): string {
+  const named = taskNumbers.map(number => `#${number}`).join(", ");
   const parts = [
     tasks.length === 0 ? "" : `the ${tasks.length === 1 ? "task" : "tasks"} ${named}`,
     locks === 0 ? "" : `${locks} ${locks === 1 ? "lock" : "locks"}`,

@@ -22,7 +22,8 @@ export function roleLine({ role, by, mode = "off" }: RoleNote): string {
   return `- ${gave}: ${rightsOf(role)}. ${heldTo(role, mode)}.`;
 }
 
-export function riskLine({ task, text, risk, other }: RiskNote): string {
+export function riskLine({ task, number, text, risk, other }: RiskNote): string {
   const who = other === null ? personName("agent") : quote(other, limits.nameBytes);
-  return `- ${who} begins ${quote(task)}, which is ${risk}: ${quote(text)}. You lead: look after it (kite task show ${quote(task)}).`;
+  const [named, typed] = number === undefined ? [quote(task), quote(task)] : [`task ${number}`, `${number}`];
+  return `- ${who} begins ${named}, which is ${risk}: ${quote(text)}. You lead: look after it (kite task show ${typed}).`;
 }

@@ -22,6 +22,8 @@ export interface RoleNote {
 export interface RiskNote {
   readonly what: "risk";
   readonly task: string;
+  /** Its number, looked up when the note is told; absent: it was removed. */
+  readonly number?: number;
   /** The beginning of its description. */
   readonly text: string;
   readonly risk: Risk;
@@ -52,8 +54,9 @@ export interface HealthNote {
   readonly state: HealthState;
   /** For how long it gave no sign, or is stopped, in milliseconds. */
   readonly forMs: number;
-  /** Ids of the tasks that it has, or had; at most `limits.releasedNamedMax`. */
+  /** Ids of the tasks that it has, or had, and their numbers; at most `limits.releasedNamedMax`. */
   readonly tasks: readonly string[];
+  readonly taskNumbers: readonly number[];
   /** How many locks it has, or had. */
   readonly locks: number;
   /** It is an agent of `kite spawn`, so that it can be replaced. */
