@@ -199,6 +199,8 @@ export const limits = {
   /** Questions to local filesystems in one turn of the event loop; each takes a few microseconds. */
   factsPerTurnMax: 64,
   hashBytes: 8 * 1024 * 1024,
+  /** Longest file of a local disk that is read whole in the daemon's own thread. */
+  readHereBytes: 256 * 1024,
   /** A directory seen on a local filesystem counts as local this long. */
   directoryKeptMs: 5_000,
   directoriesMax: 10_000,

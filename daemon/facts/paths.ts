@@ -336,7 +336,7 @@ export class PathFacts {
 
 const settled = Promise.resolve();
 
-function stampOf(stat: BigIntStats | null): Stamped {
+export function stampOf(stat: BigIntStats | null): Stamped {
   if (stat === null) return { stamp: null, changedAt: Number.POSITIVE_INFINITY };
   const { mtimeNs, size, ino, ctimeNs } = stat;
   return { stamp: `${mtimeNs}-${size}-${ino}`, changedAt: Number(ctimeNs / 1_000_000n) };

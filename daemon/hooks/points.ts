@@ -1,8 +1,10 @@
 /** Where other parts of the daemon join in the events of hooks. Each is asked in the order of the list of slices. */
 
+import type { SentText } from "../../hooks/seam/sent-text.ts";
 import type { FileNote, HookAction, News } from "../../hooks/seam/slices.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
+import type { Spelled } from "../core/locks/replies.ts";
 import type { Whose } from "../core/messages/notice-table.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Led } from "./wake.ts";
@@ -16,6 +18,18 @@ export type TeammateSign = Sign & { readonly teammate: NonNullable<Sign["teammat
 export interface Introduction {
   readonly name: string;
   readonly command: Command;
+}
+
+/** A write that has ended, as far as the daemon learned of it. */
+export interface EndedWrite {
+  readonly actor: Actor;
+  readonly file: Spelled;
+  /** `edit`: a tool reported it. `shell`: the daemon detected it after a shell command. */
+  readonly by: "edit" | "shell";
+  /** The tool, or the first word of the shell line; null: unknown. */
+  readonly tool: string | null;
+  /** The file's text as the tool sent it; null: the event does not have it. */
+  readonly text: SentText | null;
 }
 
 /** What a slice does at events of hooks; `S` are the services that it needs. */
@@ -48,6 +62,8 @@ export interface HookPart<S> {
   news?(services: S, actor: Whose, delivery: Delivery): readonly News[];
   /** Returns the notes of a session with what is looked up when they are told. */
   completed?(services: S, session: string, notes: readonly FileNote[]): Promise<readonly FileNote[]>;
+  /** A write has ended. What follows from that happens later: the event's other actions do not wait for it. */
+  written?(services: S, write: EndedWrite): void;
   /** A session has ended. */
   sessionGone?(services: S, session: string): void;
   /** A signal stopped the session's process, or it runs on. */
@@ -78,6 +94,7 @@ export function hookPoints<S>(parts: readonly HookPart<S>[]): HookPoints<S> {
     waitsFor: at("waitsFor"),
     news: at("news"),
     completed: at("completed"),
+    written: at("written"),
     sessionGone: at("sessionGone"),
     processStopped: at("processStopped"),
   };

@@ -8,11 +8,12 @@ import { rolePart } from "../lead/roles/hooks.ts";
 import { type LeadServices, leadServices, trustedReader } from "../lead/services.ts";
 import { spawnPart } from "../lead/spawns/hooks.ts";
 import { teamActions, teamPart } from "../lead/teams/hooks.ts";
+import { rescuePart } from "../rescue/hooks.ts";
 import type { Services } from "../services.ts";
 import type { ActionHandler } from "./action.ts";
 import { baseActions } from "./base-actions.ts";
 import { type HookServices, type HookServicesOptions, hookServices } from "./hook-services.ts";
-import { hookPoints } from "./points.ts";
+import { type HookPart, hookPoints } from "./points.ts";
 
 export const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D> } = {
   ...baseActions,
@@ -20,11 +21,21 @@ export const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D
   ...teamActions,
 };
 
-const points = hookPoints<HookServices>([gatePart, rolePart, teamPart, spawnPart, mergePart, healthPart]);
+const parts: readonly HookPart<HookServices>[] = [
+  gatePart,
+  rolePart,
+  teamPart,
+  spawnPart,
+  mergePart,
+  healthPart,
+];
+const pointsWithRescue = hookPoints<HookServices>([...parts, rescuePart]);
+const pointsWithout = hookPoints<HookServices>(parts);
 
 /** Returns `services` with those of hooks, of both halves. */
 export function allHookServices(services: Services, options: HookServicesOptions): LeadServices {
   const trusted = trustedReader(options);
+  const points = options.config.values.rescue === "off" ? pointsWithout : pointsWithRescue;
   const base = hookServices(services, { ...options, trusted, trustedIn, points });
   return leadServices(base, { ...options, trusted });
 }

@@ -33,15 +33,19 @@ import { noteReturned } from "./guard/returned.ts";
 import { noteStashes } from "./guard/stash-lines.ts";
 import { tellTaken } from "./guard/taken-work.ts";
 import type { HookServices } from "./hook-services.ts";
+import type { EndedWrite } from "./points.ts";
 import { rulesFor } from "./scope.ts";
 import { watchedKeys } from "./watched-keys.ts";
 
 export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): Promise<HookOutcome> {
   const { services } = run;
-  const { session, agent = null, toolUseId: flight, wrote, file, cwd, lines } = action;
-  if (!isLive(run, session)) return { did: "flight_end", ok: true };
+  const { session, agent = null, toolUseId: flight, wrote, file, cwd, lines, sent: text = null } = action;
   const actor = actorOfAction(run, action);
   const found = file === null ? null : await refs(services, cwd, [file]);
+  if (wrote && found !== null && !isRefusal(found))
+    for (const one of found)
+      tellWritten(services, { actor, file: one, by: "edit", tool: run.plan.tool, text });
+  if (!isLive(run, session)) return { did: "flight_end", ok: true };
   const isNamed = found !== null && !isRefusal(found);
   const written: Written[] = [];
   // If the event names no file, or its path cannot be resolved now, the files locked for this write count.
@@ -67,6 +71,11 @@ export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): 
   return propose(run, "flight_end", { ...ended, noted });
 }
 
+/** Tells the slices of a write that has ended. */
+function tellWritten(services: HookServices, write: EndedWrite): void {
+  for (const part of services.points.written) part.written(services, write);
+}
+
 /** Whether another actor is writing the file. */
 function isWritten({ engine }: HookServices, actor: Actor, key: string): boolean {
   const hold = engine.state.locks.holds.get(key);
@@ -86,7 +95,7 @@ function inFlight(
 
 export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise<HookOutcome> {
   const { services } = run;
-  const { toolUseId, ranMs } = action;
+  const { toolUseId, ranMs, program: tool = null } = action;
   services.toolUses.ended(toolUseId);
   if (!isLive(run, action.session)) return { did: "shell_end", ok: true };
   const actor = actorOfAction(run, action);
@@ -100,7 +109,11 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
   const since = ranMs === null ? 0 : services.clock.wall() - ranMs - limits.shellSlackMs;
   const changed = (await changedWhile(services, actor, ranMs, since)).filter(({ key }) => !byGit.has(key));
   await noteShell(services, actor, ancestors, changed);
-  await noteReturned(services, actor, ancestors, line.settled);
+  const returned = await noteReturned(services, actor, ancestors, line.settled);
+  for (const work of [...changed, ...returned]) {
+    const file = { key: work.key, path: pathOfWork(work) };
+    tellWritten(services, { actor, file, by: "shell", tool, text: null });
+  }
   // A git command may have committed what was uncommitted.
   for (const place of line.places)
     await lookAt(

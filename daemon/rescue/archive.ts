@@ -56,6 +56,7 @@ export class Archive {
   });
   #next: [number, number] = [1, 1];
   #trouble: string | null = null;
+  #opening: Promise<void> = Promise.resolve();
   #isPruning = false;
   #isClosed = false;
   #isRead = false;
@@ -75,8 +76,14 @@ export class Archive {
 
   /** Reads the index piece by piece, then compares it with the contents. Whoever changes something waits for the first. */
   async open(): Promise<void> {
-    await this.#changes.run(() => this.#read());
+    this.#opening = this.#changes.run(() => this.#read());
+    await this.#opening;
     await this.sweep();
+  }
+
+  /** Resolves when the index has been read: only then are the versions of before known. */
+  get ready(): Promise<void> {
+    return this.#opening;
   }
 
   /** Resolves when what has begun is done; later changes are refused. */

@@ -17,7 +17,8 @@ const rescueOff = refuse(
 
 export const rescueHandlers: HandlersOf<typeof rescueRequests, RescueServices> = {
   rescue_state: ({ rescue }, _request, call) => {
-    call.reply(stateOf(rescue));
+    const ready = rescue?.archive.ready ?? Promise.resolve();
+    call.alone(ready.then(() => call.reply(stateOf(rescue))));
     return undefined;
   },
   rescue_purge: (services, request, call) => {
@@ -31,17 +32,20 @@ function stateOf(rescue: Rescue | null): RescueStateReply {
   const bytesMax = limits.rescueStoreBytes;
   const none = { versions: 0, files: 0, bytes: 0, bytesMax, wipes: 0, waiting: 0, missed: 0, trouble: null };
   if (rescue === null) return { ok: true, on: false, ...none };
-  const { versions, wipes, trouble } = rescue.archive;
+  const { archive, queue } = rescue;
+  const { versions, wipes, trouble } = archive;
   const { size, files, bytes } = versions;
-  return { ok: true, on: true, ...none, versions: size, files, bytes, wipes: wipes.size, trouble };
+  const work = { waiting: queue.size, missed: queue.missed, trouble };
+  return { ok: true, on: true, bytesMax, versions: size, files, bytes, wipes: wipes.size, ...work };
 }
 
 async function purge(
   services: RescueServices,
-  { archive }: Rescue,
+  { archive, settled }: Rescue,
   request: RequestOf<"rescue_purge">,
   call: Call,
 ): Promise<void> {
+  await settled();
   const { before = Number.POSITIVE_INFINITY } = request;
   const file = request.file === undefined ? undefined : await realFile(services.facts, request.file);
   const removed = await archive.purge(

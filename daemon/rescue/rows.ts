@@ -22,6 +22,8 @@ const versions: Target<VersionRow> = {
   open: async ({ rescue, engine, facts }: Shown, named) => {
     if (rescue === null) return nothing;
     const { archive } = rescue;
+    // What was written just before the question is in the answer.
+    await rescue.settled();
     const wanted = await withRealFile(facts, named);
     const { file, from, id } = wanted;
     const isShown = shownTo(engine.state, wanted);
@@ -41,6 +43,7 @@ const versions: Target<VersionRow> = {
 const wipes: Target<WipeRow> = {
   open: async ({ rescue, engine, facts }: Shown, named) => {
     if (rescue === null) return nothing;
+    await rescue.settled();
     const wanted = await withRealFile(facts, named);
     const isShown = shownTo(engine.state, wanted);
     const all = [...rescue.archive.wipes.all()].reverse();
@@ -58,6 +61,7 @@ const wipes: Target<WipeRow> = {
 const unkept: Target<UnkeptRow> = {
   open: async ({ rescue, engine, facts }: Shown, named) => {
     if (rescue === null) return nothing;
+    await rescue.settled();
     const wanted = await withRealFile(facts, named);
     const isShown = shownTo(engine.state, wanted);
     const all = [...rescue.unkept.all()].reverse();

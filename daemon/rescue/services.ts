@@ -2,13 +2,22 @@
 import type { KitePaths } from "../../protocol/paths.ts";
 import type { Config } from "../config/config.ts";
 import { pathOfWork } from "../core/files/dirty-files.ts";
+import type { BudgetedFs } from "../facts/filesystem.ts";
+import { KeptFileFacts } from "../facts/git/kept-files.ts";
+import type { GitChild } from "../facts/git/process.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { Archive } from "./archive.ts";
+import { FileKeeper } from "./keep.ts";
+import { KeepQueue } from "./queue.ts";
 import { UnkeptFiles } from "./unkept.ts";
 
 export interface Rescue {
   readonly archive: Archive;
   readonly unkept: UnkeptFiles;
+  readonly keeper: FileKeeper;
+  readonly queue: KeepQueue;
+  /** Resolves when the versions of before are known and what was written is kept, as far as that takes no longer than it may. */
+  settled(): Promise<void>;
   /** Stops keeping; resolves when what has begun is stored. */
   close(): Promise<void>;
 }
@@ -20,21 +29,41 @@ export interface RescueServices extends HookServices {
 interface RescueOptions {
   readonly paths: Pick<KitePaths, "rescue">;
   readonly config: Pick<Config, "values">;
+  readonly outside: BudgetedFs;
+  readonly git: GitChild;
   readonly onTrouble: (message: string, error: unknown) => void;
 }
 
 /** Opens the store, and does not wait for it. */
 export function openRescue(
-  { engine, clock }: Pick<HookServices, "engine" | "clock">,
-  { paths, config, onTrouble }: RescueOptions,
+  services: HookServices,
+  { paths, config, outside, git: gitChild, onTrouble }: RescueOptions,
 ): Rescue | null {
   if (config.values.rescue === "off") return null;
+  const { engine, clock, facts } = services;
   const archive = new Archive({
     dir: paths.rescue,
     wall: () => clock.wall(),
     dirtyPaths: () => new Set([...engine.state.writes.files.values()].map(pathOfWork)),
     onTrouble,
   });
+  const unkept = new UnkeptFiles();
+  const git = new KeptFileFacts(outside, gitChild);
+  const never = config.values.rescueNever;
+  const keeper = new FileKeeper({ archive, unkept, services, facts, git, outside, never });
+  const queue = new KeepQueue({
+    keeper,
+    isWritten: key => (engine.state.locks.holds.get(key)?.flights.length ?? 0) > 0,
+    onMissed: ({ path }, why) => onTrouble(`a version of ${path} was not kept: ${why}`, null),
+  });
   void archive.open();
-  return { archive, unkept: new UnkeptFiles(), close: () => archive.close() };
+  const close = async () => {
+    await queue.close();
+    await archive.close();
+  };
+  const settled = async () => {
+    await archive.ready;
+    await queue.settled();
+  };
+  return { archive, unkept, keeper, queue, settled, close };
 }

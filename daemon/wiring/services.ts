@@ -47,7 +47,7 @@ export function buildServices(
   const hooks = allHookServices(base, { adapter, paths, config, outside, events, onTrouble, onProblem });
   const services: HandlerServices = {
     ...hooks,
-    rescue: openRescue(hooks, { paths, config, onTrouble }),
+    rescue: openRescue(hooks, { paths, config, outside, git: gitChild, onTrouble }),
     ...leadServices(config.values),
     version,
     startedAt: clock.now(),

@@ -2,6 +2,7 @@
 
 import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
 import type { NamedFiles } from "./named-files.ts";
+import type { SentText } from "./sent-text.ts";
 
 /** What an adapter asks the daemon to do for one event. `slices.ts` has all actions, `plan.ts` the plan. */
 export type BaseAction =
@@ -176,6 +177,8 @@ export type BaseAction =
       readonly file: string | null;
       readonly cwd: string;
       readonly lines: string | null;
+      /** The file's text as the tool sent it; absent: the event does not have it. */
+      readonly sent?: SentText;
       /** Agents of the session for which this one works; null is the main agent. */
       readonly ancestors: readonly (string | null)[];
     }
@@ -189,6 +192,8 @@ export type BaseAction =
       readonly cwd: string;
       /** How long it ran, in milliseconds; null if the client does not say. */
       readonly ranMs: number | null;
+      /** The name of the line's first program; absent: the line begins otherwise. */
+      readonly program?: string;
       readonly ancestors: readonly (string | null)[];
     }
   | {

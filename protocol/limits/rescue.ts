@@ -27,6 +27,8 @@ export const rescueLimits = {
   rescueQueueMax: 1_000,
   /** Texts of tools that wait with them. */
   rescueQueueBytes: 64 * 1024 * 1024,
+  /** Places at which one edit replaced a text, and its whole text is still made up from the event. */
+  rescueReplacedMax: 10_000,
   /** Files of which it is known why they are not kept. */
   rescueUnkeptMax: 1_000,
   /** Longest wait for versions before a line that wipes runs. */
@@ -37,6 +39,19 @@ export const rescueLimits = {
   rescueCacheBytes: 16 * 1024 * 1024,
   /** Longest part of two files that differs whose lines are compared exactly: lines of one times lines of the other. */
   rescueDiffCells: 40_000,
+  /** Files of which it is remembered that git does not ignore them, and how long that counts while nothing that says so changes. */
+  notIgnoredMax: 5_000,
+  notIgnoredMs: 60_000,
+  /** Repositories whose checked-out commit is remembered. */
+  headsMax: 200,
+  /** Longest part of two contents that differs whose lines are counted. */
+  rescueCountedBytes: 1024 * 1024,
+  /** Tries to read a file that is written or replaced meanwhile. */
+  rescueReadsMax: 3,
+  /** Longest time that an answer waits for the writes that are being kept. */
+  rescueSettleMs: 1_000,
+  /** Longest time that a stop waits for what is being kept. */
+  rescueStopMs: 500,
   /** Restores that have begun and not ended, and how long one may take. */
   rescueRestoresMax: 100,
   rescueRestoreMs: 60_000,

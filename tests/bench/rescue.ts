@@ -96,7 +96,11 @@ async function writeMany(dir: string, nowMs: number): Promise<void> {
 /** Reads all rows as a client does that asks for page after page. */
 async function list(archive: Archive): Promise<void> {
   const turns = new Turns();
-  const services = { rescue: { archive }, engine: { state: { sessions: { live: new Map() } } }, facts: null };
+  const services = {
+    rescue: { archive, settled: async () => {} },
+    engine: { state: { sessions: { live: new Map() } } },
+    facts: null,
+  };
   let from = null;
   for (;;) {
     const rows = await rescueTargets.versions.open(services as unknown as DaemonServices, { from });

@@ -224,8 +224,9 @@ describe("rows", () => {
     ({ do: "record_result", ...(agent === undefined ? {} : { agent }), tool, error }) as const;
   const wentOn = { do: "heartbeat", attention: null } as const;
   const notes = { do: "notes" } as const;
-  const shellEnd = (toolUseId: string, ranMs: number) =>
-    ({ do: "shell_end", toolUseId, cwd, ranMs, ancestors: [] }) as const;
+  const shellEnd = (toolUseId: string, ranMs: number, program: string) =>
+    ({ do: "shell_end", toolUseId, cwd, ranMs, program, ancestors: [] }) as const;
+  const sent = (chars: number) => ({ chars, text: expect.any(Function) });
   const alice = "aalice-5d0b10a1332e636f";
   const bob = "abob-339db4d1bd440138";
 
@@ -312,6 +313,7 @@ describe("rows", () => {
           file: "/home/dev/project/a.txt",
           cwd,
           lines: "line 2",
+          sent: sent(17),
           ancestors: [],
         },
         wentOn,
@@ -329,13 +331,14 @@ describe("rows", () => {
           file: "/home/dev/project/n.ipynb",
           cwd,
           lines: null,
+          sent: sent(209),
           ancestors: [],
         },
         wentOn,
         notes,
       ],
     ],
-    ["PostToolUse--Bash", [result("Bash"), shellEnd("toolu_main_6_0_7", 50), wentOn, notes]],
+    ["PostToolUse--Bash", [result("Bash"), shellEnd("toolu_main_6_0_7", 50, "echo"), wentOn, notes]],
     ["PostToolUse--Agent-foreground", [result("Agent"), ...gone("a0954b2b04fdf61ec"), wentOn, notes]],
     ["PostToolUse--Agent-background", [result("Agent"), wentOn, notes]],
     [
@@ -355,7 +358,7 @@ describe("rows", () => {
     ],
     [
       "PostToolUseFailure--Bash-exit-code",
-      [result("Bash", "Exit code 3"), shellEnd("toolu_main_7_0_8", 10), wentOn, inbox(true)],
+      [result("Bash", "Exit code 3"), shellEnd("toolu_main_7_0_8", 10, "exit"), wentOn, inbox(true)],
     ],
     [
       "PostToolBatch--three-writes",

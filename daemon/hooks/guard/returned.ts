@@ -5,6 +5,7 @@
  */
 import type { Actor } from "../../core/actor.ts";
 import type { DirtyFile } from "../../core/base-state.ts";
+import type { Written } from "../../core/file-ref.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { FileState } from "../../facts/git/status.ts";
 import { bringing } from "../../worktree/line-effects.ts";
@@ -34,14 +35,15 @@ export async function settledBefore(
   return found;
 }
 
-/** The line has ended: files that are uncommitted now get an owner. */
+/** The line has ended: files that are uncommitted now get an owner. Returns them. */
 export async function noteReturned(
   services: HookServices,
   actor: Actor,
   ancestors: readonly (string | null)[],
   settled: readonly Settled[],
-): Promise<void> {
+): Promise<readonly Written[]> {
   const { engine, clock } = services;
+  const all: Written[] = [];
   for (const { place, isBack, files } of settled) {
     const known = engine.state.writes.files;
     const returned = await filesThat(services, place, files, state => !isClean(state));
@@ -51,7 +53,9 @@ export async function noteReturned(
     if (named.length === 0) continue;
     const noted = { files: named, by: "shell", ancestors, wallMs: clock.wall() } as const;
     await engine.submitAndWait({ type: isBack ? "work_returned" : "writes_noted", actor, noted });
+    all.push(...named);
   }
+  return all;
 }
 
 async function filesThat(

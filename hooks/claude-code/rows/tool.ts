@@ -8,12 +8,13 @@ import { changedLines } from "../answers/changed-lines.ts";
 import { withInbox, withNotes } from "../answers/inbox.ts";
 import { lockAnswer } from "../answers/lock.ts";
 import { readerOf } from "../answers/reader.ts";
-import { type Event, innerId, inputPath, isId, responseLabel, within } from "../payload.ts";
+import { type Event, innerId, inputPath, inputText, isId, responseLabel, within } from "../payload.ts";
 import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
 import { before, toolSlices } from "../slices.ts";
 import { preShell } from "./bash.ts";
 import { isOwnTool, ownTool, readsInbox, typed } from "./kite-calls.ts";
+import { sentText } from "./sent-text.ts";
 import { otherEvent } from "./session.ts";
 
 /** The field of a writing tool's input that names the file. */
@@ -155,7 +156,8 @@ function written(event: Event, actor: Actor, wrote: boolean): Plan {
   const file = writtenFile(event);
   if (toolUseId === null || cwd === null) return { actions: [wentOn(actor)] };
   const lines = wrote ? changedLines(event) : null;
-  const end = { ...flightEnd(actor, cwd, toolUseId), wrote, file, lines };
+  const sent = wrote ? sentText(event) : null;
+  const end = { ...flightEnd(actor, cwd, toolUseId), wrote, file, lines, ...(sent === null ? {} : { sent }) };
   return { ...(file === null ? {} : { file }), actions: [end, wentOn(actor)] };
 }
 
@@ -179,7 +181,22 @@ function shellEnd(event: Event, actor: Actor): readonly HookAction[] {
   if (event.tool !== "Bash" || toolUseId === null || cwd === null) return [];
   const ran = event.raw["duration_ms"];
   const ranMs = typeof ran === "number" && Number.isFinite(ran) && ran >= 0 ? ran : null;
-  return [{ do: "shell_end", ...actor, toolUseId, cwd, ranMs, ancestors: ancestorsOf(actor.agent) }];
+  const program = programOf(inputText(event, "command") ?? "");
+  const end = {
+    do: "shell_end",
+    ...actor,
+    toolUseId,
+    cwd,
+    ranMs,
+    ancestors: ancestorsOf(actor.agent),
+  } as const;
+  return [program === null ? end : { ...end, program }];
+}
+
+/** The name of a line's first program, without its folder; null: the line begins otherwise, perhaps with a value. */
+function programOf(line: string): string | null {
+  const [, name = null] = /^\s*(?:[\w.+/-]*\/)?([\w.+-]{1,80})(?:\s|$)/.exec(line) ?? [];
+  return name;
 }
 
 /** What the end of a call says of another agent: it is a teammate, or has ended. */
