@@ -1,4 +1,5 @@
 /** What `kite --help` and `kite help all` print: the first ten minutes on one screen, and every command. */
+import { nearest } from "../protocol/nearest.ts";
 import { chapter, isTopic, topics } from "./man/chapters.ts";
 import { paragraphs, wrap } from "./view/text.ts";
 
@@ -37,6 +38,16 @@ const nameColumns = 14;
 export function helpOf(words: readonly string[], commands: Commands, columns: number): string | null {
   const lines = linesOf(words[0] === "help" ? words[1] : undefined, commands, columns);
   return lines === null ? null : `${lines.join("\n")}\n`;
+}
+
+/** Says that there is no help for the word, and which one was meant if that can be guessed. */
+export function unknownTopic(word: string, commands: Commands): string {
+  const shown = Object.keys(commands).filter(name => commands[name]?.hidden !== true);
+  const near = nearest(word, [...shown, ...Object.keys(topics)]);
+  const is = `no command and no chapter is called ${word}`;
+  return near === null
+    ? `${is}; see kite help all`
+    : `${is}; did you mean kite help ${near}? See kite help all`;
 }
 
 function linesOf(topic: string | undefined, commands: Commands, columns: number): readonly string[] | null {

@@ -3,7 +3,9 @@ import { Command, CommanderError } from "commander";
 import { type Commands, commandIn, type Entry } from "./entry.ts";
 import { fitHelp } from "./help-width.ts";
 import type { Invocation, Run } from "./process-context.ts";
+import { reportFailure } from "./report-failure.ts";
 import { version } from "./version.ts";
+import { wrongLine } from "./wrong-line.ts";
 
 /**
  * Parses a command line, one of `commands`, and runs its action in `run`. Returns null, or the exit code of a call that
@@ -16,6 +18,7 @@ export async function parse(
   run: Run,
 ): Promise<number | null> {
   const name = commandIn(argv, commands);
+  const words = argv.slice(2);
   const program = new Command("kite")
     .description("Coordinates the Claude Code sessions of this machine.")
     .version(version)
@@ -23,7 +26,10 @@ export async function parse(
     // Ends after help or a wrong command line as after any command, so that a failure of the output is told.
     .exitOverride()
     .configureOutput({
-      outputError: (text, write) => write(asKite(text, pathIn(program, argv.slice(2)))),
+      outputError: text => {
+        const error = wrongLine(text, { program, words, commands });
+        reportFailure({ stdout, stderr }, words, { code: "usage", error });
+      },
       writeErr: text => stderr.write(text),
       writeOut: text => stdout.write(fitHelp(text, stdout.columns ?? Number.POSITIVE_INFINITY)),
     })
@@ -52,23 +58,4 @@ export async function addCommand(
 ): Promise<void> {
   const { add } = await load();
   add(program.command(name, { hidden: hidden === true }).description(description), run, all);
-}
-
-/** Rewrites commander's error about a wrong command line in Kite's form; `path` is the command of that line. */
-function asKite(text: string, path: string): string {
-  const [first = "", ...rest] = text.replace(/^error: /, "kite: ").split("\n");
-  return [`${first.replace(/\.$/, "")}; see ${path} --help`, ...rest].join("\n");
-}
-
-/** Returns the words that name the command of a line: `kite task list`. */
-function pathIn(program: Command, words: readonly string[]): string {
-  let path = "kite";
-  let command = program;
-  for (const word of words.filter(one => one !== "help" && !one.startsWith("-"))) {
-    const below = command.commands.find(one => one.name() === word);
-    if (below === undefined) break;
-    command = below;
-    path += ` ${word}`;
-  }
-  return path;
 }

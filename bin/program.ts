@@ -9,6 +9,7 @@ import type { Acting } from "./actor.ts";
 import { type Commands, commandIn, type Entry } from "./entry.ts";
 import { listIfAlone, withPresentWords } from "./old-words.ts";
 import type { Invocation, ProcessContext, Run, Work } from "./process-context.ts";
+import { reportFailure } from "./report-failure.ts";
 import { endQuietlyWithReader } from "./standard-output.ts";
 
 /** Runs the command line of this process, one of `commands`, and sets its exit code. */
@@ -19,7 +20,7 @@ export async function runHere(commands: Commands): Promise<void> {
 
 /** Runs the command line of a call, one of `commands`. Returns the exit code, 1 if a command failed; throws a bug. */
 export async function run(call: Invocation, commands: Commands): Promise<number> {
-  const { stdout, stderr } = call;
+  const { stdout } = call;
   const words = listIfAlone(withPresentWords(call.argv.slice(2)));
   const argv = [...call.argv.slice(0, 2), ...words];
   let { env } = call;
@@ -43,7 +44,8 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
       return 0;
     }
     if (commandIn(argv, commands) === undefined) {
-      stderr.write(`kite: no command and no chapter is called ${plain(words[1] ?? "")}; see kite help all\n`);
+      const { unknownTopic } = await import("./help.ts");
+      reportFailure(call, words, { code: "usage", error: unknownTopic(plain(words[1] ?? ""), commands) });
       return 1;
     }
   }
@@ -75,9 +77,14 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
     return (await parse(call, argv, commands, inCall)) ?? exitCode;
   } catch (error) {
     if (!isForPeople(error, env)) throw error;
-    stderr.write(`kite: ${errorText(error)}\n`);
+    reportFailure(call, words, { code: codeOf(error), error: errorText(error) });
     return 1;
   }
+}
+
+/** What programs read of an error for people. */
+function codeOf(error: Error): string {
+  return error.name === "NotRunning" ? "not_running" : "failed";
 }
 
 /** Returns what the words behind a command's name ask for, or null if only the parser can tell. */

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { limits } from "../../protocol/limits.ts";
 import { hold, type LockRun } from "../lock/run-under-lock.ts";
 import type { Run, Work } from "../process-context.ts";
-import { fail } from "../with-daemon.ts";
+import { reportFailure } from "../report-failure.ts";
 
 interface LockFlags {
   readonly wait: string;
@@ -70,7 +70,7 @@ function locking(words: readonly string[], flags: LockFlags): Work {
   return async world => {
     const lockRun = parse(words, world.argv, flags);
     if (typeof lockRun !== "string") return hold(world, lockRun);
-    fail(world, false, "usage", lockRun);
+    reportFailure(world, world.argv.slice(2), { code: "usage", error: lockRun });
     return wrongCommandLine;
   };
 }
@@ -88,6 +88,8 @@ export function parse(words: readonly string[], argv: readonly string[], flags: 
     return "give a command to hold the lock for: kite lock FILE... -- COMMAND...";
   }
   if (files.length === 0) return "give a file before the --: kite lock FILE... -- COMMAND...";
+  if (files.includes(""))
+    return "the name of a file is empty; name a file, or ./ for everything in this directory";
   const seconds = /^\d+(\.\d+)?$/.test(flags.wait) ? Number(flags.wait) : -1;
   const most = limits.waitMaxMs / 1000;
   if (seconds < 0 || seconds > most) return `--wait takes seconds from 0 to ${most}, not ${flags.wait}`;

@@ -20,6 +20,9 @@ import {
 import { importTasks } from "../tasks/import.ts";
 import { type GraphFlags, graph, type ListFlags, list, ready, type ScopeFlags, show } from "../tasks/look.ts";
 import { exportTasks, type RemoveFlags, remove } from "../tasks/store.ts";
+import { fail } from "../with-daemon.ts";
+
+const whichImport = "give either a file or --from-team; see kite task import --help";
 
 const overview = `
 Name a task of this project by its number (12; in a script also '#12'), or by its id, as --json shows it, or the beginning
@@ -184,7 +187,7 @@ function addStore(task: Command, run: Run): void {
     .action(async (file: string | undefined, flags: ImportFlags) => {
       const { fromTeam } = flags;
       if ((file === undefined) === (fromTeam === undefined))
-        task.error("kite: name a file, or give --from-team; see kite task import --help");
+        return run(async world => fail(world, flags.json === true, "usage", whichImport));
       if (file !== undefined) return run(world => importTasks(world, file, flags));
       const { importTeam } = await teamImport();
       const name = typeof fromTeam === "string" ? fromTeam : undefined;

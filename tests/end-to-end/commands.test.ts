@@ -248,7 +248,7 @@ describe("with a daemon", () => {
     );
     const unknown = await run(["log", "--agent", "nobody"]);
     expect(unknown).toMatchObject({ code: 1, out: "" });
-    expect(unknown.err).toMatch(/^kite: the trail knows no agent nobody; it knows .*alice/);
+    expect(unknown.err).toMatch(/^kite: the log knows no agent nobody; it knows .*alice/);
     const asked = ["log", "--session", "alice", "--decision", "allow", "--json"];
     const lines = (await run(asked)).out.trimEnd().split("\n");
     expect(lines.map(line => JSON.parse(line))).toMatchObject([
@@ -355,12 +355,16 @@ describe("with a daemon", () => {
 
 describe("a wrong command line", () => {
   test.each([
-    [["lokcs"], 1, "kite: unknown command 'lokcs'; see kite --help\n(Did you mean lock?)\n"],
+    [["lokcs"], 1, "kite: there is no command lokcs; did you mean kite status --locks? See kite --help\n"],
     [["help", "lokcs"], 1, "kite: no command and no chapter is called lokcs; see kite help all\n"],
-    [["unlock"], 1, "kite: missing required argument 'file'; see kite unlock --help\n"],
-    [["task", "add", "--bogus"], 1, "kite: unknown option '--bogus'; see kite task add --help\n"],
-    [["lock"], 64, "kite: missing required argument 'file'; see kite lock --help\n"],
-    [["lock", "--bogus", "a", "--", "true"], 64, "kite: unknown option '--bogus'; see kite lock --help\n"],
+    [["unlock"], 1, "kite: kite unlock needs FILE; see kite unlock --help\n"],
+    [["task", "add", "--bogus"], 1, "kite: kite task add has no option --bogus; see kite task add --help\n"],
+    [["lock"], 64, "kite: kite lock needs FILE; see kite lock --help\n"],
+    [
+      ["lock", "--bogus", "a", "--", "true"],
+      64,
+      "kite: kite lock has no option --bogus; see kite lock --help\n",
+    ],
   ])("is told so, and where help is: %j", async (args, code, err) => {
     expect(await run(args)).toEqual({ code, out: "", err });
   });
