@@ -227,7 +227,7 @@ function accept(
   problems: string[],
   nameOf: (key: ConfigKey) => string = key => key,
 ): Found {
-  const parsed = schema.safeParse(Object.fromEntries(raw));
+  const parsed = schema.safeParse(Object.fromEntries(raw), { error: noWords });
   if (parsed.success) return parsed.data as Found;
   const valid = new Map(raw);
   for (const issue of parsed.error.issues) {
@@ -241,12 +241,25 @@ function accept(
       problems.push(
         key === null
           ? `${where}: the key ${JSON.stringify(word)} is not known; ${hint}`
-          : `${where}: ${nameOf(key)} is ignored: ${issue.message}`,
+          : `${where}: ${nameOf(key)} is ignored: ${wordsOf(key, issue)}`,
       );
     }
   }
   const rest = schema.safeParse(Object.fromEntries(valid));
   return rest.success ? (rest.data as Found) : {};
+}
+
+/** Stands for the words of the package that checks values, where the setting itself has none. */
+const noWords = () => "-";
+
+/** Returns what a setting says of a wrong value, and which key within it is not known. */
+function wordsOf(key: ConfigKey, issue: z.core.$ZodIssue): string {
+  if (issue.message !== noWords()) return issue.message;
+  // No setting has this value, so the form of the whole is what it says.
+  const form = settings[key].schema.safeParse(undefined, { error: noWords }).error?.issues[0]?.message;
+  const expected = form === undefined || form === noWords() ? "the value has another form" : form;
+  if (issue.code !== "unrecognized_keys") return expected;
+  return `it has no key ${issue.keys.join(", ")}; ${expected}`;
 }
 
 function onlyProjectKeys(raw: Raw, path: string, problems: string[]): Raw {
