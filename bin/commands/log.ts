@@ -117,7 +117,7 @@ export async function log(world: ProcessContext, flags: LogFlags, until: AbortSi
   if (unknown !== null) return fail(world, flags.json === true, "unknown_agent", unknown);
   if (noFile !== null) return fail(world, flags.json === true, "unknown_file", noFile);
   if (count === 0 && (isTerminal || paths !== undefined))
-    world.stderr.write("kite: the trail has no such decision yet\n");
+    world.stderr.write("kite: the log has no such decision yet\n");
   return exitCodes.done;
 }
 

@@ -155,7 +155,7 @@ export function checkLogs(world: ProcessContext, stats: StatsReply | null): Chec
   }
   const dropped = stats?.trailDropped ?? 0;
   if (dropped === 0) return ok(check, detail);
-  const lost = `the daemon could not write ${counted(dropped, "line")} of the trail in time`;
+  const lost = `the daemon could not write ${counted(dropped, "line")} of the log in time`;
   return warn(check, `${detail}; ${lost}`, "check the disk's speed and space");
 }
 

@@ -101,23 +101,24 @@ export async function answer(question: Question): Promise<number> {
     ...plainLines(now.map(worded), screen),
     ...(card.length === 0 ? [] : ["", ...card]),
     "",
-    paint(
-      screen,
-      "bold",
-      explained.length === 0 ? "The trail has no decision about it." : "Latest decisions",
-    ),
+    paint(screen, "bold", explained.length === 0 ? "The log has no decision about it." : "Latest decisions"),
     ...explained.flatMap(one => explainLines(one, screen, it, worded)),
     ...also.flatMap(one => ["", ...plainLines([otherMeaning(name, one)], screen)]),
   ]);
   return exitCodes.done;
 }
 
-async function failUnknown({ world, name, kind, json }: Question, refusal: Refusal | null): Promise<void> {
+async function failUnknown(
+  { world, client, name, kind, json }: Question,
+  refusal: Refusal | null,
+): Promise<void> {
   const unknown = kind === "agent" ? await unknownAgent(world.paths.trail, name) : null;
   const paths = await namesOf(world.cwd, name);
   const isFile = kind === null || kind === "file";
   const missing = isFile ? await missingFile(world.paths.trail, { paths, cwd: world.cwd }) : null;
-  const next = missing?.meant ? `did you mean ${clean(missing.meant)}?` : "see kite log";
+  const look =
+    client === null ? "Kite is not running, so only the log was read. Start it: kite up" : "see kite log";
+  const next = missing?.meant ? `did you mean ${clean(missing.meant)}?` : look;
   const what = kind === null ? "file, agent or task" : kind;
   const isShort = kind === "task" && !isWhole(name);
   const where = isShort ? " in this project; a task of another project needs its whole id" : `; ${next}`;
@@ -126,8 +127,8 @@ async function failUnknown({ world, name, kind, json }: Question, refusal: Refus
 }
 
 function absence(lastAt: number | null, screen: Screen): string {
-  const until = lastAt === null ? "The trail is empty." : `It ends at ${clock(lastAt, screen.now)}.`;
-  return `No daemon runs: this is what the trail alone tells. ${until}`;
+  const until = lastAt === null ? "The log is empty." : `It ends at ${clock(lastAt, screen.now)}.`;
+  return `No daemon runs: this is what the log alone tells. ${until}`;
 }
 
 function otherMeaning(name: string, kind: Kind): string {

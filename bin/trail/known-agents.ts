@@ -17,11 +17,11 @@ export async function unknownAgent(dir: string, agent: string): Promise<string |
   const [line] = await readTrail(dir, {
     limit: 1,
     filter: one => {
-      if (one.name !== null && names.size < keptMax) names.add(one.name);
+      if (one.name !== null && one.name !== "" && names.size < keptMax) names.add(one.name);
       return isOf(one, agent);
     },
   });
   if (line !== undefined || names.size === 0) return null;
   const shown = [...names].slice(0, listedMax).map(clean);
-  return `the trail knows no agent ${clean(agent)}; it knows ${listed(shown, names.size - shown.length)}`;
+  return `the log knows no agent ${clean(agent)}; it knows ${listed(shown, names.size - shown.length)}`;
 }

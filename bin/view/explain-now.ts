@@ -20,7 +20,7 @@ const sentencesMax = 10;
 /** Sentences about a file; `isLive`: a daemon told them. */
 export function fileNow(now: FileNow, isLive: boolean, screen: Screen): string[] {
   const nameOf = (file: string, project: string | null) => fileName(file, project, screen.home);
-  const free = isLive ? "Nobody holds it or waits for it." : "As far as the trail tells, nobody holds it.";
+  const free = isLive ? "Nobody holds it or waits for it." : "As far as the log tells, nobody holds it.";
   const holders = some(now.holders, "lock", isLive, one => holderSentence(one, screen));
   const waiters = some(now.waiters, "waiter", isLive, one => waiterSentence(one, screen));
   const freezes = some(now.freezes, "freeze", isLive, ({ file, project, who, leftMs }) => {
@@ -29,7 +29,7 @@ export function fileNow(now: FileNow, isLive: boolean, screen: Screen): string[]
   const write = now.lastWrite;
   const wrote =
     write === null
-      ? "The trail tells of no write."
+      ? "The log tells of no write."
       : `${clean(write.who)} wrote ${nameOf(write.file, write.project)} last, at ${clock(write.at, screen.now)}${howOf(write)}.`;
   return [...(holders.length + waiters.length === 0 ? [free] : [...holders, ...waiters]), ...freezes, wrote];
 }
@@ -42,7 +42,7 @@ function howOf({ by, isCommitted }: NonNullable<FileNow["lastWrite"]>): string {
 function holderSentence({ file, project, who, kind, heldMs }: HolderNow, screen: Screen): string {
   const [name, path] = [clean(who), fileName(file, project, screen.home)];
   const since = clock(screen.now - heldMs, screen.now);
-  if (kind === null) return `${name} took ${path} at ${since}, and the trail tells of no release.`;
+  if (kind === null) return `${name} took ${path} at ${since}, and the log tells of no release.`;
   const until =
     kind === "turn"
       ? `its turn lock ends with ${name}'s turn`
@@ -92,12 +92,12 @@ function lifeSentence(
     return `${name}'s session ended at ${clock(end.at, screen.now)}${why}.`;
   }
   const seen =
-    lastSeenAt === null ? "" : `; the trail's last line about it is of ${clock(lastSeenAt, screen.now)}`;
+    lastSeenAt === null ? "" : `; the log's last line about it is of ${clock(lastSeenAt, screen.now)}`;
   return isLive ? `${name} is not live${seen}.` : `${name} may be live or not: no daemon tells${seen}.`;
 }
 
 function refusalSentence({ refusal, ended: end }: AgentNow, screen: Screen): string {
-  if (refusal === null) return "The trail tells of no refusal.";
+  if (refusal === null) return "The log tells of no refusal.";
   const { at, who, resolvedAt } = refusal;
   const why = trailReason(refusal);
   const reason = why === null ? "" : `: ${clean(why)}`;

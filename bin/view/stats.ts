@@ -8,9 +8,9 @@ import { clean, clock, counted, precise, type Screen, wrap } from "./text.ts";
 /** Returns a table for each kind of number. Omits kinds of which the trail has none. */
 export function statsView(stats: TrailStats, screen: Screen): string[] {
   const { from, until, lines } = stats;
-  if (from === null || until === null) return wrap("The trail has no lines of that time.", screen.width);
+  if (from === null || until === null) return wrap("The log has no lines of that time.", screen.width);
   const noun = lines === 1 ? "line" : "lines";
-  const span = `${grouped(lines)} ${noun} of the trail, from ${clock(from, screen.now)} to ${clock(until, screen.now)}`;
+  const span = `${grouped(lines)} ${noun} of the log, from ${clock(from, screen.now)} to ${clock(until, screen.now)}`;
   return [
     ...wrap(span, screen.width),
     ...decisionLines(stats, screen),

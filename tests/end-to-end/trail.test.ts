@@ -239,9 +239,9 @@ test("all three read the trail of a daemon that is gone", async () => {
   await home.daemon.kill();
   expect(await logged()).toEqual(before);
   const lines = await shown("explain", "a.ts");
-  expect(lines[0]).toMatch(/^No daemon runs: this is what the trail alone tells\. It ends at TIME\.$/);
+  expect(lines[0]).toMatch(/^No daemon runs: this is what the log alone tells\. It ends at TIME\.$/);
   expect(lines.slice(1, 3)).toEqual([
-    "bob took a.ts at TIME, and the trail tells of no release.",
+    "bob took a.ts at TIME, and the log tells of no release.",
     "alice wrote a.ts last, at TIME.",
   ]);
   expect(await shown("explain", task)).toContain(

@@ -267,7 +267,7 @@ describe("the store", () => {
     });
     expect(checkLogs(world, { ...stats, trailDropped: 1 })).toMatchObject({
       result: "warn",
-      detail: "log 1 KiB, trail 2 KiB; the daemon could not write 1 line of the trail in time",
+      detail: "log 1 KiB, trail 2 KiB; the daemon could not write 1 line of the log in time",
     });
   });
 });

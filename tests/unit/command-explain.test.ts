@@ -168,8 +168,8 @@ Latest decisions
 
   it("has only its trail without a daemon, which is said", async () => {
     expect((await run("src/", { lines: "1" }, { alone: true })).out).toBe(text`
-No daemon runs: this is what the trail alone tells. It ends at 13:59:50.
-alice took src/auth.ts at 13:58:20, and the trail tells of no release.
+No daemon runs: this is what the log alone tells. It ends at 13:59:50.
+alice took src/auth.ts at 13:58:20, and the log tells of no release.
 alice wrote src/auth.ts last, at 13:58:25.
 
 Latest decisions
@@ -183,9 +183,9 @@ Latest decisions
     daemon.answers["query holds"] = { ok: true, rows: [] };
     expect((await run(join(root, "new.ts"))).out).toBe(text`
 Nobody holds it or waits for it.
-The trail tells of no write.
+The log tells of no write.
 
-The trail has no decision about it.
+The log has no decision about it.
 `);
   });
 });
@@ -249,7 +249,7 @@ Latest decisions
   it("may have ended, and how is said", async () => {
     expect((await run("dave")).out).toBe(text`
 dave's session ended at 12:56:40 (its process ended).
-The trail tells of no refusal.
+The log tells of no refusal.
 
 Latest decisions
 12:55:00  dave claimed t-mhx3-1a.
@@ -279,7 +279,7 @@ Latest decisions
   it("is looked for among those that the trail knows", async () => {
     const eve = await run(undefined, { agent: "eve" });
     expect(eve).toMatchObject({ code: 1, out: "" });
-    expect(eve.err).toBe("kite: the trail knows no agent eve; it knows alice, bob, dave, carol\n");
+    expect(eve.err).toBe("kite: the log knows no agent eve; it knows alice, bob, dave, carol\n");
   });
 });
 
@@ -313,7 +313,7 @@ Latest decisions
 
   it("is known by its last part, and to the trail alone", async () => {
     expect((await run(undefined, { task: "1a" }, { alone: true })).out).toBe(text`
-No daemon runs: this is what the trail alone tells. It ends at 13:59:50.
+No daemon runs: this is what the log alone tells. It ends at 13:59:50.
 What blocks it now, only a daemon knows. Start it: kite up
 
 Latest decisions

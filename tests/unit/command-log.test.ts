@@ -128,11 +128,11 @@ describe("kite log", () => {
     expect(await said("auth.ts")).toEqual([1, "", none("auth.ts", "; did you mean src/auth.ts?")]);
     expect(await said("src/indx.ts")).toEqual([1, "", none("src/indx.ts", "; did you mean src/index.ts?")]);
     expect(await said("far/from/all.md")).toEqual([1, "", none("far/from/all.md")]);
-    expect(await said("src/index.ts")).toEqual([0, "", "kite: the trail has no such decision yet\n"]);
+    expect(await said("src/index.ts")).toEqual([0, "", "kite: the log has no such decision yet\n"]);
     // What the other filters hide is known all the same.
     const one = { ...fakeWorld({ home: root }), cwd: place };
     expect(await log(one, { file: "src/auth.ts", decision: "deny" }, never)).toBe(0);
-    expect(one.err()).toBe("kite: the trail has no such decision yet\n");
+    expect(one.err()).toBe("kite: the log has no such decision yet\n");
   });
 
   it("shows all since a time, oldest first, over several files", async () => {
@@ -164,7 +164,7 @@ describe("kite log", () => {
   it("lists the agents that it knows if it does not know this one", async () => {
     write(1, line("f1.ts"), line("f2.ts", { name: "alice\u001b[2J", id: "a" }));
     expect(await log(world, { agent: "eve" }, never)).toBe(1);
-    expect(world.err()).toBe("kite: the trail knows no agent eve; it knows alice [2J, bob\n");
+    expect(world.err()).toBe("kite: the log knows no agent eve; it knows alice [2J, bob\n");
     expect(await log(world, { agent: "eve", json: true }, never)).toBe(1);
     expect(JSON.parse(world.out())).toMatchObject({ ok: false, code: "unknown_agent" });
     expect(await log(world, { agent: "bob", decision: "deny" }, never)).toBe(0);

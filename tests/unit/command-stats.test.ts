@@ -182,7 +182,7 @@ Kite only observed, by file
 describe("the output", () => {
   it("is a table for each kind", () => {
     expect(statsView(counted(lines), screen(80))).toEqual(text`
-15 lines of the trail, from 12:00:00 to 13:59:59
+15 lines of the log, from 12:00:00 to 13:59:59
 
 Decisions
   rule      allowed  denied  waits  notes
@@ -210,9 +210,9 @@ Hooks, in ms in the daemon, without waits for others
   });
 
   it("leaves out what the trail does not tell of", () => {
-    expect(statsView(counted([]), screen(80))).toEqual(["The trail has no lines of that time."]);
+    expect(statsView(counted([]), screen(80))).toEqual(["The log has no lines of that time."]);
     expect(statsView(counted([line("bob", 0)]), screen(80))).toEqual(text`
-1 line of the trail, from 14:00:00 to 14:00:00
+1 line of the log, from 14:00:00 to 14:00:00
 
 Decisions
   rule  allowed  denied  waits  notes
