@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import { isatty } from "node:tty";
+import { LocalError } from "../client/errors.ts";
 import { searchPath } from "../protocol/paths.ts";
 import { isCommandsSession } from "../protocol/person.ts";
 import { isSystemError } from "../protocol/system-error.ts";
@@ -77,8 +78,17 @@ export function terminalProcess(): number | null {
   }
 }
 
-/** Returns a file typed in directory `cwd` as an absolute path; keeps a final slash, which means the whole tree. */
+/** A file was typed as an empty word, as by a script whose variable is not set: it would stand for the whole directory. */
+class EmptyName extends LocalError {
+  override readonly name = "EmptyName";
+}
+
+/**
+ * Returns a file typed in directory `cwd` as an absolute path; keeps a final slash, which means the whole tree. Throws
+ * `EmptyName`.
+ */
 export function absolute(cwd: string, file: string): string {
+  if (file === "") throw new EmptyName("the name of a file is empty; name a file, or . for this directory");
   const path = resolve(cwd, file);
   return file.endsWith("/") && !path.endsWith("/") ? `${path}/` : path;
 }

@@ -1,7 +1,9 @@
 /** A directory that a command names. */
+
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { LocalError } from "../client/errors.ts";
+import { absolute } from "./actor.ts";
 
 /** A command names a directory that is not there. */
 class NoDirectory extends LocalError {
@@ -10,7 +12,7 @@ class NoDirectory extends LocalError {
 
 /** Returns the absolute path of a directory that a command names. Throws `NoDirectory` if none is there. */
 export function namedDirectory(cwd: string, directory: string): string {
-  const path = resolve(cwd, directory);
+  const path = resolve(absolute(cwd, directory));
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return path;
   throw new NoDirectory(`there is no directory ${path}; name one of the project`);
 }

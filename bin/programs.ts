@@ -53,7 +53,7 @@ function programAt(name: string, env: Env, cwd: string): string | null {
 export function neededProgram(name: string, env: Env, cwd: string): string {
   const found = programAt(name, env, cwd);
   if (found !== null) return found;
-  throw new ProgramFailed(`${name} is not installed, or not in the PATH`);
+  throw new ProgramFailed(`${name} is not installed, or not in the PATH; install it, or correct PATH`);
 }
 
 /** Runs a program to its end, for at most `limits.spawnProgramMs`. Throws `ProgramFailed` if it does not run or end. */

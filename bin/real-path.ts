@@ -1,9 +1,10 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { absolute } from "./actor.ts";
 
 /** Returns a file typed in directory `cwd` as the daemon names it; for a deleted file, resolves its directory. */
 export async function realPath(cwd: string, file: string): Promise<string> {
-  const path = resolve(cwd, file);
+  const path = resolve(absolute(cwd, file));
   try {
     return await realpath(path);
   } catch {

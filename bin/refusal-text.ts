@@ -69,7 +69,7 @@ export function refusalText(refusal: Refused, reader: Reader): string {
     ofLocks(refusal, reader) ?? refusal.error,
     reader === "terminal" ? "person" : "agent",
   );
-  const text = refusal.code === "invalid_request" ? withoutPlace(own) : own;
+  const text = refusal.code === "invalid_request" ? wrongField(withoutPlace(own), reader) : own;
   const worded = reopened(text, reader).replace(
     known,
     word => words[word]?.[reader === "terminal" ? 0 : 1] ?? word,
@@ -91,6 +91,41 @@ function reopened(text: string, reader: Reader): string {
 function withoutPlace(text: string): string {
   if (whole.test(text)) return text.replace(whole, "");
   return text.replace(place, "").includes(": ") ? text.replace(place, "") : text;
+}
+
+/** What a person typed for a field of a request; other fields are called by their names. */
+const typed: Readonly<Record<string, string>> = {
+  dependsOn: "--needs",
+  description: "the description",
+  files: "a file",
+  file: "a file",
+  hold: "the freeze",
+  key: "the key",
+  labels: "--label",
+  message: "the message",
+  name: "the name",
+  project: "--project",
+  reason: "--reason",
+  result: "the result",
+  task: "the task",
+  text: "the text",
+  to: "the recipient",
+  ttlMs: "--ttl",
+  value: "the value",
+};
+
+/** At a terminal, says in words which field is wrong and how; agents have the words of their tools. */
+function wrongField(text: string, reader: Reader): string {
+  const [, path = "", says = ""] = /^([a-zA-Z]+(?:\.\w+)*): (.*)$/s.exec(text) ?? [];
+  if (reader !== "terminal" || path === "") return text;
+  const field = typed[path.split(".")[0] ?? ""] ?? path.replaceAll(/\.\d+/g, "");
+  if (says === "an id is never empty") return `${field} must not be empty`;
+  if (/^Too small: expected string/.test(says)) return `${field} must not be empty`;
+  const [, most] = /^Too (?:big|long): expected \w+ to have <=(\d+) (?:characters|items)$/.exec(says) ?? [];
+  if (most !== undefined)
+    return `${field} is too long: it may have ${most} ${/items$/.test(says) ? "entries" : "characters"}`;
+  // A sentence of its own names its subject.
+  return /^(?:an?|the) \w+ (?!of\b)/.test(says) ? says : `${field}: ${says}`;
 }
 
 /** What stands for a word of the shell where an agent has a tool, the longer one first. */
@@ -182,6 +217,28 @@ function ofLocks(refusal: Refused, reader: Reader): string | null {
     }
     case "already_queued":
       return "you wait for this file already; the earlier request gets it";
+    case "task_state":
+      return refusal.error
+        .replace(
+          /^(\S+)( is \w+; only finished tasks can be removed) \(cancel it first\)$/,
+          "$1$2; cancel it first: kite task cancel $1",
+        )
+        .replace(/^(\S+)( is pending; nobody works on it)$/, "$1$2; to take it: kite task claim $1");
+    case "unknown_message":
+      return refusal.error.replace(
+        /name the recipient with to$/,
+        "name the recipient: kite message send NAME TEXT",
+      );
+    case "task_blocked":
+      return refusal.error.replace(
+        /^blocked by unfinished dependencies: (.*)$/,
+        "the task waits for $1 to be done; kite task ready lists those that can begin now",
+      );
+    case "too_many_holds":
+      return refusal.error.replace(
+        /^(you have the freezes (h-\w+)\b.*; end one first)$/,
+        reader === "terminal" ? "$1: kite thaw $2" : "$1 (kite_thaw)",
+      );
     default:
       return null;
   }

@@ -16,7 +16,7 @@ import {
 } from "./process-context.ts";
 import { refusalText } from "./refusal-text.ts";
 import { isRow, type Rows } from "./row-list.ts";
-import { clean, type Screen } from "./view/text.ts";
+import { clean, type Screen, widthOf, wrap } from "./view/text.ts";
 
 /** Exit codes of commands that are not `kite lock`; commander's own for a wrong command line is 1. */
 export const exitCodes = { done: 0, failed: 1, notRunning: 3 } as const;
@@ -53,8 +53,35 @@ export async function ask<T extends RequestType>(
  */
 export function fail(world: ProcessContext, json: boolean, code: string, error: string): number {
   if (json) printJson(world, { ok: false, code, error });
-  else world.stderr.write(`kite: ${clean(error)}\n`);
+  else
+    world.stderr.write(
+      `${failureLines(`kite: ${clean(error)}`, actingSession(world.env) === null).join("\n")}\n`,
+    );
   return exitCodes.failed;
+}
+
+/** A line of a failure has so many columns at most, if its sentences have. */
+const failureColumns = 120;
+
+/**
+ * Returns a failure's lines: a long one goes on below, sentence by sentence, so that a command in it can be copied. For an
+ * agent no line is broken: the rest of a foreign text would stand where a line of Kite's own begins.
+ */
+function failureLines(text: string, isPersons: boolean): string[] {
+  if (!isPersons || widthOf(text) <= failureColumns) return [text];
+  const lines: string[] = [];
+  for (const part of text.split(/(?<=[;.]) (?=\S)/)) {
+    const last = lines.at(-1);
+    const margin = lines.length === 0 ? "" : "  ";
+    if (last !== undefined && widthOf(last) + 1 + widthOf(part) <= failureColumns)
+      lines.push(`${lines.pop()} ${part}`);
+    else if (/\bkite /.test(part.replace(/^kite: /, ""))) lines.push(margin + part);
+    else
+      lines.push(
+        ...wrap(part, failureColumns - margin.length, lines.length === 0 ? 2 : 0).map(line => margin + line),
+      );
+  }
+  return lines;
 }
 
 /** Prints what a command did: as JSON, or in lines. Returns the exit code of success. */

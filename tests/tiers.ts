@@ -20,6 +20,7 @@ const firstDay = [
   "install",
   "mcp",
   "messages",
+  "mistakes",
   "off",
   "stop-restart",
   "tasks",

@@ -67,5 +67,6 @@ function where(scope: Scope, world: ProcessContext): string {
 }
 
 function notOff(scope: Scope): string {
-  return `Kite was not off${{ all: "", project: " there", session: " for it" }[scope.is]}.`;
+  if (scope.is === "session") return `Kite was not off for a session called ${clean(scope.id)}.`;
+  return `Kite was not off${scope.is === "project" ? " there" : ""}.`;
 }

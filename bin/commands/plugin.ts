@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { ClientName } from "../../hooks/claude-code/settings/command.ts";
@@ -9,6 +10,7 @@ import { type ProcessContext, print, type Run } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
 import { version } from "../version.ts";
 import { clean } from "../view/text.ts";
+import { fail } from "../with-daemon.ts";
 
 interface PluginFlags {
   readonly client?: ClientName;
@@ -44,6 +46,9 @@ export function add(command: Command, run: Run): void {
 }
 
 async function plugin(world: ProcessContext, dir: string, { client, json }: PluginFlags): Promise<number> {
+  const stat = statSync(resolve(world.cwd, dir), { throwIfNoEntry: false });
+  if (stat?.isDirectory() === false)
+    return fail(world, json === true, "usage", `${dir} is a file; name a new or an empty folder`);
   await namingFailures(async () => {
     const { env, paths } = world;
     const chosen = await chooseClient(client, dist);

@@ -21,7 +21,7 @@ import { projectUnknown } from "../project-unknown.ts";
 import type { ScopeFlags } from "../scope.ts";
 import { version } from "../version.ts";
 import { notRunningView, statusView } from "../view/status.ts";
-import { granted, printShown, rowsFrom, unknownForm, withDaemon } from "../with-daemon.ts";
+import { fail, granted, printShown, rowsFrom, unknownForm, withDaemon } from "../with-daemon.ts";
 
 const help = `
 It shows the project of the working directory, and a line for each other project. --json has all projects.
@@ -67,6 +67,8 @@ export function add(command: Command, run: Run): void {
     .addHelpText("after", help)
     .action(async (directory: string | undefined, flags: StatusFlags) => {
       const { json, lead } = flags;
+      const wrong = contradiction(flags);
+      if (wrong !== null) return run(async world => fail(world, json === true, "usage", wrong));
       if (flags.sessions === true) {
         const { sessions } = await import("../sessions-list.ts");
         return run(world => sessions(world, json === true, directory, flags));
@@ -80,6 +82,17 @@ export function add(command: Command, run: Run): void {
       const { showLead } = await leadStatus();
       await run(world => showLead(world, json === true));
     });
+}
+
+/** Returns why these options do not go together; null: they do. */
+function contradiction({ sessions, locks, lead, watch }: StatusFlags): string | null {
+  const shown = Object.entries({ "--sessions": sessions, "--locks": locks, "--lead": lead }).filter(
+    ([, is]) => is === true,
+  );
+  if (shown.length > 1) return `give only one of ${shown.map(([name]) => name).join(" and ")}`;
+  if (watch === true && locks !== true)
+    return "--watch goes with --locks; to see everything live: kite watch";
+  return null;
 }
 
 /** Shows the project of a directory, if no options say how. */

@@ -1,9 +1,10 @@
 import type { Command } from "commander";
+import { shellArgument } from "../../protocol/text.ts";
 import { absolute, actingSession } from "../actor.ts";
-import { refuseAgent } from "../person.ts";
-import { type ProcessContext, print, printJson, type Run } from "../process-context.ts";
+import { refuseAgent, seemsAgents } from "../person.ts";
+import { type Client, type ProcessContext, print, printJson, type Run } from "../process-context.ts";
 import { clean } from "../view/text.ts";
-import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 
 interface UnlockFlags {
   readonly force?: boolean;
@@ -41,11 +42,8 @@ export async function unlock(
   const json = flags.json === true;
   const force = flags.force === true;
   const own = actingSession(world.env);
-  if (own === null && !force) {
-    const error =
-      "KITE_SESSION and CLAUDE_CODE_SESSION_ID name no session; to release any holder's lock: kite unlock --force FILE";
-    return fail(world, json, "unknown_session", error);
-  }
+  if (own === null && !force)
+    return withDaemon(world, json, client => noneOfMine(world, client, files, json));
   const refused = force ? await refuseAgent(world, json, "unlock") : null;
   if (refused !== null) return refused;
   return withDaemon(
@@ -56,11 +54,38 @@ export async function unlock(
         ...own,
         files: files.map(file => absolute(world.cwd, file)),
         ...(force ? { force } : {}),
-      });
+      }).catch(error => throwWhole(error, world));
       if (json) printJson(world, answer);
       else print(world, [`released: ${answer.released.map(clean).join(", ")}`]);
       return exitCodes.done;
     },
     force ? { person: "always" } : {},
   );
+}
+
+/** Without a session nothing can be one's own: says what would release the locks, if there are any. Returns the exit code. */
+async function noneOfMine(
+  world: ProcessContext,
+  client: Client,
+  files: readonly string[],
+  json: boolean,
+): Promise<number> {
+  const locked = new Set((await rowsOf(client, "locks")).map(({ path }) => path));
+  const force = files.filter(file => locked.has(absolute(world.cwd, file)));
+  const [first = ""] = files;
+  const next =
+    force.length === 0
+      ? `nobody has locked ${files.length === 1 ? first : "these files"}; kite status --locks shows who holds which files`
+      : `to release it for its holder: kite unlock --force ${force.map(shellArgument).join(" ")}`;
+  const none = (await seemsAgents(world))
+    ? "KITE_SESSION and CLAUDE_CODE_SESSION_ID name no session, so no lock is yours"
+    : "you hold no lock at this terminal";
+  return fail(world, json, "unknown_session", `${none}; ${next}`);
+}
+
+/** Says which files are locked to who named one that is not. */
+function throwWhole(error: unknown, { cwd }: ProcessContext): never {
+  if (!(error instanceof Refused) || error.refusal.code !== "not_held") throw error;
+  const what = error.message.replace(cwd === "/" ? "" : `${cwd}/`, "");
+  throw new Refused(error.refusal, `${what}; kite status --locks shows who holds which files`);
 }

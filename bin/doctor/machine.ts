@@ -1,8 +1,9 @@
 /** Checks the machine: Node, Kite's directory, the length of the socket's path, programs. */
-import { existsSync, lstatSync, realpathSync } from "node:fs";
-import { delimiter, join, resolve } from "node:path";
+import { existsSync, lstatSync, realpathSync, statSync } from "node:fs";
+import { delimiter, dirname, join, resolve } from "node:path";
 import { findProgram } from "../../daemon/facts/programs.ts";
 import { limits } from "../../protocol/limits.ts";
+import { isSystemError } from "../../protocol/system-error.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
@@ -22,6 +23,13 @@ export function checkNode(version: string = process.versions.node): Check {
 export function checkHome(world: ProcessContext, uid: number | undefined = process.getuid?.()): Check {
   const { home } = world.paths;
   const check = "home";
+  const file = fileAbove(home);
+  if (file !== null)
+    return fail(
+      check,
+      `${home} cannot be there: ${file} is a file`,
+      "set KITE_HOME to another place, or move that file",
+    );
   const stat = lstatSync(home, { throwIfNoEntry: false });
   if (stat === undefined) return ok(check, `${home} does not exist yet; kite up creates it`);
   if (stat.isSymbolicLink()) return fail(check, `${home} is a link`, unlinked(world));
@@ -56,8 +64,23 @@ function unlinked(world: ProcessContext): Advice {
   return advise("put the directory itself there", `rm ${link}`, `mv ${target} ${link}`);
 }
 
+/** Returns the file in the place of a folder above the path; null: there is none. */
+function fileAbove(path: string): string | null {
+  for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
+    try {
+      const stat = statSync(above, { throwIfNoEntry: false });
+      if (stat !== undefined) return stat.isDirectory() ? null : above;
+    } catch (error) {
+      // A part of that path is a file: it is found further above. Who may not look there learns so elsewhere.
+      if (!isSystemError(error) || error.code !== "ENOTDIR") return null;
+    }
+  }
+  return null;
+}
+
 /** Whether nothing in Kite's directory can be looked at, because there is none of its own. */
 export function isHomeless({ paths: { home } }: ProcessContext): boolean {
+  if (fileAbove(home) !== null) return true;
   const stat = lstatSync(home, { throwIfNoEntry: false });
   return stat !== undefined && !stat.isDirectory();
 }

@@ -6,7 +6,17 @@ import { refuseAgent } from "../person.ts";
 import { type ProcessContext, print, printJson } from "../process-context.ts";
 import { freezesView } from "../view/talk.ts";
 import { clean, counted } from "../view/text.ts";
-import { ask, asPerson, exitCodes, fail, printDone, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
+import {
+  ask,
+  asPerson,
+  exitCodes,
+  fail,
+  printDone,
+  printShown,
+  Refused,
+  rowsOf,
+  withDaemon,
+} from "../with-daemon.ts";
 import { who } from "./who.ts";
 
 export interface FreezeFlags {
@@ -63,12 +73,24 @@ export async function thaw(
   if (refused !== null) return refused;
   const from = await who(world, flags.project);
   return asPerson(world, json, async client => {
-    const answer = await ask(client, "resume", { ...from, ...freezesNamed(world, names) });
+    const answer = await ask(client, "resume", { ...from, ...freezesNamed(world, names) }).catch(error =>
+      throwReadable(error, from.id === undefined, world.cwd),
+    );
     const { resumed } = answer;
     return printDone(world, json, answer, () => [
       resumed.length === 0 ? "No freeze was in force." : `${resumed.map(clean).join(", ")} ended`,
     ]);
   });
+}
+
+/** A person ends anybody's freezes, so none is there at all. */
+function throwReadable(error: unknown, isPersons: boolean, cwd: string): never {
+  if (!(error instanceof Refused) || !isPersons || error.refusal.code !== "unknown_hold") throw error;
+  const none = error.message
+    .replace(/ of yours | of yours$/, " ")
+    .replace(/; .*$/, "")
+    .replace(cwd === "/" ? "" : `${cwd}/`, "");
+  throw new Refused(error.refusal, `${none}; kite freeze lists those in force`);
 }
 
 function freezesNamed(

@@ -1,6 +1,7 @@
 /** Commands for messages: send, inbox, ack, broadcast. */
 import { limits } from "../../protocol/limits.ts";
 import type { MessageListReply, MessageSendReply, PostedRow } from "../../protocol/message.ts";
+import { shellArgument } from "../../protocol/text.ts";
 import { type Acting, actingSession } from "../actor.ts";
 import { defined } from "../defined.ts";
 import { type Client, type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
@@ -28,7 +29,10 @@ export async function send(
   const [to, ...rest] = reply === undefined ? words : [undefined, ...words];
   const text = rest.join(" ");
   if (text === "" || (to === undefined && reply === undefined)) {
-    const error = 'give a recipient and a text: kite message send alice "the schema is done"';
+    const error =
+      to === undefined
+        ? 'give a text behind --reply: kite message send --reply ID "the schema is done"'
+        : `give a text behind the recipient: kite message send ${shellArgument(to)} "the schema is done"`;
     return fail(world, json, "usage", error);
   }
   const from = await who(world, flags.project);

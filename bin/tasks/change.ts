@@ -9,9 +9,10 @@ import { isAgents, type RefuseOptions, refuseAgent } from "../person.ts";
 import { registerPerson } from "../person-session.ts";
 import { type Client, type ProcessContext, print, printFramed, printJson } from "../process-context.ts";
 import { ownProject, projectOf } from "../project.ts";
+import { refusalText } from "../refusal-text.ts";
 import { standing } from "../view/tasks.ts";
 import { clean } from "../view/text.ts";
-import { type AskOptions, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
+import { type AskOptions, exitCodes, fail, printDone, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 import { inNumbers, numbersOf, taskNamed } from "./numbers.ts";
 
 export interface AddFlags {
@@ -74,7 +75,7 @@ export async function edit(world: ProcessContext, task: string, flags: EditFlags
   const own = actingSession(world.env);
   const project = await projectNamed(world, flags);
   const params = { ...own, task: taskNamed(task), project, ...changes };
-  return change(world, json, client => client.request("task_update", params), "unnamed");
+  return change(world, json, client => client.request("task_update", params), { person: "unnamed" });
 }
 
 /** A person says yes to the next run of a red or critical task. */
@@ -89,7 +90,7 @@ export async function approve(
   if (refused !== null) return refused;
   const project = await projectNamed(world, flags);
   const params = { task: taskNamed(task), project };
-  return change(world, json, client => client.request("task_approve", params), "always");
+  return change(world, json, client => client.request("task_approve", params), { person: "always" });
 }
 
 function projectNamed(world: ProcessContext, { project }: TaskFlags): Promise<string> {
@@ -125,7 +126,7 @@ export async function claim(
     const cleared = await clear(client, answer, { name: known.name, project: known.project });
     return cleared.ok ? client.request("task_claim", { id, project, ...which }) : cleared;
   };
-  return change(world, flags.json === true, work, isPersons ? "unnamed" : undefined);
+  return change(world, flags.json === true, work, { ...(isPersons ? { person: "unnamed" } : {}), task });
 }
 
 /**
@@ -170,16 +171,35 @@ export async function set(
   const refused = await refuseAgent(world, json, "finish");
   if (refused !== null) return refused;
   const project = await projectNamed(world, flags);
-  return change(world, json, client =>
+  const own = actingSession(world.env);
+  const which = { task: taskNamed(task), project };
+  const update = (client: Client) =>
     client.request("task_update", {
-      ...actingSession(world.env),
-      task: taskNamed(task),
-      project,
+      ...own,
+      ...which,
       status,
       cwd: world.cwd,
       ...(result === null ? {} : { result }),
-    }),
-  );
+    });
+  if (own !== null || json || result !== null) return change(world, json, update, { task });
+  return withDaemon(world, json, async client => {
+    const before = await client.request("task_get", which);
+    const { task: row = null } = before.ok ? before : {};
+    if (row?.status === "active" && status === "pending") return fail(world, json, "task_state", atWork(row));
+    if (row === null || row.status !== status || status === "pending")
+      return change(world, json, update, { task });
+    const name = row.number ?? clean(row.id);
+    return printDone(world, json, before, () => [
+      `task ${name} was ${status} already; to do it again: kite task retry ${name}`,
+    ]);
+  });
+}
+
+/** Says why a task that somebody works on cannot be tried again. */
+function atWork({ number, id, assigneeName }: TaskRow): string {
+  const task = number ?? id;
+  const who = assigneeName ?? "somebody";
+  return `${who} works on task ${task}, so there is nothing to retry; to take it back: kite task release ${task}`;
 }
 
 type Answered = Awaited<ReturnType<Client["request"]>> | { readonly ok: true; readonly task?: TaskRow };
@@ -188,12 +208,13 @@ async function change(
   world: ProcessContext,
   json: boolean,
   ask: (client: Client) => Promise<Answered>,
-  person?: AskOptions["person"],
+  { person, task }: Pick<AskOptions, "person"> & { readonly task?: string | undefined } = {},
 ): Promise<number> {
   const work = async (client: Client) => {
     const answer = await ask(client);
     if (actingSession(world.env) === null) await leave(client, terminalName(world.env));
-    if (!answer.ok) throw new Refused(answer);
+    if (!answer.ok)
+      throw new Refused(answer, refusalText(answer, "terminal").replace(/^the task\b/, `task ${task ?? ""}`));
     if (json) printJson(world, answer);
     else if ("task" in answer && answer.task !== undefined)
       printFramed(world, [sentence(answer.task, await ownProject(world))]);

@@ -36,13 +36,20 @@ export async function importTasks(
     tasks = tasksIn(readFileSync(file === "-" ? 0 : resolve(world.cwd, file), "utf8"));
   } catch (error) {
     if (!(error instanceof NoTasks) && !isSystemError(error)) throw error;
-    return fail(world, json, "invalid_request", `${file}: ${errorText(error)}`);
+    return fail(world, json, "invalid_request", unreadable(file, error));
   }
   const isAnyDone = tasks.some(({ status }) => status === "done");
   const refused = isAnyDone ? await refuseAgent(world, json, "import") : null;
   if (refused !== null) return refused;
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, json, client => store(world, client, { project, json }, tasks));
+}
+
+function unreadable(file: string, error: unknown): string {
+  const code = isSystemError(error) ? error.code : null;
+  if (code === "ENOENT") return `${file} does not exist; name a file that kite task export wrote`;
+  if (code === "EISDIR") return `${file} is a folder; name a file that kite task export wrote`;
+  return `${file}: ${errorText(error)}`;
 }
 
 /** Stores the tasks in the daemon, and says how many were new. Returns the exit code. */

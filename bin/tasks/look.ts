@@ -15,7 +15,7 @@ import { graphView } from "../view/task-graph.ts";
 import { mermaidView } from "../view/task-mermaid.ts";
 import { tasksView, taskView } from "../view/tasks.ts";
 import { counted, wrap } from "../view/text.ts";
-import { ask, exitCodes, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 import { numbersIn, numbersOf, taskNamed } from "./numbers.ts";
 
 export interface ScopeFlags {
@@ -46,6 +46,13 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
     Object.entries({ status, label, assignee, text }).filter(([, value]) => value !== undefined),
   );
   const scope = await scopeOf(world, flags);
+  if (flags.blocked === true && flags.status !== undefined && flags.status !== "blocked")
+    return fail(
+      world,
+      flags.json === true,
+      "usage",
+      "give either --blocked or --status; --blocked is --status blocked",
+    );
   return withDaemon(world, flags.json === true, async client => {
     const rows = await rowsOf(client, target, { ...scope, ...wanted });
     const isWhole = target === "tasks" && Object.keys(wanted).length === 0;
@@ -59,7 +66,11 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
     }
     const screen = screenOf(world);
     const done = rows.length - shown.length;
-    const none = done === 0 ? "No tasks. To add one: kite task add DESCRIPTION" : "All tasks are done.";
+    const isFiltered = target !== "tasks" || Object.keys(wanted).length > 0;
+    const nothing = isFiltered
+      ? "No task is like that. All tasks: kite task list --all"
+      : "No tasks. To add one: kite task add DESCRIPTION";
+    const none = done === 0 ? nothing : "All tasks are done.";
     const more = done === 0 ? [] : [`and ${counted(done, "done task")}: kite task list --all`];
     if (rows.length >= limits.rowsShownMax)
       more.push("and more, not fetched: narrow the list with --status, --label or --text");

@@ -132,9 +132,7 @@ function noteUnlock(
   } else if (!reply.ok && actor !== null) {
     const [event, file] = ["file_unlock", files[0]?.file ?? ""];
     const named = paths.slice(0, 1).map(path => ({ key: "", path }));
-    // A person who names no session is not among the latest refusals, which are for those who work.
-    if (id === undefined) noteReply(services, event, null, reply, { rule: "lock", file: paths[0] ?? file });
-    else noteLock(services, { event, type: event, actor, file, files: named }, reply, 0, false);
+    noteLock(services, { event, type: event, actor, file, files: named }, reply, 0, false);
   } else if (force === true) {
     const forced = { rule: "lock", why: "took the lock by force", ...persons };
     for (const file of paths) noteReply(services, "file_unlock", actor, reply, { ...forced, file });

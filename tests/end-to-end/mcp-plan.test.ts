@@ -99,7 +99,9 @@ describe("tasks", () => {
     ];
     expect((await alice.call("kite_task_create", { tasks })).text).toMatch(/^Added task 2 \("2"\), task 3, /);
     const claimed = await alice.call("kite_task_claim", { task: "10" });
-    expect(claimed.text).toBe("Refused (task_blocked): blocked by unfinished dependencies: #2, #1");
+    expect(claimed.text).toBe(
+      "Refused (task_blocked): the task waits for #2, #1 to be done; kite_task_list (which: ready) lists those that can begin now",
+    );
     const edited = await alice.call("kite_task_edit", { task: "#11", dependsOn: ["10"] });
     expect(edited.text).toBe('Changed: 11: "No. 11", pending, waits for 10');
   });

@@ -105,7 +105,7 @@ describe("kite task", () => {
     );
     await expect(home.kite("task", "claim", "2")).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^kite: blocked by unfinished dependencies: #1\n$/),
+      stderr: expect.stringMatching(/^kite: task 2 waits for #1 to be done; kite task ready lists/),
     });
     // A terminal is a session while it works on a task, no longer.
     const sessions = async () => JSON.parse(await home.kite("sessions", "--json")).sessions.length;
@@ -143,7 +143,7 @@ describe("kite task", () => {
       stderr: expect.stringContaining("kite: no task #12 in this project; kite task list shows them"),
     });
     await expect(home.kite("task", "done", "11")).rejects.toMatchObject({
-      stderr: "kite: blocked by unfinished dependencies: #10\n",
+      stderr: "kite: task 11 waits for #10 to be done; kite task ready lists those that can begin now\n",
     });
     const far = await client.ask({ type: "task_create", project: "/elsewhere", description: "Far" });
     const { id } = taskOf(far);

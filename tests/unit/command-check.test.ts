@@ -377,7 +377,7 @@ describe("kite check", () => {
     const daemon = recording();
     const { code, err } = await checked([], daemon);
     expect(code).toBe(1);
-    expect(err).toContain(
+    expect(err.replace(/\n +/g, " ")).toContain(
       `kite: the checks of ${project} ${why}; read and trust them: kite check --trust ${project}\n`,
     );
     expect((await checked([], daemon, {}, { KITE_SESSION: "s" })).err).toContain("ask your user to run");

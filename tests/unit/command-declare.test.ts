@@ -183,7 +183,7 @@ describe("kite declare --show", () => {
     const world = fakeWorld({ daemon: fakeDaemon(answers) });
     expect(await show(world, "Explore", false)).toBe(1);
     expect(world.err()).toBe(
-      "kite: Explore can be ann/Explore (ann-0000-4000, child), bob/Explore (bob-0000-4000, child); say which by its id, or by its whole name\n",
+      "kite: Explore can be ann/Explore (ann-0000-4000, child), bob/Explore (bob-0000-4000, child);\n  say which by its id, or by its whole name\n",
     );
     const nobody = fakeWorld({ daemon: fakeDaemon(answers) });
     expect(await show(nobody, "zoe", true)).toBe(1);

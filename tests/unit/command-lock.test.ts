@@ -219,11 +219,17 @@ describe("kite unlock", () => {
   });
 
   it("needs --force where no session asks", async () => {
-    const daemon = fakeDaemon({ whoami: nobody, file_unlock: { ok: true, released: [path] } });
+    const daemon = fakeDaemon({
+      whoami: nobody,
+      file_unlock: { ok: true, released: [path] },
+      "query locks": { ok: true, rows: [{ ...lock("a.ts", "bob"), path }] },
+    });
     const world = fakeWorld({ daemon });
     expect(await unlock(world, ["a.ts"], {})).toBe(1);
-    expect(daemon.asked).toEqual([]);
-    expect(world.err()).toContain("kite unlock --force FILE");
+    expect(daemon.asked.map(({ type }) => type)).not.toContain("file_unlock");
+    expect(world.err()).toBe(
+      "kite: you hold no lock at this terminal; to release it for its holder: kite unlock --force a.ts\n",
+    );
     expect(await unlock(world, ["a.ts"], { force: true, json: true })).toBe(0);
     expect(daemon.asked.at(-1)).toEqual({ type: "file_unlock", files: [path], force: true });
     expect(JSON.parse(world.out())).toEqual({ ok: true, released: [path] });
@@ -234,6 +240,6 @@ describe("kite unlock", () => {
     const daemon = fakeDaemon({ whoami: nobody, file_unlock: unheld });
     const world = fakeWorld({ daemon });
     expect(await unlock(world, ["a.ts"], { force: true })).toBe(1);
-    expect(world.err()).toBe("kite: nobody holds a.ts\n");
+    expect(world.err()).toBe("kite: nobody holds a.ts; kite status --locks shows who holds which files\n");
   });
 });

@@ -177,7 +177,7 @@ describe("kite message", () => {
     await send(world, ["alice", "hi"], {});
     expect(daemon.asked[0]).toEqual({ type: "message_send", project, to: "alice", text: "hi" });
     expect(await send(world, ["alice"], {})).toBe(1);
-    expect(world.err()).toContain("give a recipient and a text");
+    expect(world.err()).toContain("give a text behind the recipient: kite message send alice");
   });
 
   it("shows the inbox in its frame, one line a message, and acknowledges what it showed", async () => {

@@ -42,7 +42,7 @@ export async function planOf(
         ? named
         : { ...named, author: await lastDoerOn(client, project, short, sessions) };
     if (found.branch === base) {
-      const error = `${name} is ${shortOf(base)} itself; name another base: --into`;
+      const error = `${name} is ${shortOf(base)} itself, the branch to merge into; name another branch, or another base: --into BRANCH`;
       throw new Refused(refuse("invalid_request", error, { name }));
     }
     branches.set(found.branch, found);

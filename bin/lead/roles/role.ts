@@ -19,6 +19,8 @@ export interface RoleFlags {
 
 /** Returns the exit code, as all functions here do. */
 export async function listRoles(world: ProcessContext, flags: RoleFlags): Promise<number> {
+  if (flags.clear === true)
+    return fail(world, flags.json === true, "usage", "say whose role to take back: kite role NAME --clear");
   const project = flags.project ?? (await projectOf(world.cwd));
   return withDaemon(world, flags.json === true, async client => {
     const gates = await gatesIn(client, project);

@@ -41,6 +41,9 @@ export async function neededSpawn(client: Client, name: string, project: string)
     .filter(row => row.project === project)
     .slice(-limits.recipientsNamedMax)
     .map(row => row.name);
-  const here = some.length === 0 ? "none was spawned in this project" : `spawned here: ${some.join(", ")}`;
+  const here =
+    some.length === 0
+      ? "none was spawned in this project; kite agents lists them, kite spawn starts one"
+      : `spawned here: ${some.join(", ")}`;
   throw new Refused(refuse("unknown_spawn", `no spawned agent is called ${name}; ${here}`, { spawn: name }));
 }
