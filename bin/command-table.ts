@@ -171,6 +171,7 @@ export const commands: Commands = {
   off: {
     description: "let every edit through for a while",
     load: () => import("./commands/off.ts"),
+    readsSession: true,
   },
   on: { description: "undo kite off", load: () => import("./commands/on.ts") },
 };

@@ -9,6 +9,8 @@ export interface Entry {
   readonly load: () => Promise<LoadedCommand>;
   /** The command acts for the session or agent that runs it. */
   readonly acts?: true;
+  /** It acts for nobody, but says something else to the session that KITE_SESSION means. */
+  readonly readsSession?: true;
   /** For programs, or shown as a part of another command; help does not show it. */
   readonly hidden?: true;
 }

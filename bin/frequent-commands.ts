@@ -10,6 +10,7 @@ export const lock: Entry = {
 export const status: Entry = {
   description: "show who is at work, who holds and who waits for what",
   load: () => import("./commands/status.ts"),
+  readsSession: true,
 };
 
 export const task: Entry = {

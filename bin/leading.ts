@@ -3,6 +3,9 @@
 /** `kite status --lead`. */
 export const leadStatus = () => import("./lead/screen/show.ts");
 
+/** Whether an agent is held to its role. */
+export const leadRoles = () => import("./lead/roles/gates.ts");
+
 /** `kite explain NAME --log` and `--diff`. */
 export const spawnOutput = () => import("./lead/spawn/look.ts");
 

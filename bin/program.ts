@@ -52,7 +52,7 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
   const name = commandIn(argv, commands) ?? "";
   const entry = commands[name];
   try {
-    if (entry?.acts && env["KITE_SESSION"]) {
+    if ((entry?.acts || entry?.readsSession) && env["KITE_SESSION"]) {
       await inCall(world =>
         findSession(world, call.argv.slice(2), ({ id, agent }) => {
           env = { ...env, KITE_SESSION: id, ...(agent === undefined ? {} : { KITE_AGENT: agent }) };

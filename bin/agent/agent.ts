@@ -4,10 +4,18 @@ import type { TrailLine } from "../../daemon/trail/line.ts";
 import { readTrail } from "../../daemon/trail/read.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { TaskRow } from "../../protocol/task.ts";
+import { leadRoles } from "../leading.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { screenOf } from "../process-context.ts";
 import { numbering, type Worded } from "../tasks/numbers.ts";
-import { type AgentData, agentCard, agentView, type HistoryData, historyView } from "../view/agent.ts";
+import {
+  type AgentData,
+  agentCard,
+  agentView,
+  type HistoryData,
+  historyView,
+  within,
+} from "../view/agent.ts";
 import { printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "./named.ts";
 
@@ -33,9 +41,9 @@ export async function agent(world: ProcessContext, name: string, flags: AgentFla
     const known = await agentCalled(world, live, name);
     if (known !== null && flags.history !== true) {
       const data = await present(world, client, known);
-      const worded = await wordedFor(world, client, data);
+      const words = { worded: await wordedFor(world, client, data), held: await heldOf(client, data) };
       return printShown(world, flags.json === true, data, screen =>
-        agentView(data, world.cwd, screen, worded),
+        agentView(data, world.cwd, screen, words),
       );
     }
     const found = known ?? (await agentCalled(world, await pastAgents(world, client), name));
@@ -44,6 +52,14 @@ export async function agent(world: ProcessContext, name: string, flags: AgentFla
     const worded = await wordedFor(world, client, data);
     return printShown(world, flags.json === true, data, screen => historyView(data, screen, worded));
   });
+}
+
+/** Returns whether a live agent is held to its role, in words, if there is something to say. */
+async function heldOf(client: Client, { session, agent }: AgentData): Promise<string | null> {
+  const own = session === null ? undefined : within(session, agent);
+  if (session === null || own?.role === undefined) return null;
+  const { heldToRole } = await leadRoles();
+  return heldToRole(client, session.project, own);
 }
 
 /** Returns what puts numbers for the tasks that the decisions about an agent name. */
@@ -58,7 +74,9 @@ function wordedFor(
 /** Returns where a live agent works, what it declared and has to do and read, as lines; none if no live one has that name. */
 export async function cardOf(world: ProcessContext, client: Client, name: string): Promise<string[]> {
   const known = await agentCalled(world, agentsOf(await rowsOf(client, "sessions")), name);
-  return known === null ? [] : agentCard(await present(world, client, known), world.cwd, screenOf(world));
+  if (known === null) return [];
+  const data = await present(world, client, known);
+  return agentCard(data, world.cwd, screenOf(world), await heldOf(client, data));
 }
 
 async function present(world: ProcessContext, client: Client, of: NamedAgent): Promise<AgentData> {

@@ -45,9 +45,20 @@ const resultColumns = 200;
 const locksShownMax = 10;
 
 /** One agent on one screen; files are relative to `cwd`. */
-export function agentView(data: AgentData, cwd: string, screen: Screen, worded?: Worded): string[] {
+/** What is said besides the rows: numbers of tasks, and whether it is held to its role (null: nothing to say). */
+export interface AgentWords {
+  readonly worded?: Worded;
+  readonly held: string | null;
+}
+
+export function agentView(
+  data: AgentData,
+  cwd: string,
+  screen: Screen,
+  { worded, held }: AgentWords = { held: null },
+): string[] {
   const fields = [
-    ...placeFields(data, screen),
+    ...placeFields(data, screen, held),
     ...declaredFields(data, cwd),
     ...lockFields(data, screen),
     ...dueFields(data),
@@ -60,8 +71,8 @@ export function agentView(data: AgentData, cwd: string, screen: Screen, worded?:
 }
 
 /** The same without its locks and the decisions about it. */
-export function agentCard(data: AgentData, cwd: string, screen: Screen): string[] {
-  const fields = [...placeFields(data, screen), ...declaredFields(data, cwd), ...dueFields(data)];
+export function agentCard(data: AgentData, cwd: string, screen: Screen, held: string | null): string[] {
+  const fields = [...placeFields(data, screen, held), ...declaredFields(data, cwd), ...dueFields(data)];
   return fieldLines(fields, screen);
 }
 
@@ -112,12 +123,12 @@ function statusOf({ agent }: AgentData, session: SessionRow): string {
   return lives.find(life => life !== null) ?? own.status;
 }
 
-function within(session: SessionRow, { agent }: NamedAgent): OneAgent | undefined {
+export function within(session: SessionRow, { agent }: NamedAgent): OneAgent | undefined {
   return agent === null ? session : session.agents.find(one => one.agent === agent);
 }
 
 /** Where it works, and what it waits for a person for. */
-function placeFields({ agent, session }: AgentData, screen: Screen): Field[] {
+function placeFields({ agent, session }: AgentData, screen: Screen, held: string | null): Field[] {
   if (session === null) return [["project", projectName(agent.project)]];
   const pid = session.pid === null ? "no process" : `pid ${session.pid}`;
   const since = `since ${clock(session.registeredAt, screen.now)}`;
@@ -127,7 +138,11 @@ function placeFields({ agent, session }: AgentData, screen: Screen): Field[] {
     ["project", projectName(session.project)],
     ["branch", whereabouts(session)],
     ["directory", tilde(session.cwd, screen.home)],
-    ...features.flatMap(feature => feature.fields?.(session, within(session, agent)) ?? []),
+    ...features
+      .flatMap(feature => feature.fields?.(session, within(session, agent)) ?? [])
+      .map(
+        (field): Field => (field[0] === "role" && held !== null ? ["role", `${field[1]}, ${held}`] : field),
+      ),
   ];
 }
 

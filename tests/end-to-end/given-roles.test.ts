@@ -93,6 +93,8 @@ describe("a role that a person gave", () => {
       told: expect.stringContaining("Kite refuses claims beyond it; to the rest you keep yourself"),
     });
     expect(await home.kite("role")).toMatch(/ann +researcher +given by a person +advice/);
+    for (const command of ["explain", "agent"])
+      expect(await home.kite(command, "ann")).toMatch(/role +researcher, given by a person, advice\n/);
   });
 
   test("stays enforced for others' gates in the project's file, which only makes more strict", async () => {
@@ -110,6 +112,8 @@ describe("a role that a person gave", () => {
     const shown = await home.kite("role");
     expect(shown).toMatch(/ann +researcher +given by a person +enforced/);
     expect(shown).toMatch(/bob +researcher +declared +warned/);
+    expect(await home.kite("explain", "ann")).toMatch(/role +researcher, given by a person, enforced\n/);
+    expect(await home.kite("explain", "bob")).toMatch(/role +researcher, declared, warned\n/);
     expect(await home.kite("config")).toMatch(/gates +givenRole=enforce, else role=warn /);
   });
 

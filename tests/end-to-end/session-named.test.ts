@@ -49,6 +49,8 @@ test.each([
   ["lock", "a.ts", "--", "true"],
   ["declare", "--role", "tester"],
   ["context", "set", "a", "1"],
+  ["status"],
+  ["off", "--session", "cold-owl"],
 ])("what names no session is refused with the list: kite %s %s", async (...words) => {
   const { code, err } = await as("cold-owl", ...words);
   expect([code, err]).toEqual([
@@ -59,6 +61,15 @@ test.each([
   expect(JSON.parse(json.out)).toMatchObject({ ok: false, code: "unknown_session" });
   expect(await sessions()).toEqual(["s-1"]);
 });
+
+test.each(["warm-hawk", "warm-haw"])(
+  "%s switches itself off as its client's agent may, and sees its status",
+  async name => {
+    const agents = { KITE_SESSION: name, CLAUDECODE: "1" };
+    expect(await home.command(["off", "--session", name], agents)).toMatchObject({ code: 0, err: "" });
+    expect(await home.command(["status"], agents)).toMatchObject({ code: 0, err: "" });
+  },
+);
 
 test("what is the beginning of several says which", async () => {
   await home.session("s-2", { name: "warm-owl", project: home.work });

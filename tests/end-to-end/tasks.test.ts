@@ -118,7 +118,7 @@ describe("kite task", () => {
     expect(await sessions()).toBe(0);
     expect(await home.kite("task", "graph")).toContain("1  ✓ Write the schema\n2  ↓ ○ Build the API\n");
     expect(await home.kite("task", "graph", "--mermaid")).toMatch(
-      /^graph TD\n {2}t_\w+_1\["Write the schema"\]:::done/,
+      /^graph TD\n {2}t_\w+_1\["1: Write the schema"\]:::done/,
     );
     expect(await home.kite("task", "fail", "2", "no", "server")).toMatch(/^task 2 is failed/);
     expect(await home.kite("task", "retry", "2")).toMatch(/^task 2 is ready/);

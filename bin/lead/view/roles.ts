@@ -55,7 +55,7 @@ export function rolesView(rows: readonly RoleRow[], screen: Screen): string[] {
   return [...table(cells, [{ min: 8 }, {}, {}, {}], screen, 2), "", ...below.map(line => `  ${line}`)];
 }
 
-const heldText: { readonly [M in GateMode]: string } = {
+export const heldText: { readonly [M in GateMode]: string } = {
   enforce: "enforced",
   warn: "warned",
   off: "advice",
@@ -91,7 +91,7 @@ export function roleAdvice({ name, role, by, gate }: Omit<RoleRow, "id" | "agent
 }
 
 /** Whether the role may do less than all that the gate of roles looks at. */
-function isBounded(role: Role): boolean {
+export function isBounded(role: Role): boolean {
   return gated(role).length + unseen(role).length > 0;
 }
 
