@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import type { Risk } from "../../protocol/risk.ts";
+import { riskReasons, risks } from "../../protocol/risk.ts";
 import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
 import { teamImport } from "../leading.ts";
 import type { Run } from "../process-context.ts";
@@ -33,7 +33,9 @@ this terminal. Tasks belong to the project of the working directory.
 A task is ready when every task that it needs is done. A claim ends with its session. The command ends when the change
 is safe on disk.
 
-A task is green, yellow, red or critical. Which of these an agent claims depends on its role (kite role). Red and
+What makes a task so (--risk; without a word it is green):
+${risks.map(one => `  ${one.padEnd(8)}  ${riskReasons[one]}`).join("\n")}
+Which of these an agent claims depends on its role (kite role). Red and
 critical tasks run one at a time in a project. A red one begins while a lead is alive or after your yes, a critical one
 after your yes (kite task approve). A ready task that nobody can claim now says why.
 
@@ -51,7 +53,6 @@ Examples:
   $ kite task done 1 "four tables"
   $ kite task graph`;
 
-const risks: readonly Risk[] = ["green", "yellow", "red", "critical"];
 const priorities: readonly TaskPriority[] = ["low", "normal", "high"];
 const statuses: readonly TaskStatus[] = ["pending", "active", "done", "failed"];
 

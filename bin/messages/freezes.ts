@@ -1,9 +1,13 @@
 /** The commands `kite freeze` and `kite thaw`; on the wire `broadcast` with `hold`, and `resume`. */
+
 import { limits } from "../../protocol/limits.ts";
 import { absolute } from "../actor.ts";
+import { type AskPerson, isYes } from "../ask-person.ts";
 import { durationOf } from "../commands/off.ts";
 import { refuseAgent } from "../person.ts";
-import { type ProcessContext, print, printJson } from "../process-context.ts";
+import { type Client, type ProcessContext, print, printJson } from "../process-context.ts";
+import { findRepository } from "../project.ts";
+import { tilde } from "../view/places.ts";
 import { freezesView } from "../view/talk.ts";
 import { clean, counted } from "../view/text.ts";
 import {
@@ -31,6 +35,7 @@ export async function freeze(
   world: ProcessContext,
   files: readonly string[],
   flags: FreezeFlags,
+  question: AskPerson | null = null,
 ): Promise<number> {
   const json = flags.json === true;
   const ttlMs = durationOf(flags.for);
@@ -44,6 +49,19 @@ export async function freeze(
     if (files.length === 0) {
       const rows = await rowsOf(client, "holds", { project: from.project });
       return printShown(world, json, { ok: true, rows }, screen => freezesView(rows, screen));
+    }
+    if (
+      from.id === undefined &&
+      flags.project === undefined &&
+      (await isNoProject(world, client, from.project))
+    ) {
+      const where = `${clean(tilde(world.cwd, world.env["HOME"] ?? ""))} is in no repository, and no session works there`;
+      if (question === null || json) {
+        const error = `${where}, so a freeze would stop nobody; go into the project, or name it: --project DIRECTORY`;
+        return fail(world, json, "no_project", error);
+      }
+      print(world, [`${where}: the freeze would stop nobody.`]);
+      if (!isYes(await question("Freeze all the same? [y/N] "))) return exitCodes.failed;
     }
     // Other sessions read the message alone, so it must name the files and the duration.
     const please = `please do not edit ${files.join(", ")} for ${flags.for}`;
@@ -91,6 +109,13 @@ function throwReadable(error: unknown, isPersons: boolean, cwd: string): never {
     .replace(/; .*$/, "")
     .replace(cwd === "/" ? "" : `${cwd}/`, "");
   throw new Refused(error.refusal, `${none}; kite freeze lists those in force`);
+}
+
+/** Whether the directory is in no repository, and no live session has it for a project. */
+async function isNoProject({ cwd }: ProcessContext, client: Client, project: string): Promise<boolean> {
+  const found = await findRepository(cwd);
+  if ("unreachable" in found || found.gitDir !== null) return false;
+  return (await rowsOf(client, "sessions", { project })).length === 0;
 }
 
 function freezesNamed(

@@ -1,5 +1,7 @@
 /** The present of a file, an agent or a task, a sentence for each fact. */
+
 import { nameOrPerson } from "../../protocol/person.ts";
+import { riskReasons } from "../../protocol/risk.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { trailReason } from "../refusal-text.ts";
 import type { AgentNow, RefusalNow } from "../trail/about-agent.ts";
@@ -141,7 +143,11 @@ function standingOf(task: TaskRow, blockers: readonly BlockerNow[], screen: Scre
       return [ended(`It failed at ${at}${result}`), `To try it again: kite task retry ${id}`];
     case "ready":
       if (task.held !== null)
-        return [ended(`Nobody can claim it now. It is ${task.risk}: ${clean(task.held)}`)];
+        return [
+          ended(
+            `Nobody can claim it now. It is ${task.risk} (${riskReasons[task.risk]}): ${clean(task.held)}`,
+          ),
+        ];
       return [`Nothing blocks it. To claim it: kite task claim ${id}`];
     case "blocked":
       return [

@@ -1,5 +1,5 @@
 /** Tasks as text. */
-import { isGrave } from "../../protocol/risk.ts";
+import { isGrave, riskReasons } from "../../protocol/risk.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { inNumbers, type Numbers, numbersOf } from "../tasks/numbers.ts";
 import { paint, type Style } from "./color.ts";
@@ -137,7 +137,12 @@ export function taskView(task: TaskRow, numbers: Numbers, screen: Screen): strin
     ["id", own === undefined ? null : task.id],
     ["project", task.project],
     ["priority", task.priority === "normal" ? null : task.priority],
-    ["risk", task.risk === "green" ? null : `${task.risk}${task.approved ? ", approved" : ""}`],
+    [
+      "risk",
+      task.risk === "green"
+        ? null
+        : `${task.risk}${task.approved ? ", approved" : ""}: ${riskReasons[task.risk]}`,
+    ],
     ["not now", heldIn(task, numbers)],
     ["labels", task.labels.length === 0 ? null : task.labels.join(", ")],
     ["needs", task.dependsOn.length === 0 ? null : needs(task, numbers)],

@@ -3,17 +3,19 @@
 import { existsSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { LocalError } from "../../../client/errors.ts";
+import type { LastMessage } from "../../../hooks/claude-code/spawn/messages.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
-import type { Client, ProcessContext } from "../../process-context.ts";
+import { type Client, type ProcessContext, screenOf } from "../../process-context.ts";
 import { ProgramFailed } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
 import { numbering } from "../../tasks/numbers.ts";
-import { clean } from "../../view/text.ts";
+import { clean, clock, type Screen } from "../../view/text.ts";
 import { fail, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { spawnsView } from "../view/spawns.ts";
 import { neededSpawn } from "./find.ts";
 import { Git } from "./git.ts";
 import { outputOf } from "./output.ts";
+import { lastMessages } from "./transcript.ts";
 
 export interface ListFlags {
   readonly project?: string;
@@ -30,13 +32,33 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
   });
 }
 
-/** Prints what the agent's client printed. */
+/** Prints the agent's last messages; without a transcript, what its client printed. */
 export function showLog(world: ProcessContext, name: string, isJson: boolean): Promise<number> {
   return shown(world, name, isJson, "log", async row => {
+    const said = await lastMessages(world.env, row.session);
+    if (said !== null && said.length > 0)
+      return said.flatMap(one => saidLines(one, row.name, screenOf(world)));
     const output = await outputOf(world, row);
     if (output !== null && output !== "") return output.split("\n").map(clean);
     throw new ProgramFailed(`nothing is known of what ${row.name} printed`);
   });
+}
+
+/** Characters of a message. */
+const messageChars = 2_000;
+
+/** A message with its time and who said it; its further lines are further in. */
+function saidLines({ by, at, text }: LastMessage, name: string, screen: Screen): string[] {
+  const atMs = at === null ? Number.NaN : Date.parse(at);
+  const when = Number.isNaN(atMs) ? "" : `${clock(atMs, screen.now)}  `;
+  const [first = "", ...rest] = (text.length > messageChars ? `${text.slice(0, messageChars)}…` : text).split(
+    "\n",
+  );
+  const indent = " ".repeat(when.length);
+  return [
+    `${when}${by === "agent" ? clean(name) : "prompt"}: ${clean(first)}`,
+    ...rest.map(line => `${indent}${clean(line)}`),
+  ];
 }
 
 /** Prints what the agent changed since its branch left its base, committed or not. New files are only named. */

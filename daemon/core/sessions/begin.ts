@@ -147,7 +147,11 @@ function begin(
   const { session: id, project, worktree, branch, cwd } = command;
   const gives = whoMakesRoom(state, command.anchor);
   if (gives !== undefined) end(state, gives, "made room", step, true);
-  const { name, by: namedBy } = firstName(state.sessions, { id, project, worktree, branch, said });
+  const { name, by: namedBy } = firstName(
+    state.sessions,
+    { id, project, worktree, branch, said },
+    state.rules,
+  );
   state.sessions.keptNames.delete(id);
   ended.delete(id);
   addSession(state.sessions, {

@@ -20,12 +20,12 @@ export interface Nameless {
 }
 
 /** Returns the name of a session that begins. */
-export function firstName(sessions: Sessions, session: Nameless): Named {
+export function firstName(sessions: Sessions, session: Nameless, rules: number): Named {
   const { id, project, said } = session;
   const kept = sessions.keptNames.get(id);
   const before = kept?.project === project ? kept : null;
   const wanted = before?.by === "person" ? before : (said ?? before);
-  if (wanted === null) return { name: ownName(sessions, session), by: "kite" };
+  if (wanted === null) return { name: ownName(sessions, session, rules), by: "kite" };
   return { name: freeName(sessions, project, wanted.name), by: wanted.by };
 }
 
@@ -49,13 +49,21 @@ export function keepName({ keptNames }: Sessions, { id, name, project, namedBy: 
   if (keptNames.size > limits.sessionNamesKeptMax && oldest !== undefined) keptNames.delete(oldest);
 }
 
-/** The branch or worktree if it says more than the project does, else a pair of words; a client's short id as it is. */
-function ownName(sessions: Sessions, session: Nameless): string {
+/**
+ * The branch or worktree with a word behind it if it says more than the project does, else a pair of words; a client's short
+ * id as it is. A branch alone would be one name for two things, and for each session that works there one after the other.
+ */
+function ownName(sessions: Sessions, session: Nameless, rules: number): string {
   const { id, project } = session;
   if (!isMachineMade(id)) return freeName(sessions, project, shortId(id));
   const isFree = (name: string) => !sessions.names.has(nameKey(project, name));
   const place = placeName(session);
-  if (place !== null && isFree(place)) return place;
+  if (place !== null && rules < 2 && isFree(place)) return place;
+  if (place !== null && rules >= 2)
+    for (const pair of pairsFor(id, pairsTried)) {
+      const name = `${place}-${pair.slice(pair.indexOf("-") + 1)}`;
+      if (isFree(name)) return name;
+    }
   for (const pair of pairsFor(id, pairsTried)) if (isFree(pair)) return pair;
   const [first = shortId(id)] = pairsFor(id, 1);
   return freeName(sessions, project, first);
