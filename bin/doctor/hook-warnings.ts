@@ -4,7 +4,7 @@ import type { ProcessContext } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
 import { copiesProblem } from "./copies.ts";
 
-/** Returns a sentence for copies of another version, and for each directory where sessions work without hooks. */
+/** Returns a sentence for copies of another version, and one for all directories where sessions work without hooks. */
 export async function hookWarnings(
   world: ProcessContext,
   sessions: readonly SessionRow[],
@@ -15,9 +15,9 @@ export async function hookWarnings(
     found.push(...checkCopies(world, dist).map(({ detail, todo }) => `${detail}; ${todo}`));
   }
   if (sessions.length > 0) {
-    const { unhooked } = await import("./unhooked.ts");
+    const { placesIn, unhooked } = await import("./unhooked.ts");
     const bare = unhooked(world, sessions);
-    found.push(...bare.map(directory => `Sessions work in ${directory} without hooks: see kite doctor.`));
+    if (bare.length > 0) found.push(`Sessions work in ${placesIn(bare)} without hooks: see kite doctor.`);
   }
   return found;
 }

@@ -18,7 +18,7 @@ import { copiesProblem } from "./copies.ts";
 import { installAgain } from "./installed.ts";
 import { isOffEverywhere } from "./off.ts";
 import { checkSessionPaths } from "./path.ts";
-import { unhooked } from "./unhooked.ts";
+import { placesIn, unhooked } from "./unhooked.ts";
 
 /** Claude Code never sends this event; the daemon only counts it. */
 const event = "KiteDoctor";
@@ -47,14 +47,19 @@ export async function checkLive(world: ProcessContext): Promise<Check[]> {
   try {
     const sessions = await rowsOf(client, "sessions");
     const bare = unhooked(world, sessions);
-    const checks: Check[] = bare.map(directory => {
-      const detail = `sessions work in ${directory} without hooks: Kite does not coordinate their edits`;
-      const advice = advise(
-        `there only: kite install --project ${shellArgument(directory)}; everywhere`,
-        "kite install",
+    const [first] = bare;
+    const checks: Check[] = [];
+    if (first !== undefined) {
+      const detail = `sessions work in ${placesIn(bare)} without hooks: Kite does not coordinate their edits`;
+      const only = bare.length === 1 ? shellArgument(first) : "DIR";
+      checks.push(
+        warn(
+          "hooks",
+          detail,
+          advise(`there only: kite install --project ${only}; everywhere`, "kite install"),
+        ),
       );
-      return warn("hooks", detail, advice);
-    });
+    }
     checks.push(...checkSessionPaths(sessions));
     // While Kite is off, hooks do not call the daemon; that is no fault.
     if (isOffEverywhere(world)) return checks;

@@ -5,6 +5,7 @@ import { userSettings } from "../../hooks/claude-code/settings/project.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { projectRoot } from "../view/places.ts";
+import { listed } from "../view/text.ts";
 
 /** How Claude Code names its sessions. */
 const claudeId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -26,4 +27,11 @@ export function unhooked(world: ProcessContext, sessions: readonly SessionRow[])
     found.set(worktree, ![...places].flatMap(settingsAt).some(has));
   }
   return [...found].filter(([, isBare]) => isBare).map(([worktree]) => worktree);
+}
+
+const namedMax = 3;
+
+/** The directories in half a sentence: the first ones, and how many more. */
+export function placesIn(directories: readonly string[]): string {
+  return listed(directories.slice(0, namedMax), Math.max(0, directories.length - namedMax));
 }

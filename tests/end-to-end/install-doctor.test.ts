@@ -90,6 +90,18 @@ it("starts the tools for agents as the client does, and misses an entry that som
   expect(await tools()).toMatchObject([{ result: "warn", detail: `the entry was removed: ${file}` }]);
 });
 
+it("names all directories without hooks on one line", async () => {
+  const folders = Array.from({ length: 5 }, () => home.folder());
+  for (const [n, cwd] of folders.entries())
+    await home.session(`3f8a2b4c-0000-4000-8000-00000000000${n}`, { cwd, project: cwd });
+  const { warnings } = JSON.parse(await kite("status", "--json"));
+  const first = folders.slice(0, 3).join(", ");
+  expect(warnings).toEqual([`Sessions work in ${first}, 2 more without hooks: see kite doctor.`]);
+  expect((await checks()).filter(({ detail }) => detail.startsWith("sessions work in"))).toEqual([
+    expect.objectContaining({ detail: expect.stringContaining(`${first}, 2 more without hooks`) }),
+  ]);
+});
+
 it("names where sessions work without hooks, until they have some", async () => {
   await home.session("3f8a2b4c-0000-4000-8000-000000000001");
   await home.session("terminal-1", { cwd: dirname(home.work) });
