@@ -5,6 +5,7 @@ import type { TrailLine } from "../daemon/trail/line.ts";
 import { readTrail } from "../daemon/trail/read.ts";
 import type { EventLine } from "../protocol/events.ts";
 import { streamEnd } from "./live.ts";
+import { nextStep } from "./next-step.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "./process-context.ts";
 import { scopeProject } from "./scope.ts";
 import { numbering } from "./tasks/numbers.ts";
@@ -212,6 +213,7 @@ class Painting implements Shown {
       news: this.#news,
       away: null,
       project: this.#project,
+      next: sessions.length === 0 ? nextStep(this.#world, 0) : [],
     };
     this.#draw();
   }

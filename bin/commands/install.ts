@@ -1,42 +1,19 @@
-import { resolve } from "node:path";
 import type { Command } from "commander";
-import { loadConfig } from "../../daemon/config/config.ts";
-import type { ClientName } from "../../hooks/claude-code/settings/command.ts";
-import { projectSettings, sharedSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
-import {
-  addTools,
-  projectServers,
-  removeTools,
-  type ServerPlace,
-  userServers,
-} from "../../hooks/claude-code/settings/server.ts";
-import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
-import type { KitePaths } from "../../protocol/paths.ts";
-import { writeSetting } from "../config/set.ts";
+import { namingFailures } from "../../hooks/install/failed.ts";
+import { type Questions, terminalQuestions } from "../ask-person.ts";
 import { isUnignored } from "../git-ignored.ts";
-import { chooseClient } from "../hook-client.ts";
+import { filesOf, type InstallFlags, type Plan, planOf, putHooks, settingsAfter } from "../install/hooks.ts";
 import { refuseAgent } from "../person.ts";
 import { type ProcessContext, print, type Run } from "../process-context.ts";
-import { dist } from "../program-paths.ts";
-import { type InstalledTools, installLines } from "../view/install.ts";
+import { installLines, planLines } from "../view/install.ts";
 import { clean } from "../view/text.ts";
 import { exitCodes } from "../with-daemon.ts";
 
-interface InstallFlags {
-  readonly project?: string | true;
-  readonly shared?: string | true;
-  readonly client?: ClientName;
-  readonly everyEvent?: boolean;
-  /** False with --no-mcp. */
-  readonly mcp: boolean;
-  readonly allow?: boolean;
-  readonly statusline?: boolean;
-  readonly observe?: boolean;
-  readonly print?: boolean;
-  readonly json?: boolean;
-}
-
 const help = `
+At a terminal, install asks before each step and says what it would write where: the command kite in a folder of PATH, the
+daemon, the hooks of the clients that are there, completion for your shell. Then it looks as kite doctor does, and says
+what to do now. Ctrl-C ends it after a whole step. In a pipe it only writes the hooks; --yes does all steps.
+
 Without --project, install writes your own settings, for all projects: ~/.claude/settings.json, or the one in
 CLAUDE_CONFIG_DIR. A second install changes nothing. It keeps every other entry, and a copy of the old file beside it.
 An entry in the client's own ~/.claude.json gives agents Kite's tools (MCP); --no-mcp leaves it out, or removes it.
@@ -80,70 +57,35 @@ export function add(command: Command, run: Run): void {
         .choices(["perl", "node"]),
     )
     .option("--observe", "only record what Kite would do: nothing waits, nobody is refused or told anything")
-    .option("--print", "print the new settings, and write nothing")
+    .option("--print", "name every file that it would write, print the new settings, and write nothing")
+    .option("--yes", "do all steps without a question: for your own scripts")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action((flags: InstallFlags) => run(world => install(world, flags)));
 }
 
-async function install(world: ProcessContext, flags: InstallFlags): Promise<number> {
-  const { project, shared, client, everyEvent, allow, statusline, json } = flags;
-  const observe = flags.observe === true;
-  const mcp = flags.mcp && !observe;
-  const hooks = await import("../../hooks/claude-code/settings/install.ts");
+/** Returns the exit code. `questions`: how a person at a terminal is asked; null: nobody is. */
+export async function install(
+  world: ProcessContext,
+  flags: InstallFlags,
+  questions: Questions | null = terminalQuestions(),
+): Promise<number> {
+  const isJson = flags.json === true;
   return namingFailures(async () => {
-    const { env, paths } = world;
-    if (project !== undefined && shared !== undefined) {
-      throw new InstallFailed(
-        "give either --project (for you) or --shared (for the team); Kite changed nothing",
-      );
-    }
-    if (statusline === true && shared !== undefined) {
-      throw new InstallFailed("the status line is your own: run kite install --statusline without --shared");
-    }
-    if (observe && shared !== undefined)
-      throw new InstallFailed(
-        "--observe is a setting of your own: run kite install --observe without --shared",
-      );
-    const scope = shared !== undefined ? "shared" : project !== undefined ? "project" : "user";
-    const asked = shared ?? project ?? true;
-    const dir = resolve(world.cwd, asked === true ? "." : asked);
-    const chosen = await chooseClient(client, dist);
-    const options = {
-      paths,
-      settings: {
-        user: () => userSettings(env),
-        project: () => projectSettings(dir),
-        shared: () => sharedSettings(dir, env),
-      }[scope](),
-      dist,
-      node: process.execPath,
-      env,
-      client: chosen.client,
-      home: env["KITE_HOME"] || null,
-      everyEvent: everyEvent === true,
-      allow: allow === true,
-      shared: scope === "shared",
-      statusLine: statusline === true,
-    };
-    if (flags.print) {
-      world.stdout.write(hooks.preview(options));
-      return exitCodes.done;
-    }
-    const refused = scope === "user" ? await refuseAgent(world, json === true, "install") : null;
+    const plan = await planOf(world, flags);
+    const { scope, options, observe } = plan;
+    if (flags.print === true) return printPlan(world, plan);
+    const refused =
+      (scope === "user" ? await refuseAgent(world, isJson, "install") : null) ??
+      (observe ? await refuseAgent(world, isJson, "config") : null);
     if (refused !== null) return refused;
-    const isKept = observe ? await refuseAgent(world, json === true, "config") : null;
-    if (isKept !== null) return isKept;
-    // Before the hooks: none of them may hold anybody up.
-    if (observe) await writeSetting(world, "mode", "observe");
-    const place = scope === "user" ? userServers(env) : projectServers(env, dir);
-    const done = {
-      ...(await hooks.install(options)),
-      ...chosen,
-      tools: await putTools(options.paths, place, mcp),
-      ...(await onlyObserves(world)),
-    };
-    if (json) print(world, [JSON.stringify(done)]);
+    // Nobody but a person came so far.
+    if (scope === "user" && !isJson && (flags.yes === true || questions !== null)) {
+      const { guide } = await import("../install/guide.ts");
+      return guide(world, plan, flags.yes === true ? null : questions);
+    }
+    const done = await putHooks(world, plan);
+    if (isJson) print(world, [JSON.stringify(done)]);
     else {
       const isBare = scope === "project" && done.changed && isUnignored(options.settings);
       print(world, installLines(done, scope, isBare).map(clean));
@@ -152,20 +94,9 @@ async function install(world: ProcessContext, flags: InstallFlags): Promise<numb
   });
 }
 
-/** Whether Kite only observes, by the settings; nothing: it acts. */
-async function onlyObserves({ env, paths }: ProcessContext): Promise<{ readonly mode?: "observe" }> {
-  const { values } = await loadConfig({ env, paths });
-  return values.mode === "observe" ? { mode: "observe" } : {};
-}
-
-/** Reports a failure instead of throwing: the hooks work without the tools and stay installed. */
-async function putTools(paths: KitePaths, place: ServerPlace, wanted: boolean): Promise<InstalledTools> {
-  const { file } = place;
-  try {
-    const changed = await namingFailures(() => (wanted ? addTools : removeTools)(paths, place));
-    return { file, installed: wanted, changed };
-  } catch (error) {
-    if (!(error instanceof InstallFailed)) throw error;
-    return { file, installed: false, changed: false, why: error.message };
-  }
+/** The summary is for a person: the new text alone goes where a program may read it. */
+function printPlan(world: ProcessContext, plan: Plan): number {
+  world.stderr.write(`${planLines(filesOf(plan)).join("\n")}\n\n`);
+  world.stdout.write(settingsAfter(plan));
+  return exitCodes.done;
 }

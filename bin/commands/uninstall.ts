@@ -1,8 +1,10 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
+import type { Uninstalled } from "../../hooks/claude-code/settings/install.ts";
 import { pluginFolders, removePlugins } from "../../hooks/claude-code/settings/plugin.ts";
 import { projectSettings, sharedSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
+import { type PartTaken, takeShellParts } from "../install/shell-record.ts";
 import { refuseAgent } from "../person.ts";
 import { type ProcessContext, print, type Run } from "../process-context.ts";
 import { clean } from "../view/text.ts";
@@ -11,6 +13,7 @@ interface UninstallFlags {
   readonly project?: string | true;
   readonly shared?: string | true;
   readonly all?: boolean;
+  readonly statusline?: boolean;
   readonly json?: boolean;
 }
 
@@ -23,10 +26,28 @@ export function add(command: Command, run: Run): void {
     )
     .option("--shared [DIR]", "in the committed settings of the project around DIR, for its whole team")
     .option("--all", "everywhere: your settings, every project, and plugins; not what your teams commit")
+    .option("--statusline", "take only Kite's status line out, and keep the hooks")
     .option("--json", "print one JSON object")
     .addHelpText("after", "\nExample:\n  $ kite uninstall\n  restored: /home/ada/.claude/settings.json")
     .action((flags: UninstallFlags) => run(world => uninstall(world, flags)));
 }
+
+/** Where Kite had made the file, it is gone again. */
+function wordsOf({ file, result, isGone }: Uninstalled): string {
+  return isGone === true ? `removed: ${file}` : `${words[result]}: ${file}`;
+}
+
+const shellWords: Readonly<Record<PartTaken["result"], string>> = {
+  removed: "removed",
+  edited: "removed Kite's lines from",
+  changed: "left as it is, since somebody changed it",
+};
+
+const statusLineWords = {
+  restored: "your status line is as it was before, in",
+  removed: "removed Kite's status line from",
+  nothing_there: "no status line of Kite's in",
+} as const;
 
 const words = {
   restored: "restored",
@@ -45,10 +66,26 @@ async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<
   const hooks = await import("../../hooks/claude-code/settings/install.ts");
   const servers = await import("../../hooks/claude-code/settings/server.ts");
   const { env, paths } = world;
-  const results: { readonly file: string; readonly result: keyof typeof words }[] = [];
+  if (flags.statusline === true) {
+    if (all === true || shared !== undefined)
+      throw new InstallFailed(
+        "--statusline goes with --project or alone: a team's settings have none of Kite's",
+      );
+    const file =
+      project === undefined
+        ? userSettings(env)
+        : projectSettings(resolve(world.cwd, project === true ? "." : project));
+    const done = await namingFailures(() => hooks.uninstallStatusLine(paths, file));
+    print(world, [
+      json ? JSON.stringify({ statusLine: done }) : clean(`${statusLineWords[done.taken]}: ${done.file}`),
+    ]);
+    return 0;
+  }
+  const results: Uninstalled[] = [];
   const tools: string[] = [];
   const failures: string[] = [];
   const left: string[] = [];
+  const shell: PartTaken[] = [];
   const plugins: string[] = [];
   await namingFailures(async () => {
     const asked = shared ?? project ?? true;
@@ -79,28 +116,38 @@ async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<
         failures.push(error.message);
       }
     }
+    if (isForAll) shell.push(...takeShellParts(paths));
     if (all !== true) return;
     left.push(...hooks.sharedFiles(paths));
     for (const file of left) await hooks.forget(paths, file);
     plugins.push(...(pluginFolders(paths).length > 0 ? await removePlugins(paths) : []));
   });
-  const count = results.length + tools.length + failures.length + left.length + plugins.length;
-  if (json) print(world, [JSON.stringify({ results, tools, failures, left, plugins })]);
+  const count = results.length + tools.length + failures.length + left.length + shell.length + plugins.length;
+  const shown = results.map(({ file, result }) => ({ file, result }));
+  if (json)
+    print(world, [
+      JSON.stringify({
+        ...{ results: shown, tools, failures, left, plugins },
+        ...(shell.length === 0 ? {} : { shell }),
+      }),
+    ]);
   else if (count === 0) print(world, ["nothing was installed"]);
   else {
     const lines = [
-      ...results.map(({ file, result }) => `${words[result]}: ${file}`),
+      ...results.map(wordsOf),
       ...tools.map(file => `removed Kite's tools from: ${file}`),
       ...left.map(
         file => `left for your team: ${file}; it does nothing here (kite uninstall --shared removes it)`,
       ),
+      ...shell.map(({ file, result }) => `${shellWords[result]}: ${file}`),
       ...plugins.map(folder => `removed the plugin in: ${folder}`),
     ];
     if (plugins.length > 0)
       lines.push(
         "if Claude Code has it installed: claude plugin uninstall kite@kite, then claude plugin marketplace remove kite",
       );
-    print(world, lines.map(clean));
+    // Several entries may have been in one file.
+    print(world, [...new Set(lines.map(clean))]);
   }
   if (failures.length > 0) throw new InstallFailed(failures.map(clean).join("\nkite: "));
   return 0;

@@ -6,6 +6,7 @@ import { stopDaemon } from "../../client/stop.ts";
 import { olderStoreText } from "../../daemon/journal/store-mark.ts";
 import { limits } from "../../protocol/limits.ts";
 import { fewFiles } from "../few-files.ts";
+import { nextLines } from "../next-step.ts";
 import { type Client, type ProcessContext, print, type Run } from "../process-context.ts";
 import { daemonProgram } from "../program-paths.ts";
 import { refusalText } from "../refusal-text.ts";
@@ -75,6 +76,7 @@ async function up(world: ProcessContext, options: UpOptions): Promise<number> {
   if (older !== null) print(world, [`note: ${older}`]);
   if (rebuilt)
     print(world, ["this daemon started before the last build of kite; to load that: kite down && kite up"]);
+  if (world.stdout.isTTY === true) print(world, await nextLines(world));
   return 0;
 }
 

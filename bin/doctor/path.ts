@@ -16,7 +16,7 @@ import { type Advice, advise, ok, warn } from "./advice.ts";
 const check = "path";
 
 /** This Kite's own program, which PATH should lead to. */
-const own = join(dist, "..", "bin", "kite");
+export const own = join(dist, "..", "bin", "kite");
 
 export function checkPath(world: ProcessContext): Check {
   const folders = foldersOf(world.env["PATH"]);
@@ -55,12 +55,12 @@ export function checkSessionPaths(sessions: readonly SessionRow[]): Check[] {
   return [warn(check, detail, "start them again from a shell that finds kite")];
 }
 
-function foldersOf(path: string | undefined): string[] {
+export function foldersOf(path: string | undefined): string[] {
   return (path ?? "").split(delimiter).filter(folder => isAbsolute(folder));
 }
 
 /** A link counts even if its target is gone: a shell stops there. */
-function isThere(path: string): boolean {
+export function isThere(path: string): boolean {
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   return isProgram(path) || (isLink && !existsSync(path));
 }
@@ -75,7 +75,7 @@ function isProgram(path: string): boolean {
 }
 
 /** Returns the version that the program says it has; null if it is no Kite. */
-function versionOf(path: string): string | null {
+export function versionOf(path: string): string | null {
   if (existsSync(own) && realpathSync(path) === realpathSync(own)) return version;
   const ran = spawnSync(path, ["--version"], {
     encoding: "utf8",

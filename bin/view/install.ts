@@ -1,6 +1,8 @@
 /** What `kite install` says: what is connected, from when on, what to try next, and how to undo it. */
+import type { PlannedFile } from "../../hooks/claude-code/settings/install.ts";
 import type { ChosenClient } from "../hook-client.ts";
 import { observedText } from "../off/now.ts";
+import { clean } from "./text.ts";
 
 /** Which settings it wrote: of all projects, of one person in a project, or those that a team commits. */
 export type InstallScope = "user" | "project" | "shared";
@@ -21,6 +23,27 @@ export interface InstallDone extends ChosenClient {
   readonly tools: InstalledTools;
   /** Kite only observes; absent: it acts. */
   readonly mode?: "observe";
+}
+
+/** A file that an install would write, and what for. */
+export interface FileToWrite extends PlannedFile {
+  readonly of: string;
+}
+
+const does: Readonly<Record<FileToWrite["does"], string>> = {
+  create: "would make",
+  change: "would change",
+  keep: "would leave as it is",
+  write: "would write",
+};
+
+/** Every file that an install would write. */
+export function planLines(files: readonly FileToWrite[]): string[] {
+  return [
+    "kite install --print writes nothing. Without --print it would touch these files:",
+    ...files.map(file => `  ${clean(`${does[file.does]}: ${file.path} (${file.of})`)}`),
+    clean(`the new text of ${files[0]?.path}:`),
+  ];
 }
 
 /** `isUnignored`: git would add the private settings file to a commit. */

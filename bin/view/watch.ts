@@ -13,7 +13,7 @@ import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts"
 import { briefSessions, heading, inRowOrder, sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
 import { summaryOf, taskGroups } from "./tasks.ts";
-import { clean, clock, counted, cut, type Screen, widthOf } from "./text.ts";
+import { clean, clock, counted, cut, type Screen, widthOf, wrap } from "./text.ts";
 import { hasWait } from "./urgency.ts";
 import { firstMode, keysHelp, type WatchMode } from "./watch-keys.ts";
 import { lineItems, type Section, sectionLines } from "./watch-section.ts";
@@ -32,6 +32,8 @@ export interface WatchData {
   /** The project to show in full, the others in a line each; null: all. */
   readonly project?: string | null;
   readonly mode?: WatchMode;
+  /** What to do where there are no sessions. */
+  readonly next?: readonly string[];
 }
 
 /** One event as text; `at` is wall time in milliseconds. */
@@ -50,14 +52,23 @@ export function watchView(all: WatchData, screen: Screen, rows: number): string[
   const lines = [header(all, screen)];
   const footer = rows < footerFrom ? [] : [footerLine(data, mode, screen)];
   const room = Math.max(0, rows - lines.length - footer.length);
+  const sections = sectionsOf(data, all, screen);
   const body =
-    mode.at === "help" ? helpLines(screen) : sectionLines(sectionsOf(data, all, screen), room, screen);
+    mode.at === "help"
+      ? helpLines(screen)
+      : [...emptyLines(all, screen), ...sectionLines(sections, room, screen)];
   lines.push(...body.slice(0, room));
   if (footer.length > 0) {
     while (lines.length < rows - 1) lines.push("");
     lines.push(...footer);
   }
   return lines.map(line => within(line, screen.width));
+}
+
+/** Nobody is there: what to do, in place of an empty screen. */
+function emptyLines({ sessions, away, next = [] }: WatchData, screen: Screen): string[] {
+  if (sessions.length > 0 || away !== null || next.length === 0) return [];
+  return ["", "No sessions.", ...next].flatMap(line => (line === "" ? [""] : wrap(line, screen.width)));
 }
 
 function sectionsOf(data: WatchData, all: WatchData, screen: Screen): Section[] {

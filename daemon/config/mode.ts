@@ -24,10 +24,7 @@ export class ModeReader {
 
   /** Whether Kite only observes now. Costs one stat while the file does not change. */
   observes(): boolean {
-    return (this.#ofVariable ?? this.#read()) === "observe";
-  }
-
-  #read(): Mode {
+    if (this.#ofVariable !== null) return this.#ofVariable === "observe";
     try {
       const stat = statSync(this.#path, { throwIfNoEntry: false });
       const stamp = stat === undefined ? "-" : `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
@@ -39,7 +36,7 @@ export class ModeReader {
     } catch {
       // The file was removed meanwhile or cannot be read: the mode stays what it was, and `kite doctor` names the file.
     }
-    return this.#mode;
+    return this.#mode === "observe";
   }
 }
 

@@ -121,7 +121,7 @@ export function retried<T>(path: string, work: () => T | null): T {
 export function backUp(path: string, text: string): string {
   const mode = statSync(path).mode & 0o777;
   for (let n = 1; ; n += 1) {
-    const copy = `${path}.before-kite${n === 1 ? "" : `-${n}`}`;
+    const copy = copyName(path, n);
     try {
       writeFileSync(copy, text, { flag: "wx", mode });
       return copy;
@@ -129,6 +129,18 @@ export function backUp(path: string, text: string): string {
       if (!isCode(error, "EEXIST")) throw error;
     }
   }
+}
+
+/** Returns the name that `backUp` would choose now. */
+export function backUpName(path: string): string {
+  for (let n = 1; ; n += 1) {
+    const copy = copyName(path, n);
+    if (lstatSync(copy, { throwIfNoEntry: false }) === undefined) return copy;
+  }
+}
+
+function copyName(path: string, n: number): string {
+  return `${path}.before-kite${n === 1 ? "" : `-${n}`}`;
 }
 
 export function digest(bytes: Buffer | string): string {

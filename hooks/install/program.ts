@@ -87,10 +87,14 @@ export function launcherFor({
   return launcherText({ home, node: programPaths(bin).node, kite: join(dist, "kite.cjs"), env });
 }
 
+/** Returns the files that `putProgram` writes. */
+export function programFiles(bin: string): readonly string[] {
+  return [...Object.values(programPaths(bin)), launcherPath(bin), mcpPath(bin)];
+}
+
 /** Removes the files that `putProgram` wrote. */
 export function removeProgram(bin: string): void {
-  const launchers = [launcherPath(bin), mcpPath(bin)];
-  for (const path of [...Object.values(programPaths(bin)), ...launchers]) rmSync(path, { force: true });
+  for (const path of programFiles(bin)) rmSync(path, { force: true });
   removeIfEmpty(bin);
 }
 

@@ -84,6 +84,41 @@ describe("kite install", () => {
     expect(agents).toMatchObject({ code: 1, err: expect.stringContaining("only a person") });
   });
 
+  it("says that it removed what Kite had made, and no line twice", async () => {
+    rmSync(settings);
+    await kite(["install"]);
+    await kite(["install", "--project"]);
+    const said = await kite(["uninstall", "--all"]);
+    const lines = said.trimEnd().split("\n");
+    expect(lines).toContain(`removed: ${settings}`);
+    expect(said).not.toContain("restored");
+    expect(lines.filter(line => line.includes(servers()))).toEqual([
+      `removed Kite's tools from: ${servers()}`,
+    ]);
+    expect([...new Set(lines)]).toEqual(lines);
+    expect(existsSync(settings)).toBe(false);
+  });
+
+  it("names with --print every file that it would write, before the new text", async () => {
+    const there = () =>
+      readdirSync(root, { recursive: true, withFileTypes: true })
+        .filter(one => !one.isDirectory())
+        .map(one => join(one.parentPath, one.name));
+    const args = ["install", "--print"];
+    const { out, err } = await home.command(args, { KITE_HOME: "" }, root);
+    expect(JSON.parse(out)).toHaveProperty("hooks");
+    const before = there();
+    await kite(["install"]);
+    const touched = there().filter(path => !before.includes(path));
+    const named = err
+      .split("\n")
+      .flatMap(line => /^ {2}would (?:make|write|change): (\S+) \(/.exec(line)?.[1] ?? []);
+    expect(named.sort()).toEqual([...touched, settings].sort());
+    expect(err).toContain("kite install --print writes nothing.");
+    const { err: again } = await home.command(args, { KITE_HOME: "" }, root);
+    expect(again).toContain(`would leave as it is: ${settings} (hooks)\n`);
+  });
+
   it("looks where CLAUDE_CONFIG_DIR says, and shows without writing", async () => {
     const env = { CLAUDE_CONFIG_DIR: join(root, "config") };
     const { hooks } = JSON.parse(await kite(["install", "--print", "--every-event"], env));

@@ -133,6 +133,22 @@ describe("kite install --statusline", () => {
     expect(JSON.parse(readFileSync(settings(), "utf8"))).toEqual({ model: "opus", ...JSON.parse(before) });
   });
 
+  test.each([
+    ['{"model": "opus"}', "removed Kite's status line from"],
+    ['{"statusLine": {"type": "command", "command": "date"}}', "your status line is as it was before, in"],
+  ])("is taken out alone, and the hooks stay: %s", async (text, words) => {
+    write(text);
+    await home.kite("install", "--statusline");
+    expect(await home.kite("uninstall", "--statusline")).toBe(`${words}: ${settings()}\n`);
+    const { hooks, ...rest } = JSON.parse(readFileSync(settings(), "utf8"));
+    expect(rest).toEqual(JSON.parse(text));
+    expect(Object.keys(hooks)).toContain("PreToolUse");
+    expect(await home.kite("uninstall", "--statusline")).toBe(`no status line of Kite's in: ${settings()}\n`);
+    expect(await home.kite("uninstall")).toContain(`restored: ${settings()}\n`);
+    expect(readFileSync(settings(), "utf8")).toBe(text);
+    await expect(home.kite("uninstall", "--statusline", "--all")).rejects.toThrow("--statusline goes with");
+  });
+
   test("refuses a status line that it cannot run within its own, and --shared", async () => {
     write('{"statusLine": true}');
     await expect(home.kite("install", "--statusline")).rejects.toThrow(

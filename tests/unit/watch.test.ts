@@ -1,5 +1,6 @@
 /** kite watch: the picture at every size, and what happens on a terminal and in a pipe. */
 import { describe, expect, it } from "vitest";
+import { nextStep } from "../../bin/next-step.ts";
 import { unpainted } from "../../bin/view/color.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import { choosable, type WatchData, watchView } from "../../bin/view/watch.ts";
@@ -41,6 +42,26 @@ describe("the picture", () => {
       }
     expect(marks(order[1]?.id ?? "", 24, true)[0]).toContain("\u001b[7m> ");
     expect(marks(order[1]?.id ?? "", 24)[0]).not.toContain("\u001b");
+  });
+
+  it("says what to do next where nobody is there, and only there", () => {
+    const next = nextStep(fakeWorld(), 0);
+    expect(next).toEqual([
+      "Next: kite install, which connects Claude Code; kite demo shows first what Kite does.",
+    ]);
+    const nobody = data({ sessions: [], locks: [], tasks: [], refusals: [], news: [], next });
+    expect(watchView(nobody, screen(80), 24).slice(1, 4)).toEqual([
+      "",
+      "No sessions.",
+      next[0]?.slice(0, 79),
+    ]);
+    expect(watchView({ ...nobody, away: "the daemon stopped" }, screen(80), 24).join()).not.toContain(
+      "Next:",
+    );
+    expect(watchView(data({ next }), screen(80), 24).join()).not.toContain("Next:");
+    expect(nextStep(fakeWorld(), 2)).toEqual([
+      "Next: kite status shows who does what; kite watch keeps showing it.",
+    ]);
   });
 
   it("chooses from the top down, as the rows stand", () => {

@@ -3,9 +3,24 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
-import { backUp, digest, named, refuseLinked, removeText, replaceText, retried } from "../../install/file.ts";
+import {
+  backUp,
+  backUpName,
+  digest,
+  named,
+  refuseLinked,
+  removeText,
+  replaceText,
+  retried,
+} from "../../install/file.ts";
 import { whileLocked } from "../../install/lock-file.ts";
-import { programPaths, putProgram, removeIfEmpty, removeProgram } from "../../install/program.ts";
+import {
+  programFiles,
+  programPaths,
+  putProgram,
+  removeIfEmpty,
+  removeProgram,
+} from "../../install/program.ts";
 import { readText } from "../../install/read-file.ts";
 import { addAllow, removeAllow, toolsRule } from "./allow-text.ts";
 import { type ClientName, groupsFor } from "./command.ts";
@@ -64,6 +79,34 @@ function wantedGroups({ paths, client, home, everyEvent, shared }: Wanted): Retu
 export function preview(options: Wanted & Pick<InstallOptions, "settings">): string {
   const file = linkTarget(options.settings);
   return named(file, () => planned(readText(file, limits.settingsBytes) ?? noSettings, options, null).text);
+}
+
+/** A file that an `install` would write. */
+export interface PlannedFile {
+  readonly path: string;
+  /** `write`: one of Kite's own, which it writes again each time. */
+  readonly does: "create" | "change" | "keep" | "write";
+}
+
+/** Returns the files that an `install` would write for hooks: the settings, a copy of them, the programs, Kite's record. */
+export function plannedFiles(options: Wanted & Pick<InstallOptions, "settings">): {
+  readonly settings: PlannedFile;
+  readonly copy: string | null;
+  readonly programs: readonly string[];
+  readonly record: string;
+} {
+  const { paths, settings, shared } = options;
+  const file = linkTarget(settings);
+  const old = readText(file, limits.settingsBytes);
+  const does = old === null ? "create" : preview(options) === old ? "keep" : "change";
+  const known = readInstalls(paths.installs).find(one => one.file === file);
+  const hasCopy = shared || known?.madeFile === true || (known?.backup ?? null) !== null;
+  return {
+    settings: { path: file, does },
+    copy: does === "change" && !hasCopy ? backUpName(file) : null,
+    programs: programFiles(paths.bin),
+    record: paths.installs,
+  };
 }
 
 /** Returns the wanted settings; `before` lists the objects that an earlier install created. */
@@ -159,6 +202,8 @@ export interface Uninstalled {
   readonly file: string;
   /** `restored`: byte for byte as before; `edited`: only Kite's entries removed, because others wrote meanwhile. */
   readonly result: "restored" | "edited" | "nothing_there";
+  /** The file is gone, as it was before Kite wrote it. */
+  readonly isGone?: true;
 }
 
 /** Removes Kite's hooks from one settings file, and the files that `install` put beside it. Throws as `install` does. */
@@ -213,7 +258,43 @@ async function takeOut(paths: KitePaths, file: string, before: Install | undefin
     : "nothing_there";
   if (before?.backup) rmSync(before.backup, { force: true });
   if (before?.madeFolder && existsSync(dirname(file))) removeIfEmpty(dirname(file));
-  return { file, result };
+  return { file, result, ...(result !== "nothing_there" && !existsSync(file) ? { isGone: true } : {}) };
+}
+
+/** Takes Kite's status line out of a settings file, and keeps the hooks there. Throws as `install` does. */
+export async function uninstallStatusLine(paths: KitePaths, settings: string): Promise<StatusLineTaken> {
+  const file = linkTarget(settings);
+  const nothing = { file, taken: "nothing_there" } as const;
+  if (!existsSync(paths.installs) || !existsSync(file)) return nothing;
+  return await whileLocked(paths.installs, async () => {
+    const installs = readInstalls(paths.installs);
+    const before = installs.find(i => i.file === file);
+    const made = before?.created?.statusLine;
+    if (before === undefined || before.created === null || made === undefined) return nothing;
+    const { statusLine: _, ...created } = before.created;
+    const taken = await whileLocked(file, () =>
+      retried(file, () => {
+        const old = readText(file, limits.settingsBytes) ?? noSettings;
+        const text = named(file, () => removeStatusLine(old, programPaths(paths.bin).statusLine, made));
+        // Settings that nobody else wrote are still restored byte for byte by a later uninstall.
+        const sha256 = digest(old) === before.sha256 ? digest(text) : null;
+        writeInstalls(paths.installs, [
+          ...installs.filter(i => i !== before),
+          { ...before, created, sha256 },
+        ]);
+        if (text === old) return "nothing_there";
+        if (!replaceText(file, text, 0o644, old)) return null;
+        return made.before === null ? "removed" : "restored";
+      }),
+    );
+    return { file, taken };
+  });
+}
+
+export interface StatusLineTaken {
+  readonly file: string;
+  /** `restored`: the one from before Kite's is there again; `removed`: there was none. */
+  readonly taken: "restored" | "removed" | "nothing_there";
 }
 
 function takeOutNow(bin: string, file: string, before: Install | undefined): Uninstalled["result"] | null {

@@ -1,0 +1,174 @@
+/**
+ * `kite install` for a person: one step after the other, each after a question that says what it would write where.
+ *
+ * Invariants: a step is done as a whole or not at all. However it ends, the last lines say what was done and what was not;
+ * run again, it asks only for what is missing.
+ */
+import { rmSync } from "node:fs";
+import { LocalError } from "../../client/errors.ts";
+import { ensureDaemon } from "../../client/launch.ts";
+import { errorText, isSystemError } from "../../protocol/system-error.ts";
+import { isYes, type Questions } from "../ask-person.ts";
+import { allChecks } from "../doctor/checks.ts";
+import { nextLines } from "../next-step.ts";
+import { interrupted, type ProcessContext, print, screenOf } from "../process-context.ts";
+import { daemonProgram } from "../program-paths.ts";
+import { type Check, checkLines, verdict } from "../view/doctor.ts";
+import { paragraphs, wrap } from "../view/text.ts";
+import { exitCodes } from "../with-daemon.ts";
+import { clients } from "./clients.ts";
+import type { Plan } from "./hooks.ts";
+import { commandStep, completionStep } from "./shell-steps.ts";
+import type { Step } from "./step.ts";
+
+const interruptedCode = 130;
+/** How long it looks for a daemon at most. */
+const lookMs = 1_000;
+
+/** Runs all steps. `ask` is null for `--yes`. Returns the exit code. */
+export async function guide(world: ProcessContext, plan: Plan, ask: Questions | null): Promise<number> {
+  const stop = interrupted();
+  const steps = stepsOf(world, plan);
+  const done: string[] = [];
+  const left: string[] = [];
+  let hasFailed = false;
+  let hasEnded = false;
+  for (const [i, make] of steps.entries()) {
+    if (hasEnded) {
+      left.push(make.what);
+      continue;
+    }
+    const result = await runStep(world, await make.step(), `${i + 1} of ${steps.length}`, ask);
+    if (result === "done") done.push(make.what);
+    else if (result !== "there") left.push(make.what);
+    hasFailed ||= result === "failed";
+    hasEnded = result === "ended" || stop.aborted;
+  }
+  const lines = [
+    "",
+    `Done: ${done.length === 0 ? "nothing new" : done.join(", ")}.`,
+    ...(left.length === 0 ? [] : [`Not done: ${left.join(", ")}. To be asked again: kite install`]),
+  ];
+  if (hasEnded) {
+    say(world, [...lines, "Ended here; what is done stays: kite uninstall takes it back."]);
+    return interruptedCode;
+  }
+  await look(world);
+  say(world, [...lines, ...(await nextLines(world))]);
+  return hasFailed ? exitCodes.failed : exitCodes.done;
+}
+
+/** Each step is made when it is its turn: one may depend on what another did. */
+function stepsOf(
+  world: ProcessContext,
+  plan: Plan,
+): readonly { readonly what: string; readonly step: () => Step | Promise<Step> }[] {
+  return [
+    { what: "the command kite", step: () => commandStep(world) },
+    ...clients.map(client => ({
+      what: `hooks for ${client.name}`,
+      step: (): Step => {
+        const step = client.step(world, plan);
+        const isHere = client.foundIn(world) !== null;
+        return isHere || step.is !== "open"
+          ? step
+          : { ...step, isUnsure: `${client.name} is not here: no program in PATH, no folder of its own` };
+      },
+    })),
+    { what: "completion", step: () => completionStep(world) },
+    { what: "the daemon", step: () => daemonStep(world) },
+  ];
+}
+
+async function daemonStep(world: ProcessContext): Promise<Step> {
+  const what = "the daemon";
+  const { paths, env } = world;
+  try {
+    const client = await world.connect({ name: "kite install", reconnect: false, timeoutMs: lookMs });
+    client.close();
+    return { what, is: "there", says: `pid ${client.daemon.pid}` };
+  } catch (error) {
+    if (!(error instanceof LocalError)) throw error;
+  }
+  return {
+    what,
+    is: "open",
+    writes: [`${paths.home}/ (its journal, its log and its socket)`],
+    work: async () => {
+      const { client } = await ensureDaemon({ paths, daemonProgram, env, name: "kite install" });
+      // A person wants it up again.
+      rmSync(paths.downFile, { force: true });
+      const { pid } = client.daemon;
+      client.close();
+      return [`it runs: pid ${pid}; without sessions it ends by itself, and hooks start it again`];
+    },
+  };
+}
+
+async function runStep(
+  world: ProcessContext,
+  step: Step,
+  count: string,
+  ask: Questions | null,
+): Promise<"done" | "there" | "not" | "failed" | "ended"> {
+  say(world, ["", `${count}: ${step.what}`]);
+  if (step.is !== "open") {
+    say(world, [step.is === "there" ? `already there: ${step.says}` : `not possible: ${step.says}`]);
+    return step.is === "there" ? "there" : "not";
+  }
+  say(world, [step.isThere === true ? "already there:" : "would write:"]);
+  show(world, step.writes);
+  if (step.isUnsure !== undefined) say(world, [step.isUnsure]);
+  const isAsked = step.isThere !== true;
+  const answer = isAsked ? await answerOf(ask, step.isUnsure === undefined) : "yes";
+  if (answer !== "yes") return answer === "no" ? "not" : "ended";
+  try {
+    say(world, await step.work());
+    return step.isThere === true ? "there" : "done";
+  } catch (error) {
+    if (!(error instanceof LocalError) && !isSystemError(error)) throw error;
+    say(world, [`this failed: ${errorText(error)}`]);
+    return "failed";
+  }
+}
+
+/** Asks until the answer is one; Enter is the default. */
+async function answerOf(ask: Questions | null, byDefault: boolean): Promise<"yes" | "no" | "ended"> {
+  if (ask === null) return "yes";
+  for (;;) {
+    const answer = await ask(byDefault ? "Do this? [Y/n] " : "Do this? [y/N] ");
+    if (answer === null) return "ended";
+    if (answer.trim() === "") return byDefault ? "yes" : "no";
+    if (isYes(answer)) return "yes";
+    if (/^no?$/i.test(answer.trim())) return "no";
+  }
+}
+
+/** What doctor finds that is not well; it writes nothing. */
+async function look(world: ProcessContext): Promise<void> {
+  const screen = screenOf(world);
+  const checks: Check[] = [];
+  say(world, ["", "kite doctor:"]);
+  for await (const check of allChecks(world)) {
+    checks.push(check);
+    if (check.result !== "ok") print(world, checkLines(check, screen));
+  }
+  print(world, [verdict(checks, screen)]);
+}
+
+function say(world: ProcessContext, lines: readonly string[]): void {
+  const { width } = screenOf(world);
+  print(
+    world,
+    lines.flatMap(line => (line === "" ? [""] : paragraphs(line, width))),
+  );
+}
+
+/** What would be written: the step has cleaned its paths; a line for a shell has signs that `clean` would change. */
+function show(world: ProcessContext, lines: readonly string[]): void {
+  const { width } = screenOf(world);
+  print(
+    world,
+    lines.flatMap(line => wrap(line, width - 2, 2).map(part => `  ${part}`)),
+  );
+}
