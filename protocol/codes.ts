@@ -72,6 +72,8 @@ export const codes = {
   unknown_version: "Kite keeps no version of this number",
   version_gone: "the content of the version is no longer on the disk",
   unknown_restore: "no restore of this id has begun, or its time is over",
+  not_kept: "what is at the path now cannot be kept, so nothing may be restored over it",
+  gate_held: "a gate of the project holds the write back",
   path_unreachable: "the daemon could not read the path in time",
   request_conflict: "the same requestId came with another body",
   store_full: "the disk is full",

@@ -1,5 +1,6 @@
 /** The wire of what Kite keeps of the agents' work: versions of files, wipes, restores. Contents stay on the disk. */
 import * as z from "zod";
+import { limits } from "./limits.ts";
 import type { ActorRow } from "./lock.ts";
 import { once, type RequestTable, repeatable, reply } from "./request-table.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
@@ -84,6 +85,7 @@ export interface UnkeptRow {
   readonly at: number;
 }
 
+const versionSchema = z.string().regex(/^v-\d{1,15}$/, { error: "expected a version, such as v-12" });
 const actorShape = { ...baseShape, id: idSchema.optional(), agent: idSchema.optional() };
 
 const rescueStateSchema = z.object({ ...baseShape });
@@ -98,6 +100,26 @@ const rescuePurgeSchema = z
     before: z.number().int().min(0).optional(),
   })
   .refine(r => r.file !== undefined || r.before !== undefined, { error: "give file, or before, or both" });
+
+/**
+ * Begins to restore a version. The daemon asks what an edit of the file would be asked, locks the file, keeps the file's
+ * state as a version, and answers. The caller then writes the file, and sends `restore_end`.
+ */
+const restoreBeginSchema = z.object({
+  ...actorShape,
+  version: versionSchema,
+  /** Absolute: where to write it; without it the version's own path. For an agent, below a worktree of its project. */
+  into: pathSchema.optional(),
+  /** How long to wait for the file's lock, in milliseconds. */
+  waitMs: z.number().int().min(0).max(limits.waitMaxMs).optional(),
+});
+
+const restoreEndSchema = z.object({
+  ...actorShape,
+  restore: idSchema,
+  /** Whether the caller wrote the file. */
+  wrote: z.boolean(),
+});
 
 export interface RescueStateReply {
   readonly ok: true;
@@ -125,7 +147,25 @@ export interface RescuePurgeReply {
   readonly bytes: number;
 }
 
+export interface RestoreBeginReply {
+  readonly ok: true;
+  readonly restore: string;
+  readonly version: VersionRow;
+  /** Where to write. */
+  readonly path: string;
+  /** The version of what is there now: with its `hash` the caller sees before it writes whether the file went on. Null: nothing is there. */
+  readonly before: VersionRow | null;
+}
+
+export interface RestoreEndReply {
+  readonly ok: true;
+  /** The version of what was written; null: nothing was written, or nothing of it is kept. */
+  readonly version: VersionRow | null;
+}
+
 export const rescueRequests = {
   rescue_state: { params: rescueStateSchema, reply: reply<RescueStateReply>(), traits: repeatable },
   rescue_purge: { params: rescuePurgeSchema, reply: reply<RescuePurgeReply>(), traits: once },
+  restore_begin: { params: restoreBeginSchema, reply: reply<RestoreBeginReply>(), traits: once },
+  restore_end: { params: restoreEndSchema, reply: reply<RestoreEndReply>(), traits: once },
 } as const satisfies RequestTable;

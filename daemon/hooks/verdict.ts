@@ -93,6 +93,8 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   unknown_version: "allow",
   version_gone: "allow",
   unknown_restore: "allow",
+  not_kept: "allow",
+  gate_held: "allow",
   path_unreachable: "allow",
   request_conflict: "allow",
   store_full: "allow",

@@ -33,6 +33,8 @@ const deeds: Deeds = {
     id === undefined ? ["gives back what an agent has", "kite release NAME"] : null,
   query: ({ target, reader }) =>
     reader === undefined && isOfRescue(target) ? ["sees the kept work of all projects", "kite rescue"] : null,
+  restore_begin: ({ id, version }) =>
+    id === undefined ? ["restores a file without a session", `kite rescue restore ${version}`] : null,
   rescue_purge: () => ["removes kept work for good", "kite rescue purge"],
   spawn_create: ({ id, lead, replaces }) => {
     if (id !== undefined) return null;

@@ -163,6 +163,11 @@ export class Archive {
     return this.#contents.get(path) ?? null;
   }
 
+  /** Whether the content is on the disk. */
+  isThere({ hash }: Pick<Version, "hash">): Promise<boolean> {
+    return this.#store.has(hash);
+  }
+
   /** Where the content is on the disk. */
   pathOf(hash: string): string {
     return this.#store.pathOf(hash);

@@ -39,12 +39,13 @@ export interface FileToKeep {
 }
 
 /**
- * What came of it. `kept`: the version has the file's content; it may be an earlier one. `unkept`: by a rule. `nothing`: there is
- * no file, or Kite keeps nothing there. `missed`: it should have been kept.
+ * What came of it. `kept`: the version has the file's content; it may be an earlier one. `unkept`: by a rule. `gone`: there is no
+ * file. `nothing`: Kite keeps nothing there, whatever it is. `missed`: it should have been kept.
  */
 export type KeepOutcome =
   | { readonly is: "kept"; readonly version: Version }
   | { readonly is: "unkept"; readonly why: string }
+  | { readonly is: "gone" }
   | { readonly is: "nothing" }
   | { readonly is: "missed"; readonly why: string };
 
@@ -134,7 +135,7 @@ export class FileKeeper {
     const text = isShort ? sent.text() : null;
     const content = text === null ? null : Buffer.from(text);
     if (content === null || content.length > limits.rescueFileBytes)
-      return this.#noted(asked, place, read === null ? nothing : unread(read));
+      return read === null ? nothing : this.#noted(asked, place, unread(read));
     const mode =
       read?.is === "read" ? read.mode : (this.#options.archive.versions.latestOf(asked.path)?.mode ?? 0o644);
     return this.#store(asked, place, { content, mode, asSent: true }, await hashOf(content));
@@ -244,7 +245,7 @@ function unread(read: WholeFile | { readonly is: "late"; readonly why: string })
     case "other":
       return { is: "unkept", why: `it is ${read.what}` };
     default:
-      return nothing;
+      return { is: "gone" };
   }
 }
 

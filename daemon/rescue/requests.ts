@@ -1,4 +1,4 @@
-/** rescue_state, rescue_purge: what is kept, and the removal of it. */
+/** rescue_state, rescue_purge, restore_begin, restore_end: what is kept, the removal of it, and the way back. */
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
@@ -6,6 +6,7 @@ import type { RescueStateReply, rescueRequests } from "../../protocol/rescue.ts"
 import type { HandlersOf } from "../requests/handler.ts";
 import type { Call } from "../server/call.ts";
 import { noteReply } from "../trail/decisions.ts";
+import { beginRestore, endRestore } from "./restores.ts";
 import { realFile } from "./rows.ts";
 import type { Rescue, RescueServices } from "./services.ts";
 
@@ -24,6 +25,16 @@ export const rescueHandlers: HandlersOf<typeof rescueRequests, RescueServices> =
   rescue_purge: (services, request, call) => {
     if (services.rescue === null) call.reply(rescueOff);
     else call.alone(purge(services, services.rescue, request, call));
+    return undefined;
+  },
+  restore_begin: (services, request, call) => {
+    if (services.rescue === null) call.reply(rescueOff);
+    else call.alone(beginRestore(services, services.rescue, request, call));
+    return undefined;
+  },
+  restore_end: (services, request, call) => {
+    if (services.rescue === null) call.reply(rescueOff);
+    else call.alone(endRestore(services, services.rescue, request, call));
     return undefined;
   },
 };

@@ -99,14 +99,14 @@ function shownTo({ sessions }: State, { project, file, reader }: Wanted): (place
 }
 
 /** Whether the place belongs to the session's project. A client may name its project otherwise than git does. */
-function isOwn(
+export function isOwn(
   session: { readonly project: string; readonly worktree: string },
   place: Pick<Place, "project" | "worktree">,
 ): boolean {
   return session.project === place.project || session.worktree === place.worktree;
 }
 
-function versionRow(archive: Pick<Archive, "pathOf">, version: Version): VersionRow {
+export function versionRow(archive: Pick<Archive, "pathOf">, version: Version): VersionRow {
   const { path, file, worktree, project, by, tool, kind, atMs, base, mode, added, taken, asSent, hash } =
     version;
   const object = archive.pathOf(hash);

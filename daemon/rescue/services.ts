@@ -1,6 +1,8 @@
 /** What the daemon has for the rescue of work; null where the person's setting is off: then none of its code runs. */
 import type { KitePaths } from "../../protocol/paths.ts";
 import type { Config } from "../config/config.ts";
+import type { Actor } from "../core/actor.ts";
+import type { FileRef } from "../core/file-ref.ts";
 import { pathOfWork } from "../core/files/dirty-files.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
 import { KeptFileFacts } from "../facts/git/kept-files.ts";
@@ -11,7 +13,18 @@ import { FileKeeper } from "./keep.ts";
 import { KeepQueue } from "./queue.ts";
 import { UnkeptFiles } from "./unkept.ts";
 
+/** A restore that has begun and not ended. */
+export interface OpenRestore {
+  readonly file: FileRef;
+  /** Null: a person. */
+  readonly by: Actor | null;
+  /** Ends it: as an edit's end, with what that tells of the file. */
+  readonly end: (wrote: boolean) => Promise<void>;
+}
+
 export interface Rescue {
+  /** By their ids, the oldest first. */
+  readonly restores: Map<string, OpenRestore>;
   readonly archive: Archive;
   readonly unkept: UnkeptFiles;
   readonly keeper: FileKeeper;
@@ -65,5 +78,5 @@ export function openRescue(
     await archive.ready;
     await queue.settled();
   };
-  return { archive, unkept, keeper, queue, settled, close };
+  return { restores: new Map(), archive, unkept, keeper, queue, settled, close };
 }

@@ -141,6 +141,8 @@ function asksOf(project: string): readonly Ask[] {
       outcome: { is: "cancelled", reason: { code: "base", ...reason } },
     },
     { type: "merge_cancel", project, runner: "r", reason: { code: "asked", ...reason } },
+    { type: "restore_begin", version: "v-1", into: hostile, code: "unknown_version" },
+    { type: "restore_end", restore: hostileName("restore"), wrote: true, code: "unknown_restore" },
     { type: "rescue_purge", file: hostile, code: "person_only" },
     { type: "agent_release", of: "bob", reason: hostile.slice(0, 200), code: "lead_only" },
   ].map(ask => ({ id, ...ask }));
@@ -225,7 +227,7 @@ const silentRequests = new Set(
 
 /** Fields that name what is there, hold a number in hex, or have no room for words. */
 const references =
-  /\.(rid|requestId|project|id|agent|spawn|task|debate|cwd|worktree|command|commit|dirty|runner|merge|replaces|of|ofAgent|to|replyTo|tasks\.\[\]|dependsOn\.\[\]|participants\.\[\])$|^spawn_create\.(name|role|client)$|^check_unneeded\.base$|^task_import\.tasks\.\[\]\.id$/;
+  /\.(rid|requestId|project|id|agent|spawn|task|debate|cwd|worktree|command|commit|dirty|runner|merge|version|replaces|of|ofAgent|to|replyTo|tasks\.\[\]|dependsOn\.\[\]|participants\.\[\])$|^spawn_create\.(name|role|client)$|^check_unneeded\.base$|^task_import\.tasks\.\[\]\.id$/;
 
 /** Returns the fields of requests into which an agent can write words, as `type.field.[].field`. */
 export function wordFields(): string[] {

@@ -1,0 +1,271 @@
+/**
+ * Restores: a version's way back into a file. A restore is an edit: what an edit would be asked is asked, the file is locked, and
+ * what is there is kept first. The process that asks writes the file, never the daemon.
+ */
+import { dirname } from "node:path";
+import type { HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookAction, HookOutcome } from "../../hooks/seam/slices.ts";
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { RequestOf } from "../../protocol/requests.ts";
+import { type Actor, sameActor } from "../core/actor.ts";
+import type { FileRef } from "../core/file-ref.ts";
+import { actorRow, pathOf } from "../core/locks/replies.ts";
+import type { Session } from "../core/sessions/table.ts";
+import { refs } from "../facts/file-refs.ts";
+import { Delivery } from "../hooks/delivery.ts";
+import { runPlan } from "../hooks/run.ts";
+import { callerOf } from "../requests/caller.ts";
+import { type Call, isRefusal } from "../server/call.ts";
+import { noteReply } from "../trail/decisions.ts";
+import type { FileToKeep } from "./keep.ts";
+import { isOwn, versionRow } from "./rows.ts";
+import type { Rescue, RescueServices } from "./services.ts";
+import { type Version, versionName } from "./versions.ts";
+
+/** As versions and the trail name it. */
+const tool = "kite rescue restore";
+
+let restores = 0;
+
+export async function beginRestore(
+  services: RescueServices,
+  rescue: Rescue,
+  request: RequestOf<"restore_begin">,
+  call: Call,
+): Promise<void> {
+  const by = callerOf(services, request, call);
+  const delivery = new Delivery();
+  const begun = await begin(services, rescue, request, by, call, delivery);
+  const path = begun.ok === true ? begun.path : null;
+  noteReply(services, "restore_begin", by, begun, { file: path, why: request.version });
+  if (begun.ok) call.reply(begun, delivery.settle);
+  else {
+    delivery.settle(false);
+    call.reply(begun);
+  }
+}
+
+async function begin(
+  services: RescueServices,
+  rescue: Rescue,
+  { id, version: name, into, waitMs = limits.waitMs }: RequestOf<"restore_begin">,
+  by: Actor | null,
+  call: Call,
+  delivery: Delivery,
+) {
+  await rescue.settled();
+  const { archive } = rescue;
+  const session = id === undefined ? undefined : services.engine.state.sessions.live.get(id);
+  if (id !== undefined && session === undefined)
+    return refuse("unknown_session", `no session ${id} is registered; send register first`);
+  const version = archive.versions.get(Number(name.slice(2)));
+  if (version === undefined)
+    return refuse("unknown_version", `Kite keeps no ${name}; kite history FILE lists the versions of a file`);
+  if (session !== undefined && !isOwn(session, version))
+    return foreign(`${name} is of another project`, name);
+  if (!(await archive.isThere(version)))
+    return refuse("version_gone", `the content of ${name} is gone; kite history lists the other versions`);
+  const file = await targetOf(services, session, version, into);
+  if (isRefusal(file)) return file;
+  const held =
+    by === null ? writtenNow(services, file) : await asEdit(services, by, file, waitMs, call, delivery);
+  if (isRefusal(held)) return held;
+  const restore = `restore-${held.flight}`;
+  const end = (wrote: boolean) => endAsEdit(services, rescue, { by, file, flight: held.flight }, call, wrote);
+  const before = await keepNow(services, rescue, file, id ?? null);
+  if (before !== null && isRefusal(before)) {
+    await end(false);
+    return before;
+  }
+  open(rescue, restore, { by, file, end }, call);
+  const row = before === null ? null : versionRow(archive, before);
+  return {
+    ok: true as const,
+    restore,
+    version: versionRow(archive, version),
+    path: pathOf(file),
+    before: row,
+  };
+}
+
+export async function endRestore(
+  services: RescueServices,
+  rescue: Rescue,
+  request: RequestOf<"restore_end">,
+  call: Call,
+): Promise<void> {
+  const { restore, wrote } = request;
+  const by = callerOf(services, request, call);
+  const found = rescue.restores.get(restore);
+  const isIts = by === null ? found?.by === null : found?.by != null && sameActor(found.by, by);
+  if (found === undefined || !isIts) {
+    call.reply(refuse("unknown_restore", `no ${restore} has begun, or its time is over; begin it anew`));
+    return;
+  }
+  await found.end(wrote);
+  await rescue.settled();
+  const latest = wrote ? rescue.archive.versions.latestOf(pathOf(found.file)) : null;
+  call.reply({ ok: true, version: latest === null ? null : versionRow(rescue.archive, latest) });
+}
+
+/** Returns the file to write; for an agent below a worktree of its project. */
+async function targetOf(
+  services: RescueServices,
+  session: Session | undefined,
+  version: Version,
+  into: string | undefined,
+): Promise<FileRef | Refusal> {
+  const found = await refs(services, "/", [into ?? version.path]);
+  if (isRefusal(found)) return found;
+  const [file] = found;
+  if (file === undefined) throw new Error("one name gave no file");
+  if (file.dir)
+    return refuse("invalid_request", `${file.file} is a directory; name the file`, { path: "into" });
+  if (session === undefined) return file;
+  const around = await services.facts.repository(dirname(pathOf(file)));
+  if ("unreachable" in around)
+    return refuse("path_unreachable", `${file.file} could not be checked: ${around.unreachable}; try again`);
+  const { gitDir } = around;
+  const isGits = gitDir !== null && pathOf(file).startsWith(`${gitDir}/`);
+  const isBelow =
+    pathOf(file).startsWith(`${session.worktree}/`) || (gitDir !== null && isOwn(session, around));
+  return isGits || !isBelow ? foreign(`${file.file} is outside of your project`, versionName(version)) : file;
+}
+
+function foreign(what: string, version: string): Refusal {
+  const error = `${what}: an agent restores versions of its own project, and into its worktrees; ask your user: kite rescue restore ${version}`;
+  return refuse("person_only", error);
+}
+
+/** A person needs no lock, and waits for a write that is under way. */
+function writtenNow({ engine }: RescueServices, file: FileRef): { readonly flight: string } | Refusal {
+  restores += 1;
+  const hold = engine.state.locks.holds.get(file.key);
+  if (hold === undefined || hold.flights.length === 0) return { flight: `${process.pid}-${restores}` };
+  const { name } = actorRow(engine.state, hold.actor);
+  return refuse("lock_held", `${name} writes ${file.file} now; try again in a moment`, { file: file.file });
+}
+
+/** Asks and locks as for an edit. */
+async function asEdit(
+  services: RescueServices,
+  by: Actor,
+  file: FileRef,
+  waitMs: number,
+  call: Call,
+  delivery: Delivery,
+): Promise<{ readonly flight: string } | Refusal> {
+  restores += 1;
+  const flight = `${process.pid}-${restores}`;
+  const path = pathOf(file);
+  const who = whoOf(by);
+  const cwd = services.engine.state.sessions.live.get(by.session)?.cwd ?? "/";
+  const ancestors = services.presence.ancestors(by.session, by.agent);
+  const prompt = services.presence.of(by.session).prompt;
+  const lock = { promptId: prompt, waitMs, ancestors, parentFile: null, overwrites: false };
+  const actions: readonly HookAction[] = [
+    { do: "check_own_files", ...who, cwd, files: [path] },
+    { do: "gate_write", ...who, cwd, file: path, isOwn: false },
+    { do: "lock", ...who, cwd, file: path, toolUseId: flight, ...lock },
+  ];
+  const outcomes = await runPlan(services, call, planOf("restore_begin", by, path, actions), delivery);
+  return outcomes.map(outcome => refusalOf(outcome, path)).find(isRefused) ?? { flight };
+}
+
+function isRefused(refusal: Refusal | null): refusal is Refusal {
+  return refusal !== null;
+}
+
+function refusalOf(outcome: HookOutcome, path: string): Refusal | null {
+  if (!outcome.ok) return outcome.refusal;
+  if (!("verdict" in outcome) || outcome.verdict !== "deny") return null;
+  if (outcome.did === "check_own_files")
+    return refuse("person_only", `${path} is Kite's own file; only a person changes it`);
+  const gates =
+    "findings" in outcome ? outcome.findings.flatMap(one => ("gate" in one ? [one.gate] : [])) : [];
+  const error = `a gate of this project (${gates.join(", ")}) holds edits of ${path} back; kite declare --help says what it asks for`;
+  return refuse("gate_held", error, { path });
+}
+
+/** The end of an edit, of which the slices hear as of any other. */
+async function endAsEdit(
+  services: RescueServices,
+  { queue }: Rescue,
+  { by, file, flight }: { readonly by: Actor | null; readonly file: FileRef; readonly flight: string },
+  call: Call,
+  wrote: boolean,
+): Promise<void> {
+  const path = pathOf(file);
+  if (by === null) {
+    if (wrote) queue.add({ ...toKeep(file, null, services.clock.wall()), kind: "write", tool });
+    return;
+  }
+  const cwd = services.engine.state.sessions.live.get(by.session)?.cwd ?? "/";
+  const ancestors = services.presence.ancestors(by.session, by.agent);
+  const end = { toolUseId: flight, wrote, file: path, cwd, lines: null, ancestors };
+  const actions: readonly HookAction[] = [{ do: "flight_end", ...whoOf(by), ...end }];
+  await runPlan(services, call, planOf("restore_end", by, path, actions), new Delivery());
+}
+
+function planOf(event: string, by: Actor, file: string, actions: readonly HookAction[]): HookPlan {
+  const { session, agent } = by;
+  const unknown = { doing: null, home: null, transcript: null };
+  return { event, session, agent, tool, file, ...unknown, actions, answer: () => ({ output: "" }) };
+}
+
+function whoOf({ session, agent }: Actor) {
+  return agent === null ? { session } : { session, agent };
+}
+
+/** Keeps what is in the file; null: nothing is there. A refusal: what is there would be lost. */
+async function keepNow(
+  { facts, clock }: RescueServices,
+  { keeper }: Rescue,
+  file: FileRef,
+  session: string | null,
+): Promise<Version | null | Refusal> {
+  if ((await facts.stamped(pathOf(file)))?.stamp === null) return null;
+  const outcome = await keeper.keep(toKeep(file, session, clock.wall()), () => false);
+  if (outcome.is === "kept") return outcome.version;
+  if (outcome.is === "gone") return null;
+  const why = outcome.is === "nothing" ? "it lies where Kite keeps nothing" : outcome.why;
+  const error = `what is in ${file.file} now is not kept (${why}), so nothing is restored over it; restore into a file that is not there`;
+  return refuse("not_kept", error, { path: pathOf(file) });
+}
+
+function toKeep(file: FileRef, session: string | null, atMs: number): FileToKeep {
+  const what = { path: pathOf(file), key: file.key, by: null, tool: null, kind: "before_restore" } as const;
+  return { ...what, isEdit: true, session, text: null, atMs };
+}
+
+/** Remembers it until its end: asked for, or by the end of its connection, or after a while. */
+function open(
+  { restores: all }: Rescue,
+  id: string,
+  {
+    by,
+    file,
+    end,
+  }: { readonly by: Actor | null; readonly file: FileRef; readonly end: (wrote: boolean) => Promise<void> },
+  { connection }: Call,
+): void {
+  let isOver = false;
+  let untie = () => {};
+  const once = async (wrote: boolean) => {
+    if (isOver) return;
+    isOver = true;
+    all.delete(id);
+    clearTimeout(timer);
+    untie();
+    await end(wrote);
+  };
+  // What the caller did then nobody knows: the file is looked at as after a write.
+  const timer = setTimeout(() => void once(true), limits.rescueRestoreMs).unref();
+  all.set(id, { by, file, end: once });
+  untie = connection.tie(() => void once(true));
+  for (const [, oldest] of all) {
+    if (all.size <= limits.rescueRestoresMax) break;
+    void oldest.end(true);
+  }
+}
