@@ -87,8 +87,9 @@ export const commands: Commands = {
     acts: true,
   },
   release: {
-    description: "give back the tasks and turn locks of an agent that stalled",
+    description: "give back what an agent has that stalled, or a file that somebody holds",
     load: () => import("./lead/commands/release.ts"),
+    readsSession: true,
   },
   thaw: {
     description: "end freezes: other sessions may edit the files again",

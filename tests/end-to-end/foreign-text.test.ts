@@ -113,6 +113,7 @@ const acts = [
   "rename MALLORY x",
   "role MALLORY tester",
   "release MALLORY",
+  "release MALLORY src/none.ts",
   "check",
   "check --all",
   "merge nobranch",

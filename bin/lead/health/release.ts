@@ -1,17 +1,64 @@
-/** `kite release`: gives back what an agent has. */
+/** `kite release`: gives back what agents have, and files that somebody holds. */
 
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { actingSession } from "../../actor.ts";
-import { agentCalled, agentsOf, noAgent } from "../../agent/named.ts";
+import { agentCalled, agentsOf, type NamedAgent, noAgent } from "../../agent/named.ts";
+import { unlock } from "../../commands/unlock.ts";
 import { refuseAgent } from "../../person.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
+import { realPath } from "../../real-path.ts";
 import { numbering } from "../../tasks/numbers.ts";
 import { clean, counted, listed, wrap } from "../../view/text.ts";
-import { ask, asPerson, exitCodes, rowsOf } from "../../with-daemon.ts";
+import { ask, asPerson, exitCodes, fail, rowsOf, withDaemon } from "../../with-daemon.ts";
 
 export interface ReleaseFlags {
   readonly reason?: string;
   readonly json?: boolean;
+}
+
+/**
+ * Releases agents and files in one go: a word is an agent's name, unless a lock is on a file of that name and no agent is
+ * called just so; a word that is no agent's is a file. A person takes the files from any holder, an agent gives back its own.
+ * Returns the exit code, that of a failure if one failed.
+ */
+export async function releaseEach(
+  world: ProcessContext,
+  words: readonly string[],
+  flags: ReleaseFlags,
+): Promise<number> {
+  const json = flags.json === true;
+  const files: string[] = [];
+  const known = await withDaemon(world, json, async client => {
+    const agents = agentsOf(await rowsOf(client, "sessions"));
+    const locked = new Set((await rowsOf(client, "locks")).map(({ path }) => path));
+    for (const word of words) if (await isFile(world, agents, locked, word)) files.push(word);
+    return exitCodes.done;
+  });
+  if (known !== exitCodes.done) return known;
+  const names = words.filter(word => !files.includes(word));
+  if (json && names.length + Math.min(1, files.length) > 1)
+    return fail(world, json, "usage", "with --json name one agent, or files alone");
+  const codes: number[] = [];
+  for (const name of names) codes.push(await release(world, name, flags));
+  const isOwn = actingSession(world.env) !== null;
+  if (files.length > 0) codes.push(await unlock(world, files, { force: !isOwn, json }));
+  return codes.find(code => code !== exitCodes.done) ?? exitCodes.done;
+}
+
+async function isFile(
+  world: ProcessContext,
+  agents: readonly NamedAgent[],
+  locked: ReadonlySet<string>,
+  word: string,
+): Promise<boolean> {
+  const path = resolve(world.cwd, word);
+  const isCalled = agents.some(({ id, agent, name }) => name === word || (agent ?? id) === word);
+  if (locked.has(path) || locked.has(await realPath(world.cwd, word))) return !isCalled;
+  if (isCalled) return false;
+  const isPath = word.includes("/") ? !agents.some(({ name }) => name.startsWith(word)) : existsSync(path);
+  return isPath && (await agentCalled(world, agents, word)) === null;
 }
 
 /** Returns the exit code. An agent without a session's name is no person, who may release any agent. */
