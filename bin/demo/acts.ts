@@ -11,6 +11,18 @@ export interface Act {
   readonly allowed: boolean;
 }
 
+/** A `git stash` as its session saw it. */
+export interface Stash {
+  readonly who: string;
+  readonly allowed: boolean;
+}
+
+/** What a play was. */
+export interface Played {
+  readonly acts: readonly Act[];
+  readonly stash: Stash;
+}
+
 /** Why a lock was free, by the cause that the daemon names. */
 const causes: Readonly<Record<string, (holder: string) => string>> = {
   "turn ended": holder => `${holder}'s turn had ended`,
@@ -32,6 +44,17 @@ export function waits(acts: readonly Act[], events: readonly EventLine[]): strin
   });
   const refused = acts.filter(({ allowed }) => !allowed);
   return [...granted, ...refused.map(({ who, file }) => `Kite refused ${who}'s edit of ${file}.`)];
+}
+
+/** Returns what became of the `git stash`, which would have taken the edits of the others along. */
+export function stashed({ acts, stash: { who, allowed } }: Played): string {
+  if (allowed) return `${who}'s git stash ran.`;
+  const others = new Set(acts.filter(act => act.allowed && act.who !== who).map(act => act.who));
+  const whose = [...others]
+    .sort()
+    .join(" and ")
+    .replace(/ and (?=.* and )/g, ", ");
+  return `Kite did not let ${who}'s git stash run: it would have taken the edits of ${whose} out of the checkout.`;
 }
 
 /** Returns what the files say of the edits that were allowed: `texts` by file name, one line of each edit's author. */

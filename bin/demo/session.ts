@@ -3,11 +3,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Act, lineOf } from "./acts.ts";
+import { type Act, lineOf, type Stash } from "./acts.ts";
 
 /** The demo's directories and hook client. */
 export interface Stage {
   readonly repository: string;
+  /** Runs git in the repository. */
+  readonly git: (...args: readonly string[]) => Promise<unknown>;
   readonly home: string;
   /** The hook client, as an installed entry runs it: program and arguments. */
   readonly hook: readonly [string, ...string[]];
@@ -60,6 +62,23 @@ export class DemoSession {
       await this.#event({ hook_event_name: "PostToolUse", ...use, tool_response: {} });
     }
     return { who: this.name, file, allowed };
+  }
+
+  /** Sends the hook event before `git stash`, runs it if Kite lets it through, then sends the event after it. */
+  async stash(): Promise<Stash> {
+    this.#uses += 1;
+    const use = {
+      tool_name: "Bash",
+      tool_use_id: `toolu_${this.id}_${this.#uses}`,
+      tool_input: { command: "git stash" },
+    };
+    const said = await this.#event({ hook_event_name: "PreToolUse", ...use });
+    const allowed = !said.includes('"deny"');
+    if (allowed) {
+      await this.#stage.git("stash");
+      await this.#event({ hook_event_name: "PostToolUse", ...use, duration_ms: 1, tool_response: {} });
+    }
+    return { who: this.name, allowed };
   }
 
   async stop(): Promise<void> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Act, kept, lineOf, waits } from "../../bin/demo/acts.ts";
+import { type Act, kept, lineOf, stashed, waits } from "../../bin/demo/acts.ts";
 import type { EventLine } from "../../protocol/events.ts";
 
 const of = (name: string) => ({ id: name, name, agent: null });
@@ -36,6 +36,19 @@ describe("the end of the demo", () => {
       "cleo waited 3s for cart.ts and got it when ada released it (revoked).",
       "Kite refused dan's edit of price.ts.",
     ]);
+  });
+
+  it("says whose edits git stash would have taken, or that it ran", () => {
+    const acts = [
+      act("dan", "price.ts"),
+      act("cleo", "price.ts"),
+      act("ada", "cart.ts"),
+      act("ben", "cart.ts", false),
+    ];
+    expect(stashed({ acts, stash: { who: "cleo", allowed: false } })).toBe(
+      "Kite did not let cleo's git stash run: it would have taken the edits of ada and dan out of the checkout.",
+    );
+    expect(stashed({ acts, stash: { who: "cleo", allowed: true } })).toBe("cleo's git stash ran.");
   });
 
   it("counts the edits that are in the files, and says which are not", () => {
