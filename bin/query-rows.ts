@@ -1,4 +1,5 @@
 /** Rows of `query` as the base knows them, each with a test of its form. */
+import type { ContextRow } from "../protocol/context.ts";
 import type { RefusalRow } from "../protocol/daemon.ts";
 import type { DeclarationRow } from "../protocol/declaration.ts";
 import type { LockRow } from "../protocol/lock.ts";
@@ -22,6 +23,7 @@ export const baseRows = {
   writes: rowWith<WriteRow>("file", "path", "worktree", "state", "writers", "holder"),
   risks: rowWith<RiskRow>("file", "project", "sides"),
   refusals: rowWith<RefusalRow>("at", "code", "error"),
+  context: rowWith<ContextRow>("key", "project", "version", "durable"),
   tasks: task,
   task_ready: task,
   task_blocked: task,

@@ -72,6 +72,8 @@ export interface ContextRow {
   readonly bytes: number;
   /** The time until it expires, in milliseconds; null: it does not. */
   readonly endsInMs: number | null;
+  /** Absent unless nobody read or wrote the value for long: the time until it goes, in milliseconds. A read or a write keeps it. */
+  readonly leavesInMs?: number;
 }
 
 export interface ContextSetReply {

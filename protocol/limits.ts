@@ -152,6 +152,12 @@ export const limits = {
   presenceKeptMs: 600_000,
   /** Longest that `kite doctor` waits for a client to say its version. */
   clientVersionMs: 5_000,
+  /** The latest decisions, and lines of the log, in a report of `kite doctor --bundle`. */
+  bundleLinesMax: 200,
+  /** The end of the log that such a report reads, in bytes. */
+  bundleLogBytes: 128 * 1024,
+  /** Characters of a sentence in such a report. */
+  bundleTextChars: 500,
   /** Files and folders of Kite's directory that `kite doctor` measures at most. */
   measuredFilesMax: 5_000,
   /** Longest that one step of `kite doctor --fix` may take. */
@@ -318,6 +324,12 @@ export const limits = {
   contextBytes: 64 * 1024 * 1024,
   contextKeysMax: 10_000,
   contextTtlMaxMs: 30 * 24 * 60 * 60 * 1000,
+  /** A durable key that nobody read or wrote for so long is announced as one that goes. */
+  contextUnusedMs: 23 * 24 * 60 * 60 * 1000,
+  /** From then on it stays for so long, unless somebody reads or writes it. */
+  contextLeavesMs: 7 * 24 * 60 * 60 * 1000,
+  /** Reads of a key are noted once in so long. */
+  contextReadMs: 24 * 60 * 60 * 1000,
 
   // Messages.
   messageBytes: 16 * 1024,

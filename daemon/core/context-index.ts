@@ -23,6 +23,10 @@ export interface ContextItem {
   readonly durable: boolean;
   /** When it expires (core time, ms), or null. */
   readonly endsAt: number | null;
+  /** When it was last written, or a read was noted (core time, ms); absent: not since uses are noted. */
+  readonly usedAt?: number;
+  /** When it goes because nobody used it (core time, ms); absent: it was used lately. */
+  readonly leavesAt?: number;
 }
 
 /** What the keys of debates' verdicts begin with. */
@@ -31,6 +35,16 @@ export const verdicts = "debate/";
 /** Whether the key is reserved for a verdict. */
 export function isVerdictKey(key: string): boolean {
   return key.startsWith(verdicts);
+}
+
+/** Whether the item goes if nobody uses it: others end with the daemon, at their time, or with their debate. */
+export function isKeptByUse({ key, durable, endsAt }: ContextItem): boolean {
+  return durable && endsAt === null && !isVerdictKey(key);
+}
+
+/** Returns the item as used at `now` (core time, ms). */
+export function usedItem({ leavesAt: _leavesAt, ...item }: ContextItem, now: number): ContextItem {
+  return { ...item, usedAt: now };
 }
 
 /** Returns the item's size in bytes for `limits.contextBytes`: each character of project and key counts as two. */

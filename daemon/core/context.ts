@@ -4,13 +4,24 @@
  * Invariants: keys and values together stay within `limits.contextBytes` and `limits.contextKeysMax`, but for verdicts of
  * debates, whose bound is that of debates; only closing a debate sets a verdict, and only its end removes it; a key's version
  * only rises, even across deletion (a new key begins above every ended version); a value that is not durable ends
- * with a restart of its node's daemon; no reader sees an expired value, even before the log records its end.
+ * with a restart of its node's daemon; no reader sees an expired value, even before the log records its end. A durable
+ * value without an end of its own goes when nobody used it for `limits.contextUnusedMs` and, since the log says that it
+ * leaves, for `limits.contextLeavesMs`: so it is announced before it goes, even if no daemon ran meanwhile.
  */
 
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { Actor } from "./actor.ts";
 import type { BaseState, ContextItem, ContextTable } from "./base-state.ts";
-import { contextRecords, isThere, isVerdictKey, itemKey, sizeOf, verdicts } from "./context-index.ts";
+import {
+  contextRecords,
+  isKeptByUse,
+  isThere,
+  isVerdictKey,
+  itemKey,
+  sizeOf,
+  usedItem,
+  verdicts,
+} from "./context-index.ts";
 import { actorRow } from "./locks/replies.ts";
 import type { ContextSet } from "./messages/commands.ts";
 import type { Step } from "./outcome.ts";
@@ -48,6 +59,52 @@ export const contextDelete: Handler<"context_delete"> = (state, command, _meta, 
   step.reply = { ok: true, key, version: known.version };
   announce(state, known, command.actor, true, step);
 };
+
+/** Notes that a value was read. Reads shortly after a use change nothing. */
+export const contextRead: Handler<"context_read"> = (state, { project, key }, _meta, step) => {
+  step.reply = { ok: true };
+  const item = contextAt(state, project, key);
+  if (item === undefined || !isReadNews(state, item, state.t)) return;
+  // The timer of its last use is there still: it looks again when it is due.
+  contextRecords.put(state.context, usedItem(item, state.t));
+};
+
+/** Whether a read of the item at `now` (core time, ms) has to be noted, so that the item stays. */
+export function isReadNews({ rules, limits }: BaseState, item: ContextItem, now: number): boolean {
+  if (rules < 2 || !isKeptByUse(item)) return false;
+  return item.leavesAt !== undefined || (item.usedAt ?? 0) + limits.contextReadMs <= now;
+}
+
+/** When the item's use is looked at next (core time, ms), or null. An item whose uses were never noted begins at once. */
+export function useLookAt({ rules, limits }: BaseState, item: ContextItem): number | null {
+  if (rules < 2 || !isKeptByUse(item)) return null;
+  if (item.usedAt === undefined) return 0;
+  return item.leavesAt ?? item.usedAt + limits.contextUnusedMs;
+}
+
+/** Begins to count, announces that the item leaves, or ends it. */
+export function lookAtUse(state: BaseState, item: ContextItem, step: Step): void {
+  if (item.leavesAt !== undefined) {
+    endItem(state, item, step);
+    return;
+  }
+  const { t, limits } = state;
+  const next =
+    item.usedAt === undefined ? usedItem(item, t) : { ...item, leavesAt: t + limits.contextLeavesMs };
+  contextRecords.put(state.context, next);
+  pushUseTimer(state, next, step);
+}
+
+/** Begins to count the uses of all items, when the level of rules that counts them begins. */
+export function countUses(state: BaseState, step: Step): void {
+  for (const item of state.context.items.values()) pushUseTimer(state, item, step);
+}
+
+function pushUseTimer(state: BaseState, item: ContextItem, step: Step): void {
+  const { project, key, version } = item;
+  const at = useLookAt(state, item);
+  if (at !== null) step.timers.push({ at, due: { what: "context_unused", project, key, version } });
+}
 
 /** A value to set, by a client or by the core. */
 type NewValue = Pick<
@@ -96,7 +153,10 @@ export function setItem(
   if (over !== undefined && known === undefined) forget(context, over);
   const version = (known?.version ?? context.versions) + 1;
   const durable = value.durable || (value.keeps === true && known?.durable === true);
-  contextRecords.putLast(context, itemOf(state, { ...value, durable }, meta, version, endsAt));
+  const item = itemOf(state, { ...value, durable }, meta, version, endsAt);
+  const counted = state.rules >= 2 && isKeptByUse(item) ? usedItem(item, state.t) : item;
+  contextRecords.putLast(context, counted);
+  pushUseTimer(state, counted, step);
   announce(state, { project, key, version }, value.actor, false, step);
   return version;
 }

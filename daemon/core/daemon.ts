@@ -4,7 +4,7 @@ import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { rulesKnown } from "./base-state.ts";
 import type { Commands } from "./commands.ts";
-import { dropVolatile } from "./context.ts";
+import { countUses, dropVolatile } from "./context.ts";
 import { freeing, lastingAndFreeing } from "./durability.ts";
 import { detachWaiter } from "./locks/grant.ts";
 import { loansOf } from "./locks/inherit.ts";
@@ -52,7 +52,9 @@ const rules: Handler<"rules"> = (state, command, meta, step) => {
   if (!rulesKnown.includes(command.level)) throw new Error(`rules level ${command.level} is unknown here`);
   // The start that raises the level has served nobody yet: it saw no write begin.
   if (state.rules < 2 && command.level >= 2) markUnseen(state, meta.origin.node, step);
+  const isRaised = state.rules < 2 && command.level >= 2;
   state.rules = command.level;
+  if (isRaised) countUses(state, step);
   step.reply = { ok: true };
 };
 

@@ -4,7 +4,9 @@ import { refuse } from "../../protocol/codes.ts";
 import type { contextRequests } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
-import { contextAbsent, contextAt } from "../core/context.ts";
+import type { ContextItem } from "../core/base-state.ts";
+import { contextAbsent, contextAt, isReadNews } from "../core/context.ts";
+import { itemKey } from "../core/context-index.ts";
 import type { ContextSet } from "../core/messages/commands.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { Call } from "../server/call.ts";
@@ -52,11 +54,26 @@ function durability(
   return { durable: contextAt(engine.state, project, key)?.durable === true, keeps: true };
 }
 
+/** Reads of which the log is about to have a note, by engine: many reads at once make one. */
+const noting = new WeakMap<Services["engine"], Set<string>>();
+
+function noteRead({ engine }: Services, item: ContextItem): void {
+  const { project, key } = item;
+  const pending = noting.get(engine) ?? new Set();
+  const place = itemKey(project, key);
+  if (pending.has(place) || !isReadNews(engine.state, item, engine.now)) return;
+  noting.set(engine, pending.add(place));
+  const isOver = () => void pending.delete(place);
+  // On a full disk nothing is noted: the next read is.
+  engine.submit({ type: "context_read", project, key }, { answer: isOver, failed: isOver });
+}
+
 function* shared(services: Services, request: RequestOf<"context_get">, call: Call): Steps<string | Reply> {
   const { state, now } = services.engine;
   const { key } = request;
   const item = contextAt(state, projectOf(services, request, call), key, now);
   if (item === undefined) return contextAbsent(key);
+  noteRead(services, item);
   yield item.bytes;
   return JSON.stringify({ ok: true, value: item.value, ...contextRow(item, now) });
 }

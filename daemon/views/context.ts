@@ -10,7 +10,7 @@ import type { Steps } from "../server/turns.ts";
 import { pageText, passedCost } from "./paging.ts";
 
 export function contextRow(item: ContextItem, now: number): ContextRow {
-  const { key, project, from, at, version, durable, bytes, endsAt } = item;
+  const { key, project, from, at, version, durable, bytes, endsAt, leavesAt } = item;
   return {
     key,
     project,
@@ -21,6 +21,7 @@ export function contextRow(item: ContextItem, now: number): ContextRow {
     durable,
     bytes,
     endsInMs: endsAt === null ? null : endsAt - now,
+    ...(leavesAt === undefined ? {} : { leavesInMs: Math.max(0, leavesAt - now) }),
   };
 }
 

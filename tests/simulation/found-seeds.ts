@@ -197,6 +197,8 @@ export const plantedSeeds = seedsOf([
   ["remote", 1, 105, "a main agent that loses what it has while it waits for its subagent"],
   ["file", 66, 1194, "an agent that loses what it has while a dialog is open"],
   ["remote", 63, 815, "a tool at work that does not count beside stalled subagents"],
+  ["remote", 69, 805, "a shared value that goes although somebody reads it"],
+  ["remote", 69, 805, "a shared value that goes unannounced"],
 ]);
 
 function seedsOf(rows: readonly Row[]): readonly FoundSeed[] {

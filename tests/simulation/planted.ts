@@ -316,6 +316,20 @@ export const planted: readonly Planted[] = [
     tells: /was acknowledged and is lost/,
   },
   {
+    bug: "a shared value that goes although somebody reads it",
+    file: "daemon/core/context-index.ts",
+    find: "  return { ...item, usedAt: now };",
+    put: "  return { ...item, usedAt: item.usedAt ?? now };",
+    tells: /went \d+ ms after somebody used it/,
+  },
+  {
+    bug: "a shared value that goes unannounced",
+    file: "daemon/core/context.ts",
+    find: "leavesAt: t + limits.contextLeavesMs }",
+    put: "leavesAt: t }",
+    tells: /went \d+ ms after somebody used it/,
+  },
+  {
     bug: "a version of a key given out again after it was deleted",
     file: "daemon/core/context.ts",
     find: "  context.versions = Math.max(context.versions, item.version);\n",

@@ -53,6 +53,7 @@ export const mustOccur = {
     "spawn_remove",
     "context_set",
     "context_delete",
+    "context_read",
     "message_send",
     "message_ack",
     "inbox_take",

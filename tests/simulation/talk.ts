@@ -15,6 +15,9 @@ import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { Random } from "./random.ts";
 
+/** Short enough that unused values are announced, kept by a read, and gone within a run. */
+Object.assign(limits, { contextUnusedMs: 1_200_000, contextLeavesMs: 600_000, contextReadMs: 30_000 });
+
 const projects = ["/p", "/q"] as const;
 const keys = ["port", "plan", "note", "debate/d-0-1", "debate/d-0-2"] as const;
 const agents = ["child", "mate"] as const;
@@ -38,6 +41,8 @@ export class TalkLives {
   readonly #shown = new Map<string, number>();
   /** Durable values that were acknowledged, with their version. */
   readonly #durable = new Map<string, number>();
+  /** When each durable value was last written or read, and by which entry. */
+  readonly #uses = new Map<string, { readonly seq: number; readonly t: number }>();
   /** The last version of a key that was given out. */
   readonly #versions = new Map<string, number>();
   /** The entry that carried each text first, and when. */
@@ -75,6 +80,9 @@ export class TalkLives {
     }
     if (roll <= 97) {
       const ifVersion = this.#random.pick([null, null, 1]);
+      // Without a further roll, as below.
+      const read = { type: "context_read", project: "/p", key: this.#random.pick(keys) } as const;
+      if (state.seq % 2 === 0) return read;
       return { type: "context_delete", actor, project: "/p", key: this.#random.pick(keys), ifVersion };
     }
     const agent = this.#random.pick(agents);
@@ -112,6 +120,7 @@ export class TalkLives {
   ): Generator<string, void> {
     const { command } = entry;
     const { reply } = step;
+    yield* this.#unused(state, entry, reply);
     this.#discharge(state, command, reply);
     if (touched.has("messages")) yield* this.lost(state);
     if (command.type === "inbox_take" && reply?.ok) yield* this.#twice(state, command.actor, reply);
@@ -149,6 +158,7 @@ export class TalkLives {
       this.#discharge(state, command, { ok: true });
       if (command.type === "inbox_told") this.#noteTold(state, command, seq, true);
     }
+    for (const [place, { seq }] of this.#uses) if (seq > state.seq) this.#uses.delete(place);
     for (const [place, seq] of this.#shown) if (seq > state.seq) this.#shown.delete(place);
     for (const [text, { seq }] of this.#texts) if (seq > state.seq) this.#texts.delete(text);
     for (const [id, seq] of this.#made) if (seq > state.seq) this.#made.delete(id);
@@ -160,8 +170,27 @@ export class TalkLives {
   /** What must be over once everything due has been proposed and delivered. */
   *overdue({ context, freezes, t }: State): Generator<string, void> {
     for (const { id, until } of freezes.all.values()) if (until < t) yield `${id} outlives its time`;
-    for (const { key, endsAt } of context.items.values())
+    for (const { key, endsAt, usedAt = t, leavesAt } of context.items.values()) {
       if (endsAt !== null && endsAt < t) yield `${key} outlives its time`;
+      if ((leavesAt ?? usedAt + limits.contextUnusedMs) < t)
+        yield `${key}, which nobody uses, outlives its time`;
+    }
+  }
+
+  /** A durable value goes only when nobody used it for long; reads shortly after a use need not count. */
+  *#unused(state: State, { seq, command }: Entry, reply: Reply | null): Generator<string, void> {
+    if (!reply?.ok) return;
+    const { t } = state;
+    if (command.type === "context_set" || command.type === "context_read")
+      this.#uses.set(placeOf(command), { seq, t });
+    if (command.type !== "elapse" || command.due.what !== "context_unused") return;
+    const place = placeOf(command.due);
+    if (state.context.items.has(place)) return;
+    const { contextUnusedMs, contextLeavesMs, contextReadMs } = limits;
+    const used = this.#uses.get(place)?.t ?? 0;
+    if (t - used < contextUnusedMs + contextLeavesMs - contextReadMs)
+      yield `durable ${place.replace("\n", " ")} went ${t - used} ms after somebody used it`;
+    this.#durable.delete(place);
   }
 
   #rely(state: State, reply: Reply): void {

@@ -107,6 +107,7 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<TableName>> = new Map([
   ["debate_close", debates],
   ["context_set", talk],
   ["context_delete", talk],
+  ["context_read", talk],
   ["message_send", talk],
   ["message_ack", talk],
   ["inbox_take", talk],
@@ -144,6 +145,7 @@ const elapsed: ReadonlyMap<string, ReadonlySet<TableName>> = new Map([
   ["grants_left", locks],
   ["merge_runner_over", merges],
   ["context_over", talk],
+  ["context_unused", talk],
   ["edit_hold_over", freezes],
   ["spawn_over", spawns],
 ]);

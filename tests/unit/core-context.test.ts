@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { emptyState } from "../../daemon/core/empty-state.ts";
 import type { ContextSet } from "../../daemon/core/messages/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { allDue } from "../../daemon/core/timers.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";
 
@@ -145,5 +147,92 @@ describe("bounds", () => {
     expect(set(w, "a", "", { bytes: bytes - 100 })).toMatchObject({ ok: true });
     remove(w, "b");
     expect(set(w, "c", "", { bytes: 1000 })).toMatchObject({ ok: true });
+  });
+});
+
+describe("a durable key that nobody uses", () => {
+  const { contextUnusedMs, contextLeavesMs, contextReadMs } = limits;
+  const item = (w: World, key = "port") => w.state.context.items.get(`/p\n${key}`);
+  const read = (w: World, key = "port") => w.do({ type: "context_read", project: "/p", key });
+  const endOf = (w: World) =>
+    w.steps.flatMap(({ events }) => events).filter(e => "deleted" in e.event && e.event.deleted);
+
+  it("is announced first, stays for a week, and goes with an event", () => {
+    const w = world();
+    set(w, "port", 4000, { durable: true });
+    w.pass(contextUnusedMs - 1);
+    expect(item(w)?.leavesAt).toBeUndefined();
+    w.pass(1);
+    expect(item(w)?.leavesAt).toBe(w.now + contextLeavesMs);
+    w.pass(contextLeavesMs - 1);
+    expect(valueAt(w, "port")).toBe(4000);
+    w.pass(1);
+    expect(item(w)).toBeUndefined();
+    expect(endOf(w)).toMatchObject([{ event: { key: "port", version: 1, from: null } }]);
+    expect(set(w, "port", 4001, { durable: true })).toMatchObject({ version: 2 });
+  });
+
+  it("stays as long as somebody reads or writes it, also after it was announced", () => {
+    const w = world();
+    set(w, "port", 4000, { durable: true });
+    w.pass(contextUnusedMs + 5);
+    expect(read(w)).toEqual({ ok: true });
+    expect(item(w)).not.toHaveProperty("leavesAt");
+    w.pass(contextUnusedMs - 1);
+    expect(item(w)?.leavesAt).toBeUndefined();
+    w.pass(1);
+    set(w, "port", 4001, { durable: true });
+    w.pass(contextUnusedMs - 1);
+    expect(item(w)).toMatchObject({ version: 2 });
+    expect(item(w)?.leavesAt).toBeUndefined();
+  });
+
+  it("notes a read once a day", () => {
+    const w = world();
+    set(w, "port", 4000, { durable: true });
+    const before = item(w)?.usedAt;
+    w.pass(contextReadMs - 1);
+    read(w);
+    expect(item(w)?.usedAt).toBe(before);
+    w.pass(1);
+    read(w);
+    expect(item(w)?.usedAt).toBe(w.now);
+  });
+
+  it("is not one that ends by itself, and a read of a key that is gone changes nothing", () => {
+    const w = world();
+    set(w, "memory", 1);
+    set(w, "brief", 1, { durable: true, ttlMs: limits.contextTtlMaxMs });
+    const before = writeState(w.state);
+    read(w, "memory");
+    read(w, "brief");
+    read(w, "none");
+    expect(item(w, "memory")).not.toHaveProperty("usedAt");
+    expect(item(w, "brief")).not.toHaveProperty("usedAt");
+    expect(writeState(w.state).split("\n").slice(1)).toEqual(before.split("\n").slice(1));
+    w.pass(contextUnusedMs + contextLeavesMs - 2);
+    expect([valueAt(w, "memory"), valueAt(w, "brief")]).toEqual([1, 1]);
+  });
+
+  it("of a snapshot from before uses were noted begins to count at the next start", () => {
+    const w = world();
+    set(w, "port", 4000, { durable: true });
+    const older = writeState(w.state).replaceAll(/,"usedAt":\d+/g, "");
+    expect(older).not.toBe(writeState(w.state));
+    const state = readState(older);
+    const due = allDue(state).filter(({ due: { what } }) => what === "context_unused");
+    expect(due).toEqual([{ at: 0, due: { what: "context_unused", project: "/p", key: "port", version: 1 } }]);
+  });
+
+  it("counts nothing under the first rules, and begins with the second", () => {
+    const w = new World(emptyState(1));
+    w.begin("ann");
+    set(w, "port", 4000, { durable: true });
+    w.pass(contextUnusedMs + contextLeavesMs);
+    expect(item(w)).toMatchObject({ key: "port" });
+    expect(item(w)).not.toHaveProperty("usedAt");
+    w.do({ type: "rules", level: 2 });
+    w.pass(0);
+    expect(item(w)?.usedAt).toBe(w.now);
   });
 });

@@ -1,7 +1,7 @@
 /** The invariants of context, messages, notices and freezes; part of `check`. */
 
 import type { BaseState } from "../base-state.ts";
-import { contextRecords } from "../context-index.ts";
+import { contextRecords, isKeptByUse } from "../context-index.ts";
 import { isSame } from "../same-index.ts";
 import { conflictRecords, pendingRecords } from "./notice-table.ts";
 import { inboxKey } from "./recipients.ts";
@@ -9,9 +9,13 @@ import { freezeRecords } from "./state.ts";
 import { lettersOf, sortKeyOf } from "./table.ts";
 
 /** Yields one sentence per broken invariant. */
-export function* checkContext({ context, nodes, limits }: BaseState): Generator<string> {
+export function* checkContext({ context, nodes, limits, t }: BaseState): Generator<string> {
   yield* contextRecords.check(context, "items of context");
   for (const item of context.items.values()) {
+    const { usedAt, leavesAt } = item;
+    if (usedAt !== undefined && (usedAt > t || !isKeptByUse(item))) yield `${item.key} was used at ${usedAt}`;
+    if (leavesAt !== undefined && (usedAt === undefined || leavesAt - usedAt < limits.contextUnusedMs))
+      yield `${item.key} leaves at ${leavesAt}, though it was used at ${usedAt}`;
     if (item.version <= 0) yield `${item.key} has version ${item.version}`;
     if (!nodes.has(item.node)) yield `${item.key} was set on ${item.node}, where no daemon started`;
   }

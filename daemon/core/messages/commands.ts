@@ -62,6 +62,12 @@ export interface MessageAck {
   readonly retry?: Retry;
 }
 
+/** Notes that somebody read the key's value, so that it stays. */
+export interface ContextRead {
+  readonly project: string;
+  readonly key: string;
+}
+
 /**
  * Takes up to `max` unread messages for the answer to the actor's event. The messages that earlier answers delivered
  * become read.
@@ -100,6 +106,7 @@ export interface Resume {
 export interface TalkCommands {
   context_set: ContextSet;
   context_delete: ContextDelete;
+  context_read: ContextRead;
   message_send: MessageSend;
   message_ack: MessageAck;
   inbox_take: InboxTake;
@@ -112,5 +119,6 @@ export interface TalkCommands {
 /** The timers of context and freezes. */
 export interface TalkDues {
   context_over: { readonly project: string; readonly key: string; readonly version: number };
+  context_unused: { readonly project: string; readonly key: string; readonly version: number };
   edit_hold_over: { readonly hold: string };
 }

@@ -1,5 +1,6 @@
 /** The rules of context, messages, notices and freezes: see `core/rules.ts`. */
-import { contextDelete, contextSet, endItem } from "../context.ts";
+import type { BaseState, ContextItem } from "../base-state.ts";
+import { contextDelete, contextRead, contextSet, endItem, lookAtUse, useLookAt } from "../context.ts";
 import { itemKey } from "../context-index.ts";
 import { freeing, lasting, lastingAndFreeing, passing } from "../durability.ts";
 import { type TimedRules, timer } from "../rules.ts";
@@ -10,10 +11,20 @@ import type { NoteCommands } from "./notice-commands.ts";
 import { conflictNoted, notesTold } from "./notices.ts";
 import { broadcast, messageSend } from "./send.ts";
 
+/** Returns the item of the timer, unless it was written since. */
+function versionOf(
+  { context }: BaseState,
+  { project, key, version }: TalkDues["context_over"],
+): ContextItem | undefined {
+  const item = context.items.get(itemKey(project, key));
+  return item?.version === version ? item : undefined;
+}
+
 export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
   commands: {
     context_set: { apply: contextSet, durable: "asked", frees: false },
     context_delete: lastingAndFreeing(contextDelete),
+    context_read: passing(contextRead),
     message_send: lasting(messageSend),
     message_ack: lasting(messageAck),
     broadcast: lasting(broadcast),
@@ -25,14 +36,8 @@ export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
     notes_told: passing(notesTold),
   },
   timers: {
-    context_over: timer(
-      ({ context }, { project, key, version }) => {
-        const item = context.items.get(itemKey(project, key));
-        return item?.version === version ? item : undefined;
-      },
-      item => item.endsAt,
-      endItem,
-    ),
+    context_over: timer(versionOf, item => item.endsAt, endItem),
+    context_unused: timer(versionOf, (item, state) => useLookAt(state, item), lookAtUse),
     edit_hold_over: timer(
       ({ freezes }, due) => freezes.all.get(due.hold),
       hold => hold.until,
@@ -41,7 +46,7 @@ export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
   },
   *dues({ context, freezes }) {
     for (const { project, key, version, endsAt } of context.items.values())
-      if (endsAt !== null) yield { what: "context_over", project, key, version };
+      yield { what: endsAt === null ? "context_unused" : "context_over", project, key, version };
     for (const hold of freezes.all.keys()) yield { what: "edit_hold_over", hold };
   },
 };
