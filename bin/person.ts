@@ -1,6 +1,7 @@
 /** Whether a person runs this command, or an agent, to which it refuses what `person-only.ts` lists. */
 import { LocalError } from "../client/errors.ts";
 import { type Ancestor, ancestorsOf } from "../daemon/facts/processes.ts";
+import { isSystemError } from "../protocol/system-error.ts";
 import { shellArgument } from "../protocol/text.ts";
 import { actingSession, isTerminalSession } from "./actor.ts";
 import { type PersonOnly, type PersonsDeed, personOnly } from "./person-only.ts";
@@ -87,7 +88,7 @@ async function isBelow(world: ProcessContext, ancestors: readonly Ancestor[]): P
       client.close();
     }
   } catch (error) {
-    if (!(error instanceof LocalError)) throw error;
+    if (!(error instanceof LocalError) && !isSystemError(error)) throw error;
     // Without a daemon that answers, the environment alone tells.
     return false;
   }

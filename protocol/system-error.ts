@@ -50,7 +50,9 @@ export function systemErrorText(error: SystemError): string {
     return `the program ${program}, or the directory to run it in, is not there; install it, or correct PATH`;
   if (program !== undefined && error.code === "EACCES")
     return `the program ${program} may not be run; see its permissions: ls -l`;
-  const it = error.path ?? "the file";
+  // A file is moved onto a folder: that is in the way, not the file.
+  const isInTheWay = error.code === "EISDIR" || error.code === "EEXIST" || error.code === "ENOTEMPTY";
+  const it = (isInTheWay ? error.dest : undefined) ?? error.path ?? "the file";
   const sentence = sentences[error.code ?? ""];
   if (sentence !== undefined) return sentence(it);
   return `the system reports ${error.code ?? "an error"} for ${it}; see if the disk and its permissions are in order`;

@@ -1,6 +1,7 @@
 /** Advice of doctor's checks that is made of shell lines, so that following it and `--fix` do the same. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { LocalError } from "../../client/errors.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -50,9 +51,11 @@ export function fail(check: string, detail: string, advice?: Advice | string): C
   return { ...warn(check, detail, advice), result: "fail" };
 }
 
-/** Returns the line that puts a file aside, under a name that says so. */
+/** Returns the line that puts a file aside, under a name that says so and that no file has. */
 export function aside(path: string): string {
-  return `mv ${shellArgument(path)} ${shellArgument(`${path}.aside`)}`;
+  let free = `${path}.aside`;
+  for (let n = 2; existsSync(free); n += 1) free = `${path}.aside-${n}`;
+  return `mv ${shellArgument(path)} ${shellArgument(free)}`;
 }
 
 /** Runs the lines in a shell in which `kite` is this program, even if PATH has none or another one. */

@@ -3,6 +3,7 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
+import { projectSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { hasTools, placesWithTools } from "../../hooks/claude-code/settings/server.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { mcpPath } from "../../hooks/install/launcher.ts";
@@ -13,24 +14,44 @@ import { defined } from "../defined.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { type Advice, advise, aside, fail, ok, warn } from "./advice.ts";
-import { textForClient } from "./installed.ts";
-import { damaged } from "./odd-file.ts";
+import { unfit } from "./copies.ts";
+import { emptied, textForClient, type Unreadable } from "./installed.ts";
+import { adviseInstall } from "./obstacles.ts";
+import { damaged, oddFile } from "./odd-file.ts";
 
 const check = "agent tools";
 
 /** Returns no check if the tools were never installed: Kite works without them. */
 export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
   const again = (project: string | null) =>
-    advise(
+    adviseInstall(
+      world,
       "install again",
       project === null ? "kite install" : `kite install --project ${shellArgument(project)}`,
+      project === null ? userSettings(world.env) : projectSettings(project),
     );
+  const odd = oddFile(world.paths.servers);
+  if (odd !== null) {
+    const detail = `${odd.what}, so Kite does not know where its tools are`;
+    const { line } = odd;
+    return [
+      fail(
+        check,
+        detail,
+        line === null ? odd.advice : advise("mend it, and install again", line, "kite install"),
+      ),
+    ];
+  }
   try {
     const places = placesWithTools(world.paths).filter(
       ({ project }) => project === null || existsSync(project),
     );
     const broken = places.map(({ file }) => problemOf(file)).find(problem => problem !== null);
-    if (broken) return [fail(check, broken, "correct that place; Claude Code starts no tools until then")];
+    if (broken) {
+      const { unreadable, advice } = broken;
+      const todo = typeof advice === "string" ? `${advice}; Claude Code starts no tools until then` : advice;
+      return [fail(check, unreadable, todo)];
+    }
     const gone = places.filter(place => !hasTools(world.paths, place));
     const checks: Check[] = gone.map(({ file, project }) => {
       const where = project === null ? file : `${file}, for ${project}`;
@@ -48,15 +69,21 @@ export async function checkAgentTools(world: ProcessContext): Promise<Check[]> {
 }
 
 /** Returns why the client cannot read its file of servers, or null. */
-function problemOf(file: string): string | null {
+function problemOf(file: string): Unreadable | null {
   const read = textForClient(file, limits.clientFileBytes);
-  if ("unreadable" in read) return read.unreadable;
-  const problem = read.text === null ? null : jsonProblem(read.text);
-  return problem === null ? null : `${file} is no JSON: ${problem}`;
+  if ("unreadable" in read) return read;
+  if (read.text === null) return null;
+  if (read.text.trim() === "") return { unreadable: `${file} is empty`, advice: emptied(file) };
+  const problem = jsonProblem(read.text);
+  return problem === null
+    ? null
+    : { unreadable: `${file} is no JSON: ${problem}`, advice: "correct that place" };
 }
 
 /** Starts the program as the client does, and requests its list of tools. */
 async function started(program: string, { env }: ProcessContext, again: Advice | string): Promise<Check> {
+  const reason = unfit(program);
+  if (reason !== null) return fail(check, `${reason}, so no agent has Kite's tools`, again);
   const began = performance.now();
   const { HOME, PATH } = env;
   const child = spawn(program, [], {

@@ -1,6 +1,9 @@
 /** All checks of `kite doctor`, in the order of its lines. */
 
+import { constants } from "node:fs";
+import { dirname } from "node:path";
 import { LocalError } from "../../client/errors.ts";
+import { userSettings } from "../../hooks/claude-code/settings/project.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { errorText, isSystemError } from "../../protocol/system-error.ts";
 import { trustCheck } from "../leading.ts";
@@ -11,14 +14,17 @@ import { fail } from "./advice.ts";
 import { checkAgentTools } from "./agent-tools.ts";
 import { checkClientSettings } from "./client-settings.ts";
 import { checkClients } from "./clients.ts";
+import { checkContext } from "./context.ts";
 import { checkDaemon } from "./daemon.ts";
 import { checkDiskUse } from "./disk-use.ts";
 import { checkCopies, checkLive } from "./hooks.ts";
 import { checkHome, checkNode, checkSocketPath, checkTools, isHomeless } from "./machine.ts";
+import { barred } from "./odd-file.ts";
 import { checkOff } from "./off.ts";
+import { checkOwnFiles } from "./own-files.ts";
 import { checkPath } from "./path.ts";
 import { checkConfig } from "./settings.ts";
-import { checkJournal, checkLogFile, checkLogs, checkSpace, checkUnheardEnds, checkVoided } from "./store.ts";
+import { checkJournal, checkLogs, checkSpace, checkUnheardEnds, checkVoided } from "./store.ts";
 
 /** Yields each check as soon as it has a result. A check that the system refuses says so, and the others go on. */
 export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, void> {
@@ -36,8 +42,11 @@ export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, v
     stats = found.stats;
     // What keeps a daemon from starting comes before the advice to start it.
     const isRunning = found.stats !== null;
+    const files = await checkOwnFiles(world, isRunning);
     const journal = checkJournal(world, isRunning);
-    return isRunning ? [...found.checks, journal] : [...checkLogFile(world), journal, ...found.checks];
+    if (isRunning) return [...files, ...found.checks, journal];
+    const keeps = [...files, journal].filter(({ result }) => result === "fail");
+    return [...files, journal, ...(keeps.length === 0 ? found.checks : found.checks.map(afterMending))];
   });
   yield* await guarded("disk", () => checkSpace(world, stats));
   yield* await guarded("size", () => checkDiskUse(world));
@@ -48,10 +57,23 @@ export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, v
   const { checkTrusted } = await trustCheck();
   yield* await guarded("trust", () => checkTrusted(world));
   yield* await guarded("off", () => checkOff(world));
+  const shut = barred(dirname(userSettings(world.env)), constants.R_OK | constants.X_OK);
+  if (shut !== null) {
+    yield fail("hooks", `${shut.what}, so neither the client nor Kite reads the settings there`, shut.advice);
+    return;
+  }
   yield* await guarded("hooks", () => checkClientSettings(world));
   yield* await guarded("hook client", () => checkCopies(world, dist));
   yield* await guarded("agent tools", () => checkAgentTools(world));
+  if (stats !== null) yield* await guarded("context", () => checkContext(world));
   if (stats !== null) yield* await guarded("hook", () => checkLive(world));
+}
+
+/** A start fails until the lines above are mended: the advice to start the daemon says so. */
+function afterMending(check: Check): Check {
+  if (check.fix?.does !== "kite up") return check;
+  const { fix: _fix, ...rest } = check;
+  return { ...rest, todo: "mend what is said above; then start it: kite up" };
 }
 
 async function guarded(

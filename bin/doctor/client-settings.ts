@@ -20,7 +20,8 @@ import type { Check } from "../view/doctor.ts";
 import { counted, listed } from "../view/text.ts";
 import { advise, aside, fail, ok, warn } from "./advice.ts";
 import { type FoundHook, hooksIn, installLine, optionsOf, readSettings } from "./installed.ts";
-import { damaged } from "./odd-file.ts";
+import { adviseInstall } from "./obstacles.ts";
+import { damaged, oddFile } from "./odd-file.ts";
 import { brokenPlugin } from "./plugin.ts";
 
 const check = "hooks";
@@ -36,6 +37,18 @@ export function checkClientSettings(
   managed: readonly string[] = managedFiles,
 ): Check[] {
   const { paths, env } = world;
+  const odd = oddFile(paths.installs);
+  if (odd !== null) {
+    const detail = `${odd.what}, so Kite does not know where it is installed`;
+    const line = odd.line ?? "";
+    return [
+      fail(
+        check,
+        detail,
+        line === "" ? odd.advice : advise("mend it, and install again", line, "kite install"),
+      ),
+    ];
+  }
   let recorded: readonly string[];
   try {
     recorded = readInstalls(paths.installs).map(({ file }) => file);
@@ -52,17 +65,19 @@ export function checkClientSettings(
   let installed = 0;
   let plugin: string | null = null;
   for (const file of files) {
-    const settings = readSettings(file);
-    if (settings === null) {
-      if (recorded.includes(file)) checks.push(...removed(file, user));
+    const read = readSettings(file);
+    if (read === null) {
+      if (recorded.includes(file)) checks.push(...removed(world, file, user));
       continue;
     }
-    if (typeof settings === "string") {
-      checks.push(
-        fail(check, settings, "correct that place; Claude Code uses nothing of the file until then"),
-      );
+    if ("unreadable" in read) {
+      const { unreadable, advice } = read;
+      const todo =
+        typeof advice === "string" ? `${advice}; Claude Code uses nothing of the file until then` : advice;
+      checks.push(fail(check, unreadable, todo));
       continue;
     }
+    const { settings } = read;
     checks.push(...switchedOff(file, settings));
     const hooks = hooksIn(settings);
     checks.push(...ofOtherHomes(world, file, user, hooks));
@@ -83,15 +98,17 @@ export function checkClientSettings(
     return checks.length === 0 ? [ok(check, detail)] : checks;
   }
   if (recorded.length > 0 && checks.length > 0) return checks;
-  const advice = advise("in one project: kite install --project; in all projects", "kite install");
+  const say = "in one project: kite install --project; in all projects";
+  const advice = adviseInstall(world, say, "kite install", user);
   return [...checks, warn(check, "not installed; sessions do not register", advice)];
 }
 
-function removed(file: string, user: string): Check[] {
+function removed(world: ProcessContext, file: string, user: string): Check[] {
   // A project that is gone needs no hooks.
   if (file !== linkTarget(user) && !existsSync(dirname(dirname(file)))) return [];
   const line = installLine(file, user, { everyEvent: false, node: false });
-  return [fail(check, `${file} was removed, and Kite's entries with it`, advise("install again", line))];
+  const advice = adviseInstall(world, "install again", line, file);
+  return [fail(check, `${file} was removed, and Kite's entries with it`, advice)];
 }
 
 function switchedOff(file: string, settings: Readonly<Record<string, unknown>>): Check[] {
@@ -111,9 +128,9 @@ function withoutSwitch(file: string): string {
 }
 
 function byAdministrator(file: string): Check[] {
-  const settings = existsSync(file) ? readSettings(file) : null;
-  if (settings === null || typeof settings === "string") return [];
-  const key = ["disableAllHooks", "allowManagedHooksOnly"].find(name => settings[name] === true);
+  const read = existsSync(file) ? readSettings(file) : null;
+  if (read === null || "unreadable" in read) return [];
+  const key = ["disableAllHooks", "allowManagedHooksOnly"].find(name => read.settings[name] === true);
   if (key === undefined) return [];
   const detail = `"${key}" is true in ${file}, the settings of this machine's administrator: Claude Code runs no hooks of yours`;
   return [fail(check, detail, "ask the administrator to allow Kite's hooks")];
@@ -150,9 +167,8 @@ function incomplete(world: ProcessContext, file: string, user: string, ours: rea
   const program = programPaths(paths.bin);
   if (!existsSync(paths.bin)) {
     const detail = `${file} runs hooks in ${paths.bin}, which is gone`;
-    return [
-      fail(check, detail, advise("install again", installLine(file, user, optionsOf(ours, paths.bin)))),
-    ];
+    const line = installLine(file, user, optionsOf(ours, paths.bin));
+    return [fail(check, detail, adviseInstall(world, "install again", line, file))];
   }
   const { node, everyEvent } = optionsOf(ours, paths.bin);
   const home = /KITE_HOME=([^"]+)"/.exec(JSON.stringify(ours))?.[1] ?? null;
@@ -168,7 +184,7 @@ function incomplete(world: ProcessContext, file: string, user: string, ours: rea
       ? `${file} lost Kite's entries: its sessions are not coordinated`
       : `${file} lacks Kite's entries for ${shown}, or has them changed`;
   const line = installLine(file, user, { everyEvent, node });
-  return [fail(check, detail, advise("install again", line))];
+  return [fail(check, detail, adviseInstall(world, "install again", line, file))];
 }
 
 function keyOf({ event, matcher, entry }: FoundHook): string {

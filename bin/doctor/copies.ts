@@ -1,5 +1,5 @@
 /** Whether the copies of Kite's programs that hooks run are those of this Kite. */
-import { existsSync } from "node:fs";
+import { constants, existsSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { launcherPath } from "../../hooks/install/launcher.ts";
@@ -7,6 +7,7 @@ import { clientFiles, launcherFor, programPaths } from "../../hooks/install/prog
 import { readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ProcessContext } from "../process-context.ts";
+import { oddFile, oddFolder } from "./odd-file.ts";
 
 interface CopiesProblem {
   readonly detail: string;
@@ -14,27 +15,50 @@ interface CopiesProblem {
   readonly isBroken: boolean;
 }
 
+const { R_OK, X_OK } = constants;
+
 /** Returns what is wrong with the copies of this Kite, which was built into `dist`; null if nothing is, or there are none. */
 export function copiesProblem(
   { paths, env }: Pick<ProcessContext, "paths" | "env">,
   dist: string,
 ): CopiesProblem | null {
-  if (!existsSync(paths.bin)) return null;
-  const old = clientFiles.find(name => !isSame(join(paths.bin, name), join(dist, name)));
+  const { bin } = paths;
+  const shut = oddFolder(bin, R_OK | X_OK);
+  if (shut !== null) return { detail: `${shut.what}, so no hook runs`, isBroken: true };
+  if (!existsSync(bin)) return null;
+  const { node, portable, statusLine } = programPaths(bin);
+  const start = launcherPath(bin);
+  for (const path of [...clientFiles.map(name => join(bin, name)), portable, statusLine, start]) {
+    const detail = unfit(path);
+    if (detail !== null) return { detail, isBroken: true };
+  }
+  const old = clientFiles.find(name => !isSame(join(bin, name), join(dist, name)));
   if (old !== undefined) {
-    return { detail: `${join(paths.bin, old)} belongs to another version of Kite`, isBroken: false };
+    return { detail: `${join(bin, old)} belongs to another version of Kite`, isBroken: false };
   }
-  const { node } = programPaths(paths.bin);
-  if (!existsSync(node)) {
-    return {
-      detail: `${node} leads to no program: the Node that started Kite was removed`,
-      isBroken: true,
-    };
-  }
-  const start = launcherPath(paths.bin);
+  const detail = unfitNode(node);
+  if (detail !== null) return { detail, isBroken: true };
   const program = (text: string) => text.trimEnd().split("\n").at(-1);
   if (program(contentOf(start)) === program(launcherFor({ paths, dist, env }))) return null;
   return { detail: `${start} does not start the daemon of this Kite`, isBroken: false };
+}
+
+/** Returns why a program that an install wrote cannot run, or null. */
+export function unfit(path: string): string | null {
+  const odd = oddFile(path, R_OK | X_OK);
+  if (odd !== null) return odd.what;
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return `${path} is missing`;
+  return stat.size === 0 ? `${path} is empty` : null;
+}
+
+/** The same of the link to Node. */
+function unfitNode(node: string): string | null {
+  const stat = statSync(node, { throwIfNoEntry: false });
+  if (stat?.isDirectory()) return `${node} is a folder, not a link to Node`;
+  return stat === undefined
+    ? `${node} leads to no program: the Node that started Kite was removed`
+    : unfit(realpathSync(node));
 }
 
 function isSame(one: string, other: string): boolean {

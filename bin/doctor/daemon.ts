@@ -1,5 +1,5 @@
 /** Checks the daemon: whether it runs, answers and holds the lock, and which version it is. */
-import { existsSync, lstatSync } from "node:fs";
+import { constants, existsSync, lstatSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { HelloRefused, LocalError, NotRunning, WrongOwner } from "../../client/errors.ts";
 import { isAlive } from "../../daemon/facts/processes.ts";
@@ -15,6 +15,8 @@ import type { Check, Fix } from "../view/doctor.ts";
 import { advise, aside, fail, ok, restart, warn } from "./advice.ts";
 import { hasWorked, workOf } from "./at-work.ts";
 import { isStopped, listenerOf } from "./listener.ts";
+import { barred, type OddFile, oddFile } from "./odd-file.ts";
+import { missingOr } from "./own-files.ts";
 
 export interface DaemonFindings {
   readonly checks: readonly Check[];
@@ -80,11 +82,18 @@ async function askedAgain(world: ProcessContext, patienceMs: number): Promise<Da
 }
 
 /** Returns the daemon's process if it lives and no signal stopped it, and its socket may be one; else null. */
-function livingDaemon({ paths }: ProcessContext): number | null {
+function livingDaemon(world: ProcessContext): number | null {
+  const { paths } = world;
   const there = lstatSync(paths.socket, { throwIfNoEntry: false });
+  if (shutSocket(world) !== null) return null;
   const file = readDaemonFile(paths);
   if (file === null || !isAlive(file) || isStopped(file.pid)) return null;
   return there === undefined || there.isSocket() ? file.pid : null;
+}
+
+/** Returns why this user may not connect to the socket, or null. */
+function shutSocket({ paths }: ProcessContext): OddFile | null {
+  return barred(paths.socket, constants.R_OK | constants.W_OK);
 }
 
 function slow(answers: Check): Check {
@@ -108,6 +117,8 @@ function withoutAnswer(world: ProcessContext, error: LocalError): Check {
     const detail = `${paths.socket} is ${there.isDirectory() ? "a folder" : "a file"}, not the daemon's socket`;
     return fail(check, detail, advise("put it aside", aside(paths.socket), "kite up"));
   }
+  const shut = shutSocket(world);
+  if (shut !== null) return fail(check, `${shut.what}, so no program reaches the daemon`, shut.advice);
   const file = readDaemonFile(paths);
   if (file !== null && isAlive(file) && isStopped(file.pid)) {
     const detail = `the daemon (process ${file.pid}) is stopped by a signal, so nobody gets an answer`;
@@ -189,8 +200,12 @@ function lockOf(world: ProcessContext, client: Client): Check {
   const check = "lock";
   const { paths } = world;
   const file = readDaemonFile(paths);
+  if (file === null && oddFile(paths.daemonFile) !== null) {
+    // Another check says what stands in its place.
+    return fail(check, `${paths.daemonFile} cannot be read`, "mend it as said above");
+  }
   if (file === null) {
-    const detail = `${paths.daemonFile} is missing or not as Kite writes it`;
+    const detail = missingOr(paths.daemonFile);
     return fail(check, detail, restart("restart the daemon, which writes it"));
   }
   if (file.pid === client.daemon.pid && isAlive(file)) {

@@ -1,10 +1,9 @@
 /** Checks the installed hooks: where sessions lack them, whether they are current, whether an event gets through. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { LocalError } from "../../client/errors.ts";
 import { commandsIn, type HookCommand } from "../../hooks/claude-code/settings/find-entries.ts";
-import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { linkTarget, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { limits } from "../../protocol/limits.ts";
 import { errorText } from "../../protocol/system-error.ts";
@@ -14,8 +13,8 @@ import type { Client, ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { rowsOf } from "../with-daemon.ts";
 import { advise, fail, ok, warn } from "./advice.ts";
-import { copiesProblem } from "./copies.ts";
-import { installAgain } from "./installed.ts";
+import { copiesProblem, unfit } from "./copies.ts";
+import { installAgain, recordedFiles } from "./installed.ts";
 import { isOffEverywhere } from "./off.ts";
 import { checkSessionPaths } from "./path.ts";
 import { placesIn, unhooked } from "./unhooked.ts";
@@ -28,11 +27,11 @@ const roundTrips = 5;
 export function checkCopies(world: ProcessContext, dist: string): Check[] {
   const { paths } = world;
   const check = "hook client";
-  if (!existsSync(paths.bin)) return [];
+  if (lstatSync(paths.bin, { throwIfNoEntry: false }) === undefined) return [];
   const problem = copiesProblem(world, dist);
   if (problem === null) return [ok(check, `of this version, in ${paths.bin}`)];
   const { detail, isBroken } = problem;
-  return [(isBroken ? fail : warn)(check, detail, advise("install again", installAgain(world)))];
+  return [(isBroken ? fail : warn)(check, detail, installAgain(world))];
 }
 
 /** Finds sessions without hooks, and sends an event through each command that installed hooks run. Needs a daemon. */
@@ -73,10 +72,7 @@ export async function checkLive(world: ProcessContext): Promise<Check[]> {
 /** Returns the distinct commands of installed hooks, without the arguments behind the hook's own path. */
 function installedCommands({ paths, env }: ProcessContext): readonly HookCommand[] {
   // The client itself wrote into the user's settings that it has the plugin.
-  const files = new Set([
-    linkTarget(userSettings(env)),
-    ...readInstalls(paths.installs).map(one => one.file),
-  ]);
+  const files = new Set([linkTarget(userSettings(env)), ...recordedFiles(paths)]);
   const commands = [...files].flatMap(file => commandsIn(file, paths.bin));
   const program = (word: string) => word.startsWith(`${paths.bin}/hook`);
   const bare = commands.map(({ command, args }) => ({
@@ -94,21 +90,24 @@ async function roundTrip(
 ): Promise<Check> {
   const check = "hook";
   const program = args.find(word => word.startsWith(`${world.paths.bin}/hook`)) ?? command;
+  const reason = unfit(program);
+  if (reason !== null) return fail(check, `${reason}, so no event reaches the daemon`, installAgain(world));
   const before = await countOf(client);
   const times: number[] = [];
   for (let n = 0; n < roundTrips; n += 1) {
     const began = performance.now();
     const ended = await run(world, command, [...args, String(limits.hookTurnBudgetMs)]);
     if (ended !== null) {
-      const again = advise("install again", installAgain(world));
-      return fail(check, `${program} does not run: ${ended}`, again);
+      return fail(check, `${program} does not run: ${ended}`, installAgain(world));
     }
     times.push(performance.now() - began);
   }
   const arrived = (await countOf(client)) - before;
   if (arrived < roundTrips) {
     const detail = `${program}: ${arrived} of ${roundTrips} events reached the daemon`;
-    const todo = `the daemon did not answer the others in time: try again when the machine is less busy, then see ${world.paths.log}`;
+    const reason =
+      arrived === 0 ? "Kite's files are in order" : "the daemon did not answer the others in time";
+    const todo = `${reason}: run kite doctor again; if it stays so, see ${world.paths.log}`;
     return (arrived === 0 ? fail : warn)(check, detail, todo);
   }
   const median = times.sort((a, b) => a - b)[roundTrips >> 1] ?? 0;

@@ -13,6 +13,9 @@ import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { isObject } from "../../protocol/wire.ts";
 import type { ProcessContext } from "../process-context.ts";
+import { type Advice, advise, aside } from "./advice.ts";
+import { adviseInstall } from "./obstacles.ts";
+import { oddFile } from "./odd-file.ts";
 
 /** One hook of a settings file. */
 export interface FoundHook {
@@ -21,29 +24,59 @@ export interface FoundHook {
   readonly entry: unknown;
 }
 
+/** Why the client cannot read a file, and what to do. */
+export interface Unreadable {
+  readonly unreadable: string;
+  readonly advice: Advice | string;
+}
+
 /** Returns a file of the client, at most `maxBytes` long: its text, null if there is none, or why it is unreadable. */
-export function textForClient(
-  file: string,
-  maxBytes: number,
-): { readonly text: string | null } | { readonly unreadable: string } {
+export function textForClient(file: string, maxBytes: number): { readonly text: string | null } | Unreadable {
+  const odd = oddFile(linkTarget(file));
+  if (odd !== null) return { unreadable: odd.what, advice: odd.advice };
+  const advice = "correct that place";
   try {
     return { text: readText(file, maxBytes) };
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;
-    return { unreadable: error.message.replace("; Kite did not change it", "") };
+    return { unreadable: error.message.replace("; Kite did not change it", ""), advice };
   }
 }
 
-/** Returns the settings; null if the file does not exist; a sentence if the client cannot read it. */
-export function readSettings(file: string): Readonly<Record<string, unknown>> | string | null {
+/** Returns the settings; null if the file does not exist; why, if the client cannot read it. */
+export function readSettings(
+  file: string,
+): { readonly settings: Readonly<Record<string, unknown>> } | Unreadable | null {
   const read = textForClient(file, limits.settingsBytes);
-  if ("unreadable" in read) return read.unreadable;
+  if ("unreadable" in read) return read;
   const { text } = read;
   if (text === null) return null;
+  const advice = "correct that place";
+  if (text.trim() === "") return { unreadable: `${file} is empty`, advice: emptied(file) };
   const problem = jsonProblem(text);
-  if (problem !== null) return `${file} is no JSON: ${problem}`;
+  if (problem !== null) return { unreadable: `${file} is no JSON: ${problem}`, advice };
   const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
-  return isObject(value) ? value : `${file} does not hold one JSON object`;
+  if (isObject(value)) return { settings: value };
+  return { unreadable: `${file} does not hold one JSON object`, advice };
+}
+
+/** Returns the settings files that the record names; none if it cannot be read, as another check says. */
+export function recordedFiles({ installs }: Pick<ProcessContext["paths"], "installs">): readonly string[] {
+  try {
+    return oddFile(installs) === null ? readInstalls(installs).map(({ file }) => file) : [];
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    return [];
+  }
+}
+
+/** Advice for a file of the client that something emptied. */
+export function emptied(file: string): Advice {
+  return advise(
+    "the client takes it for damaged; put it aside, and install again",
+    aside(file),
+    "kite install",
+  );
 }
 
 /** Returns every hook of the settings, in the order of the file. */
@@ -80,17 +113,19 @@ export function installLine(file: string, user: string, { everyEvent, node }: Op
   return ["kite install", ...project, ...options].join(" ");
 }
 
-/** Returns the line that writes Kite's programs anew: for the user if Kite is installed so, else for a project or a plugin. */
-export function installAgain({ paths, env }: ProcessContext): string {
+/** Advice to write Kite's programs anew: for the user if Kite is installed so, else for a project or a plugin. */
+export function installAgain(world: ProcessContext, say = "install again"): Advice {
+  const { paths, env } = world;
   const user = userSettings(env);
-  const files = readInstalls(paths.installs).map(({ file }) => file);
+  const files = recordedFiles(paths);
   const file = files.includes(linkTarget(user)) ? linkTarget(user) : files.find(one => existsSync(one));
   if (file === undefined) {
     const [plugin] = readPlugins(paths.plugins);
-    return plugin === undefined ? "kite install" : `kite plugin ${shellArgument(plugin.folder)}`;
+    const line = plugin === undefined ? "kite install" : `kite plugin ${shellArgument(plugin.folder)}`;
+    return adviseInstall(world, say, line, user);
   }
-  const settings = readSettings(file);
-  const hooks = settings === null || typeof settings === "string" ? [] : hooksIn(settings);
+  const read = readSettings(file);
+  const hooks = read === null || "unreadable" in read ? [] : hooksIn(read.settings);
   const ours = hooks.filter(({ entry }) => isOurs(entry, paths.bin));
-  return installLine(file, user, optionsOf(ours, paths.bin));
+  return adviseInstall(world, say, installLine(file, user, optionsOf(ours, paths.bin)), file);
 }

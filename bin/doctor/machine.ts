@@ -1,5 +1,5 @@
 /** Checks the machine: Node, Kite's directory, the length of the socket's path, programs. */
-import { existsSync, lstatSync, realpathSync, statSync } from "node:fs";
+import { constants, existsSync, lstatSync, realpathSync, statSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { findProgram } from "../../daemon/facts/programs.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -8,6 +8,7 @@ import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { type Advice, advise, aside, fail, ok, warn } from "./advice.ts";
+import { barred } from "./odd-file.ts";
 
 const nodeMin: readonly [number, number] = [20, 19];
 
@@ -78,11 +79,12 @@ function fileAbove(path: string): string | null {
   return null;
 }
 
-/** Whether nothing in Kite's directory can be looked at, because there is none of its own. */
+/** Whether nothing in Kite's directory can be looked at: there is none of its own, or this user may not open it. */
 export function isHomeless({ paths: { home } }: ProcessContext): boolean {
   if (fileAbove(home) !== null) return true;
   const stat = lstatSync(home, { throwIfNoEntry: false });
-  return stat !== undefined && !stat.isDirectory();
+  if (stat === undefined) return false;
+  return !stat.isDirectory() || barred(home, constants.R_OK | constants.X_OK) !== null;
 }
 
 export function checkSocketPath({ paths: { socket } }: ProcessContext): Check {

@@ -8,7 +8,7 @@ import { stillOff, whatIsOff } from "../off/now.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { advise, fail, warn } from "./advice.ts";
-import { irregular } from "./odd-file.ts";
+import { irregular, oddFile } from "./odd-file.ts";
 
 const check = "off";
 
@@ -28,6 +28,11 @@ export function checkOff(world: ProcessContext): Check[] {
   if (odd !== undefined) {
     const detail = `${irregular(odd)}, so kite off and kite on do not work`;
     checks.push(fail(check, detail, advise("remove it", `rm -r ${shellArgument(odd)}`)));
+    return checks;
+  }
+  const shut = oddFile(some);
+  if (shut !== null) {
+    checks.push(fail(check, `${shut.what}, so kite off and kite on do not work`, shut.advice));
     return checks;
   }
   if (isUnreadable(some)) {

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { userSettings } from "../../hooks/claude-code/settings/project.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
-import { advise, fail } from "./advice.ts";
+import { fail } from "./advice.ts";
 import { installAgain } from "./installed.ts";
 
 const check = "hooks";
@@ -14,7 +14,7 @@ export function brokenPlugin(world: ProcessContext, file: string, id: string): C
   const { bin } = world.paths;
   if (!existsSync(bin)) {
     const detail = `${file} switches on the plugin ${id}, and its programs in ${bin} are gone`;
-    return [fail(check, detail, advise("write them again", installAgain(world)))];
+    return [fail(check, detail, installAgain(world, "write them again"))];
   }
   if (hasCopy(world, id)) return [];
   const detail = `${file} switches on the plugin ${id}, and Claude Code has no copy of it`;

@@ -1,5 +1,5 @@
 /** Checks the configuration: the user's file, the variables, and the file of the project around the working directory. */
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { readSmall } from "../../daemon/facts/prober.ts";
 import { shellArgument } from "../../protocol/text.ts";
@@ -8,6 +8,7 @@ import type { ProcessContext } from "../process-context.ts";
 import { type FindRepository, findRepository } from "../project.ts";
 import type { Check } from "../view/doctor.ts";
 import { type Advice, advise, aside, ok, warn } from "./advice.ts";
+import { oddFile } from "./odd-file.ts";
 
 const check = "config";
 
@@ -50,6 +51,10 @@ async function problemChecks(world: ProcessContext, problems: readonly string[])
 
 function adviceFor(world: ProcessContext, problem: string, key: string | undefined): Advice | string {
   const { config } = world.paths;
+  const [file = join(".kite", "config.json")] = /^\/\S+/.exec(problem) ?? [];
+  const path = file.replace(/:$/, "");
+  const odd = problem.includes(" is ignored: ") && isAbsolute(path) ? oddFile(path) : null;
+  if (odd !== null) return odd.advice;
   if (key !== undefined)
     return advise(
       "give it a valid value (kite config set), or leave it out",
@@ -59,8 +64,7 @@ function adviceFor(world: ProcessContext, problem: string, key: string | undefin
     return advise("correct that place; or put the file aside, as nothing of it counts", aside(config));
   const [, variable] = /\b(KITE_[A-Z_]+)\b/.exec(problem) ?? [];
   if (variable !== undefined) return `correct the variable where your shell sets it: unset ${variable}`;
-  const [file = join(".kite", "config.json")] = /^\/\S+/.exec(problem) ?? [];
-  return `correct it in ${file.replace(/:$/, "")}, then see: kite config`;
+  return `correct it in ${path}, then see: kite config`;
 }
 
 /** Returns the keys of the user's file that are wrong by themselves, by the sentence that says so. */
@@ -74,7 +78,8 @@ async function wrongKeys({ paths }: ProcessContext): Promise<ReadonlyMap<string,
   return found;
 }
 
-async function ownSettings(path: string): Promise<Readonly<Record<string, unknown>>> {
+/** Returns the values of the user's file by key, valid or not; none if the file is missing or no JSON. */
+export async function ownSettings(path: string): Promise<Readonly<Record<string, unknown>>> {
   try {
     const value: unknown = JSON.parse((await readSmall(path)) ?? "");
     return isObject(value) ? value : {};

@@ -1,5 +1,5 @@
 /** Checks Kite's files (journal, space, logs), and requests that failed by a bug. */
-import { existsSync, lstatSync, readdirSync, statfsSync, statSync } from "node:fs";
+import { constants, existsSync, lstatSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import {
@@ -18,8 +18,8 @@ import type { Check } from "../view/doctor.ts";
 import { bytes, counted } from "../view/text.ts";
 import { exitCodes } from "../with-daemon.ts";
 import { type Advice, advise, aside, FixFailed, fail, ok, restart, runLines, warn } from "./advice.ts";
-import { oddJournalFile } from "./journal-files.ts";
-import { irregular, oddFile } from "./odd-file.ts";
+import { oddJournalFile, unwritableJournal } from "./journal-files.ts";
+import { oddFile, oddFolder } from "./odd-file.ts";
 
 /** Doctor warns below this much free space, in bytes. */
 const freeMin = 64 * 1024 * 1024;
@@ -44,6 +44,8 @@ export function checkJournal(world: ProcessContext, isRunning: boolean): Check {
     const todo = "put the newer one back if you have it; kite up goes on with what is there";
     return warn(check, older, todo);
   }
+  const shut = unwritableJournal(paths.journal);
+  if (shut !== null) return fail(check, `${shut.what}, so the daemon cannot store anything`, shut.advice);
   const found = inspectJournal(paths.journal);
   if (found.damage !== null) {
     const advice = isRunning
@@ -78,21 +80,11 @@ function whatIsDamaged(damage: string): string {
   return damage.split(". ")[0] ?? damage;
 }
 
-/** Checks that the daemon's log is a file: opening anything else fails, or waits without end. */
-export function checkLogFile(world: ProcessContext): Check[] {
-  const check = "logs";
-  const { log } = world.paths;
-  const odd = irregular(log);
-  if (odd === null) return [];
-  const detail = `${odd}, so the daemon cannot start`;
-  return [fail(check, detail, advise("put it aside", aside(log), "kite up"))];
-}
-
 /** Checks the files of ends that no daemon took: where one cannot be read, hooks or daemons fail at it without a word. */
 export function checkUnheardEnds(world: ProcessContext): Check[] {
   const { unheardEnds: path } = world.paths;
   return [path, `${path}.old`, `${path}.taken`].flatMap(file => {
-    const odd = oddFile(file);
+    const odd = oddFile(file, constants.R_OK | constants.W_OK);
     if (odd === null) return [];
     const detail = `${odd.what}, so no daemon hears of edits and turns that ended while none ran`;
     return [fail("ends", detail, odd.advice)];
@@ -130,11 +122,6 @@ export function checkVoided(stats: StatsReply, logPath: string): Check {
 export function checkLogs(world: ProcessContext, stats: StatsReply | null): Check {
   const { paths } = world;
   const check = "logs";
-  const folder = lstatSync(paths.trail, { throwIfNoEntry: false });
-  if (folder !== undefined && !folder.isDirectory()) {
-    const detail = `${paths.trail} is not a folder, so no decision is recorded`;
-    return fail(check, detail, advise("put it aside", aside(paths.trail), "kite down --yes", "kite up"));
-  }
   const logs = filesOf(paths.home, name => name.startsWith("daemon.log"));
   const trails = filesOf(paths.trail, name => name.startsWith("trail-"));
   const detail = `log ${bytes(sumOf(logs))}, trail ${bytes(sumOf(trails))}`;
@@ -165,7 +152,8 @@ interface Sized {
 }
 
 function filesOf(dir: string, isCounted: (name: string) => boolean): Sized[] {
-  if (!existsSync(dir)) return [];
+  // Another check says why a folder cannot be read.
+  if (!existsSync(dir) || oddFolder(dir) !== null) return [];
   const paths = readdirSync(dir)
     .filter(isCounted)
     .map(name => join(dir, name));

@@ -175,13 +175,13 @@ const rows: readonly Row[] = [
     name: "the log is a folder",
     down: true,
     break: "rm $K/daemon.log; mkdir $K/daemon.log",
-    line: ["fail", "logs", /not a regular file/],
+    line: ["fail", "files", /daemon\.log is a folder, not a regular file/],
   },
   {
     name: "a file in the trail's place",
     down: true,
     break: "rm -rf $K/trail; echo > $K/trail; kite up",
-    line: ["fail", "logs", /trail is not a folder/],
+    line: ["fail", "files", /trail is a file, not a folder, so no decision/],
   },
   {
     name: "a folder in the place of the ends that a daemon takes",
@@ -335,7 +335,7 @@ const rows: readonly Row[] = [
   {
     name: "the hook client is gone",
     break: "rm $K/bin/hook.pl",
-    line: ["warn", "hook client", /belongs to another version/],
+    line: ["fail", "hook client", /hook\.pl is missing/],
   },
   {
     name: "the starter leads elsewhere",
@@ -357,7 +357,7 @@ const rows: readonly Row[] = [
     name: "the tools' program is gone",
     tools: true,
     break: "rm $K/bin/mcp",
-    line: ["fail", "agent tools", /does not answer/],
+    line: ["fail", "agent tools", /bin\/mcp is missing, so no agent/],
   },
   {
     name: "the client's own file is no JSON",

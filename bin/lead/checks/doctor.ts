@@ -1,7 +1,7 @@
 /** Checks the record of the projects' checks that a person trusted. */
 import { InstallFailed } from "../../../hooks/install/failed.ts";
 import { advise, aside, fail } from "../../doctor/advice.ts";
-import { damaged } from "../../doctor/odd-file.ts";
+import { damaged, oddFile } from "../../doctor/odd-file.ts";
 import type { ProcessContext } from "../../process-context.ts";
 import type { Check } from "../../view/doctor.ts";
 import { readTrusted } from "./trusted-store.ts";
@@ -9,6 +9,8 @@ import { readTrusted } from "./trusted-store.ts";
 /** Returns no check if the record is well or there is none. */
 export function checkTrusted(world: ProcessContext): Check[] {
   const { trusted } = world.paths;
+  const odd = oddFile(trusted);
+  if (odd !== null) return [fail("trust", `${odd.what}, so no project's checks are trusted`, odd.advice)];
   try {
     readTrusted(trusted);
     return [];

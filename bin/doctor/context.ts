@@ -1,0 +1,43 @@
+/** Names the shared values that go soon because nobody uses them, and how to keep them. */
+import { LocalError } from "../../client/errors.ts";
+import type { ContextRow } from "../../protocol/context.ts";
+import { shellArgument } from "../../protocol/text.ts";
+import type { Client, ProcessContext } from "../process-context.ts";
+import type { Check } from "../view/doctor.ts";
+import { projectRoot } from "../view/places.ts";
+import { clean, counted, duration, listed } from "../view/text.ts";
+import { rowsOf } from "../with-daemon.ts";
+import { warn } from "./advice.ts";
+
+const namesMax = 10;
+
+/** Returns no check if no value goes. Needs a daemon. */
+export async function checkContext(world: ProcessContext): Promise<Check[]> {
+  let client: Client;
+  try {
+    client = await world.connect({ name: "kite doctor" });
+  } catch (error) {
+    if (!(error instanceof LocalError)) throw error;
+    return []; // Another check reports that no daemon answers.
+  }
+  try {
+    return leaving(await rowsOf(client, "context"));
+  } finally {
+    client.close();
+  }
+}
+
+/** The values that go first are named. */
+export function leaving(rows: readonly ContextRow[]): Check[] {
+  const going = rows
+    .flatMap(row => (row.leavesInMs === undefined ? [] : [{ ...row, leavesInMs: row.leavesInMs }]))
+    .sort((a, b) => a.leavesInMs - b.leavesInMs);
+  const [first] = going;
+  if (first === undefined) return [];
+  const names = going
+    .slice(0, namesMax)
+    .map(({ key, project, leavesInMs }) => `${key} of ${projectRoot(project)} in ${duration(leavesInMs)}`);
+  const detail = `${counted(going.length, "shared value")} that nobody used for long will go: ${listed(names, going.length - names.length)}`;
+  const line = `cd ${shellArgument(projectRoot(first.project))} && kite context get ${shellArgument(first.key)}`;
+  return [warn("context", clean(detail), `to keep one, read it or set it again, such as: ${line}`)];
+}
