@@ -4,6 +4,7 @@ import { limits } from "../../protocol/limits.ts";
 import { type ProcessContext, printJson, type Run } from "../process-context.ts";
 import type { Kind } from "../trail/about.ts";
 import { answer, type Question } from "../trail/explain.ts";
+import { explainLast } from "../trail/last.ts";
 import { exitCodes, fail, Refused } from "../with-daemon.ts";
 import { showAgent } from "./agent.ts";
 
@@ -12,6 +13,8 @@ interface ExplainFlags {
   readonly file?: string;
   readonly agent?: string;
   readonly task?: string;
+  /** The latest refusal, wait or warning. */
+  readonly last?: boolean;
   readonly history?: boolean;
   readonly log?: boolean;
   readonly diff?: boolean;
@@ -24,6 +27,9 @@ id), or a file or directory. If it could be several of these, Kite takes the fir
 it lists them. --task, --agent and --file say which is meant. Explain reads the trail; a running daemon adds what holds now. The latest decision comes
 last.
 
+--last explains the latest refusal, wait or warning: what was said to whom, why, what ends it, and how to let it through once.
+In an agent's shell it is that agent's own, at a person's terminal the latest of this project.
+
 Of an agent it also shows where it works, what it declared, its tasks and its messages. --history shows what an agent
 declared and finished before; of a spawned agent, --log prints what its client printed last, and --diff what it changed
 since its branch began.
@@ -34,6 +40,7 @@ since its branch began.
 "before":{"who","at"}|null, "code", "why", "holder"}]}
 "now" of a file: {"path", "holders", "waiters", "freezes", "lastWrite"}; of an agent: {"name", "session", "holds",
 "waits", "refusal", "lastSeenAt", "ended"}; of a task: {"id", "task", "blockers"}
+with --last {"about":"last", "line":{...}, "solvedAt":MS|null, "ends", "letThrough"}; "line" as kite log --json has it
 
 Exit codes: 0 done, 1 failed, or nothing is known of it.
 
@@ -41,7 +48,8 @@ Examples:
   $ kite explain src/auth.ts
   $ kite explain alice
   $ kite explain 12
-  $ kite explain --file alice`;
+  $ kite explain --file alice
+  $ kite explain --last`;
 
 export function add(command: Command, run: Run): void {
   command
@@ -49,6 +57,7 @@ export function add(command: Command, run: Run): void {
     .option("--file <path>", "this file or directory")
     .option("--agent <name>", "this session or agent")
     .option("--task <task>", "this task: its number, its id, or the beginning of it")
+    .option("--last", "the latest refusal, wait or warning, and how to let it through")
     .option("--history", "of an agent: what it declared and finished before")
     .option("--log", "of a spawned agent: what its client printed last")
     .option("--diff", "of a spawned agent: what it changed in its worktree")
@@ -71,21 +80,26 @@ export async function explain(
   flags: ExplainFlags,
 ): Promise<number> {
   const json = flags.json === true;
+  const isLast = flags.last === true;
   const asked = askedBy(what, flags);
   const max = /^\d+$/.test(flags.lines) ? Number(flags.lines) : 0;
   const wrong =
     max < 1 || max > limits.trailReadMax
       ? `-n takes a number from 1 to ${limits.trailReadMax}, not ${flags.lines}`
-      : asked === null
-        ? "give one thing to explain: a file, an agent or a task"
-        : null;
-  if (wrong !== null || asked === null) return fail(world, json, "usage", wrong ?? "");
+      : isLast && [what, flags.file, flags.agent, flags.task].some(one => one !== undefined)
+        ? "--last takes no name: it explains the latest refusal, wait or warning"
+        : asked === null && !isLast
+          ? "give one thing to explain: a file, an agent or a task"
+          : null;
+  if (wrong !== null) return fail(world, json, "usage", wrong);
   const client = await world.connect({ name: "kite", reconnect: false }).catch((error: unknown) => {
     if (error instanceof NotRunning) return null;
     throw error;
   });
   try {
-    return await answer({ world, client, max, json, ...asked });
+    return asked === null
+      ? await explainLast(world, client, json)
+      : await answer({ world, client, max, json, ...asked });
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (json) printJson(world, error.refusal);
