@@ -1,6 +1,6 @@
 /** What `kite --help` and `kite help all` print: the first ten minutes on one screen, and every command. */
 import { nearest } from "../protocol/nearest.ts";
-import { chapter, isTopic, topics } from "./man/chapters.ts";
+import { chapter, topicOf, topics } from "./man/chapters.ts";
 import { paragraphs, wrap } from "./view/text.ts";
 
 /** What help says of each command. */
@@ -53,9 +53,10 @@ export function unknownTopic(word: string, commands: Commands): string {
 function linesOf(topic: string | undefined, commands: Commands, columns: number): readonly string[] | null {
   if (topic === undefined) return shortHelp();
   if (topic === "all") return wholeHelp(commands, columns);
-  if (!isTopic(topic)) return null;
+  const found = topicOf(topic);
+  if (found === null) return null;
   const also = Object.hasOwn(commands, topic) ? ["", `The command of that name: kite ${topic} --help`] : [];
-  return [...chapter(topic, Math.min(columns, columnsMax)), ...also];
+  return [...chapter(found, Math.min(columns, columnsMax)), ...also];
 }
 
 function shortHelp(): readonly string[] {

@@ -6,7 +6,7 @@ import { wrap } from "../view/text.ts";
 
 /** What each chapter is about, by topic. Its text stands in the file `TOPIC.md`, which the build copies. */
 export const topics = {
-  waiting: "when Kite is in your way: what waits, and how to let it through",
+  "in-my-way": "when Kite is in your way: what waits, and how to let it through",
   install: "what kite install writes, and for whom",
   settings: "every setting, and what a project may set",
   leading: "tasks, declarations, roles, gates and debates",
@@ -19,6 +19,12 @@ export const topics = {
 } as const;
 
 export type Topic = keyof typeof topics;
+
+/** Returns the chapter that a word asks for; null: there is none. `waiting` is an earlier name. */
+export function topicOf(word: string): Topic | null {
+  const name = word === "waiting" ? "in-my-way" : word;
+  return isTopic(name) ? name : null;
+}
 
 export function isTopic(name: string): name is Topic {
   return Object.hasOwn(topics, name);
