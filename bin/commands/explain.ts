@@ -24,7 +24,7 @@ interface ExplainFlags {
 const help = `
 The argument is a task (a number, or an id that begins with t-), an agent (a session's or an agent's name, or the beginning of its
 id), or a file or directory. If it could be several of these, Kite takes the first of them and says so; if a number could,
-it lists them. --task, --agent and --file say which is meant. Explain reads the trail; a running daemon adds what holds now. The latest decision comes
+it lists them. --task, --agent and --file say which is meant. Explain reads the log; a running daemon adds what holds now. The latest decision comes
 last.
 
 --last explains the latest refusal, wait or warning: what was said to whom, why, what ends it, and how to let it through once.

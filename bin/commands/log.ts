@@ -36,7 +36,7 @@ export interface LogFlags {
 }
 
 const help = `
-The trail holds every decision: its time, agent and file, whether Kite allowed or denied it, why and after how long.
+The log holds every decision: its time, agent and file, whether Kite allowed or denied it, why and after how long.
 It holds no prompts and no file contents, and of a shell command its first word only. The command needs no daemon.
 
 Decisions: allow, deny, wait (a wait begins; its end has a line of its own), note (something ended or went past a lock
@@ -46,7 +46,7 @@ without a request), event (a hook was answered, a file was written; shown only o
 {"at":MS, "event", "id", "agent", "name", "project", "type", "file", "decision", "rule"?, "code"?, "why"?,
 "holder"?, "task"?, "ms"?, "waitedMs"?, "heldMs"?}
 
-Exit codes: 0 done, 1 failed, or the trail does not know the agent, or the file, which is not there.
+Exit codes: 0 done, 1 failed, or the log does not know the agent, or the file, which is not there.
 
 Examples:
   $ kite log -n 20

@@ -20,7 +20,7 @@ export interface OffFlags {
 
 const help = `
 Hooks stay installed but do nothing: Kite delays and refuses no edit. Without --project or --session Kite is off
-everywhere. Locks that a session holds still end with its turn. For one shell: KITE=off. An agent's shell may switch off its
+everywhere. A session's edit locks still end when it has answered. For one shell: KITE=off. An agent's shell may switch off its
 own session only.
 
 --json: {"ok":true, "scope":"all"|"project"|"session", "name":STRING|null, "until":MS|null}

@@ -12,9 +12,9 @@ interface StatsFlags {
 }
 
 const help = `
-Stats counts what the trail tells: decisions by the rule that made them, how long agents waited for others, who was
+Stats counts what the log tells: decisions by the rule that made them, how long agents waited for others, who was
 denied most, which locks were held longest, and how long the daemon took to answer hooks. It needs no daemon. A lock
-counts when it ends: kite status --locks shows those that are held now. The time of a hook's own process is not in the trail.
+counts when it ends: kite status --locks shows those that are held now. The time of a hook's own process is not in the log.
 Of the time in which Kite only observed (kite install --observe), it counts what Kite would have done: how many edits and
 commands would have waited, would have been denied, and how often agents would have been told something, by rule and file.
 

@@ -14,7 +14,7 @@ interface UnlockFlags {
 const help = `
 Without --force, unlock releases only locks of the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in
 KITE_AGENT), and gives up its queue positions for the files. It releases all of the files, or none.
-With --force, each holder loses its lock; Kite tells the holder and records it in the trail (kite log).
+With --force, each holder loses its lock; Kite tells the holder and records it in the log (kite log).
 
 --json: {"ok":true, "released":[...]}, or the refusal.
 

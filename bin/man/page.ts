@@ -22,7 +22,7 @@ export async function manualPage(commands: Commands, version: string): Promise<s
     ".I command",
     "[\\fIoptions\\fR] [\\fIarguments\\fR]",
     ".SH DESCRIPTION",
-    "A session that edits a file holds its lock until its turn ends; another session's edit of that file waits.",
+    "A session that edits a file holds its lock until it has answered; another session's edit of that file waits.",
     "Sessions share tasks, notes and messages. These are the commands; each one has",
     ".BR \\-\\-help .",
     ...list.flatMap(([name, { description }]) => [".TP", `.B ${escaped(name)}`, escaped(description)]),

@@ -1,7 +1,7 @@
 /** What an agent that was refused something should do. */
 import type { RefusalNow } from "../trail/about-agent.ts";
 
-const waitsForHolder = "try again, which waits its turn";
+const waitsForHolder = "try again, which waits in the queue";
 const otherTask = "claim another task: kite task claim";
 
 /** By the refusal's code. A code without advice has a sentence that says what to do. */
@@ -10,7 +10,7 @@ const byCode: ReadonlyMap<string, string> = new Map([
   ["lock_queue_full", waitsForHolder],
   ["lock_timeout", waitsForHolder],
   ["lock_given_up", "try again if it still needs the file"],
-  ["lock_deadlock", "release what it holds by ending its turn or with kite unlock, then try again"],
+  ["lock_deadlock", "release what it holds by ending its answer or with kite unlock, then try again"],
   ["edits_held", "a person can end the freeze: kite thaw"],
   ["session_ended", "begin again: its next prompt registers the session"],
   ["unknown_session", "begin again: its next prompt registers the session"],

@@ -47,8 +47,8 @@ function holderSentence({ file, project, who, kind, heldMs }: HolderNow, screen:
   if (kind === null) return `${name} took ${path} at ${since}, and the log tells of no release.`;
   const until =
     kind === "turn"
-      ? `its turn lock ends with ${name}'s turn`
-      : `its explicit lock ends when ${name} unlocks it, or with the session`;
+      ? `its edit lock ends when ${name} has answered its prompt`
+      : `its kept lock ends when ${name} unlocks it, or with the session`;
   return `${name} holds ${path} since ${since}: ${until}.`;
 }
 

@@ -71,7 +71,7 @@ export const lockSettings = {
   }),
   /** How long a turn lock resists a waiter: until it is untouched for `yieldMs`, or while an edit writes the file. */
   keepLockUntil: setting({
-    says: "turn: an edit lock lasts until the turn ends; edit: only while an edit writes the file",
+    says: "turn: an edit lock lasts until the agent has answered; edit: only while an edit writes the file",
     schema: oneOf(["turn", "edit"]),
     initial: "turn",
     variable: "KITE_KEEP_LOCK_UNTIL",

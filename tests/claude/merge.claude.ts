@@ -50,7 +50,7 @@ test("an idle background agent is woken by a conflict, reads which, mends it, an
     say("Mended."),
   ]);
   changeBase();
-  expect(await all.mergeReturns("bob")).toContain(`${unread}; Kite has woken it`);
+  expect(await all.mergeReturns("bob")).toContain(`${unread}; Kite has told it`);
   await all.model.asked(4, "bob");
   const read = [...all.model.prompts, ...all.model.notes].join("\n");
   expect(read).toMatch(/worktree-bob was not merged into master .*Files: shared\.txt/);
@@ -65,11 +65,11 @@ test("an author is woken by red checks as often as Kite may, then marked until a
   const wakes = Array.from({ length: limits.wakesMax }, () => say("I cannot mend it."));
   await spawned([commit("toolu_commit", "BAD"), say("Done."), ...wakes, say("Now I know.")]);
   for (const [n] of wakes.entries()) {
-    expect(await all.mergeReturns("bob")).toContain(`${unread}; Kite has woken it`);
+    expect(await all.mergeReturns("bob")).toContain(`${unread}; Kite has told it`);
     await all.model.asked(3 + n, "bob");
     await all.agent("bob", ({ state }) => state === "idle");
   }
-  const what = `${unread}; it is idle, and nothing wakes it: type a word to it in kite agents attach bob`;
+  const what = `${unread}; it is idle, and goes on only when prompted: type a word to it in kite agents attach bob`;
   expect(await all.mergeReturns("bob")).toContain(what);
   expect(await oneLine("agents")).toContain(what);
   expect(await oneLine("status")).toContain(what);
@@ -96,7 +96,7 @@ test("an idle session in a person's terminal is woken by the merge of its worktr
   while (!(await all.world.status()).sessions.some(s => s.id === lead.id && s.status === "idle"));
   changeBase();
   expect(await all.mergeReturns("worktree-feature")).toContain(
-    "lead has not read that its merge came back; Kite has woken it",
+    "lead has not read that its merge came back; Kite has told it",
   );
   await lead.asked(3);
   const read = [...lead.model.prompts, ...lead.model.notes].join("\n");

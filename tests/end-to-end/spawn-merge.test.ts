@@ -99,7 +99,7 @@ test("an idle author is woken by the merge that comes back, and marked until it 
   writeFileSync(join(world.home.work, "new.txt"), "otherwise\n");
   world.git("add", "new.txt");
   world.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "other");
-  expect(await merged()).toContain("bob has not read that its merge came back; Kite has woken it");
+  expect(await merged()).toContain("bob has not read that its merge came back; Kite has told it");
   const woken = await stopped.next();
   expect(woken).toMatchObject({ ok: true, exitCode: 2 });
   expect(String(woken["stderr"])).toContain('"worktree-bob" was not merged into "main"');
@@ -110,7 +110,7 @@ test("an idle author is woken by the merge that comes back, and marked until it 
 
   await stopped.ask({ type: "hook", event: { ...hook, hook_event_name: "Stop", background_tasks: [] } });
   const unwoken =
-    "bob has not read that its merge came back; it is idle, and nothing wakes it: type a word to it in kite agents attach bob";
+    "bob has not read that its merge came back; it is idle, and goes on only when prompted: type a word to it in kite agents attach bob";
   expect(await merged()).toContain(unwoken);
   for (const look of [["agents"], ["agent", "bob"], ["status"], ["merge", "--list"]])
     expect((await world.kite(look)).out.replaceAll(/\s+/g, " ")).toContain(

@@ -72,8 +72,8 @@ test("2: both sessions appear, each with a name", async () => {
   for (const name of names) expect(status).toContain(name);
 });
 
-test("3, 4: an edit waits until the other one's turn ends, and explain says who has it and wrote it", async () => {
-  told("Its edit waits until the first one's turn ends; `kite watch` shows for whom.");
+test("3, 4: an edit waits until the other one has answered, and explain says who has it and wrote it", async () => {
+  told("Its edit waits until the first one has answered; `kite watch` shows for whom.");
   told("`kite explain notes.md` says who has it, who waits, and who wrote it last.");
   const [one = "", two = ""] = await namesOf();
   expect(await before(first, edit("t1"))).toMatchObject({ output: "" });

@@ -160,7 +160,7 @@ describe("kite log", () => {
 describe("kite explain", () => {
   test("tells of a file", async () => {
     expect(await shown("explain", "a.ts")).toEqual([
-      "bob holds a.ts since TIME: its turn lock ends with bob's turn.",
+      "bob holds a.ts since TIME: its edit lock ends when bob has answered its prompt.",
       "alice wrote a.ts last, at TIME; that work is not committed.",
       "",
       "Latest decisions",

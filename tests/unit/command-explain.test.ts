@@ -152,7 +152,8 @@ describe("a file", () => {
       code: 0,
       err: "",
       out: text`
-alice holds src/auth.ts since 13:58:20: its turn lock ends with alice's turn.
+alice holds src/auth.ts since 13:58:20: its edit lock ends when alice has
+  answered its prompt.
 bob waits for src/auth.ts since 13:59:52 behind alice, queue position 1.
 a person at a terminal froze src for another 40s: others may not edit it.
 alice wrote src/auth.ts last, at 13:58:30; that work is not committed.
@@ -206,7 +207,7 @@ describe("an agent", () => {
 bob is active in ~/code/shop, heard of just now.
 bob waits for src/auth.ts since 13:59:52 behind alice, queue position 1.
 bob was last denied src/auth.ts at 13:59:40: the file did not get free within 50
-  s. To do: try again, which waits its turn
+  s. To do: try again, which waits in the queue
 
   session    bob, pid 4800, since 12:55:00, seen 0s ago
   project    shop

@@ -153,7 +153,7 @@ describe("an inbox", () => {
       contextOf(answerOf(prompt, begun, { ...none, notes: [note], dropped: 2 }))
         .split("\n")
         .at(-1),
-    ).toBe("- 2 older notes are not shown. To read the trail: kite log");
+    ).toBe("- 2 older notes are not shown. To read them: kite log");
   });
 
   test("comes with a word to the person where the session is open in several terminals", () => {

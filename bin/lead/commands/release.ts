@@ -21,7 +21,7 @@ Examples:
 export function add(command: Command, run: Run): void {
   command
     .argument("<name-or-file...>", "agents: their names, ids, or the beginning of one; locked files")
-    .option("--reason <text>", "why, for the trail and for who claims the tasks next")
+    .option("--reason <text>", "why, for the log and for who claims the tasks next")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action((words: readonly string[], flags: ReleaseFlags) =>

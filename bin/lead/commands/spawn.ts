@@ -15,12 +15,12 @@ which it claims its task; --lead gives it that of a lead. Words such as develope
 --tmux: an interactive session in a window of its own, in your tmux or in the tmux session "kite".
 --client: a client of spawn in your own config.json, by the words of its command; it runs in tmux. The words may have
 {prompt} {name} {briefing} {worktree} {branch} {role} {task} {model}.
---wait: until its turn is over, or it has ended. Ctrl-C ends the wait, not the agent. If you set "health": "replace", an
+--wait: until it has answered, or it has ended. Ctrl-C ends the wait, not the agent. If you set "health": "replace", an
 agent that stalls meanwhile is resumed or replaced (kite agents replace), and the one that goes on is waited for.
 
 --json: {"ok":true, "spawn":{"id","name","state",...}}, a row of query spawns.
 
-Exit codes: 0 it runs (--wait: its turn is over, or it is done), 1 refused or failed, 3 no daemon runs.
+Exit codes: 0 it runs (--wait: it has answered, or is done), 1 refused or failed, 3 no daemon runs.
 
 Examples:
   $ kite spawn "Add paging to the list of orders" --name paging
@@ -42,7 +42,7 @@ export function add(command: Command, run: Run): void {
     .option("--here", "work in this directory, without a worktree")
     .option("--from <branch>", "the branch or commit that its branch begins from")
     .option("--tmux", "an interactive session in a window of tmux")
-    .option("--wait", "wait until its turn is over, or it has ended")
+    .option("--wait", "wait until it has answered, or has ended")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action((words: readonly string[], flags: SpawnFlags) =>

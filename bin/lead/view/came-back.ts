@@ -9,8 +9,8 @@ export function unreadText(unread: UnreadReturn, isSpawned: boolean): string {
     return "nobody is there to read that it came back: have it mended on its branch (kite spawn), and merge it again";
   const name = clean(unread.who.name);
   const not = `${name} has not read that its merge came back`;
-  if (unread.state === "woken") return `${not}; Kite has woken it`;
+  if (unread.state === "woken") return `${not}; Kite has told it`;
   if (unread.state === "active") return `${not}; it works, and reads it with its next step`;
   const where = isSpawned ? `kite agents attach ${clean(shellArgument(unread.who.name))}` : "its terminal";
-  return `${not}; it is idle, and nothing wakes it: type a word to it in ${where}`;
+  return `${not}; it is idle, and goes on only when prompted: type a word to it in ${where}`;
 }

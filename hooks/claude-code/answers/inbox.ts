@@ -119,7 +119,7 @@ function filesOf(note: FileNote): readonly string[] {
 }
 
 function notesText(notes: readonly FileNote[], dropped: number, reader: Reader): string {
-  const older = `- ${dropped} older ${dropped === 1 ? "note is" : "notes are"} not shown. To read the trail: kite log`;
+  const older = `- ${dropped} older ${dropped === 1 ? "note is" : "notes are"} not shown. To read them: kite log`;
   const [ofPeople, ofAgents] = split(notes, ({ what }) => notesOfPeople.has(what));
   const lines = (some: readonly FileNote[]) => some.map(note => noteLine(note, reader));
   return [

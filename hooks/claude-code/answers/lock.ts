@@ -168,7 +168,7 @@ const stayTexts: Readonly<Record<Stays, (what: string) => string>> = {
   // Perhaps a person is asked first, so it may not be writing yet.
   writes: what => `An edit of ${what} by the holder is under way.`,
   command: what => `A command that the holder runs has locked ${what} until it ends.`,
-  kept: what => `The holder has locked ${what} until its work is done, so the lock does not yield.`,
+  kept: what => `The holder has locked ${what} until its work is done, so the lock is not passed on before.`,
 };
 
 /** Says that the holder has the file, or the directory that it locked as a whole. */

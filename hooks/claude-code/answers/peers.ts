@@ -72,7 +72,7 @@ function headline(fellows: number, sessions: number): string {
   const far = `${sessions} other ${sessions === 1 ? "session works" : "sessions work"} in this project`;
   if (fellows + sessions === 0) return "Kite: nobody else works in this project now. From earlier work:";
   const who = fellows === 0 ? far : sessions === 0 ? own : `${own}, and ${far}`;
-  return `Kite: ${who}. When you edit a file, you hold its lock until your turn ends.`;
+  return `Kite: ${who}. When you edit a file, you hold its lock until you have answered.`;
 }
 
 /** Returns what fits: of each section the first lines, and how many there are besides. */
