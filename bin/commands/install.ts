@@ -12,7 +12,8 @@ import { exitCodes } from "../with-daemon.ts";
 const help = `
 At a terminal, install asks before each step and says what it would write where: the command kite in a folder of PATH, the
 daemon, the hooks of the clients that are there, completion for your shell. Then it looks as kite doctor does, and says
-what to do now. Ctrl-C ends it after a whole step. In a pipe it only writes the hooks; --yes does all steps.
+what to do now. Ctrl-C ends it after a whole step. In a pipe, and
+with --project or --shared, it only writes the hooks; --yes does all steps.
 
 Without --project, install writes your own settings, for all projects: ~/.claude/settings.json, or the one in
 CLAUDE_CONFIG_DIR. A second install changes nothing. It keeps every other entry, and a copy of the old file beside it.

@@ -116,7 +116,12 @@ async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<
         failures.push(error.message);
       }
     }
-    if (isForAll) shell.push(...takeShellParts(paths));
+    try {
+      if (isForAll) shell.push(...takeShellParts(paths));
+    } catch (error) {
+      if (!(error instanceof InstallFailed)) throw error;
+      failures.push(error.message);
+    }
     if (all !== true) return;
     left.push(...hooks.sharedFiles(paths));
     for (const file of left) await hooks.forget(paths, file);

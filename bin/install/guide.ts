@@ -38,7 +38,8 @@ export async function guide(world: ProcessContext, plan: Plan, ask: Questions | 
       left.push(make.what);
       continue;
     }
-    const result = await runStep(world, await make.step(), `${i + 1} of ${steps.length}`, ask);
+    say(world, ["", `${i + 1} of ${steps.length}: ${make.what}`]);
+    const result = await runStep(world, make.step, ask);
     if (result === "done") done.push(make.what);
     else if (result !== "there") left.push(make.what);
     hasFailed ||= result === "failed";
@@ -105,31 +106,36 @@ async function daemonStep(world: ProcessContext): Promise<Step> {
   };
 }
 
+type Result = "done" | "there" | "not" | "failed" | "ended";
+
+/** A step that cannot even be looked at has failed like one that cannot be done: the others go on. */
 async function runStep(
   world: ProcessContext,
-  step: Step,
-  count: string,
+  make: () => Step | Promise<Step>,
   ask: Questions | null,
-): Promise<"done" | "there" | "not" | "failed" | "ended"> {
-  say(world, ["", `${count}: ${step.what}`]);
-  if (step.is !== "open") {
-    say(world, [step.is === "there" ? `already there: ${step.says}` : `not possible: ${step.says}`]);
-    return step.is === "there" ? "there" : "not";
-  }
-  say(world, [step.isThere === true ? "already there:" : "would write:"]);
-  show(world, step.writes);
-  if (step.isUnsure !== undefined) say(world, [step.isUnsure]);
-  const isAsked = step.isThere !== true;
-  const answer = isAsked ? await answerOf(ask, step.isUnsure === undefined) : "yes";
-  if (answer !== "yes") return answer === "no" ? "not" : "ended";
+): Promise<Result> {
   try {
-    say(world, await step.work());
-    return step.isThere === true ? "there" : "done";
+    return await doStep(world, await make(), ask);
   } catch (error) {
     if (!(error instanceof LocalError) && !isSystemError(error)) throw error;
     say(world, [`this failed: ${errorText(error)}`]);
     return "failed";
   }
+}
+
+async function doStep(world: ProcessContext, step: Step, ask: Questions | null): Promise<Result> {
+  if (step.is !== "open") {
+    say(world, [step.is === "there" ? `already there: ${step.says}` : `not possible: ${step.says}`]);
+    return step.is === "there" ? "there" : "not";
+  }
+  const isThere = step.isThere === true;
+  say(world, [isThere ? "already there:" : "would write:"]);
+  show(world, step.writes);
+  if (step.isUnsure !== undefined) say(world, [step.isUnsure]);
+  const answer = isThere ? "yes" : await answerOf(ask, step.isUnsure === undefined);
+  if (answer !== "yes") return answer === "no" ? "not" : "ended";
+  say(world, await step.work());
+  return isThere ? "there" : "done";
 }
 
 /** Asks until the answer is one; Enter is the default. */

@@ -177,6 +177,20 @@ it("does all steps without a question with --yes, for a person's scripts alone",
   expect(existsSync(fish)).toBe(false);
 });
 
+it("goes on with the other steps where one fails, and says which", async () => {
+  mkdirSync(join(root, ".kite"), { mode: 0o700 });
+  writeFileSync(home.paths.shell, "{");
+  const ran = await home.command(["install", "--yes"], env);
+  expect(ran.code).toBe(1);
+  expect(ran.out).toMatch(/1 of 4: the command kite\nthis failed: .*shell\.json cannot be read/);
+  expect(ran.out).toContain(
+    "Done: hooks for Claude Code, the daemon.\nNot done: the command kite, completion.",
+  );
+  const undone = await home.command(["uninstall"], env);
+  expect(undone).toMatchObject({ code: 1, err: expect.stringContaining("shell.json cannot be read") });
+  expect(undone.out).toContain(`removed: ${files().settings}\n`);
+});
+
 it("takes back nothing that somebody else changed since", async () => {
   await home.kiteAt(home.work, env, "install", "--yes");
   const { link, rc } = files();
