@@ -65,12 +65,12 @@ const places: readonly (readonly [string, string, number, RegExp])[] = [
   ["doctor", ".kite/installs.json", 1, /installs\.json is a pipe/],
   ["doctor", ".kite/servers.json", 1, /servers\.json is a pipe/],
   ["doctor", ".kite/config.json", 0, /config/],
-  ["doctor", ".kite/daemon.json", 0, /daemon/],
+  ["doctor", ".kite/daemon.json", 1, /daemon\.json is a pipe/],
   ["doctor", ".kite/trusted.json", 1, /trusted\.json is a pipe/],
   ["doctor", ".kite/daemon.log", 1, /daemon\.log is a pipe/],
   ["doctor", ".kite/off.json", 1, /off\.json is a pipe/],
-  ["doctor", ".kite/bin/hook.cjs", 0, /hook\.cjs belongs to another version/],
-  ["doctor", ".kite/bin/start", 0, /hook client|start/],
+  ["doctor", ".kite/bin/hook.cjs", 1, /hook\.cjs is a pipe/],
+  ["doctor", ".kite/bin/start", 1, /bin\/start is a pipe/],
 ];
 
 test.each(places)("kite %s with a pipe at %s", (command, file, code, says) => {
