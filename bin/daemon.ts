@@ -3,6 +3,7 @@
 import { closeSync, realpathSync, writeSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../daemon/config/config.ts";
+import { LiveConfig } from "../daemon/config/live-config.ts";
 import { createLog } from "../daemon/instance/log.ts";
 import { startDaemon } from "../daemon/start.ts";
 import { claudeCode } from "../hooks/claude-code/adapter.ts";
@@ -33,10 +34,18 @@ export async function runDaemon({
   const say = starter();
   setPerson(userName());
   const paths = kitePaths(process.env);
-  const config = await loadConfig({ env: process.env, paths });
+  const first = await loadConfig({ env: process.env, paths });
   const echo = foreground ? { foreground: (line: string) => process.stderr.write(`${line}\n`) } : {};
-  const { logger, close } = createLog(paths.log, { level: config.values.logLevel, ...echo });
-  for (const problem of config.problems) logger.warn(problem);
+  const { logger, close } = createLog(paths.log, { level: first.values.logLevel, ...echo });
+  for (const problem of first.problems) logger.warn(problem);
+  const config = new LiveConfig(first, {
+    path: paths.config,
+    env: process.env,
+    onProblem: problem => logger.warn(problem),
+    onChange: ({ logLevel }) => {
+      logger.level = logLevel;
+    },
+  });
   process.on("uncaughtException", error => {
     logger.fatal({ err: error }, "uncaught");
     process.exit(1);

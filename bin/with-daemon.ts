@@ -53,10 +53,10 @@ export async function ask<T extends RequestType>(
  */
 export function fail(world: ProcessContext, json: boolean, code: string, error: string): number {
   if (json) printJson(world, { ok: false, code, error });
-  else
-    world.stderr.write(
-      `${failureLines(`kite: ${clean(error)}`, actingSession(world.env) === null).join("\n")}\n`,
-    );
+  else {
+    const isPersons = actingSession(world.env) === null && world.env["CLAUDECODE"] !== "1";
+    world.stderr.write(`${failureLines(`kite: ${clean(error)}`, isPersons).join("\n")}\n`);
+  }
   return exitCodes.failed;
 }
 

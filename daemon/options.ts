@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import type { HookAdapter } from "../hooks/seam/plan.ts";
 import type { KitePaths } from "../protocol/paths.ts";
-import type { Config } from "./config/config.ts";
+import type { UserConfig } from "./config/config.ts";
 import type { Clock } from "./engine/clock.ts";
 import type { BudgetedFs } from "./facts/filesystem.ts";
 import type { GitChild } from "./facts/git/process.ts";
@@ -11,7 +11,8 @@ import type { Journal } from "./journal/journal.ts";
 export interface DaemonOptions {
   readonly paths: KitePaths;
   readonly version: string;
-  readonly config: Pick<Config, "values" | "sources" | "yieldFollows">;
+  /** The user's settings; those of a `LiveConfig` change while the daemon runs. */
+  readonly config: UserConfig;
   readonly adapter: HookAdapter | null;
   readonly log: Logger;
   /** For a hook that starts the daemon: does not start after `kite down`, even if that comes during the start. */

@@ -35,6 +35,14 @@ export interface ChangedFileRow {
 }
 
 /** Each list is the first page of the `query` for it. */
+/** How the daemon reads the user's settings. */
+export interface SettingsRow {
+  /** Why nothing of config.json counts now, so that the daemon keeps the settings of before; null: it counts. */
+  readonly problem: string | null;
+  /** Settings whose new value counts from the daemon's next start. */
+  readonly waiting: readonly string[];
+}
+
 export interface OverviewReply {
   readonly ok: true;
   /** The project of `cwd`; null without one, or if the daemon could not read it in time. */
@@ -48,6 +56,8 @@ export interface OverviewReply {
   readonly mode?: "observe";
   /** Absent in answers of earlier daemons. */
   readonly changedFiles?: readonly ChangedFileRow[];
+  /** What is odd about the user's settings; absent: nothing. */
+  readonly settings?: SettingsRow;
   readonly stats: StatsReply;
   readonly sessions: QueryReply<SessionRow>;
   readonly locks: QueryReply<LockRow>;

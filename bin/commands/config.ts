@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { type ConfigValues, loadConfig } from "../../daemon/config/config.ts";
 import { settings as settingRows } from "../../daemon/config/settings.ts";
+import { settingsInForce, waitingText } from "../config/in-force.ts";
 import { setSetting, unsetSetting } from "../config/set.ts";
 import { leadSettings } from "../leading.ts";
 import { sawFile } from "../off/changed-files.ts";
@@ -12,8 +13,9 @@ import { clean, wrap } from "../view/text.ts";
 
 const help = `
 Each value comes from the first of these that has it: a KITE_* variable, config.json in Kite's directory, the default. A
-running daemon keeps the values it started with, but for mode, which counts at once. The .kite/config.json of the project around the working directory may
-add to ignore, set keepLockUntil, lower lockWaitMs, make gates and teams stricter and name checks (kite check --list
+running daemon reads that file again when it changes; if it holds no JSON object any more, the daemon keeps the settings of
+before and says so. A setting that counts only from the daemon's next start says so. The .kite/config.json of the project
+around the working directory may add to ignore, set keepLockUntil, lower lockWaitMs, make gates and teams stricter and name checks (kite check --list
 shows them). The daemon reads that file again when it changes. Gates that you trusted (kite check --trust) stay in force if it
 changes or vanishes. An unset yieldMs is 0.3 of lockWaitMs.
 
@@ -75,14 +77,22 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
   const values = { ...own, ...more.values };
   const left = "the project's .kite/config.json, if there is one, is left out here";
   const unknown = isUnknown ? [`${left}: ${repository.unreachable}`] : [];
-  const problems = [...unknown, ...wrong, ...more.problems];
+  const inForce = await settingsInForce(world);
+  const kept =
+    (inForce?.problem ?? null) === null ? [] : ["the running daemon keeps the settings that it read before"];
+  const problems = [...unknown, ...wrong, ...more.problems, ...kept];
   const texts = settingTexts(values);
   const textOf = (name: string, value: ConfigValues[keyof ConfigValues]): string => {
     if (typeof value !== "object") return String(value);
     if (Array.isArray(value)) return value.join(":") || "-";
     return texts[name] ?? (Object.keys(value).join(", ") || "-");
   };
-  const saysOf = new Map(Object.entries(settingRows).map(([name, { says }]) => [name, says]));
+  const saysOf = new Map(
+    Object.entries(settingRows).map(([name, row]) => [
+      name,
+      "fixed" in row ? `${row.says} (counts from the daemon's next start)` : row.says,
+    ]),
+  );
   const sourceOf = new Map(Object.entries({ ...sources, ...more.sources }));
   const settings = Object.entries(values).map(([name, value]) => ({
     name,
@@ -107,6 +117,7 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
       world,
       values.flatMap((line, i) => [line, ...(words[i] ?? [])]),
     );
+    for (const key of inForce?.waiting ?? []) print(world, wrap(`! ${waitingText(key)}`, screen.width, 2));
     for (const problem of problems) print(world, wrap(`! ${clean(problem)}`, screen.width, 2));
     await sawFile(world, "config");
   }

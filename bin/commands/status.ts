@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { lostStoreProblem, olderStoreText } from "../../daemon/journal/store-mark.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
+import { settingsTexts } from "../config/in-force.ts";
 import { hookWarnings } from "../doctor/hook-warnings.ts";
 import { leadStatus } from "../leading.ts";
 import { namedDirectory } from "../named-directory.ts";
@@ -131,6 +132,7 @@ export async function status(
         off,
         mode,
         changedFiles = [],
+        settings,
         project,
         projectTasks,
         unreachable,
@@ -150,6 +152,7 @@ export async function status(
         ...offTexts(off, world),
         ...(mode === undefined ? [] : [observedText]),
         ...changedTexts(changedFiles, world),
+        ...settingsTexts(settings),
         ...warnings(stats, version),
         ...(await hookWarnings(world, rows.sessions)),
         ...unplaced(rows.sessions),

@@ -11,6 +11,7 @@ import { nearest } from "../../protocol/nearest.ts";
 import { isAgents, refuseAgent } from "../person.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { fail, printDone } from "../with-daemon.ts";
+import { settingsInForce, waitingText } from "./in-force.ts";
 
 /** Sets a value after it was checked as the daemon checks it. Returns the exit code. */
 export async function setSetting(
@@ -37,15 +38,15 @@ export async function setSetting(
     return next;
   });
   const now = await loadConfig({ env: world.env, paths });
-  const lasting = "a running daemon keeps its values until it is restarted: kite down && kite up";
-  notes.push(...overridden(now, key), key === "mode" ? modeNote[now.values.mode] : lasting);
+  notes.push(...overridden(now, key), ...(key === "mode" ? [modeNote[now.values.mode]] : []));
+  if ((await settingsInForce(world))?.waiting.includes(key) === true) notes.push(waitingText(key));
   return printDone(world, json, { ok: true, key, value, file: paths.config, notes }, () => [
     `${key} is ${typeof value === "string" ? value : JSON.stringify(value)} in ${paths.config}`,
     ...notes,
   ]);
 }
 
-/** The one setting of a person that a running daemon takes over by itself. */
+/** What a change of the mode means. */
 const modeNote = {
   act: "it counts at once, also for sessions that run",
   observe: "it counts at once, also for sessions that run; what Kite would have done, kite stats says",

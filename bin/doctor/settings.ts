@@ -4,6 +4,7 @@ import { loadConfig } from "../../daemon/config/config.ts";
 import { readSmall } from "../../daemon/facts/prober.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { isObject } from "../../protocol/wire.ts";
+import { settingsInForce } from "../config/in-force.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { type FindRepository, findRepository } from "../project.ts";
 import type { Check } from "../view/doctor.ts";
@@ -20,14 +21,29 @@ export async function checkConfig(
   const repository = await find(world.cwd);
   const project = "project" in repository ? { projectDir: repository.project } : {};
   const { problems, values } = await loadConfig({ env, paths, ...project });
-  const mode = values.mode === "observe" ? [observes()] : [];
+  const rest = [...(values.mode === "observe" ? [observes()] : []), ...(await daemonChecks(world))];
   if ("unreachable" in repository) {
     const detail = `the configuration of the project around ${world.cwd} was not read: ${repository.unreachable}`;
     const todo = "try again when the machine is less busy: kite doctor";
-    return [warn(check, detail, todo), ...(await problemChecks(world, problems)), ...mode];
+    return [warn(check, detail, todo), ...(await problemChecks(world, problems)), ...rest];
   }
-  if (problems.length === 0) return [ok(check, "every value is valid"), ...mode];
-  return [...(await problemChecks(world, problems)), ...mode];
+  if (problems.length === 0) return [ok(check, "every value is valid"), ...rest];
+  return [...(await problemChecks(world, problems)), ...rest];
+}
+
+/** What the running daemon does with the settings as they are now. */
+async function daemonChecks(world: ProcessContext): Promise<Check[]> {
+  const { problem, waiting } = (await settingsInForce(world)) ?? { problem: null, waiting: [] };
+  const later = waiting.map(key =>
+    warn(
+      check,
+      `${key} has another value than the running daemon`,
+      advise("it counts from its next start", "kite down", "kite up"),
+    ),
+  );
+  if (problem === null) return later;
+  const kept = "the running daemon keeps the settings that it read before";
+  return [warn(check, kept, "correct the file that is ignored: the daemon reads it again at once"), ...later];
 }
 
 /** A person chose it, so `--fix` does not end it. */

@@ -61,6 +61,14 @@ export interface Config {
   readonly problems: readonly string[];
 }
 
+/** The user's settings as a daemon reads them, each time anew. */
+export type UserConfig = Pick<Config, "values" | "sources" | "yieldFollows"> & {
+  /** Why nothing of the user's file counts now; absent: it is not read again. */
+  readonly problem?: string | null;
+  /** The settings whose new value counts from the daemon's next start. */
+  readonly waiting?: readonly ConfigKey[];
+};
+
 export interface ConfigRequest {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly paths: Pick<KitePaths, "config">;
@@ -81,10 +89,30 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const read = request.read ?? readSmall;
   const problems: string[] = [];
   const env = envValues(request.env, problems);
-  const raw = await readObject(request.paths.config, read, problems);
+  const config = userConfig(
+    env,
+    request.paths.config,
+    await textOf(request.paths.config, read, problems),
+    problems,
+  );
+  if (request.projectDir === undefined) return config;
+  const { values, sources } = config;
+  const path = join(request.projectDir, ".kite", "config.json");
+  // In the home directory, the user's file and the project's are the same.
+  if (path === request.paths.config) return config;
+  const { values: all, taken } = tighten(config, path, await textOf(path, read, problems), problems);
+  const own = Object.fromEntries(taken.map(key => [key, path]));
+  if (taken.includes("ignore") && sources.ignore !== "default") own["ignore"] = `${sources.ignore}, ${path}`;
+  if (all.yieldMs !== values.yieldMs) own["yieldMs"] = followsWait;
+  return { ...config, values: all, sources: { ...sources, ...own } };
+}
+
+/** Returns the user's settings: those of variables, else of the file's text (null: there is none), else the defaults. */
+export function userConfig(env: Found, path: string, text: string | null, problems: string[]): Config {
+  const raw: Raw = text === null ? new Map() : withNewKeys(objectIn(text, path, problems));
   for (const [name, { elsewhere }] of Object.entries(sections))
-    if (raw.delete(name)) problems.push(`${request.paths.config}: ${elsewhere}`);
-  const user = accept(raw, request.paths.config, problems);
+    if (raw.delete(name)) problems.push(`${path}: ${elsewhere}`);
+  const user = accept(raw, path, problems);
   const lockWaitMs = env.lockWaitMs ?? user.lockWaitMs ?? wait.initial;
   const values = {
     ...(perSetting(key => env[key] ?? user[key] ?? settings[key].initial) as ConfigValues),
@@ -92,7 +120,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
   };
   const sources = perSetting(key => {
     if (env[key] !== undefined) return settings[key].variable;
-    return user[key] === undefined ? "default" : request.paths.config;
+    return user[key] === undefined ? "default" : path;
   });
   let yieldFollows = sources.yieldMs === "default";
   if (values.yieldMs >= values.lockWaitMs) {
@@ -105,16 +133,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
     yieldFollows = true;
   }
   if (yieldFollows) sources.yieldMs = sources.lockWaitMs === "default" ? "default" : followsWait;
-  const config = { values, yieldFollows, sources, problems };
-  if (request.projectDir === undefined) return config;
-  const path = join(request.projectDir, ".kite", "config.json");
-  // In the home directory, the user's file and the project's are the same.
-  if (path === request.paths.config) return config;
-  const { values: all, taken } = tighten(config, path, await textOf(path, read, problems), problems);
-  const own = Object.fromEntries(taken.map(key => [key, path]));
-  if (taken.includes("ignore") && sources.ignore !== "default") own["ignore"] = `${sources.ignore}, ${path}`;
-  if (all.yieldMs !== values.yieldMs) own["yieldMs"] = followsWait;
-  return { ...config, values: all, sources: { ...sources, ...own } };
+  return { values, yieldFollows, sources, problems };
 }
 
 /** What a project's file says. */
@@ -180,7 +199,8 @@ export function settingsIn(fields: object): Found {
 
 type Raw = Map<string, unknown>;
 
-function envValues(env: ConfigRequest["env"], problems: string[]): Found {
+/** Returns the settings that variables have. */
+export function envValues(env: ConfigRequest["env"], problems: string[]): Found {
   const raw: Raw = new Map();
   const names = new Map<string, string>(keys.map(key => [settings[key].variable, key]));
   for (const [name, text] of Object.entries(env)) {
@@ -201,15 +221,6 @@ function envValues(env: ConfigRequest["env"], problems: string[]): Found {
     }
   }
   return accept(raw, "the environment", problems, key => settings[key].variable);
-}
-
-async function readObject(
-  path: string,
-  read: (path: string) => Promise<string | null>,
-  problems: string[],
-): Promise<Raw> {
-  const text = await textOf(path, read, problems);
-  return text === null ? new Map() : withNewKeys(objectIn(text, path, problems));
 }
 
 function withNewKeys(raw: Raw): Raw {

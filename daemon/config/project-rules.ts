@@ -77,6 +77,8 @@ export interface ProjectRulesOptions {
 
 interface Kept {
   readonly texts: string;
+  /** The user's settings that the rules were made of. */
+  readonly user: ConfigValues;
   readonly rules: Rules;
   readonly trustedValues: Found;
   /** The problem of the last read, so that it is reported once. */
@@ -136,7 +138,8 @@ export class ProjectRules {
     const isTold = !("unreachable" in trusted);
     const trustedValues = isTold ? settingsIn(trusted.get(path) ?? {}) : (kept?.trustedValues ?? {});
     const texts = JSON.stringify([config, gitignore, unknown, trustedValues, isTold]);
-    if (kept?.texts === texts) {
+    const user = this.#options.config.values;
+    if (kept?.texts === texts && kept.user === user) {
       kept.unknown = null;
       return kept.rules;
     }
@@ -160,7 +163,7 @@ export class ProjectRules {
       sections,
       unread: whyUnknown(found),
     };
-    this.#kept.set(id, { texts, rules, trustedValues, unknown });
+    this.#kept.set(id, { texts, user, rules, trustedValues, unknown });
     return rules;
   }
 

@@ -7,6 +7,8 @@ export interface Setting<V = unknown> {
   readonly initial: NoInfer<V>;
   /** What it is, for people: half a sentence. */
   readonly says: string;
+  /** A running daemon goes on with the value that it began with. */
+  readonly fixed?: true;
   /** The variable that overrides the user's file. */
   readonly variable: string;
   /**

@@ -3,11 +3,10 @@
 import type { MergeNote } from "../../hooks/seam/notices.ts";
 import type { HookAdapter } from "../../hooks/seam/plan.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
-import type { GuardMode } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import type { Config } from "../config/config.ts";
+import type { UserConfig } from "../config/config.ts";
 import { ModeReader } from "../config/mode.ts";
 import { OffSwitchReader } from "../config/off-switch.ts";
 import { ProjectRules, type ProjectRulesOptions } from "../config/project-rules.ts";
@@ -51,9 +50,9 @@ export interface HookServices extends Services {
   readonly observes: boolean;
   /** By agent and event: a digest of the last words that were not said, since Kite only observed. */
   readonly unsaid: BoundedMap<string, string>;
-  readonly hookWaitMs: number;
+  /** The user's, as they are now. */
+  readonly settings: UserConfig;
   readonly rules: ProjectRules;
-  readonly treeGuard: GuardMode;
   readonly hookLocks: HookLocks;
   readonly hookNotes: Notices<Whose, number, FileNote>;
   readonly hookWakes: HookWakes;
@@ -75,7 +74,7 @@ export interface HookServices extends Services {
 export interface HookServicesOptions {
   readonly adapter: HookAdapter | null;
   readonly paths: KitePaths;
-  readonly config: Pick<Config, "values" | "sources" | "yieldFollows">;
+  readonly config: UserConfig;
   readonly outside: BudgetedFs;
   readonly events: Pick<EventHub, "tell">;
   readonly onTrouble: (message: string, error: unknown) => void;
@@ -108,7 +107,7 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     mode: new ModeReader(paths.config, config),
     observes: false,
     unsaid: new BoundedMap({ entriesMax: limits.gatedActorsMax }),
-    hookWaitMs: config.values.lockWaitMs,
+    settings: config,
     rules: new ProjectRules({
       config,
       configFile,
@@ -117,7 +116,6 @@ export function hookServices(services: Services, options: HookServicesOptions & 
       repository: facts.repository,
       onProblem,
     }),
-    treeGuard: config.values.treeGuard,
     hookLocks: new HookLocks(),
     hookNotes: new Notices(fileNotes),
     hookWakes: new HookWakes(),

@@ -41,7 +41,7 @@ export function leadServices(
   const { rules, hookWakes, pending, facts } = hooks;
   const { repository } = facts;
   const healthNotes = new HealthNotes(pending);
-  const { health: setting } = config.values;
+  const setting = () => config.values.health;
   const listener = healthListener(hooks, {
     notes: healthNotes,
     events,

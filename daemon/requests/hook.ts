@@ -34,7 +34,8 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
   // The status line is a person's.
   const observed = !statusLine && acting.mode.observes() ? observing(acting) : null;
   const services = observed ?? acting;
-  const { socket, ownFiles, hookWaitMs: waitMs } = services;
+  const { socket, ownFiles, settings } = services;
+  const waitMs = settings.values.lockWaitMs;
   const context = { env, ppid, socket, home: ownFiles.home, waitMs, wake, statusLine };
   const asked = adapter.plan(request.event, context);
   const { session, home } = asked;

@@ -2,6 +2,8 @@
 import { isAbsolute } from "node:path";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { SettingsRow } from "../../protocol/overview.ts";
+import type { UserConfig } from "../config/config.ts";
 import { offRows } from "../config/off-switch.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { Steps } from "../server/turns.ts";
@@ -9,7 +11,8 @@ import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { answerFor } from "./query.ts";
 import { countTasks, statsOf } from "./stats.ts";
 
-type OverviewServices = DaemonServices & Pick<HookServices, "mode" | "offSwitches" | "seenFiles">;
+type OverviewServices = DaemonServices &
+  Pick<HookServices, "mode" | "offSwitches" | "seenFiles" | "settings">;
 
 /** The lists of the reply, each the first page of a query. */
 const lists = {
@@ -53,7 +56,8 @@ function* overviewText(
 ): Steps<string> {
   const off = offRows(services.offSwitches.read(), services.clock.wall());
   const mode = services.mode.observes() ? { mode: "observe" } : {};
-  const fields = { ...place, off, ...mode, changedFiles: services.seenFiles.changed() };
+  const settings = settingsRow(services.settings);
+  const fields = { ...place, off, ...mode, changedFiles: services.seenFiles.changed(), ...settings };
   const parts = [
     `{"ok":true,${JSON.stringify(fields).slice(1, -1)},"stats":${JSON.stringify(statsOf(services))}`,
   ];
@@ -62,4 +66,8 @@ function* overviewText(
     parts.push(`"${name}":${typeof list === "string" ? list : JSON.stringify(list)}`);
   }
   return `${parts.join(",")}}`;
+}
+
+function settingsRow({ problem = null, waiting = [] }: UserConfig): { readonly settings?: SettingsRow } {
+  return problem === null && waiting.length === 0 ? {} : { settings: { problem, waiting } };
 }

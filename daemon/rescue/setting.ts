@@ -7,6 +7,7 @@ import { oneOf, type SettingTable, setting } from "../config/setting.ts";
 export const rescueSettings = {
   /** Whether Kite keeps versions of the files that agents write. A project may only switch it off. */
   rescue: setting<"on" | "off">({
+    fixed: true,
     says: "keep versions of the files that agents write, so that no work is lost: on or off",
     schema: oneOf(["on", "off"]),
     initial: "on",
@@ -19,6 +20,7 @@ export const rescueSettings = {
   }),
   /** Globs of files that are never kept, besides those that Kite knows as secret. */
   rescueNever: setting<readonly string[]>({
+    fixed: true,
     says: "globs of further files of which no version is kept; in the variable separated by :",
     schema: z
       .array(globSchema, { error: 'expected a list of globs, such as ["*.sqlite", "private/"]' })

@@ -28,7 +28,9 @@ export function beginLife(
   const life = new Life({
     services,
     anchors: new AnchorWatch(),
-    idleExitMs: config.values.idleExitMs,
+    get idleExitMs() {
+      return config.values.idleExitMs;
+    },
     stillOurs: () => instance.stillOurs(),
     verifyJournal: () => journal.verify(),
     onAlive: () => {

@@ -48,7 +48,7 @@ export function buildServices(
   const services: HandlerServices = {
     ...hooks,
     rescue: openRescue(hooks, { paths, config, outside, git: gitChild, onTrouble }),
-    ...leadServices(config.values),
+    ...leadServices(config),
     version,
     startedAt: clock.now(),
     events,

@@ -36,7 +36,7 @@ class Alarms {
     this.#listener = healthListener(services as unknown as Services, {
       notes: new HealthNotes(new Pending()),
       events: { tell: event => void events.push(event) },
-      setting: { stalled },
+      setting: () => ({ stalled }),
       wake: () => {},
       onTrouble: (_message, error) => void troubles.push(error),
     });

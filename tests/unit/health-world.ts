@@ -40,19 +40,15 @@ export class HealthWorld {
     // The watch reads the state and nothing else of the engine, and one of the facts.
     const services = { engine, clock, presence, facts: { lifeSigns } } as unknown as HealthServices;
     const say = (what: string) => (whose: Named) => void this.told.push(`${what} ${nameOf(whose)}`);
-    this.watch = new HealthWatch(
-      services,
-      { ...healthDefaults, ...setting },
-      {
-        quiet: say("quiet"),
-        alarm: (whose, { state }) => say(`alarm ${state}`)(whose),
-        back: say("back"),
-        gone: () => {},
-        trouble: error => {
-          throw error;
-        },
+    this.watch = new HealthWatch(services, () => ({ ...healthDefaults, ...setting }), {
+      quiet: say("quiet"),
+      alarm: (whose, { state }) => say(`alarm ${state}`)(whose),
+      back: say("back"),
+      gone: () => {},
+      trouble: error => {
+        throw error;
       },
-    );
+    });
   }
 
   begin(session: string, anchored = true): void {

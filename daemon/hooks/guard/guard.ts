@@ -48,7 +48,7 @@ type Looked = Extract<HookOutcome, { did: "guard"; ok: true }>;
 
 export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
   const { services } = run;
-  const mode = services.treeGuard;
+  const mode = services.settings.values.treeGuard;
   const nothing = { findings: [], aliased: [], unchecked: null, waitedMs: 0, before: null };
   const alone: Looked = { did: "guard", ok: true, verdict: guardVerdict(mode, []), ...nothing };
   if (mode === "off") return alone;
@@ -139,7 +139,7 @@ async function looked(run: Run, asked: Guard, actor: Actor, alone: Looked): Prom
   const displaced = displacedCandidates(services, me, placed);
   const { said, passed, line } = await notYetTold(services, actor, asked, [...all, ...takes, ...displaced]);
   const findings = said.map(({ finding }) => finding);
-  const verdict = guardVerdict(services.treeGuard, findings);
+  const verdict = guardVerdict(services.settings.values.treeGuard, findings);
   if (stops(services, verdict)) {
     // The line will not run.
     await releaseIndexes(services, actor, asked.toolUseId);
@@ -180,7 +180,8 @@ async function notYetTold(
     else told.push({ finding, versions });
   }
   // A denied line cannot be sent again as it is, so the answer names only what denies it.
-  const isDenied = services.treeGuard === "deny" && told.some(({ finding }) => finding.verdict === "deny");
+  const isDenied =
+    services.settings.values.treeGuard === "deny" && told.some(({ finding }) => finding.verdict === "deny");
   const said = told.filter(({ finding }) => !isDenied || finding.verdict === "deny");
   return { line, said, passed };
 }

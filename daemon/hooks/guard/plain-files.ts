@@ -46,7 +46,7 @@ const nothing = {
 
 export async function plainFiles(run: Run, asked: Check): Promise<HookOutcome> {
   const { services } = run;
-  const mode = services.treeGuard;
+  const mode = services.settings.values.treeGuard;
   if (mode === "off") return nothing;
   const actor = actorOfAction(run, asked);
   if (asked.agent !== undefined) signOfLife(services, asked.session, asked.agent);

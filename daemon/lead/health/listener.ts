@@ -23,7 +23,7 @@ export type HealthEvents = Pick<EventHub, "tell">;
 export interface HealthOptions {
   readonly notes: HealthNotes;
   readonly events: HealthEvents;
-  readonly setting: Pick<HealthSetting, "stalled">;
+  readonly setting: () => Pick<HealthSetting, "stalled">;
   /** Wakes an agent that is to be told of an alarm, if it can be woken. */
   readonly wake: (lead: Whose) => void;
   readonly onTrouble: (message: string, error: unknown) => void;
@@ -51,7 +51,7 @@ export function healthListener(services: Services, options: HealthOptions): Heal
       tellEvent(events, stalledEvent(services, whose, health, note), whose);
       record(services, whose, `${note.name}: ${health.state} for ${duration(forMs)}`);
       // A process that a signal stopped can go on any moment: it loses nothing.
-      if (setting.stalled !== "release" || health.state !== "stalled") return;
+      if (setting().stalled !== "release" || health.state !== "stalled") return;
       giveBack(services, whose, health);
       notes.tell(whose, { ...noteOf(services, whose, "released"), name: "Kite" });
     },

@@ -56,14 +56,14 @@ interface Watched {
 
 export class HealthWatch {
   readonly #services: HealthServices;
-  readonly #setting: HealthSetting;
+  readonly #settingNow: () => HealthSetting;
   readonly #listener: HealthListener;
   /** Agents in a turn, or whose last turn failed, by session. */
   readonly #watched = new Map<string, Map<string | null, Watched>>();
 
-  constructor(services: HealthServices, setting: HealthSetting, listener: HealthListener) {
+  constructor(services: HealthServices, setting: () => HealthSetting, listener: HealthListener) {
     this.#services = services;
-    this.#setting = setting;
+    this.#settingNow = setting;
     this.#listener = listener;
   }
 
@@ -86,8 +86,8 @@ export class HealthWatch {
     if (!own.active && own.failedAt === null) this.#drop(whose);
     else if (watched === undefined) this.#watch(whose);
     // A tool that ran had more time than what comes after it.
-    else if (watched.at > own.signAt + this.#setting.quietMs)
-      this.#arm(watched, own.signAt + this.#setting.quietMs);
+    else if (watched.at > own.signAt + this.#settingNow().quietMs)
+      this.#arm(watched, own.signAt + this.#settingNow().quietMs);
   }
 
   /** A signal stopped the session's process, or it runs on. */
@@ -111,7 +111,7 @@ export class HealthWatch {
 
   /** Those that may have waited for this agent have their own limit again: their next looks were set by its work. */
   #helperOver({ session, agent }: Whose): void {
-    const at = this.#services.clock.now() + this.#setting.quietMs;
+    const at = this.#services.clock.now() + this.#settingNow().quietMs;
     for (const watched of this.#watched.get(session)?.values() ?? [])
       if (watched.whose.agent !== agent && watched.at > at && Number.isFinite(watched.at))
         this.#arm(watched, at);
@@ -122,7 +122,7 @@ export class HealthWatch {
     this.#watched.set(whose.session, own);
     const watched = { whose, at: 0, cancel: () => {}, aheadMs: 0, sizeBytes: null, isAlarmed: false };
     own.set(whose.agent, watched);
-    this.#arm(watched, this.#services.clock.now() + this.#setting.quietMs);
+    this.#arm(watched, this.#services.clock.now() + this.#settingNow().quietMs);
   }
 
   #drop({ session, agent }: Whose): void {
@@ -209,7 +209,7 @@ export class HealthWatch {
       own.signAt = now;
       forgetFound(own);
     }
-    this.#arm(watched, now + this.#setting.quietMs);
+    this.#arm(watched, now + this.#settingNow().quietMs);
   }
 
   #aheadMs(): number {
@@ -237,7 +237,7 @@ export class HealthWatch {
   }
 
   #limitsOf(session: Session, agent: string | null): HealthLimits {
-    const { quietMs, quietToolMs, stalledMs, stalledRedMs, stalledCriticalMs } = this.#setting;
+    const { quietMs, quietToolMs, stalledMs, stalledRedMs, stalledCriticalMs } = this.#settingNow();
     const lookMs = Math.max(1, Math.min(limits.healthLookMs, Math.ceil(quietMs / 5)));
     const claims = claimsOf(this.#services.engine.state, session.id);
     const risks = claims.filter(task => claimerOf(task)?.agent === agent).map(riskOf);

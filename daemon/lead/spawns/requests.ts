@@ -10,7 +10,8 @@ import type { SpawnServices } from "./services.ts";
 
 export const spawnHandlers: HandlersOf<typeof spawnRequests, SpawnServices> = {
   spawn_create: forward<"spawn_create", SpawnServices>({
-    command: (request, stamp, { spawnBounds }) => {
+    command: (request, stamp, { settings }) => {
+      const { spawnMax: liveMax, spawnDepth: depthMax } = settings.values;
       const {
         name = null,
         role = null,
@@ -23,12 +24,13 @@ export const spawnHandlers: HandlersOf<typeof spawnRequests, SpawnServices> = {
       const { prompt = null, model = null, replaces = null, lead } = request;
       return {
         type: "spawn_create",
-        ...{ ...stamp, ...spawnBounds, name, role, task, backend, client, base, reportsEnd },
+        ...{ ...stamp, liveMax, depthMax, name, role, task, backend, client, base, reportsEnd },
         ...{ prompt, model, replaces },
         ...(lead === true ? { isLead: true as const } : {}),
       };
     },
-    reply: (reply, _, { stalled }) => (reply.ok ? { ...reply, stalled } : reply),
+    reply: (reply, _, { settings }) =>
+      reply.ok ? { ...reply, stalled: settings.values.health.stalled } : reply,
     line,
   }),
   // The daemon sees whether the agent stalled; one that ended while it was replaced may be replaced still.
