@@ -7,7 +7,6 @@ import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { UserConfig } from "../config/config.ts";
-import { ModeReader } from "../config/mode.ts";
 import { OffSwitchReader } from "../config/off-switch.ts";
 import { ProjectRules, type ProjectRulesOptions } from "../config/project-rules.ts";
 import { type EntriesIn, SeenFiles } from "../config/seen-files.ts";
@@ -45,7 +44,6 @@ export interface HookServices extends Services {
   /** The number of events of each name since the daemon started. */
   readonly hookCounts: Map<string, number>;
   readonly offSwitches: OffSwitchReader;
-  readonly mode: Pick<ModeReader, "observes">;
   /** Whether the event that these services are for is only observed (`observe.ts`). */
   readonly observes: boolean;
   /** By agent and event: a digest of the last words that were not said, since Kite only observed. */
@@ -104,7 +102,6 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     seenFiles: new SeenFiles(paths, trustedIn, row => noteChangedFile(services, row)),
     hookCounts: new Map(),
     offSwitches: new OffSwitchReader(paths.home),
-    mode: new ModeReader(paths.config, config),
     observes: false,
     unsaid: new BoundedMap({ entriesMax: limits.gatedActorsMax }),
     settings: config,

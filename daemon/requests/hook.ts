@@ -32,7 +32,7 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
   }
   const { env = {}, ppid = null, wake = false, statusLine = false } = request;
   // The status line is a person's.
-  const observed = !statusLine && acting.mode.observes() ? observing(acting) : null;
+  const observed = !statusLine && acting.settings.values.mode === "observe" ? observing(acting) : null;
   const services = observed ?? acting;
   const { socket, ownFiles, settings } = services;
   const waitMs = settings.values.lockWaitMs;

@@ -11,8 +11,7 @@ import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { answerFor } from "./query.ts";
 import { countTasks, statsOf } from "./stats.ts";
 
-type OverviewServices = DaemonServices &
-  Pick<HookServices, "mode" | "offSwitches" | "seenFiles" | "settings">;
+type OverviewServices = DaemonServices & Pick<HookServices, "offSwitches" | "seenFiles" | "settings">;
 
 /** The lists of the reply, each the first page of a query. */
 const lists = {
@@ -55,7 +54,7 @@ function* overviewText(
   answers: readonly (readonly [string, Awaited<ReturnType<typeof answerFor>>])[],
 ): Steps<string> {
   const off = offRows(services.offSwitches.read(), services.clock.wall());
-  const mode = services.mode.observes() ? { mode: "observe" } : {};
+  const mode = services.settings.values.mode === "observe" ? { mode: "observe" } : {};
   const settings = settingsRow(services.settings);
   const fields = { ...place, off, ...mode, changedFiles: services.seenFiles.changed(), ...settings };
   const parts = [

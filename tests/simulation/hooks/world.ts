@@ -193,12 +193,16 @@ export class HookWorld {
     const onTrouble = (message: string, error: unknown) => {
       this.#fatal ??= new Violation(`${message}: ${String(error)}`);
     };
+    const mode = () => (this.#observes ? ("observe" as const) : ("act" as const));
+    const values: typeof config.values = Object.defineProperty({ ...config.values, health }, "mode", {
+      get: mode,
+    });
     const all = allHookServices(
       { node: "local", engine, clock, facts, presence, recorder },
       {
         adapter: claudeCode,
         paths,
-        config: { ...config, values: { ...config.values, health } },
+        config: { ...config, values },
         outside: emptyFilesystem(clock),
         events: { tell: () => {} },
         onTrouble,
@@ -206,8 +210,7 @@ export class HookWorld {
       },
     );
     const neverOff = { read: () => nothingOff };
-    const mode = { observes: () => this.#observes };
-    return { ...all, mode, offSwitches: neverOff as unknown as LeadServices["offSwitches"] };
+    return { ...all, offSwitches: neverOff as unknown as LeadServices["offSwitches"] };
   }
 
   /** An answer of which nobody notices that Kite is there. */
