@@ -54,6 +54,9 @@ function name(checks: Record<string, string | object>): void {
 const kite = (args: readonly string[], env: Record<string, string> = {}, cwd = repo): Promise<Ran> =>
   home.command(args, env, cwd);
 
+/** The lines of what a command printed as one: where a line breaks depends on the length of the path in it. */
+const inOneLine = (ran: Ran): Ran => ({ ...ran, err: ran.err.replace(/\s+/g, " ").trim() });
+
 async function trusting(checks: Record<string, string | object>): Promise<void> {
   name(checks);
   expect(await kite(["trust", "--yes"])).toMatchObject({ code: 0 });
@@ -322,9 +325,9 @@ describe("trust", () => {
   test("is not given by an agent: neither by its environment nor below its process", async () => {
     name({ test: "touch ran" });
     for (const env of [{ CLAUDECODE: "1" }, { CLAUDE_CODE_SESSION_ID: "s" }, { KITE_SESSION: "s" }])
-      expect(await kite(["trust", "--yes"], env)).toMatchObject({
+      expect(inOneLine(await kite(["trust", "--yes"], env))).toMatchObject({
         code: 1,
-        err: `kite: only a person trusts checks; ask your user to run in a terminal of their own: kite check --trust ${repo}\n`,
+        err: `kite: only a person trusts checks; ask your user to run in a terminal of their own: kite check --trust ${repo}`,
       });
     // An agent that clears its environment: its process is above this one.
     await client.ask({ type: "register", id: "above", cwd: repo, pid: process.ppid });
@@ -345,7 +348,7 @@ describe("trust", () => {
     // The text that was read and compared is the one that runs.
     expect((await kite(["check"])).code).toBe(0);
     expect(existsSync(join(repo, "ran"))).toBe(false);
-    expect(await kite(["check"])).toMatchObject({
+    expect(inOneLine(await kite(["check"]))).toMatchObject({
       code: 1,
       err: expect.stringContaining(
         `have changed since a person trusted them; read and trust them: kite check --trust ${repo}`,
