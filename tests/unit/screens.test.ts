@@ -5,6 +5,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { commands } from "../../bin/command-table.ts";
+import { helpOf } from "../../bin/help.ts";
 import { locksView } from "../../bin/view/locks.ts";
 import { logLines, logText } from "../../bin/view/log.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
@@ -94,6 +96,17 @@ describe.each(Object.keys(views))("%s", name => {
     }
     expect(drawn).toBe(readFileSync(file, "utf8"));
   });
+});
+
+it("kite help is as it was, in 80 columns at most", () => {
+  const pictures = widths.map(width => {
+    const text = helpOf(["help"], commands, width) ?? "";
+    for (const line of text.split("\n")) expect(widthOf(line)).toBeLessThanOrEqual(80);
+    return `== help, ${width} columns ==\n${text}`;
+  });
+  const file = `${folder}help.txt`;
+  if (process.env["UPDATE"] === "1") writeFileSync(file, pictures.join("\n"));
+  expect(pictures.join("\n")).toBe(readFileSync(file, "utf8"));
 });
 
 it("README's picture is the status of five sessions", () => {

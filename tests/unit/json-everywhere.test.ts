@@ -1,0 +1,57 @@
+/** Programs read every command that answers something: `--json`, whose form its help or that of its parent says. */
+import { Command } from "commander";
+import { describe, expect, it } from "vitest";
+import { commands } from "../../bin/command-table.ts";
+import { addCommand } from "../../bin/parser.ts";
+
+/** Commands without `--json`, and why. */
+const without: Readonly<Record<string, string>> = {
+  "kite agents attach": "hands the terminal over to the agent",
+  "kite completion": "prints a shell's script",
+  "kite complete": "prints words for a shell's completion",
+  "kite man": "prints a manual page",
+  "kite mcp": "speaks MCP, which is JSON",
+  "kite statusline": "prints the line that Claude Code shows",
+  "kite notify": "shows desktop notices until it is interrupted",
+};
+
+const program = new Command("kite");
+for (const [name, entry] of Object.entries(commands))
+  await addCommand(program, name, entry, async () => {}, commands);
+
+/** Every command that does something, with the words that name it. */
+function leavesOf(command: Command, path: string): readonly (readonly [string, Command])[] {
+  const below = command.commands.flatMap(one => leavesOf(one, `${path} ${one.name()}`));
+  return below.length > 0 ? below : [[path, command]];
+}
+
+const all = program.commands.flatMap(one => leavesOf(one, `kite ${one.name()}`));
+
+/** The help of a command and of those above it. */
+function helpOf(command: Command | null): string {
+  if (command === null) return "";
+  let text = "";
+  const writeOut = (part: string) => {
+    text += part;
+  };
+  command.configureOutput({ writeOut }).outputHelp();
+  return text + helpOf(command.parent);
+}
+
+describe("--json", () => {
+  it.each(all)("%s has it, or a reason why not", (path, command) => {
+    const has = command.options.some(({ long }) => long === "--json");
+    expect(has, path).toBe(!Object.hasOwn(without, path));
+  });
+
+  it("the table of reasons names commands that are there", () => {
+    expect(all.map(([path]) => path)).toEqual(expect.arrayContaining(Object.keys(without)));
+  });
+
+  it.each(all.filter(([path]) => !Object.hasOwn(without, path)))(
+    "%s says in its help that it is JSON",
+    (_path, command) => {
+      expect(helpOf(command)).toMatch(/JSON/);
+    },
+  );
+});
