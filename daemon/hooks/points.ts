@@ -4,6 +4,7 @@ import type { SentText } from "../../hooks/seam/sent-text.ts";
 import type { FileNote, HookAction, News } from "../../hooks/seam/slices.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
+import type { Written } from "../core/file-ref.ts";
 import type { Spelled } from "../core/locks/replies.ts";
 import type { Whose } from "../core/messages/notice-table.ts";
 import type { Delivery } from "./delivery.ts";
@@ -20,13 +21,20 @@ export interface Introduction {
   readonly command: Command;
 }
 
-/** A write that has ended, as far as the daemon learned of it. */
+/** A shell line that has ended. */
+export interface EndedLine {
+  readonly actor: Actor;
+  readonly toolUseId: string;
+  /** The name of its first program; null: unknown. */
+  readonly program: string | null;
+  /** Files that are held or have uncommitted work, and that changed while it ran. */
+  readonly changed: readonly Written[];
+}
+
+/** A write that a tool reported and that has ended. */
 export interface EndedWrite {
   readonly actor: Actor;
   readonly file: Spelled;
-  /** `edit`: a tool reported it. `shell`: the daemon detected it after a shell command. */
-  readonly by: "edit" | "shell";
-  /** The tool, or the first word of the shell line; null: unknown. */
   readonly tool: string | null;
   /** The file's text as the tool sent it; null: the event does not have it. */
   readonly text: SentText | null;
@@ -62,6 +70,8 @@ export interface HookPart<S> {
   news?(services: S, actor: Whose, delivery: Delivery): readonly News[];
   /** Returns the notes of a session with what is looked up when they are told. */
   completed?(services: S, session: string, notes: readonly FileNote[]): Promise<readonly FileNote[]>;
+  /** A shell line has ended. What follows from that happens later: the event's other actions do not wait for it. */
+  lineEnded?(services: S, line: EndedLine): void;
   /** A write has ended. What follows from that happens later: the event's other actions do not wait for it. */
   written?(services: S, write: EndedWrite): void;
   /** A session has ended. */
@@ -94,6 +104,7 @@ export function hookPoints<S>(parts: readonly HookPart<S>[]): HookPoints<S> {
     waitsFor: at("waitsFor"),
     news: at("news"),
     completed: at("completed"),
+    lineEnded: at("lineEnded"),
     written: at("written"),
     sessionGone: at("sessionGone"),
     processStopped: at("processStopped"),

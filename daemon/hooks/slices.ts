@@ -8,7 +8,7 @@ import { rolePart } from "../lead/roles/hooks.ts";
 import { type LeadServices, leadServices, trustedReader } from "../lead/services.ts";
 import { spawnPart } from "../lead/spawns/hooks.ts";
 import { teamActions, teamPart } from "../lead/teams/hooks.ts";
-import { rescuePart } from "../rescue/hooks.ts";
+import { rescueActions, rescuePart } from "../rescue/hooks.ts";
 import type { Services } from "../services.ts";
 import type { ActionHandler } from "./action.ts";
 import { baseActions } from "./base-actions.ts";
@@ -19,6 +19,7 @@ export const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D
   ...baseActions,
   ...gateActions,
   ...teamActions,
+  ...rescueActions,
 };
 
 const parts: readonly HookPart<HookServices>[] = [

@@ -33,7 +33,6 @@ import { noteReturned } from "./guard/returned.ts";
 import { noteStashes } from "./guard/stash-lines.ts";
 import { tellTaken } from "./guard/taken-work.ts";
 import type { HookServices } from "./hook-services.ts";
-import type { EndedWrite } from "./points.ts";
 import { rulesFor } from "./scope.ts";
 import { watchedKeys } from "./watched-keys.ts";
 
@@ -43,8 +42,8 @@ export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): 
   const actor = actorOfAction(run, action);
   const found = file === null ? null : await refs(services, cwd, [file]);
   if (wrote && found !== null && !isRefusal(found))
-    for (const one of found)
-      tellWritten(services, { actor, file: one, by: "edit", tool: run.plan.tool, text });
+    for (const part of services.points.written)
+      for (const one of found) part.written(services, { actor, file: one, tool: run.plan.tool, text });
   if (!isLive(run, session)) return { did: "flight_end", ok: true };
   const isNamed = found !== null && !isRefusal(found);
   const written: Written[] = [];
@@ -71,11 +70,6 @@ export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): 
   return propose(run, "flight_end", { ...ended, noted });
 }
 
-/** Tells the slices of a write that has ended. */
-function tellWritten(services: HookServices, write: EndedWrite): void {
-  for (const part of services.points.written) part.written(services, write);
-}
-
 /** Whether another actor is writing the file. */
 function isWritten({ engine }: HookServices, actor: Actor, key: string): boolean {
   const hold = engine.state.locks.holds.get(key);
@@ -95,10 +89,14 @@ function inFlight(
 
 export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise<HookOutcome> {
   const { services } = run;
-  const { toolUseId, ranMs, program: tool = null } = action;
+  const { toolUseId, ranMs, program = null } = action;
   services.toolUses.ended(toolUseId);
-  if (!isLive(run, action.session)) return { did: "shell_end", ok: true };
   const actor = actorOfAction(run, action);
+  if (!isLive(run, action.session)) {
+    for (const part of services.points.lineEnded)
+      part.lineEnded(services, { actor, toolUseId, program, changed: [] });
+    return { did: "shell_end", ok: true };
+  }
   const line = services.runningGitCommands.ended(toolUseId);
   const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
   // The line still holds the index here, so the next line's commit does not count as its own.
@@ -110,10 +108,8 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
   const changed = (await changedWhile(services, actor, ranMs, since)).filter(({ key }) => !byGit.has(key));
   await noteShell(services, actor, ancestors, changed);
   const returned = await noteReturned(services, actor, ancestors, line.settled);
-  for (const work of [...changed, ...returned]) {
-    const file = { key: work.key, path: pathOfWork(work) };
-    tellWritten(services, { actor, file, by: "shell", tool, text: null });
-  }
+  const ended = { actor, toolUseId, program, changed: [...changed, ...returned] };
+  for (const part of services.points.lineEnded) part.lineEnded(services, ended);
   // A git command may have committed what was uncommitted.
   for (const place of line.places)
     await lookAt(

@@ -1,21 +1,21 @@
 /** What the rescue of work does at events of hooks. Where the person's setting is off, none of it is called. */
 import { actorRow, pathOf } from "../core/locks/replies.ts";
+import type { ActionHandler } from "../hooks/action.ts";
 import type { HookPart } from "../hooks/points.ts";
+import { keepWork } from "./before-wipe.ts";
+import { lineEnded } from "./ended-line.ts";
 import type { RescueServices } from "./services.ts";
 
+export const rescueActions: { readonly keep_work: ActionHandler<"keep_work"> } = { keep_work: keepWork };
+
 export const rescuePart: HookPart<RescueServices> = {
-  written: ({ rescue, engine, clock }, { actor, file, by, tool, text }) => {
+  written: ({ rescue, engine, clock }, { actor, file, tool, text }) => {
     const { id: session, agent, name } = actorRow(engine.state, actor);
-    rescue?.queue.add({
-      path: pathOf(file),
-      key: file.key,
-      by: { session, agent, name },
-      tool,
-      kind: "write",
-      isEdit: by === "edit",
-      session,
-      text,
-      atMs: clock.wall(),
-    });
+    const what = { path: pathOf(file), key: file.key, by: { session, agent, name }, tool, text };
+    rescue?.queue.add({ ...what, kind: "write", isEdit: true, session, atMs: clock.wall() });
+  },
+  lineEnded: (services, line) => {
+    const { rescue } = services;
+    void rescue?.later(() => lineEnded(services, rescue, line));
   },
 };

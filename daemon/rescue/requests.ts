@@ -46,7 +46,7 @@ function stateOf(rescue: Rescue | null): RescueStateReply {
   const { archive, queue } = rescue;
   const { versions, wipes, trouble } = archive;
   const { size, files, bytes } = versions;
-  const work = { waiting: queue.size, missed: queue.missed, trouble };
+  const work = { waiting: rescue.waiting, missed: queue.missed, trouble };
   return { ok: true, on: true, bytesMax, versions: size, files, bytes, wipes: wipes.size, ...work };
 }
 

@@ -133,12 +133,13 @@ export function versionRow(archive: Pick<Archive, "pathOf">, version: Version): 
 
 function wipeRow(wipe: Wipe): WipeRow {
   const { project, worktree, by, command, atMs, files, more } = wipe;
-  const rows = files.map(({ path, file, version, writers, lines }) => ({
+  const rows = files.map(({ path, file, version, writers, lines, how }) => ({
     path,
     file,
     version: version === null ? null : versionName({ n: version }),
     writers: writers.map(authorRow),
     lines,
+    how,
   }));
   const who = by === null ? null : authorRow(by);
   return { wipe: wipeName(wipe), project, worktree, by: who, command, at: atMs, files: rows, more };

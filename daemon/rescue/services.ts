@@ -1,4 +1,5 @@
 /** What the daemon has for the rescue of work; null where the person's setting is off: then none of its code runs. */
+import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import type { Config } from "../config/config.ts";
 import type { Actor } from "../core/actor.ts";
@@ -10,8 +11,11 @@ import type { GitChild } from "../facts/git/process.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { Archive } from "./archive.ts";
 import { FileKeeper } from "./keep.ts";
+import { WipingLines } from "./lines.ts";
+import { Losses } from "./losses.ts";
 import { KeepQueue } from "./queue.ts";
 import { UnkeptFiles } from "./unkept.ts";
+import type { Wipe } from "./wipes.ts";
 
 /** A restore that has begun and not ended. */
 export interface OpenRestore {
@@ -29,6 +33,14 @@ export interface Rescue {
   readonly unkept: UnkeptFiles;
   readonly keeper: FileKeeper;
   readonly queue: KeepQueue;
+  readonly lines: WipingLines;
+  readonly losses: Losses;
+  /** Whoever wants to know of each wipe when it is noted. */
+  readonly onWipe: ((wipe: Wipe) => void)[];
+  /** Writes that wait to be kept, and pieces of work behind them. */
+  readonly waiting: number;
+  /** Does work behind what is queued, one piece after the other; resolves when it is done, or has failed and is reported. */
+  later(work: () => Promise<void>): Promise<void>;
   /** Resolves when the versions of before are known and what was written is kept, as far as that takes no longer than it may. */
   settled(): Promise<void>;
   /** Stops keeping; resolves when what has begun is stored. */
@@ -72,11 +84,55 @@ export function openRescue(
   void archive.open();
   const close = async () => {
     await queue.close();
+    await withinMs(last, limits.rescueStopMs);
     await archive.close();
+  };
+  const losses = new Losses({ archive, facts, git, outside });
+  let last: Promise<void> = Promise.resolve();
+  let pending = 0;
+  const later = (work: () => Promise<void>) => {
+    const before = last;
+    pending += 1;
+    last = (async () => {
+      await before;
+      await queue.settled();
+      await work();
+    })()
+      .catch((error: unknown) => onTrouble("changed files could not be looked at", error))
+      .finally(() => {
+        pending -= 1;
+      });
+    return last;
   };
   const settled = async () => {
     await archive.ready;
     await queue.settled();
+    await withinMs(last, limits.rescueSettleMs);
   };
-  return { restores: new Map(), archive, unkept, keeper, queue, settled, close };
+  return {
+    restores: new Map(),
+    archive,
+    unkept,
+    keeper,
+    queue,
+    lines: new WipingLines(),
+    losses,
+    onWipe: [],
+    get waiting() {
+      return queue.size + pending;
+    },
+    later,
+    settled,
+    close,
+  };
+}
+
+/** Resolves with the work, or after this time. */
+export async function withinMs(work: Promise<void>, waitMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, waitMs);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
 }

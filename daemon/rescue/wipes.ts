@@ -10,6 +10,8 @@ export interface WipedFile {
   /** Whose work it was, the latest writer first. */
   readonly writers: readonly Author[];
   readonly lines: number | null;
+  /** `gone`: the file is not there any more. `reverted`: it is as the commit has it. `changed`: it has other lines. */
+  readonly how: "gone" | "reverted" | "changed";
 }
 
 export interface Wipe {

@@ -9,6 +9,7 @@ import { allHookServices } from "../hooks/slices.ts";
 import { isToken, openPersonToken } from "../instance/person-token.ts";
 import type { DaemonOptions } from "../options.ts";
 import type { HandlerServices } from "../requests/handlers.ts";
+import { compareWithKept } from "../rescue/compare.ts";
 import { openRescue } from "../rescue/services.ts";
 import { directoriesOf } from "../sessions/places.ts";
 import { PresenceTable } from "../sessions/presence.ts";
@@ -59,5 +60,7 @@ export function buildServices(
     journal: () => journal.health,
     stop,
   };
+  const { rescue } = services;
+  if (rescue !== null) void compareWithKept(services, rescue, null, true);
   return { services, git, kept };
 }

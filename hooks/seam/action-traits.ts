@@ -31,8 +31,10 @@ export const baseTraits = {
   // It waits for nothing and asks nobody, so it holds where Kite is off, too: an agent may switch off its own session.
   check_own_files: { waits: false, tells: "also", afterRefusal: true, holdsBack: true },
   // A session that cannot be registered may wipe others' work like any other.
-  guard: { waits: true, tells: "also", afterRefusal: true, holdsBack: false },
+  guard: { waits: true, tells: "also", afterRefusal: true, holdsBack: true },
   plain_files: { waits: true, tells: "also", afterRefusal: true, holdsBack: true },
+  // What a line wipes is kept whether or not its session is known.
+  keep_work: { waits: true, tells: "also", afterRefusal: true, holdsBack: true },
   release_line_files: plain,
   record_tool_use: plain,
   flight_end: plain,

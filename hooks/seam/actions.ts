@@ -1,7 +1,7 @@
 /** The actions of the base that an adapter may put into a plan. */
 
 import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
-import type { NamedFiles } from "./named-files.ts";
+import type { NamedFiles, WipedPath } from "./named-files.ts";
 import type { SentText } from "./sent-text.ts";
 
 /** What an adapter asks the daemon to do for one event. `slices.ts` has all actions, `plan.ts` the plan. */
@@ -142,6 +142,24 @@ export type BaseAction =
       readonly named: NamedFiles;
       readonly ancestors: readonly (string | null)[];
       readonly parentFile: string | null;
+    }
+  | {
+      /** Keep the uncommitted work that the line is about to wipe, before it runs; comes after the guards; may wait. */
+      readonly do: "keep_work";
+      readonly session: string;
+      readonly agent?: string;
+      readonly pid?: number;
+      readonly cwd: string;
+      readonly toolUseId: string;
+      readonly promptId: string | null;
+      readonly waitMs: number;
+      readonly commands: readonly GuardedCommand[];
+      readonly aliases: readonly AliasedCommand[];
+      readonly wiped: readonly WipedPath[];
+      readonly ancestors: readonly (string | null)[];
+      readonly parentFile: string | null;
+      /** The whole line, to recognize it when it is sent again; it is not kept. */
+      readonly typed: string;
     }
   | {
       /** The line will not run: its files are not in flight any more. */

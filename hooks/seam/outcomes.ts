@@ -192,6 +192,15 @@ export type BaseOutcome<N extends Names> =
       readonly file: string | null;
     } & FileChange)
   | {
+      readonly did: "keep_work";
+      readonly ok: true;
+      /** `deny`: the same line runs when it is sent again. */
+      readonly verdict: Verdict;
+      /** Files that the line wipes and whose content is not kept yet, absolute, at most `limits.rescueNamedMax`. */
+      readonly files: readonly string[];
+      readonly more: number;
+    }
+  | {
       readonly did: N["action"];
       readonly ok: false;
       readonly refusal: Refusal;

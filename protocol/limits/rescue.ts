@@ -44,6 +44,8 @@ export const rescueLimits = {
   notIgnoredMs: 60_000,
   /** Repositories whose checked-out commit is remembered. */
   headsMax: 200,
+  /** Latest entries of HEAD's log in which lost work is looked for. */
+  committedLooksMax: 5,
   /** Longest part of two contents that differs whose lines are counted. */
   rescueCountedBytes: 1024 * 1024,
   /** Tries to read a file that is written or replaced meanwhile. */

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { inflateSync } from "node:zlib";
+import type { DaemonOptions } from "../../daemon/options.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import type { UnkeptRow, VersionRow, WipeRow } from "../../protocol/rescue.ts";
 import { GuardWorld } from "./guard-world.ts";
@@ -9,8 +10,15 @@ import { GuardWorld } from "./guard-world.ts";
 let uses = 0;
 
 export class RescueWorld extends GuardWorld {
+  readonly #more: Pick<DaemonOptions, "outside" | "git">;
+
+  constructor(more: Pick<DaemonOptions, "outside" | "git"> = {}) {
+    super();
+    this.#more = more;
+  }
+
   override async start(): Promise<void> {
-    await super.start("deny", claudeCode);
+    await super.start("deny", claudeCode, this.#more);
   }
 
   /** The payload of a call of the tool. */
@@ -31,7 +39,14 @@ export class RescueWorld extends GuardWorld {
 
   /** Resolves when all that was written is kept. */
   async settled(): Promise<void> {
-    await this.versions({ limit: 1 });
+    const client = await this.person();
+    for (;;) {
+      // Its answer waits for that, but not for ever.
+      await client.ask({ type: "query", target: "versions", limit: 1 });
+      const { waiting } = await client.ask({ type: "rescue_state" });
+      if (waiting === 0 || waiting === undefined) break;
+    }
+    client.destroy();
   }
 
   /** An agent runs a shell line; `does` is what the line does. */
@@ -58,7 +73,8 @@ export class RescueWorld extends GuardWorld {
     return this.rows("versions", fields);
   }
 
-  wipes(fields: object = {}): Promise<readonly WipeRow[]> {
+  async wipes(fields: object = {}): Promise<readonly WipeRow[]> {
+    await this.settled();
     return this.rows("wipes", fields);
   }
 

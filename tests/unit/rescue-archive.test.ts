@@ -347,7 +347,16 @@ describe("pruning", () => {
       by: null,
       command: "git checkout",
       atMs: world.nowMs,
-      files: [{ path: "/w/shop/wiped.ts", file: "wiped.ts", version: wiped?.n ?? 0, writers: [], lines: 1 }],
+      files: [
+        {
+          path: "/w/shop/wiped.ts",
+          file: "wiped.ts",
+          version: wiped?.n ?? 0,
+          writers: [],
+          lines: 1,
+          how: "reverted",
+        },
+      ],
       more: 0,
     });
     for (let i = 0; i < 10; i += 1) await world.keep(archive, `${i}.ts`, `${i}\n`);

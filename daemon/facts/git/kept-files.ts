@@ -66,6 +66,33 @@ export class KeptFileFacts {
     return mark.head;
   }
 
+  /**
+   * The ids of the file's content in the commits in which a command may just have put it: the checked-out one, those before
+   * it, the latest stash entry. `head` is that of the checked-out one.
+   */
+  async committedAs(
+    place: GitPlace,
+    file: string,
+  ): Promise<{ readonly head: string | null; readonly all: readonly string[] } | Unreachable> {
+    // Git reads one name a line.
+    if (file.includes("\n")) return { head: null, all: [] };
+    const log = await this.#outside.fact(budget =>
+      this.#outside.look(join(place.gitDir, "logs", "HEAD"), null, budget, (prober, path) =>
+        prober.tail(path, limits.smallFileBytes),
+      ),
+    );
+    if (log !== null && "unreachable" in log) return log;
+    const before = [...(log?.text ?? "").matchAll(/^[0-9a-f]+ ([0-9a-f]{40,64}) /gm)].map(
+      ([, id = ""]) => id,
+    );
+    const asked = [...revisions, ...before.slice(-limits.committedLooksMax)];
+    const names = asked.map(revision => `${revision}:${file}\n`).join("");
+    const { code, out, said } = await this.#run(place, ["cat-file", "--batch-check=%(objectname)"], names);
+    if (code !== 0) return unreachable(said);
+    const ids = out.split("\n").map(line => (/^[0-9a-f]{40,64}$/.test(line) ? line : null));
+    return { head: ids[0] ?? null, all: ids.filter(id => id !== null) };
+  }
+
   /** What the checked-out commit has of the file, at most `bytesMax`; null: nothing, or more. */
   async committed(place: GitPlace, file: string, bytesMax: number): Promise<Buffer | null | Unreachable> {
     const pieces: Buffer[] = [];
@@ -106,6 +133,8 @@ export class KeptFileFacts {
     });
   }
 }
+
+const revisions = ["HEAD", "ORIG_HEAD", "refs/stash", "refs/stash^3"] as const;
 
 const tooLong = "it is longer than what is read of it";
 

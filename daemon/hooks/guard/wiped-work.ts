@@ -2,12 +2,13 @@
 import { dirname, join, posix } from "node:path";
 import type { WipedPath } from "../../../hooks/seam/named-files.ts";
 import { topFolder } from "../../../protocol/guard.ts";
+import type { DirtyFile } from "../../core/base-state.ts";
 import { lasts } from "../../core/locks/blockers.ts";
 import type { Lineage } from "../../core/sessions/kinship.ts";
 import { knownWorktrees } from "../../core/sessions/known-worktrees.ts";
 import type { FileState } from "../../facts/git/status.ts";
 import type { Services } from "../../services.ts";
-import { type Foreign, foreignKnown, lookAt } from "../../worktree/uncommitted.ts";
+import { type Foreign, foreignKnown, lookAt, worksIn } from "../../worktree/uncommitted.ts";
 import type { HookServices } from "../hook-services.ts";
 import { withTops } from "./dir.ts";
 import { isUnchanged } from "./findings.ts";
@@ -55,6 +56,24 @@ export async function wipedWork(
     }
   }
   return found.size === 0 ? [] : uncommitted(services, me, [...found.values()]);
+}
+
+/** The files with uncommitted work that these paths mean, whose ever it is, each once with the command that wipes it. */
+export async function worksAt(
+  services: HookServices,
+  wiped: readonly WipedPath[],
+): Promise<readonly { readonly command: string; readonly work: DirtyFile }[]> {
+  const found = new Map<string, { readonly command: string; readonly work: DirtyFile }>();
+  for (const one of wiped) {
+    const { pattern, known } = await placeOf(services, one);
+    for (const worktree of services.engine.state.writes.byWorktree.keys()) {
+      if (!overlap(worktree, known)) continue;
+      for (const work of worksIn(services, worktree))
+        if (!found.has(work.key) && pattern.test(posix.join(worktree, work.file)))
+          found.set(work.key, { command: one.name, work });
+    }
+  }
+  return [...found.values()];
 }
 
 /** The path on this machine: symbolic links in its known folders count as what they lead to. */

@@ -12,6 +12,7 @@ import { filesWritten } from "../../shell/written.ts";
 import { ancestorsOf, parentFile } from "../agents.ts";
 import { guardAnswer } from "../answers/guard.ts";
 import { withInbox } from "../answers/inbox.ts";
+import { keepWorkAnswer } from "../answers/keep-work.ts";
 import { deny, nothing, type Output } from "../answers/output.ts";
 import { plainAnswer } from "../answers/plain-files.ts";
 import { readerOf } from "../answers/reader.ts";
@@ -100,6 +101,8 @@ export const preShell: Row = (event, actor, context) => {
     line: commands[0]?.name ?? "git",
     typed: line,
   };
+  const isWiping = wiped.length > 0 || aliases.length > 0 || commands.some(({ reach }) => reach === "tree");
+  const keep: HookAction = { do: "keep_work", ...common, commands, aliases, wiped, typed: line };
   return withInbox("PreToolUse", actor, cwd, {
     actions: [
       ...begin(event, actor),
@@ -108,11 +111,13 @@ export const preShell: Row = (event, actor, context) => {
       ...asksBefore(before.files, files, actor),
       ...(isNaming ? [plain] : []),
       ...(isGuarded ? [guard] : []),
+      ...(isWiping ? [keep] : []),
     ],
     answer: outcomes => {
       const git = () => (isNaming && !isGuarded ? nothing : guardAnswer({ commands, waitMs, cwd }, outcomes));
       const guarded = () => plainAnswer({ named, waitMs, ...reader }, outcomes, git);
-      const gated = () => answerAround(before.files, files, outcomes, guarded);
+      const kept = () => keepWorkAnswer(cwd, outcomes, guarded);
+      const gated = () => answerAround(before.files, files, outcomes, kept);
       return answerAround(before.shell, step, outcomes, gated);
     },
   });

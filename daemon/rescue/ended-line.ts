@@ -1,0 +1,74 @@
+/** A shell line has ended: what it changed is kept, and what it wiped is noted. */
+
+import { pathOfWork } from "../core/files/dirty-files.ts";
+import { actorRow } from "../core/locks/replies.ts";
+import type { EndedLine } from "../hooks/points.ts";
+import { type Candidate, candidateOf } from "./losses.ts";
+import type { Rescue, RescueServices } from "./services.ts";
+import type { Author } from "./versions.ts";
+import type { WipedFile } from "./wipes.ts";
+
+/** Returns when all of it is kept and noted. Nobody waits for that. */
+export async function lineEnded(
+  { engine, clock }: RescueServices,
+  rescue: Rescue,
+  { actor, toolUseId, program, changed }: EndedLine,
+): Promise<void> {
+  const { archive, keeper, losses, lines } = rescue;
+  const { id: session, agent, name } = actorRow(engine.state, actor);
+  const by: Author = { session, agent, name };
+  const atMs = clock.wall();
+  await archive.ready;
+  const line = lines.ended(toolUseId);
+  const candidates = new Map<string, Candidate>();
+  for (const one of line?.candidates ?? []) candidates.set(one.path, one);
+  // Looked up before anything new is kept: the latest version is what was there.
+  for (const written of changed) {
+    const path = pathOfWork(written);
+    const work = engine.state.writes.files.get(written.key);
+    const known = candidates.get(path) ?? candidateOf({ ...written, writers: work?.writers ?? [] });
+    known.version ??= archive.versions.latestOf(path);
+    candidates.set(path, known);
+  }
+  const lost: Loss[] = [];
+  for (const candidate of candidates.values()) {
+    const loss = await losses.of(candidate);
+    // An agent that changes its own lines loses none.
+    const isOwnChange =
+      loss?.how === "changed" && line === null && candidate.version?.by?.session === session;
+    if (loss !== null && !isOwnChange) lost.push({ candidate, loss });
+  }
+  for (const written of changed) {
+    const what = { path: pathOfWork(written), key: written.key, by, tool: program, kind: "write" } as const;
+    await keeper.keep({ ...what, isEdit: false, session, text: null, atMs }, () => false);
+  }
+  await noteWipes(rescue, { by, command: line?.command || program || "a shell line", atMs }, lost);
+}
+
+/** What a file lost, with where it is. */
+export interface Loss {
+  readonly candidate: Pick<Candidate, "project" | "worktree">;
+  readonly loss: WipedFile;
+}
+
+/** Notes what was wiped at once, a wipe for each worktree. */
+export async function noteWipes(
+  { archive, onWipe }: Pick<Rescue, "archive" | "onWipe">,
+  how: { readonly by: Author | null; readonly command: string; readonly atMs: number },
+  lost: readonly Loss[],
+): Promise<void> {
+  for (const worktree of new Set(lost.map(({ candidate }) => candidate.worktree))) {
+    const here = lost.filter(({ candidate }) => candidate.worktree === worktree);
+    const [first] = here;
+    if (first === undefined) continue;
+    const files = here.map(({ loss }) => loss);
+    const wipe = await archive.noteWipe({
+      ...how,
+      project: first.candidate.project,
+      worktree,
+      files,
+      more: 0,
+    });
+    if (wipe !== null) for (const heard of onWipe) heard(wipe);
+  }
+}
