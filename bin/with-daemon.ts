@@ -64,8 +64,9 @@ export function fail(world: ProcessContext, json: boolean, code: string, error: 
 const failureColumns = 120;
 
 /**
- * Returns a failure's lines: a long one goes on below, sentence by sentence, so that a command in it can be copied. For an
- * agent no line is broken: the rest of a foreign text would stand where a line of Kite's own begins.
+ * Returns a failure's lines: a long one goes on below, sentence by sentence. A sentence with a command of Kite's or of the
+ * shell is never broken, so that the command can be copied. For an agent no line is broken: the rest of a foreign text would
+ * stand where a line of Kite's own begins.
  */
 function failureLines(text: string, isPersons: boolean): string[] {
   if (!isPersons || widthOf(text) <= failureColumns) return [text];
@@ -75,7 +76,10 @@ function failureLines(text: string, isPersons: boolean): string[] {
     const margin = lines.length === 0 ? "" : "  ";
     if (last !== undefined && widthOf(last) + 1 + widthOf(part) <= failureColumns)
       lines.push(`${lines.pop()} ${part}`);
-    else if (/\bkite /.test(part.replace(/^kite: /, ""))) lines.push(margin + part);
+    else if (
+      /: (?:cd|ch[a-z]+|cp|find|git|ln|mkdir|mv|npm|rm|sudo) |\bkite /.test(part.replace(/^kite: /, ""))
+    )
+      lines.push(margin + part);
     else
       lines.push(
         ...wrap(part, failureColumns - margin.length, lines.length === 0 ? 2 : 0).map(line => margin + line),
