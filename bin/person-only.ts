@@ -25,8 +25,10 @@ const rows = {
   fix: { does: "does this step" },
   install: { does: "connects Claude Code to Kite for all projects" },
   uninstall: { does: "disconnects all projects from Kite" },
+  purge: { does: "removes kept versions for good", isHere: true },
   unlock: { does: "takes a lock from its holder", isHere: true },
 
+  rescue: { does: "sees and restores kept work", isNamed: true, tool: "kite_rescue" },
   thaw: { does: "ends the freezes of others", isNamed: true },
   freeze: { does: "freezes files", isNamed: true, tool: "kite_broadcast" },
   spawn: { does: "spawns an agent", isNamed: true, tool: "kite_spawn" },

@@ -4,6 +4,7 @@ import type { RefusalRow } from "../protocol/daemon.ts";
 import type { DeclarationRow } from "../protocol/declaration.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import type { HoldRow, PostedRow } from "../protocol/message.ts";
+import type { UnkeptRow, VersionRow, WipeRow } from "../protocol/rescue.ts";
 import type { SessionRow } from "../protocol/session-rows.ts";
 import type { ClientTaskRow, TaskRow } from "../protocol/task.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
@@ -31,6 +32,9 @@ export const baseRows = {
   client_tasks: rowWith<ClientTaskRow>("list", "task", "subject", "state", "resting"),
   messages: rowWith<PostedRow>("id", "from", "to", "text", "thread"),
   holds: rowWith<HoldRow>("hold", "files", "by", "leftMs"),
+  versions: rowWith<VersionRow>("version", "path", "file", "worktree", "by", "kind", "hash", "object"),
+  wipes: rowWith<WipeRow>("wipe", "project", "by", "command", "files", "more"),
+  unkept: rowWith<UnkeptRow>("path", "file", "why", "at"),
   declarations: declaration,
   declarations_ended: declaration,
 } as const;

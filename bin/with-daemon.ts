@@ -214,7 +214,10 @@ export async function reported(
 }
 
 /** Filters of a query; `id` is a session's. */
-export type RowFilter = Pick<ParamsOf<"query">, "id" | "project" | "status" | "assignee" | "label" | "text">;
+export type RowFilter = Pick<
+  ParamsOf<"query">,
+  "id" | "project" | "status" | "assignee" | "label" | "text" | "file" | "reader"
+>;
 
 /** Returns all rows, fetched page by page, at most `max`. Throws `Refused`. */
 export async function rowsOf<T extends keyof Rows>(

@@ -32,6 +32,8 @@ const lines: { readonly [Deed in PersonsDeed]: readonly [string, ...string[]] } 
   install: ["install"],
   uninstall: ["uninstall", "--all"],
   unlock: ["unlock", "--force", "a"],
+  purge: ["rescue", "purge", "a"],
+  rescue: ["rescue"],
   thaw: ["thaw"],
   freeze: ["freeze", "a"],
   spawn: ["spawn", "work"],

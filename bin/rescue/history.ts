@@ -1,0 +1,117 @@
+/** `kite history`: which versions Kite keeps of a file. */
+import type { UnkeptRow, VersionRow } from "../../protocol/rescue.ts";
+import { type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
+import { realPath } from "../real-path.ts";
+import { clean, counted, type Screen } from "../view/text.ts";
+import { unkeptLines, versionRows } from "../view/versions.ts";
+import { ask, exitCodes, rowsOf } from "../with-daemon.ts";
+import { type Asker, asAsker, readerOf } from "./asker.ts";
+import { Commits } from "./committed.ts";
+import { onDisk } from "./on-disk.ts";
+import { contentOf, uncommittedOf, versionsOf } from "./versions.ts";
+
+interface HistoryFlags {
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+/** What the file has now: a version, something else, or nothing. */
+type Now = { readonly version: string } | "changed" | "absent" | "odd";
+
+interface HistoryData {
+  readonly path: string;
+  readonly versions: readonly VersionRow[];
+  /** Older versions that are not shown. */
+  readonly older: number;
+  readonly unkept: readonly UnkeptRow[];
+  /** Null: it is a directory, or nothing is kept of it. */
+  readonly now: Now | null;
+  /** False: the setting `rescue` is off. */
+  readonly on: boolean;
+  readonly trouble: string | null;
+}
+
+/** Returns the exit code. */
+export function history(world: ProcessContext, file: string, flags: HistoryFlags): Promise<number> {
+  const json = flags.json === true;
+  return asAsker(world, json, async asker => {
+    const data = await historyOf(asker, await realPath(world.cwd, file), flags.all === true);
+    if (json) printJson(world, { ok: true, ...data });
+    else printFramed(world, historyView(data, file, screenOf(world)));
+    return exitCodes.done;
+  });
+}
+
+async function historyOf(asker: Asker, path: string, isAll: boolean): Promise<HistoryData> {
+  const commits = new Commits(asker);
+  const { on, trouble } = await ask(asker.client, "rescue_state", {});
+  const all = await versionsOf(asker, path);
+  const unkept = await rowsOf(asker.client, "unkept", { file: path, ...readerOf(asker) });
+  const shown: VersionRow[] = [];
+  for (const own of byFile(all)) {
+    const [first] = own;
+    if (isAll || first === undefined) shown.push(...own);
+    else shown.push(...(await uncommittedOf(commits, first, own)).versions);
+  }
+  shown.sort((a, b) => numberOf(b) - numberOf(a));
+  const [latest] = all;
+  const now = latest?.path === path ? await nowOf(latest) : null;
+  return { path, versions: shown, older: all.length - shown.length, unkept, now, on, trouble };
+}
+
+/** The versions of each file. */
+function byFile(rows: readonly VersionRow[]): VersionRow[][] {
+  const found = new Map<string, VersionRow[]>();
+  for (const row of rows) {
+    const own = found.get(row.path);
+    if (own === undefined) found.set(row.path, [row]);
+    else own.push(row);
+  }
+  return [...found.values()];
+}
+
+function numberOf({ version }: VersionRow): number {
+  return Number(version.slice(2));
+}
+
+async function nowOf(latest: VersionRow): Promise<Now> {
+  const disk = onDisk(latest.path);
+  if (disk.is !== "file") return disk.is;
+  const content = await contentOf(latest);
+  return content?.equals(disk.content) === true ? { version: latest.version } : "changed";
+}
+
+function historyView(data: HistoryData, typed: string, screen: Screen): string[] {
+  const { path, versions, older, unkept, now, on, trouble } = data;
+  const name = clean(typed);
+  if (!on) return ["Kite keeps no versions of files: the setting rescue is off."];
+  const isOfMany = versions.some(row => row.path !== path);
+  const rows = versionRows(versions, isOfMany, screen);
+  const [latest] = versions;
+  return [
+    ...(rows.length === 0
+      ? [nothing(name, older)]
+      : [`What Kite keeps of ${name}, the latest first:`, ...rows]),
+    ...(older > 0 && rows.length > 0
+      ? [`  ${counted(older, "older version")}, of what is committed: kite history --all ${name}`]
+      : []),
+    ...nowLines(now, latest, name),
+    ...(unkept.length === 0 ? [] : ["Not kept:", ...unkeptLines(unkept, screen)]),
+    ...(trouble === null ? [] : [`! ${clean(trouble)}`]),
+  ];
+}
+
+function nothing(name: string, older: number): string {
+  if (older === 0) return `Kite keeps no version of ${name}.`;
+  return `Of ${name} nothing is uncommitted; ${counted(older, "older version")}: kite history --all ${name}`;
+}
+
+function nowLines(now: Now | null, latest: VersionRow | undefined, name: string): string[] {
+  if (now === null || latest === undefined || typeof now === "object") return [];
+  const back = `kite undo ${name} --to ${latest.version}`;
+  if (now === "absent") return [`The file is gone. To have ${latest.version} back: ${back}`];
+  if (now === "odd") return ["In its place is no regular file now."];
+  return [
+    `The file has changed since ${latest.version}, outside of Kite: kite diff ${name} --from ${latest.version}`,
+  ];
+}

@@ -1,0 +1,186 @@
+/** Brings back what a wipe took: whole where the file did not go on, else by a merge; never over newer work. */
+import { join } from "node:path";
+import type { VersionRow, WipedRow, WipeRow } from "../../protocol/rescue.ts";
+import { realPath } from "../real-path.ts";
+import { Refused, rowsOf } from "../with-daemon.ts";
+import { type Asker, readerOf } from "./asker.ts";
+import type { Commits } from "./committed.ts";
+import { bytesOf, changed, leftByWipe } from "./merge.ts";
+import { type OnDisk, onDisk } from "./on-disk.ts";
+import type { Texts } from "./texts.ts";
+import { contentOf, versionsAt } from "./versions.ts";
+import { type Placing, writeBack } from "./write-back.ts";
+
+/** How kept work comes back. */
+export interface How {
+  /** The directory in which files come back, instead of where they were; absolute and real. */
+  readonly into: string | null;
+  /** The kept version takes the place of all that a file has now. */
+  readonly whole: boolean;
+  /** Conflicts are written, with git's marks. */
+  readonly marks: boolean;
+  /** How long to wait for the locks, in milliseconds. */
+  readonly waitMs: number;
+}
+
+/** The programs that comparing takes; `texts` null: git is not installed. */
+export interface Tools {
+  readonly texts: Texts | null;
+  readonly commits: Commits;
+}
+
+/**
+ * What became of one file. `restored`: it has the kept version; `merged`: what it has now and the kept work; `marked`: with marks
+ * of conflicts; `same`: it had the kept work already; `left`: nothing was written, as `why` says.
+ */
+export interface RestoredFile {
+  readonly file: string;
+  /** Where it is now. */
+  readonly path: string;
+  /** The version that came back; null: there is none. */
+  readonly version: string | null;
+  readonly is: "restored" | "merged" | "marked" | "same" | "left";
+  readonly why: string | null;
+  /** Places that are in conflict. */
+  readonly conflicts: number;
+  /** The version that has what the file had before; null: it was not there, or nothing was written. */
+  readonly before: string | null;
+  readonly lines: number | null;
+}
+
+/** Returns the wipe of this name that the asker may see. Throws `Refused`. */
+export async function wipeNamed(asker: Asker, name: string): Promise<WipeRow> {
+  const wipes = await rowsOf(asker.client, "wipes", readerOf(asker));
+  const found = wipes.find(({ wipe }) => wipe === name);
+  if (found !== undefined) return found;
+  const error = `Kite knows no wipe ${name}; kite rescue lists them`;
+  throw new Refused({ ok: false, code: "unknown_version", error });
+}
+
+/** Returns the files of a wipe that a person means: all, one, or those below a directory. Throws `Refused`. */
+export async function filesOf(
+  asker: Asker,
+  wipe: WipeRow,
+  file: string | null,
+): Promise<readonly WipedRow[]> {
+  if (file === null) return wipe.files;
+  const path = await realPath(asker.cwd, file);
+  const found = wipe.files.filter(
+    one => one.path === path || one.path.startsWith(`${path}/`) || one.file === file,
+  );
+  if (found.length > 0) return found;
+  const error = `${wipe.wipe} wiped no file ${file}; kite rescue lists what it wiped`;
+  throw new Refused({ ok: false, code: "unknown_version", error });
+}
+
+/** Brings the files back, one after the other: what is refused of one holds no other back. */
+export async function restore(
+  asker: Asker,
+  tools: Tools,
+  wipe: WipeRow,
+  files: readonly WipedRow[],
+  how: How,
+): Promise<readonly RestoredFile[]> {
+  const done: RestoredFile[] = [];
+  for (const file of files) {
+    const planned = await plan(asker, tools, wipe, file, how);
+    done.push("placing" in planned ? await placed(asker, planned, how.waitMs) : planned);
+  }
+  return done;
+}
+
+async function placed(asker: Asker, { row, placing }: Planned, waitMs: number): Promise<RestoredFile> {
+  try {
+    const { error, before } = await writeBack(asker, placing, waitMs);
+    return error === null ? { ...row, before } : { ...row, is: "left", why: error };
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return { ...row, is: "left", why: error.message };
+  }
+}
+
+interface Planned {
+  readonly row: RestoredFile;
+  readonly placing: Placing;
+}
+
+async function plan(
+  asker: Asker,
+  tools: Tools,
+  wipe: WipeRow,
+  wiped: WipedRow,
+  { into, whole, marks }: How,
+): Promise<Planned | RestoredFile> {
+  const path = into === null ? wiped.path : join(into, wiped.file);
+  const row = {
+    file: wiped.file,
+    path,
+    version: wiped.version,
+    before: null,
+    conflicts: 0,
+    lines: wiped.lines,
+  };
+  const left = (why: string, conflicts = 0): RestoredFile => ({ ...row, is: "left", why, conflicts });
+  const rows = await versionsAt(asker, wiped.path, wipe.worktree);
+  const version = rows.find(one => one.version === wiped.version);
+  if (version === undefined) return left("Kite kept no version of it");
+  const kept = await contentOf(version);
+  if (kept === null) return left(`the content of ${version.version} is no longer on the disk`);
+  const disk = onDisk(path);
+  const now = bytesOf(disk);
+  if (now === null || disk.is === "odd")
+    return left(
+      `${disk.is === "odd" ? disk.what : "something else"} is in its place: move it away, or use --into DIR`,
+    );
+  if (disk.is === "file" && now.equals(kept)) return { ...row, is: "same", why: null };
+  const placing = (content: Buffer, mode: number): Placing => ({ path, was: disk, content, mode, version });
+  const asItWas = { placing: placing(kept, version.mode) };
+  if (disk.is === "absent") return { row: { ...row, is: "restored", why: null }, ...asItWas };
+  if (into !== null) return left(`${path} is there already, with another content`);
+  if (whole) return { row: { ...row, is: "restored", why: null }, ...asItWas };
+  const before = await leftOf(tools, wipe, version, rows);
+  const labels = { now: wiped.file, other: version.version };
+  const outcome = await changed(tools.texts, now, [{ before, after: kept }], labels);
+  switch (outcome.is) {
+    case "same":
+      return { ...row, is: "same", why: null };
+    case "whole":
+      return { row: { ...row, is: "restored", why: null }, ...asItWas };
+    case "merged":
+      return { row: { ...row, is: "merged", why: null }, placing: placing(outcome.content, modeOf(disk)) };
+    case "conflict": {
+      const { conflicts, marked } = outcome;
+      if (marks)
+        return {
+          row: { ...row, is: "marked", why: null, conflicts },
+          placing: placing(marked, modeOf(disk)),
+        };
+      return left(conflictText(conflicts), conflicts);
+    }
+    case "unmerged":
+      return left(`${outcome.why}; --whole puts ${version.version} in its place, --into DIR beside it`);
+  }
+}
+
+/** What the file had right after the wipe; null: nobody knows. */
+async function leftOf(
+  { commits }: Tools,
+  wipe: WipeRow,
+  version: VersionRow,
+  rows: readonly VersionRow[],
+): Promise<Buffer | null> {
+  const left = leftByWipe(rows, version, wipe);
+  return (left === null ? null : await contentOf(left)) ?? (await commits.content(version.base, version));
+}
+
+export function conflictText(conflicts: number): string {
+  const places = conflicts === 1 ? "1 place" : `${conflicts} places`;
+  return (
+    `the file went on since and ${places} would be in conflict; --conflicts writes them with marks, --whole puts the kept ` +
+    "version in its place, --into DIR beside it"
+  );
+}
+
+export function modeOf(disk: OnDisk): number {
+  return disk.is === "file" ? disk.mode : 0o644;
+}

@@ -1,0 +1,150 @@
+/**
+ * Compares and merges contents by git, on temporary files in a folder of our own: no settings, attributes, drivers or filters
+ * of a project or a person count. Contents are bytes; lines are compared as such.
+ */
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { findProgram } from "../../daemon/facts/programs.ts";
+import { limits } from "../../protocol/limits.ts";
+import { searchPath } from "../../protocol/paths.ts";
+import { plain } from "../../protocol/text.ts";
+import { type Env, ProgramFailed } from "../programs.ts";
+
+/** A place where two texts differ: `[start, start + lines)` of the one stands for that of the other. Counts from 0. */
+export interface Hunk {
+  readonly before: { readonly start: number; readonly lines: number };
+  readonly after: { readonly start: number; readonly lines: number };
+}
+
+/** What a merge gives; `conflicts` counts the places where both sides changed the same lines, which the text marks. */
+export interface Merged {
+  readonly content: Buffer;
+  readonly conflicts: number;
+}
+
+/** What the sides of a conflict are called in the text. */
+export interface Labels {
+  readonly now: string;
+  readonly other: string;
+}
+
+export class Texts {
+  readonly #git: string;
+  readonly #folder: string;
+  readonly #env: Env;
+  #n = 0;
+
+  private constructor(git: string, env: Env) {
+    this.#git = git;
+    this.#folder = mkdtempSync(join(tmpdir(), "kite-texts-"));
+    this.#env = {
+      PATH: searchPath(env["PATH"]),
+      HOME: this.#folder,
+      LC_ALL: "C",
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_CONFIG_GLOBAL: "/dev/null",
+      GIT_ATTR_NOSYSTEM: "1",
+      // The folder for temporary files may be in a repository.
+      GIT_CEILING_DIRECTORIES: dirname(this.#folder),
+    };
+  }
+
+  /** Null: git is not installed. It is never one of the project in `cwd`. */
+  static open({ env, cwd }: { readonly env: Env; readonly cwd: string }): Texts | null {
+    const git = findProgram("git", { env, workedIn: [cwd] });
+    return git === null ? null : new Texts(git.path, env);
+  }
+
+  /** Removes the temporary files. */
+  close(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Merges what changed from `base` to `other` into `now`. Null: one of them is no text. Throws `ProgramFailed`. */
+  async merge(now: Buffer, base: Buffer, other: Buffer, labels: Labels): Promise<Merged | null> {
+    if ([now, base, other].some(isBinary)) return null;
+    const names = [labels.now, "before", labels.other].flatMap(label => ["-L", label]);
+    const files = [now, base, other].map(content => this.#file(content));
+    const { code, out, said } = await this.#run(["merge-file", "-p", "-q", ...names, ...files]);
+    // Git returns the number of conflicts, and 255 for a failure.
+    if (code < 0 || code > 127) throw failed("merge-file", said);
+    return { content: out, conflicts: code };
+  }
+
+  /** Returns where the texts differ, in their order. Throws `ProgramFailed`. */
+  async hunks(before: Buffer, after: Buffer): Promise<readonly Hunk[]> {
+    const lines = (await this.#diff(before, after, 0)).toString("latin1").split("\n");
+    return lines.flatMap(line => {
+      const found = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(line);
+      return found === null ? [] : [{ before: side(found[1], found[2]), after: side(found[3], found[4]) }];
+    });
+  }
+
+  /** Returns the hunks of a unified diff; empty if the texts are alike. Throws `ProgramFailed`. */
+  async unified(before: Buffer, after: Buffer): Promise<Buffer> {
+    const out = await this.#diff(before, after, 3);
+    const start = out.indexOf("\n@@ ");
+    return start === -1 ? Buffer.alloc(0) : out.subarray(start + 1);
+  }
+
+  async #diff(before: Buffer, after: Buffer, context: number): Promise<Buffer> {
+    if (before.equals(after)) return Buffer.alloc(0);
+    const how = ["--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--text", `-U${context}`];
+    const files = [this.#file(before), this.#file(after)];
+    const { code, out, said } = await this.#run(["diff", ...how, "--", ...files]);
+    if (code !== 0 && code !== 1) throw failed("diff", said);
+    return out;
+  }
+
+  #file(content: Buffer): string {
+    this.#n += 1;
+    const name = `f${this.#n}`;
+    writeFileSync(join(this.#folder, name), content, { mode: 0o600 });
+    return name;
+  }
+
+  #run(
+    args: readonly string[],
+  ): Promise<{ readonly code: number; readonly out: Buffer; readonly said: string }> {
+    const options = {
+      cwd: this.#folder,
+      env: { ...this.#env },
+      encoding: "buffer" as const,
+      maxBuffer: limits.rescueFileBytes * 8,
+      timeout: limits.spawnProgramMs,
+    };
+    return new Promise(resolve => {
+      execFile(this.#git, ["--no-pager", ...args], options, (error, out, said) => {
+        const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
+        resolve({ code, out, said: `${said.toString()} ${error?.message ?? ""}` });
+      });
+    });
+  }
+}
+
+/** Whether it is no text, as git says: a zero byte is among the first. */
+export function isBinary(content: Buffer): boolean {
+  return content.subarray(0, 8000).includes(0);
+}
+
+/** Git counts lines from 1; a side without lines is named by the line before it. */
+function side(start = "0", lines = "1"): Hunk["before"] {
+  const count = Number(lines);
+  return { start: count === 0 ? Number(start) : Number(start) - 1, lines: count };
+}
+
+function failed(command: string, said: string): ProgramFailed {
+  return new ProgramFailed(`git ${command} failed: ${plain(said).slice(-500)}`);
+}
+
+/** The lines of a text with their ends, byte for byte. */
+export function linesOf(content: Buffer): readonly string[] {
+  return content.toString("latin1").match(/[^\n]*\n|[^\n]+$/g) ?? [];
+}
+
+/** The text of such lines. */
+export function contentOf(lines: readonly string[]): Buffer {
+  return Buffer.from(lines.join(""), "latin1");
+}

@@ -1,0 +1,280 @@
+/** `kite undo`: takes changes of a file back, and keeps what others wrote since where nothing overlaps. */
+import type { VersionRow } from "../../protocol/rescue.ts";
+import { shellArgument } from "../../protocol/text.ts";
+import { isYes, terminalQuestion } from "../ask-person.ts";
+import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
+import { realPath } from "../real-path.ts";
+import { scopeProject } from "../scope.ts";
+import { paint } from "../view/color.ts";
+import { clean, type Screen } from "../view/text.ts";
+import { authorName, diffLines, versionRows } from "../view/versions.ts";
+import { exitCodes, fail, Refused, rowsOf } from "../with-daemon.ts";
+import { type Asker, asAsker, readerOf } from "./asker.ts";
+import { Commits } from "./committed.ts";
+import { bytesOf, type Change, changed, type Outcome } from "./merge.ts";
+import { type OnDisk, onDisk } from "./on-disk.ts";
+import { conflictText, modeOf } from "./restore.ts";
+import { Texts } from "./texts.ts";
+import { type Choice, isBy, type Step, stepsOf } from "./undo-steps.ts";
+import { neededContent, uncommittedOf, versionsOf } from "./versions.ts";
+import { type WaitFlag, waitOf, writeBack } from "./write-back.ts";
+
+export interface UndoFlags extends WaitFlag {
+  readonly to?: string;
+  readonly before?: string;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly whole?: boolean;
+  readonly conflicts?: boolean;
+  readonly json?: boolean;
+}
+
+/** Lines of the diff that a person is asked about. */
+const diffLinesMax = 200;
+
+/** What an undo would do. */
+interface Plan {
+  readonly file: string;
+  readonly path: string;
+  readonly takes: readonly VersionRow[];
+  /** The version that the file gets as a whole, if it does. */
+  readonly version: string | null;
+  /** A version that has a part in it. */
+  readonly source: VersionRow;
+  readonly was: OnDisk;
+  readonly now: Buffer;
+  readonly outcome: Outcome;
+  readonly mode: number;
+}
+
+/** Returns the exit code. */
+export function undo(world: ProcessContext, file: string | undefined, flags: UndoFlags): Promise<number> {
+  const json = flags.json === true;
+  const waitMs = waitOf(flags);
+  const wrong = typeof waitMs === "string" ? waitMs : misuse(file, flags);
+  if (wrong !== null || typeof waitMs === "string")
+    return Promise.resolve(fail(world, json, "usage", wrong ?? ""));
+  return asAsker(world, json, async asker => {
+    const texts = Texts.open(world);
+    try {
+      return await undoOf(world, asker, texts, file, flags, waitMs);
+    } finally {
+      texts?.close();
+    }
+  });
+}
+
+function misuse(file: string | undefined, { to, before }: UndoFlags): string | null {
+  if (to !== undefined && before !== undefined) return "give --to or --before, not both";
+  if (file === undefined && before === undefined)
+    return "say what to undo: kite undo FILE, or kite undo --before NAME for the last write of an agent";
+  if (file === undefined && to !== undefined) return "--to needs a file: kite undo FILE --to v-1";
+  return null;
+}
+
+async function undoOf(
+  world: ProcessContext,
+  asker: Asker,
+  texts: Texts | null,
+  file: string | undefined,
+  flags: UndoFlags,
+  waitMs: number,
+): Promise<number> {
+  const json = flags.json === true;
+  const plan = await planOf(world, asker, texts, file, flags);
+  if (typeof plan === "string") return fail(world, json, "nothing_to_undo", plan);
+  const { outcome } = plan;
+  const isDry = flags.dryRun === true;
+  if (!json) printFramed(world, await planLines(plan, texts, screenOf(world)));
+  if (outcome.is === "same") return done(world, json, plan, { result: "same" });
+  if (outcome.is === "unmerged") return refused(world, json, plan, outcome.why, 0);
+  if (outcome.is === "conflict" && flags.conflicts !== true)
+    return refused(world, json, plan, conflictText(outcome.conflicts), outcome.conflicts);
+  if (isDry) return done(world, json, plan, { result: "none" });
+  const may = await mayWrite(world, asker, plan, flags);
+  if (may !== null) return may === "" ? exitCodes.failed : fail(world, json, "usage", may);
+  const content = outcome.is === "conflict" ? outcome.marked : outcome.content;
+  const { path, was, mode, source } = plan;
+  const placed = await writeBack(asker, { path, was, content, mode, version: source }, waitMs);
+  if (placed.error !== null) return fail(world, json, "not_written", placed.error);
+  const result = outcome.is === "conflict" ? "marked" : outcome.is;
+  return done(world, json, plan, { result, before: placed.before, version: placed.version });
+}
+
+/** Returns what is to be done, or a sentence that says why there is nothing. Throws `Refused`. */
+async function planOf(
+  world: ProcessContext,
+  asker: Asker,
+  texts: Texts | null,
+  file: string | undefined,
+  { to, before, whole = false }: UndoFlags,
+): Promise<Plan | string> {
+  const last = file === undefined ? await lastBy(world, asker, before ?? "") : null;
+  const path = last?.path ?? (await realPath(world.cwd, file ?? ""));
+  const rows = await versionsOf(asker, path);
+  const [latest] = rows;
+  if (latest === undefined)
+    return `Kite keeps no version of ${file ?? path}; kite history ${file ?? path} says more`;
+  const commits = new Commits(world);
+  const { versions } = await uncommittedOf(commits, latest, rows);
+  const choice: Choice =
+    last !== null
+      ? { is: "one", version: last.version }
+      : to !== undefined
+        ? { is: "to", version: to }
+        : before !== undefined
+          ? { is: "before", name: before }
+          : { is: "last" };
+  const steps = stepsOf(rows, versions.length, choice);
+  if (typeof steps === "string") return `${steps}: ${file ?? path}`;
+  const was = onDisk(path);
+  const now = bytesOf(was);
+  if (now === null || was.is === "odd")
+    return `${path} is ${was.is === "odd" ? was.what : "no file"} now: move it away first`;
+  const changes: Change[] = [];
+  for (const step of steps) changes.push(await changeOf(commits, step, file ?? path));
+  const target = steps.length === 1 ? (steps[0]?.to ?? null) : null;
+  const end = changes.at(-1)?.after;
+  const labels = { now: latest.file, other: target?.version ?? "before" };
+  const outcome: Outcome =
+    (whole || was.is === "absent") && end !== undefined && steps.length === 1
+      ? now.equals(end) && was.is === "file"
+        ? { is: "same" }
+        : { is: "whole", content: end }
+      : outsideAlone(choice, end, now, await changed(texts, now, changes, labels));
+  const mode = outcome.is === "whole" && target !== null ? target.mode : modeOf(was);
+  const takes = steps.flatMap(step => step.takes);
+  return {
+    file: latest.file,
+    path,
+    takes,
+    version: target?.version ?? null,
+    source: target ?? steps[0]?.from ?? latest,
+    was,
+    now,
+    outcome,
+    mode,
+  };
+}
+
+/** A file that went on outside of Kite alone does not become an earlier version by taking back what Kite knows. */
+function outsideAlone(choice: Choice, end: Buffer | undefined, now: Buffer, outcome: Outcome): Outcome {
+  if (choice.is !== "to" || outcome.is !== "same" || end === undefined || end.equals(now)) return outcome;
+  const why = `all that changed since ${choice.version} changed outside of Kite; --whole puts ${choice.version} in its place`;
+  return { is: "unmerged", why };
+}
+
+/** The last write of an agent in the project. Throws `Refused`. */
+async function lastBy(world: ProcessContext, asker: Asker, name: string): Promise<VersionRow> {
+  const project = asker.acting === null ? await scopeProject(world, undefined, {}) : null;
+  const rows = await rowsOf(asker.client, "versions", {
+    ...(project === null ? {} : { project }),
+    ...readerOf(asker),
+  });
+  const found = rows.find(row => row.kind === "write" && isBy(row, name));
+  if (found !== undefined) return found;
+  const error = `Kite keeps no write of ${name} in this project; kite rescue and kite history FILE show what it keeps`;
+  throw new Refused({ ok: false, code: "unknown_version", error });
+}
+
+async function changeOf(commits: Commits, { from, to }: Step, file: string): Promise<Change> {
+  const before = await neededContent(from);
+  const after = to === null ? await commits.content(from.base, from) : await neededContent(to);
+  if (after !== null) return { before, after };
+  throw new Refused({
+    ok: false,
+    code: "unknown_version",
+    error: `Kite keeps nothing of ${file} before ${from.version}, and no commit has it; it may not have been there`,
+  });
+}
+
+/** Returns null if the change may be made; else why not, or "" if the person said no. */
+async function mayWrite(
+  world: ProcessContext,
+  { acting }: Asker,
+  { file, takes }: Plan,
+  { yes = false, json = false }: UndoFlags,
+): Promise<string | null> {
+  if (yes) return null;
+  const isOwn = acting !== null && takes.every(({ by }) => by?.id === acting.id);
+  const question = json ? null : terminalQuestion();
+  if (question !== null) {
+    if (isYes(await question(`Change ${clean(file)}? [y/N] `))) return null;
+    print(world, ["Nothing was changed."]);
+    return "";
+  }
+  if (isOwn) return null;
+  const others = [
+    ...new Set(takes.filter(({ by }) => by?.id !== acting?.id).map(({ by }) => authorName(by))),
+  ];
+  return `this takes back work of ${others.join(", ")}; nothing was changed. To do it all the same: --yes`;
+}
+
+function refused(
+  world: ProcessContext,
+  json: boolean,
+  { file, path }: Plan,
+  why: string,
+  conflicts: number,
+): number {
+  const error = `${file} stays as it is: ${why}`;
+  if (json) printJson(world, { ok: false, code: "conflict", error, file, path, conflicts });
+  else fail(world, false, "conflict", error);
+  return exitCodes.failed;
+}
+
+interface Result {
+  /** `none`: nothing was written, since nothing was to be. */
+  readonly result: "same" | "whole" | "merged" | "marked" | "none";
+  /** The version that has what the file had before. */
+  readonly before?: string | null;
+  readonly version?: string | null;
+}
+
+function done(world: ProcessContext, json: boolean, plan: Plan, result: Result): number {
+  const { file, path, takes, outcome } = plan;
+  if (json) {
+    const wouldBe = outcome.is;
+    printJson(world, {
+      ok: true,
+      file,
+      path,
+      takes: takes.map(({ version }) => version),
+      wouldBe,
+      ...result,
+    });
+    return exitCodes.done;
+  }
+  print(world, doneLines(clean(file), shellArgument(clean(path)), result));
+  return exitCodes.done;
+}
+
+function doneLines(file: string, path: string, { result, before = null }: Result): string[] {
+  if (result === "none") return ["Nothing was changed: --dry-run."];
+  if (result === "same") return [`Nothing of these changes is in ${file}: it stays as it is.`];
+  const what =
+    result === "marked"
+      ? `Marks of conflicts are in ${file} now: choose a side at each.`
+      : `Changed ${file}.`;
+  return [what, ...(before === null ? [] : [`What it had is ${before}: kite undo ${path} --to ${before}`])];
+}
+
+async function planLines(
+  { file, takes, version, now, outcome }: Plan,
+  texts: Texts | null,
+  screen: Screen,
+): Promise<string[]> {
+  const name = paint(screen, "bold", clean(file));
+  const to = version === null ? "" : `, back to ${version}`;
+  const head =
+    takes.length === 0
+      ? [`This puts ${version ?? "an earlier version"} into ${name}`]
+      : [`In ${name} this takes back${to}:`];
+  const after = outcome.is === "whole" || outcome.is === "merged" ? outcome.content : null;
+  const hunks = after === null || texts === null ? null : await texts.unified(now, after);
+  return [
+    ...head,
+    ...versionRows(takes, false, screen),
+    ...(hunks === null ? [] : diffLines(hunks, screen, diffLinesMax)),
+  ];
+}
