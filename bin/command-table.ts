@@ -41,6 +41,26 @@ export const commands: Commands = {
     description: "show which session's uncommitted work is in which file",
     load: () => import("./commands/whose.ts"),
   },
+  history: {
+    description: "list the versions that Kite keeps of a file: who wrote what when",
+    load: () => import("./commands/history.ts"),
+    acts: true,
+  },
+  diff: {
+    description: "show what is not committed, by writer, or what changed between versions",
+    load: () => import("./commands/diff.ts"),
+    acts: true,
+  },
+  undo: {
+    description: "take changes of a file back, and keep what others wrote since",
+    load: () => import("./commands/undo.ts"),
+    acts: true,
+  },
+  rescue: {
+    description: "list what was wiped lately, and bring it back",
+    load: () => import("./commands/rescue.ts"),
+    acts: true,
+  },
   lock,
   unlock: {
     description: "release locks",

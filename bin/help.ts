@@ -11,6 +11,7 @@ export const groups: Readonly<Record<string, readonly string[]>> = {
   Start: ["install", "uninstall", "up", "down", "demo"],
   Look: ["status", "watch", "explain", "whose", "log"],
   Act: ["off", "on", "lock", "freeze", "thaw", "rename"],
+  Rescue: ["history", "diff", "undo", "rescue"],
   Plan: ["task", "message"],
   Agents: ["spawn", "agents", "merge"],
   Trouble: ["doctor"],

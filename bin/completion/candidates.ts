@@ -13,6 +13,7 @@ const argumentKinds: Readonly<Record<string, readonly (readonly NameKind[])[]>> 
   "agents attach": [["agent"]],
   "agents replace": [["agent"]],
   "agents stop": [["agent"]],
+  diff: [["agent", "locked_file"]],
   explain: [["locked_file", "agent", "task"]],
   "message send": [["agent"]],
   release: [["agent", "locked_file"]],
@@ -33,6 +34,7 @@ const argumentKinds: Readonly<Record<string, readonly (readonly NameKind[])[]>> 
 /** What the values of options name. */
 const optionKinds: Readonly<Record<string, readonly NameKind[]>> = {
   "--session": ["agent"],
+  "--by": ["agent"],
   "--needs": ["task"],
 };
 

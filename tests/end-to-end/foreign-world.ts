@@ -194,8 +194,8 @@ function eventsIn(cwd: string): readonly Message[] {
   files.config("in-process", hostileName("mate"));
   files.tasks({ id: "1", subject: hostile, owner: hostileName("mate") });
   const of = { session_id: id, cwd, transcript_path: join(files.home, "projects", "p", "m.jsonl") };
-  const write = { tool_name: "Write", tool_input: { file_path: file, content: "x" }, tool_use_id: "w" };
-  writeFileSync(file, "x");
+  const write = { tool_name: "Write", tool_input: { file_path: file, content: hostile }, tool_use_id: "w" };
+  writeFileSync(file, hostile);
   const events = [
     { hook_event_name: "PreToolUse", ...write },
     { hook_event_name: "PostToolUse", ...write },

@@ -53,6 +53,7 @@ describe("help", () => {
         "  Start     install  uninstall  up  down  demo",
         "  Look      status  watch  explain  whose  log",
         "  Act       off  on  lock  freeze  thaw  rename",
+        "  Rescue    history  diff  undo  rescue",
         "  Plan      task  message",
         "  Agents    spawn  agents  merge",
         "  Trouble   doctor",
