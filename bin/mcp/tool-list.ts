@@ -8,12 +8,14 @@ import { declareTools } from "./tools-declare.ts";
 import { lockTools } from "./tools-lock.ts";
 import { lookTools } from "./tools-look.ts";
 import { messageTools } from "./tools-message.ts";
+import { rescueTools } from "./tools-rescue.ts";
 import { taskTools } from "./tools-task.ts";
 
 export const tools: readonly Tool[] = [
   ...lookTools(leadScreen),
   ...declareTools,
   ...lockTools,
+  ...rescueTools,
   ...taskTools,
   ...spawnTools,
   ...debateTools,

@@ -14,7 +14,7 @@ const set = tool({
   name: "kite_context_set",
   title: "Share a note",
   description:
-    "Share a value with all agents of this project: a decision, an interface, a finding. Replaces the key's old value.",
+    "Share a value with this project's agents: a decision, an interface, a finding. Replaces the old one.",
   input: z.object({
     key: key.describe("Such as api/errors"),
     value: z.unknown(),
@@ -34,7 +34,7 @@ const set = tool({
 const get = tool({
   name: "kite_context_get",
   title: "Read a note",
-  description: "The value shared under a key; without a key, all keys.",
+  description: "A shared value; without a key, all keys.",
   input: z.object({ key: contextGetSchema.shape.key.optional() }),
   annotations: looks,
   run: (call, given) => (given.key === undefined ? keys(call) : one(call, given.key)),

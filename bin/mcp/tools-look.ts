@@ -31,8 +31,8 @@ const statusTool = (own: OwnScreen) =>
     name: "kite_status",
     title: "Who works here",
     description:
-      "Who works in this project, which files are locked or frozen, who waits, ready tasks, unread messages. Call it before " +
-      "work on files that others may edit.",
+      "Who works here, which files are locked or frozen, who waits, ready tasks, unread messages. Call it before work on " +
+      "files that others may edit.",
     input: z.object({ details: z.boolean().optional().describe("Also directories, agents, open files") }),
     annotations: looks,
     run: async (call, { details = false }) => {

@@ -21,12 +21,12 @@ const { to, text: words, replyTo, urgent } = messageSendSchema.shape;
 
 const message = tool({
   name: "kite_message",
-  title: "Write to another agent",
-  description: "Write to another agent of this project, which reads it at its next step.",
+  title: "Message an agent",
+  description: "Write to an agent of this project, which reads it at its next step.",
   input: z.object({
-    to: to.describe("A name (see kite_status), or everyone"),
+    to: to.describe("A name, or everyone"),
     text: words,
-    replyTo: replyTo.describe("Id of the message you answer, instead of `to`"),
+    replyTo: replyTo.describe("Message id, instead of `to`"),
     urgent,
   }),
   run: async ({ client, actor }, given) =>
@@ -68,7 +68,7 @@ const broadcast = tool({
   name: "kite_broadcast",
   title: "Write to everyone",
   description:
-    "Write to all other sessions of this project. `hold` freezes files for them, while you change what their edits " +
+    "Write to all sessions of this project. `hold` freezes files for them, while you change what their edits " +
     "would break; kite_thaw ends it.",
   input: z.object({
     message: broadcastSchema.shape.message,
@@ -89,8 +89,8 @@ const broadcast = tool({
 const thaw = tool({
   name: "kite_thaw",
   title: "End a freeze",
-  description: "End your freezes of files, or one of them.",
-  input: z.object({ freeze: resumeSchema.shape.hold.describe("Id (see kite_status)") }),
+  description: "End your freezes, or one of them.",
+  input: z.object({ freeze: resumeSchema.shape.hold.describe("See kite_status") }),
   run: async ({ client, actor }, { freeze }) => {
     const named = freeze === undefined ? {} : { hold: freeze };
     const { resumed } = granted(await client.request("resume", { ...actor, ...named }));

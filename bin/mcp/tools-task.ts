@@ -83,15 +83,15 @@ const claim = tool({
   name: "kite_task_claim",
   title: "Take a task",
   description:
-    "Claim the most urgent ready task, or the named one. Finish it with kite_task_complete or kite_task_fail.",
+    "Claim the most urgent ready task, or the named one. End it with kite_task_complete or kite_task_fail.",
   input: z.object({
     task: taskClaimSchema.shape.task,
-    labels: taskClaimSchema.shape.labels.describe("Only with all of these"),
+    labels: taskClaimSchema.shape.labels.describe("With all of these"),
   }),
   run: async ({ client, actor, acting: { project } }, given) => {
     const answer = granted(await client.request("task_claim", { ...actor, project, ...inRequest(given) }));
     const words = quote(answer.task.description, limits.taskTextChars);
-    const text = `You have task ${nameOf(answer.task, project)}.\n${frame}\n${words}\nFinish it with kite_task_complete or kite_task_fail.`;
+    const text = `You have task ${nameOf(answer.task, project)}.\n${frame}\n${words}\nEnd it with kite_task_complete or kite_task_fail.`;
     return { text, data: { note: frame, task: taskData(answer.task) } };
   },
 });
@@ -99,7 +99,7 @@ const claim = tool({
 const edit = tool({
   name: "kite_task_edit",
   title: "Change a task",
-  description: "Change a task. You may raise its risk; a lead or a person lowers it.",
+  description: "Change a task. You may raise its risk; a lead or person lowers it.",
   input: z.object({
     task,
     description: edits.description,
@@ -121,7 +121,7 @@ const complete = tool({
   name: "kite_task_complete",
   title: "Finish a task",
   description: "Say that a task is done.",
-  input: z.object({ task, result: result.describe("What those who build on it must know") }),
+  input: z.object({ task, result: result.describe("What dependents must know") }),
   run: (call, given) => finish(call, { ...given, status: "done" }),
 });
 

@@ -23,7 +23,7 @@ const spawn = tool({
   name: "kite_spawn",
   title: "Start an agent",
   description:
-    "Start a background session of Claude Code in a git worktree of its own. It sees nothing of this conversation.",
+    "Start a Claude Code session in a git worktree of its own. It sees nothing of this conversation.",
   input: z
     .object({
       prompt: z.string().min(1).max(limits.spawnPromptBytes).optional().describe("What to do"),
