@@ -1,5 +1,5 @@
 /** The index of the store: lines of a checksum and JSON, appended, read at a start, written anew when most are dead. */
-import { constants, fstatSync, lstatSync } from "node:fs";
+import { constants, fstatSync, lstatSync, writeSync } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { setImmediate as turn } from "node:timers/promises";
 import { limits } from "../../protocol/limits.ts";
@@ -89,7 +89,7 @@ export class IndexFile {
     const { size } = fstatSync(handle.fd);
     try {
       // An empty line is no line: it ends what an earlier write left.
-      await handle.appendFile(this.#isTorn ? `\n${text}` : text);
+      appendNow(handle.fd, this.#isTorn ? `\n${text}` : text);
       this.#isTorn = false;
       this.#lines += records.length;
     } catch (error) {
@@ -142,6 +142,12 @@ export class IndexFile {
     this.#handle = null;
     await handle?.close();
   }
+}
+
+/** Appends a few lines in this thread, as the journal beside them is written. A full disk takes a part, and throws with the rest. */
+function appendNow(fd: number, text: string): void {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }
 
 function lineOf(record: unknown): string {

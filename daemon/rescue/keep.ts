@@ -1,6 +1,6 @@
 /** Keeps files: what may be kept of a path, its bytes of one moment, and the version that comes of them. */
 import { homedir } from "node:os";
-import { dirname, relative } from "node:path";
+import { dirname } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import type { SentText } from "../../hooks/seam/sent-text.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -154,7 +154,7 @@ export class FileKeeper {
     if (!path.startsWith(below(worktree)) || (await this.#isHome(worktree))) return { outcome: nothing };
     if (gitDir !== null && path.startsWith(below(gitDir))) return { outcome: nothing };
     if ((await services.rules.at({ project, worktree })).rescue === "off") return { outcome: nothing };
-    const place = { file: relative(worktree, path), worktree, project, gitDir };
+    const place = { file: path.slice(below(worktree).length), worktree, project, gitDir };
     const why = unkeptByName(path, place.file, this.#isNever);
     if (why !== null) return { outcome: this.#noted(asked, place, { is: "unkept", why }) };
     if (gitDir === null) return place;

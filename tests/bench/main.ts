@@ -41,7 +41,7 @@ const measurements: Readonly<Record<string, () => Tables>> = {
   "tasks-core": tasksInCore,
   death,
   restart,
-  rescue,
+  rescue: () => rescue(root),
   gates,
   idle,
   "after-idle": afterIdle,

@@ -1,5 +1,6 @@
 /** What keeping the agents' work costs: many versions read, listed and pruned without a stall. */
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DaemonServices } from "../../daemon/requests/handler.ts";
@@ -11,20 +12,163 @@ import { ContentStore, hashOf } from "../../daemon/rescue/store.ts";
 import { Turns } from "../../daemon/server/turns.ts";
 import { page, placeIn } from "../../daemon/views/paging.ts";
 import { limits } from "../../protocol/limits.ts";
+import { Bench, heard, type Started } from "./processes.ts";
 import { figure, plain, type Tables, table } from "./report.ts";
+import { ask } from "./talk.ts";
 
 const versions = 100_000;
 const files = 5_000;
 const contents = 2_000;
 const dayMs = 24 * 3_600_000;
 
-export async function* rescue(): Tables {
+/** `root` is the folder of the project: its sources are the files that agents edit here. */
+export async function* rescue(root: string): Tables {
   const dir = mkdtempSync(join(tmpdir(), "kite-bench-rescue-"));
   try {
+    yield await edits();
+    yield await hour(join(dir, "hour"), join(root, "daemon"));
     yield await manyVersions(join(dir, "many"));
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
+}
+
+const editBytes = 100_000;
+const editsPerRound = 100;
+const rounds = 5;
+
+/** Edits of a long file, as a client's hooks tell them, by a daemon that keeps them and one that does not. */
+async function edits() {
+  const bench = new Bench();
+  try {
+    const [on, off] = [await editedBy(bench, "on"), await editedBy(bench, "off")];
+    const samples = { on: [] as number[], off: [] as number[] };
+    for (let round = 0; round <= rounds; round += 1) {
+      const [x, y] = [await on(), await off()];
+      // The first round is for the compilers.
+      if (round === 0) continue;
+      samples.on.push(x);
+      samples.off.push(y);
+    }
+    const more = samples.on.map((ms, i) => ms - (samples.off[i] ?? Number.NaN));
+    const words = `${editsPerRound} edits of ${editBytes / 1_000} kB, ${rounds} rounds`;
+    return table(`processor time of the daemon an edit, ${words}`, [
+      plain("rescue on", samples.on, " ms"),
+      plain("rescue off", samples.off, " ms"),
+      figure("the difference", more, { atMost: 1 }, " ms"),
+    ]);
+  } finally {
+    await bench.end();
+  }
+}
+
+/** Returns what makes a round of edits, and says how much of the processor's time the daemon took for one. */
+async function editedBy(bench: Bench, setting: "on" | "off"): Promise<() => Promise<number>> {
+  const [home, cwd] = [join(bench.dir, setting), join(bench.dir, `work-${setting}`)];
+  mkdirSync(home, { mode: 0o700 });
+  mkdirSync(cwd);
+  writeFileSync(join(home, "config.json"), JSON.stringify({ rescue: setting }));
+  const file = join(cwd, "long.ts");
+  // All lines are of one length, and so is the file.
+  const lineOf = (i: number, value: number) => `const value${i} = compute(${value});`.padEnd(39).concat("\n");
+  const lines = Array.from({ length: editBytes / 40 }, (_, i) => lineOf(i, i * 7_919));
+  const textOf = () => lines.join("");
+  writeFileSync(file, textOf());
+  const git = ["init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm first"];
+  for (const line of git) execFileSync("git", line.split(" "), { cwd });
+  const daemon = await bench.start("kite-daemon", [home, "file"]);
+  const socket = join(home, "kite.sock");
+  const person = { type: "hello", person: readFileSync(join(home, "person.token"), "utf8").trim() };
+  let n = 0;
+  const edit = async () => {
+    n += 1;
+    const [old_string, new_string] = [lines[n % 2_000] ?? "", lineOf(n % 2_000, n + 1_000_000)];
+    const before = textOf();
+    lines[n % 2_000] = new_string;
+    const tool_input = { file_path: file, old_string, new_string };
+    const tool_response = {
+      filePath: file,
+      oldString: old_string,
+      newString: new_string,
+      originalFile: before,
+    };
+    const call = {
+      session_id: "s1",
+      cwd,
+      prompt_id: "p",
+      tool_name: "Edit",
+      tool_use_id: `t${n}`,
+      tool_input,
+    };
+    const event = (name: string, more: object = {}) => ({
+      type: "hook",
+      event: { ...call, hook_event_name: name, ...more },
+    });
+    await ask(socket, [event("PreToolUse")]);
+    writeFileSync(file, textOf());
+    await ask(socket, [event("PostToolUse", { tool_response })]);
+    // Answered when the version is kept.
+    await ask(socket, [person, { type: "query", target: "versions", limit: 1 }]);
+  };
+  return async () => {
+    const before = await processorOf(daemon);
+    for (let i = 0; i < editsPerRound; i += 1) await edit();
+    return (await processorOf(daemon)) - before;
+  };
+}
+
+/** Milliseconds of processor time of a daemon, for each edit of a round. */
+async function processorOf(daemon: Started): Promise<number> {
+  daemon.child.send("cpu");
+  const { user, system } = (await heard(daemon.child, "its processor time")) as NodeJS.CpuUsage;
+  return (user + system) / 1_000 / editsPerRound;
+}
+
+const agents = 4;
+/** Edits of an agent that is at work all the time: one in twenty seconds. */
+const editsPerHour = 180;
+
+/** What the store takes for an hour of edits of real sources, each of a few lines. */
+async function hour(dir: string, sources: string) {
+  const names = readdirSync(sources, { recursive: true, encoding: "utf8" }).filter(name =>
+    name.endsWith(".ts"),
+  );
+  mkdirSync(dir, { recursive: true });
+  const store = new ContentStore(dir);
+  await store.open();
+  const texts = new Map(names.slice(0, 60).map(name => [name, readFileSync(join(sources, name), "utf8")]));
+  const known = [...texts.keys()];
+  let [seed, written, stored] = [1, 0, 0];
+  const random = (below: number) => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % below;
+  };
+  const seen = new Set<string>();
+  for (let n = 0; n < agents * editsPerHour; n += 1) {
+    const name = known[random(known.length)] ?? "";
+    const lines = (texts.get(name) ?? "").split("\n");
+    const at = random(lines.length);
+    const added = Array.from(
+      { length: 1 + random(8) },
+      (_, i) => `  const added${n}${i} = read(${random(9_999)});`,
+    );
+    lines.splice(at, random(6), ...added);
+    const content = Buffer.from(lines.join("\n"));
+    texts.set(name, content.toString());
+    const hash = await hashOf(content);
+    written += content.length;
+    if (!seen.has(hash)) stored += await store.put(hash, content);
+    seen.add(hash);
+  }
+  return table(
+    `the store after an hour: ${agents} agents, ${agents * editsPerHour} edits of ${known.length} files`,
+    [
+      plain("bytes written by the tools", written / 1_000_000, " MB"),
+      plain("bytes in the store", stored / 1_000_000, " MB"),
+      figure("store / written", stored / written, { atMost: 0.5 }),
+      plain("hours until the store is full", limits.rescueStoreBytes / stored, " h"),
+    ],
+  );
 }
 
 async function manyVersions(dir: string) {

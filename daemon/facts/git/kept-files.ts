@@ -8,6 +8,7 @@ import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
 import type { BudgetedFs, Unreachable } from "../filesystem.ts";
 import { stampOf } from "../paths.ts";
+import { nodeProberHere, type Prober } from "../prober.ts";
 import { Allowance } from "../work-clock.ts";
 import { CommitFacts } from "./commits.ts";
 import { type GitAnswer, type GitChild, type GitPlace, type TakeOutput, unreachable } from "./process.ts";
@@ -37,7 +38,7 @@ export class KeptFileFacts {
 
   /** Whether git ignores the file (its path from the worktree's top). A file in the index it never does. */
   async isIgnored(place: GitPlace, file: string): Promise<boolean | Unreachable> {
-    const stamps = await this.#stamps(ignoreFiles(place, file));
+    const stamps = await this.#stamps(...ignoreFiles(place, file));
     if (typeof stamps !== "string") return stamps;
     const key = [place.gitDir, place.worktree, file].join("\n");
     const now = this.#outside.now();
@@ -56,7 +57,7 @@ export class KeptFileFacts {
   /** The commit that is checked out; null before the first one. */
   async head(place: GitPlace): Promise<string | null | Unreachable> {
     const { gitDir } = place;
-    const stamps = await this.#stamps(["HEAD", "logs/HEAD", "index"].map(name => join(gitDir, name)));
+    const stamps = await this.#stamps({ folder: gitDir, names: ["HEAD", "logs/HEAD", "index"] });
     if (typeof stamps !== "string") return stamps;
     const known = this.#heads.get(gitDir);
     if (known?.stamps === stamps) return known.commit;
@@ -119,15 +120,14 @@ export class KeptFileFacts {
     return this.#git.run([...at, ...args], worktree, allowance, input, take);
   }
 
-  /** The stamps of these files as one text. */
-  #stamps(paths: readonly string[]): Promise<string | Unreachable> {
+  /** The stamps of these files as one text: one question for each folder, since each costs more than a stat. */
+  #stamps(...asked: readonly Files[]): Promise<string | Unreachable> {
     return this.#outside.fact(async budget => {
       const stamps: (string | null)[] = [];
-      for (const path of paths) {
-        const stat = await this.#outside.look(path, null, budget, (prober, p) => prober.lstat(p), {
-          maybeElsewhere: true,
-        });
-        stamps.push(stampOf(stat).stamp);
+      for (const { folder, names } of asked) {
+        const probe = (prober: Prober) => Promise.all(names.map(name => stampAt(prober, join(folder, name))));
+        const way = { maybeElsewhere: true };
+        stamps.push(...((await this.#outside.look(folder, null, budget, probe, way)) ?? []));
       }
       return stamps.join(" ");
     });
@@ -138,15 +138,38 @@ const revisions = ["HEAD", "ORIG_HEAD", "refs/stash", "refs/stash^3"] as const;
 
 const tooLong = "it is longer than what is read of it";
 
+/** Some files below a folder, on its filesystem as a rule. */
+interface Files {
+  readonly folder: string;
+  readonly names: readonly string[];
+}
+
+/** The file's stamp; null if it does not exist. */
+async function stampAt(prober: Prober, path: string): Promise<string | null> {
+  // Most of the files that could say something are not there, and an error costs ten times as much as a stat.
+  if (prober === nodeProberHere) return stampOf(nodeProberHere.lstatNow(path)).stamp;
+  try {
+    return stampOf(await prober.lstat(path)).stamp;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : null;
+    if (code === "ENOENT" || code === "ENOTDIR") return null;
+    throw error;
+  }
+}
+
 /** The files that say whether git ignores a file; a person's own list may be elsewhere, too, and is read anew after a while. */
-function ignoreFiles({ worktree, gitDir }: GitPlace, file: string): string[] {
-  const folders: string[] = [];
-  for (let at = dirname(file); at !== "." && at !== "/"; at = dirname(at)) folders.push(join(worktree, at));
-  const xdg = process.env["XDG_CONFIG_HOME"] || join(homedir(), ".config");
+function ignoreFiles({ worktree, gitDir }: GitPlace, file: string): Files[] {
+  const names = [".gitignore"];
+  for (let at = dirname(file); at !== "." && at !== "/"; at = dirname(at)) names.push(`${at}/.gitignore`);
+  const own = ["index", "info/exclude", "config"];
+  // A linked worktree has its own directory in that of the repository.
+  const shared = gitDir.includes("/worktrees/") ? ["../../info/exclude", "../../config"] : [];
+  const persons = [".gitconfig", ".config/git/ignore", ".config/git/config"];
+  const xdg = process.env["XDG_CONFIG_HOME"];
   return [
-    ...[worktree, ...folders].map(folder => join(folder, ".gitignore")),
-    ...["index", "info/exclude", "config", "commondir"].map(name => join(gitDir, name)),
-    ...[join(gitDir, "..", "..", "info", "exclude"), join(gitDir, "..", "..", "config")],
-    ...[join(xdg, "git", "ignore"), join(xdg, "git", "config"), join(homedir(), ".gitconfig")],
+    { folder: worktree, names },
+    { folder: gitDir, names: [...own, ...shared] },
+    { folder: homedir(), names: persons },
+    ...(xdg ? [{ folder: xdg, names: ["git/ignore", "git/config"] }] : []),
   ];
 }
