@@ -159,10 +159,12 @@ export async function status(
       ];
       const data = { stats, socket, ...rows, warnings: all };
       const isPersons = !json && world.stdout.isTTY === true && !(await seemsAgents(world));
+      const next = rows.sessions.length > 0 ? [] : (await import("../next-step.ts")).nextStep(world, 0);
       return printShown(world, json, { running: true, ...data }, screen =>
         statusView(
           {
             ...data,
+            next,
             project,
             isNamed: directory !== undefined,
             isPersons,

@@ -16,7 +16,7 @@ import { Places, tilde } from "./places.ts";
 import { riskLines } from "./risks.ts";
 import { sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
-import { bound, clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
+import { clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
 import { hasTrouble, hasWait } from "./urgency.ts";
 import { watchedLines } from "./watched.ts";
 
@@ -38,12 +38,13 @@ export interface StatusData {
   readonly projectTasks?: TaskCounts;
   /** The red and critical tasks that are active or ready. */
   readonly watched: readonly TaskRow[];
+  /** What a person does next where no session is known. */
+  readonly next?: readonly string[];
   /** What is wrong with the whole daemon, each with what to do. */
   readonly warnings: readonly string[];
 }
 
 const noneHere = "No sessions in this project.";
-const noSessions = `No sessions. They register by themselves once hooks are installed: ${bound("kite install")}`;
 const quietLocksMax = 12;
 const refusalsShownMax = 5;
 const risksShownMax = 10;
@@ -58,7 +59,8 @@ export function statusView(all: StatusData, screen: Screen): string[] {
   const needs = needsLines(all.sessions, project, isPersons, screen);
   const lines = [...needs, ...daemonLines(data, screen), ...warningLines(data.warnings, screen), ""];
   if (data.sessions.length === 0) {
-    lines.push(...wrap(all.sessions.length > 0 ? noneHere : noSessions, screen.width));
+    const none = all.sessions.length > 0 ? [noneHere] : ["No sessions.", ...(all.next ?? [])];
+    lines.push(...none.flatMap(line => wrap(line, screen.width)));
   } else {
     lines.push(title("Sessions", summary(all, screen), screen));
     lines.push(...sessionLines(data, screen, { condense: true, detail: false }));

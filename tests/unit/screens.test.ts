@@ -58,6 +58,7 @@ function statusOf({ sessions, locks, tasks }: Data, project: string | null) {
     refusals,
     risks: [],
     watched: [],
+    next: ["Next: kite install, which connects Claude Code; kite demo shows first what Kite does."],
     warnings: [],
   };
   return { stats, sessions, locks, project, isPersons: true, ...rest };

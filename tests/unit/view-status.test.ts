@@ -16,6 +16,7 @@ const empty = {
   ...busy,
   stats: { ...busy.stats, sessions: 0, locks: 0 },
   sessions: [],
+  next: ["Next: kite install, which connects Claude Code; kite demo shows first what Kite does."],
   locks: [],
   refusals: [],
 };
@@ -55,7 +56,9 @@ describe("kite status", () => {
     expect(statusView(empty, screen(80))).toEqual(text`
 Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
 
-No sessions. They register by themselves once hooks are installed: kite install
+No sessions.
+Next: kite install, which connects Claude Code; kite demo shows first what Kite
+does.
 
 No locks.
 `);
@@ -64,8 +67,10 @@ Kite 0.1.0 · pid 4711
 up 2h 5m since 11:55:00
 ~/.kite/kite.sock
 
-No sessions. They register by themselves
-once hooks are installed: kite install
+No sessions.
+Next: kite install, which connects
+Claude Code; kite demo shows first what
+Kite does.
 
 No locks.
 `);
