@@ -54,7 +54,7 @@ export function add(command: Command, run: Run): void {
   const restores = command
     .command("restore")
     .description("bring back what was wiped")
-    .argument("<id>", "what was wiped: r-12, as kite rescue lists it")
+    .argument("<id>", "what was wiped: r-12, as kite rescue lists it; or a version: v-12")
     .argument("[file]", "only this file of it, or the files below this directory")
     .option("--into <dir>", "bring the files back into this directory instead")
     .option("--patch", "print the lost work as a patch, and write nothing")

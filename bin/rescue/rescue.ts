@@ -73,7 +73,7 @@ export function restored(
   const { json = false, into, patch = false, whole = false, conflicts: marks = false } = flags;
   const waitMs = waitOf(flags);
   if (typeof waitMs === "string") return Promise.resolve(fail(world, json, "usage", waitMs));
-  const wrong = misuse(id, flags);
+  const wrong = misuse(flags);
   if (wrong !== null) return Promise.resolve(fail(world, json, "usage", wrong));
   return asAsker(world, json, async asker => {
     const wipe = await wipeNamed(asker, id);
@@ -87,9 +87,7 @@ export function restored(
   });
 }
 
-function misuse(id: string, { into, patch, whole, conflicts }: RestoreFlags): string | null {
-  if (/^v-\d+$/.test(id))
-    return `${id} is a version: kite undo FILE --to ${id}, or kite diff FILE --to ${id}`;
+function misuse({ into, patch, whole, conflicts }: RestoreFlags): string | null {
   const ways = [
     into !== undefined && "--into",
     patch && "--patch",

@@ -8,7 +8,7 @@ import type { Commits } from "./committed.ts";
 import { bytesOf, changed, leftByWipe } from "./merge.ts";
 import { type OnDisk, onDisk } from "./on-disk.ts";
 import type { Texts } from "./texts.ts";
-import { contentOf, versionsAt } from "./versions.ts";
+import { contentOf, versionNamed, versionsAt } from "./versions.ts";
 import { type Placing, writeBack } from "./write-back.ts";
 
 /** How kept work comes back. */
@@ -48,13 +48,26 @@ export interface RestoredFile {
   readonly lines: number | null;
 }
 
-/** Returns the wipe of this name that the asker may see. Throws `Refused`. */
+/** Returns the wipe of this name that the asker may see; a version (`v-12`) counts as one of its file. Throws `Refused`. */
 export async function wipeNamed(asker: Asker, name: string): Promise<WipeRow> {
+  if (/^v-\d+$/.test(name)) return asWipe(await versionNamed(asker, name));
   const wipes = await rowsOf(asker.client, "wipes", readerOf(asker));
   const found = wipes.find(({ wipe }) => wipe === name);
   if (found !== undefined) return found;
   const error = `Kite knows no wipe ${name}; kite rescue lists them`;
   throw new Refused({ ok: false, code: "unknown_version", error });
+}
+
+function asWipe({ version, path, file, worktree, project, by, at }: VersionRow): WipeRow {
+  const lost = {
+    path,
+    file,
+    version,
+    writers: by === null ? [] : [by],
+    lines: null,
+    how: "reverted",
+  } as const;
+  return { wipe: version, project, worktree, by: null, command: "", at, files: [lost], more: 0 };
 }
 
 /** Returns the files of a wipe that a person means: all, one, or those below a directory. Throws `Refused`. */
@@ -138,7 +151,7 @@ async function plan(
   if (disk.is === "absent") return { row: { ...row, is: "restored", why: null }, ...asItWas };
   if (into !== null) return left(`${path} is there already, with another content`);
   if (whole) return { row: { ...row, is: "restored", why: null }, ...asItWas };
-  const before = await leftOf(tools, wipe, version, rows);
+  const before = await leftOf(tools, wipe, wiped, version, rows);
   const labels = { now: wiped.file, other: version.version };
   const outcome = await changed(tools.texts, now, [{ before, after: kept }], labels);
   switch (outcome.is) {
@@ -166,11 +179,13 @@ async function plan(
 async function leftOf(
   { commits }: Tools,
   wipe: WipeRow,
+  { how }: WipedRow,
   version: VersionRow,
   rows: readonly VersionRow[],
 ): Promise<Buffer | null> {
   const left = leftByWipe(rows, version, wipe);
-  return (left === null ? null : await contentOf(left)) ?? (await commits.content(version.base, version));
+  const content = left === null ? null : await contentOf(left);
+  return content ?? (how === "changed" ? null : await commits.content(version.base, version));
 }
 
 export function conflictText(conflicts: number): string {

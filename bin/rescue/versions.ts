@@ -24,6 +24,15 @@ export async function versionsAt(asker: Asker, path: string, worktree: string): 
   return (await versionsOf(asker, worktree)).filter(row => row.path === path);
 }
 
+/** Returns the version of this name that the asker may see. Throws `Refused`. */
+export async function versionNamed(asker: Asker, name: string): Promise<VersionRow> {
+  const rows = await rowsOf(asker.client, "versions", readerOf(asker), limits.rescueVersionsMax);
+  const found = rows.find(({ version }) => version === name);
+  if (found !== undefined) return found;
+  const error = `Kite keeps no version ${name} that you may see; kite history FILE lists those of a file`;
+  throw new Refused({ ok: false, code: "unknown_version", error });
+}
+
 /** Returns the content of a version; null: it is gone, or no longer what it was. */
 export async function contentOf({
   object,

@@ -132,6 +132,35 @@ describe("kite rescue restore", () => {
     expect(world.read(dir, "a.ts")).toBe(text);
   });
 
+  test("of a version brings its lines back, and takes none away", async () => {
+    const dir = world.repo("version");
+    await world.write("r-ver", dir, "a.ts", "a.ts\none\n");
+    const [{ version = "" } = {}] = await world.versions({ file: join(dir, "a.ts") });
+    await world.write("r-ver", dir, "a.ts", "zero\na.ts\n");
+    expect((await world.kite(dir, ["rescue", "restore", version], "r-ver")).code).toBe(0);
+    expect(world.read(dir, "a.ts")).toBe("zero\na.ts\none\n");
+    expect((await world.kite(dir, ["rescue", "restore", "v-99999"])).err).toContain(
+      "keeps no version v-99999",
+    );
+  });
+
+  test("is held back by a gate", async () => {
+    const { dir, id } = await wiped("gated", "r-gate");
+    world.put(dir, ".kite/config.json", JSON.stringify({ gates: { identity: "enforce" } }));
+    // Settings are read anew after a while.
+    await world.stop();
+    await world.start();
+    await world.event("r-gate", dir, { hook_event_name: "SessionStart", source: "startup" });
+    const held = await world.kite(dir, ["rescue", "restore", id, "a.ts"], "r-gate");
+    expect(held).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/a gate of this project \(identity\)/),
+    });
+    expect(world.read(dir, "a.ts")).toBe("a.ts\n");
+    // A person needs no gate's word.
+    expect((await world.kite(dir, ["rescue", "restore", id, "a.ts"])).code).toBe(0);
+  });
+
   test("into a directory, or as a patch, touches no file of the project", async () => {
     const { dir, id } = await wiped("into", "r-into");
     const into = join(world.folder, "lost");
@@ -240,9 +269,10 @@ describe("kite rescue restore", () => {
       });
     });
     const child = world.startKite(dir, ["rescue", "restore", id], "r-kill");
-    await seen;
+    const closed = once(child, "close");
+    await Promise.race([seen, closed]);
     child.kill("SIGKILL");
-    await once(child, "close");
+    await closed;
     const there = names.filter(name => existsSync(join(dir, name)));
     expect(there.length).toBeGreaterThan(4);
     expect(there.length).toBeLessThan(names.length);
