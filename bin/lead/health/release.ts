@@ -29,6 +29,9 @@ export async function releaseEach(
   flags: ReleaseFlags,
 ): Promise<number> {
   const json = flags.json === true;
+  // An agent without a session's name is no person, and has nothing of its own to give back.
+  const refused = await refuseAgent(world, json, "release");
+  if (refused !== null) return refused;
   const files: string[] = [];
   const known = await withDaemon(world, json, async client => {
     const agents = agentsOf(await rowsOf(client, "sessions"));
