@@ -108,6 +108,7 @@ describe("what is silenced", () => {
       "glance",
       "guard",
       "inbox",
+      "keep_work",
       "list_peers",
       "lock",
       "notes",
