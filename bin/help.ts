@@ -9,9 +9,8 @@ type Commands = Readonly<Record<string, { readonly description: string; readonly
 /** The commands that people use every day. */
 export const groups: Readonly<Record<string, readonly string[]>> = {
   Start: ["install", "uninstall", "up", "down", "demo"],
-  Look: ["status", "watch", "explain", "whose", "log"],
-  Act: ["off", "on", "lock", "freeze", "thaw", "rename"],
-  Rescue: ["history", "diff", "undo", "rescue"],
+  Look: ["status", "watch", "explain", "whose", "diff", "history", "log"],
+  Act: ["off", "on", "lock", "freeze", "thaw", "rename", "undo", "rescue"],
   Plan: ["task", "message"],
   Agents: ["spawn", "agents", "merge"],
   Trouble: ["doctor"],
