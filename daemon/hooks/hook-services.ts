@@ -23,7 +23,7 @@ import { GuardConfirmations } from "./guard/confirmations.ts";
 import { LineEdits } from "./guard/line-edits.ts";
 import { RunningGitCommands } from "./guard/running-git-commands.ts";
 import { StashLines } from "./guard/stash-lines.ts";
-import { fileNotes, mergeRisks, Notices, type Terminal, terminalCounts } from "./notices.ts";
+import { fileNotes, firstDenials, mergeRisks, Notices, type Terminal, terminalCounts } from "./notices.ts";
 import { OwnFiles } from "./own-files.ts";
 import { PeerMemory } from "./peer-changes.ts";
 import { Pending } from "./pending.ts";
@@ -57,6 +57,7 @@ export interface HookServices extends Services {
   readonly writers: Writers;
   readonly riskNotes: Notices<string, string, MergeNote>;
   readonly terminalNotes: Notices<Terminal, "open", number>;
+  readonly denialNotes: Notices<string, "first", true>;
   readonly toolUses: ToolUses;
   readonly toolFailures: ToolFailures;
   readonly peerMemory: PeerMemory;
@@ -119,6 +120,7 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     writers: new Writers(),
     riskNotes: new Notices(mergeRisks),
     terminalNotes: new Notices(terminalCounts),
+    denialNotes: new Notices(firstDenials),
     toolUses: new ToolUses(),
     toolFailures: new ToolFailures(),
     peerMemory: new PeerMemory(),

@@ -102,6 +102,13 @@ export const mergeRisks: Kind<string, string, MergeNote> = {
   most: limits.mergeRisksTold,
 };
 
+/** That Kite stopped a tool of a session: its person is told of the first time. */
+export const firstDenials: Kind<string, "first", true> = {
+  keyOf: session => session,
+  pendingOf: () => [{ id: "first", notice: () => true }],
+  most: 1,
+};
+
 /** A session in one of its terminals. */
 export interface Terminal {
   readonly session: Session;

@@ -1,14 +1,17 @@
 /** Handles a hook's event: the adapter plans, `hooks/run.ts` runs the plan, and the adapter words the answer. */
 import type { HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import { isOff, nothingOff, withoutWaits } from "../config/off-switch.ts";
+import { actorRow } from "../core/locks/replies.ts";
 import { Delivery } from "../hooks/delivery.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { observedPlan, observing, silenced } from "../hooks/observe.ts";
 import { runPlan } from "../hooks/run.ts";
 import type { Call } from "../server/call.ts";
+import { actorOf } from "../sessions/commands.ts";
 import { noteHook } from "../trail/decisions.ts";
 import type { RequestHandler } from "./handler.ts";
 
@@ -18,6 +21,8 @@ export const hook: RequestHandler<"hook", HookServices> = (services, request, ca
   call.alone(answer(services, request, call));
   return undefined;
 };
+
+type Words = ReturnType<HookPlan["answer"]>;
 
 /** What the status line shows where Kite is off, as the hook clients print it where it is off everywhere. */
 const offLine = "kite: off\n";
@@ -65,7 +70,10 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
       return;
     }
     const said = plan.answer(outcomes);
-    const words = observed === null ? said : silenced(observed, plan, outcomes, said);
+    const words =
+      observed === null
+        ? withFirstDenial(services, plan, outcomes, delivery, said)
+        : silenced(observed, plan, outcomes, said);
     if (request.reply === "raw") call.replyRaw(rawReply(words), delivery.settle);
     else call.reply({ ok: true, ...words }, delivery.settle);
     // The line of its decision says how long a hook waited for others.
@@ -87,6 +95,29 @@ function breakSilence(plan: HookPlan, { connection }: Call): NodeJS.Timeout | un
     return undefined;
   }
   return setTimeout(() => connection.push("\n"), limits.hookSilenceMs);
+}
+
+/**
+ * Tells the session's person of its first denial, and of no later one. `kite explain --last` knows a denial that the trail
+ * has: a tool that only has to read its file again is none.
+ */
+function withFirstDenial(
+  services: HookServices,
+  { session, agent, tellDenial }: HookPlan,
+  outcomes: readonly HookOutcome[],
+  delivery: Delivery,
+  said: Words,
+): Words {
+  if (session === null || tellDenial === undefined || !outcomes.some(isDenial)) return said;
+  const { engine, denialNotes } = services;
+  const { name } = actorRow(engine.state, actorOf(services, session, agent, null));
+  const told = tellDenial(said, name);
+  if (told === said) return said;
+  return denialNotes.offer(engine.state, session, delivery, () => {}).length === 0 ? said : told;
+}
+
+function isDenial(outcome: HookOutcome): boolean {
+  return "verdict" in outcome && outcome.verdict === "deny" && !(outcome.ok && outcome.did === "lock");
 }
 
 /** Keeps where the session's client writes what it does: there the daemon looks for signs of life. */
@@ -115,7 +146,7 @@ function isOffFor(
 }
 
 /** Returns the reply for clients without a JSON parser: a line with exit code and byte counts, then the bytes. */
-function rawReply(words: ReturnType<HookPlan["answer"]>): string {
+function rawReply(words: Words): string {
   const { output, exitCode = 0, stderr = "", env = [] } = words;
   const lines = env.length === 0 ? "" : `${env.join("\n")}\n`;
   const { byteLength } = Buffer;

@@ -1,6 +1,8 @@
+import { limits } from "../../protocol/limits.ts";
+import { nearPath, quote } from "../../protocol/text.ts";
 import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
 import { agentFile } from "./agent-file.ts";
-import { nothing } from "./answers/output.ts";
+import { alsoTellPerson, nothing, type Output } from "./answers/output.ts";
 import { statusLine } from "./answers/status-line.ts";
 import { doingOf } from "./doing.ts";
 import { lifeFiles } from "./life-files.ts";
@@ -52,7 +54,20 @@ function plan(payload: Event["raw"], context: HookContext): HookPlan {
     actions: plan.actions,
     ...(plan.refuses === undefined ? {} : { refuses: plan.refuses }),
     answer: plan.answer ?? (() => nothing),
+    ...(name === "PreToolUse" ? { tellDenial: (said, by) => tellDenial(event, file, said, by) } : {}),
   };
+}
+
+/** Says once in a session what a denial is about: its person sees the agent's words for it, and not who stopped what. */
+function tellDenial({ tool, cwd }: Event, file: string | null, said: Output, by: string): Output {
+  const what =
+    file !== null
+      ? `an edit of ${quote(nearPath(file, cwd ?? ""))}`
+      : tool === "Bash"
+        ? "a command line"
+        : `a call of ${quote(tool ?? "")}`;
+  const who = quote(by, limits.nameBytes);
+  return alsoTellPerson(said, `Kite stopped ${what} by ${who}. Why, and what to do: kite explain --last`);
 }
 
 /** The client's status line names its session; it is no event, and shows no life of it. */

@@ -43,6 +43,12 @@ export interface HookPlan {
   /** The rule by which the adapter itself refuses the step; absent if the outcomes tell whether it may happen. */
   readonly refuses?: string;
   readonly answer: (outcomes: readonly HookOutcome[]) => Omit<HookReply, "ok">;
+  /**
+   * Adds to an answer that denies a tool what the person in front of the session reads of it: that Kite stopped it, and how
+   * to learn more. `name` is the agent's. Absent: the event is about no tool that could be denied. Returns `said` itself if
+   * it tells the person something already.
+   */
+  readonly tellDenial?: (said: Omit<HookReply, "ok">, name: string) => Omit<HookReply, "ok">;
 }
 
 /** What the daemon knows of one agent client. Pure: it reads no file and no clock. */

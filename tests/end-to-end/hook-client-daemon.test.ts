@@ -155,6 +155,35 @@ describe.each(hookPrograms)("the $name client and the real daemon", program => {
     const { stdout, ...rest } = await ended;
     expect({ ...rest, stdout: "" }).toEqual(silent);
     expect(JSON.parse(stdout).hookSpecificOutput).toMatchObject({ permissionDecision: "deny" });
+    // It only has to read the file again: nothing there for a person to let through.
+    expect(JSON.parse(stdout)).not.toHaveProperty("systemMessage");
+  });
+
+  test("the first denial of a session tells its person, and what it names explains that denial", async () => {
+    const file = join(home.work, "a.txt");
+    execFileSync("git", ["init", "-q"], { cwd: home.work, env: home.environment });
+    await home.kite("freeze", file);
+    const denied = async (session: Session, tool?: string): Promise<Record<string, unknown>> => {
+      const { stdout } = await session.edit(tool).ended;
+      const said = JSON.parse(stdout);
+      expect(said.hookSpecificOutput).toMatchObject({ permissionDecision: "deny" });
+      return said;
+    };
+    for (const session of [first, second]) {
+      const name = nameOfId(session.id);
+      expect(await denied(session)).toMatchObject({
+        systemMessage: `Kite stopped an edit of "a.txt" by "${name}". Why, and what to do: kite explain --last`,
+      });
+      // The daemon writes its log a moment later.
+      await expect
+        .poll(async () => JSON.parse((await home.command(["explain", "--last", "--json"])).out))
+        .toMatchObject({
+          line: { decision: "deny", name, file, code: "edits_held" },
+          ends: expect.stringMatching(/freeze/),
+        });
+    }
+    for (const tool of ["Edit", "Write"])
+      expect(await denied(first, tool)).not.toHaveProperty("systemMessage");
   });
 
   test.each(["SIGTERM", "SIGKILL"] as const)(

@@ -44,6 +44,7 @@ export function withContext(event: WaitingEvent, said: Output, text: string): Ou
 /** `said`, and `text` for the person, unless `said` has a text for the person already. */
 export function alsoTellPerson(said: Output, text: string): Output {
   const before: unknown = said.output === "" ? {} : JSON.parse(said.output);
+  if (within(before, "systemMessage") !== undefined) return said;
   return { ...said, output: JSON.stringify({ systemMessage: text, ...objectOf(before) }) };
 }
 

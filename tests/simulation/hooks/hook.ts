@@ -84,7 +84,7 @@ export function isDenial(answer: Answer): boolean {
 
 /** Whether the tool runs without its lock, of which the person is told. */
 export function isUnguarded(answer: Answer): boolean {
-  return within(read(answer), "systemMessage") !== undefined;
+  return !isDenial(answer) && within(read(answer), "systemMessage") !== undefined;
 }
 
 function read({ output }: Answer): unknown {
