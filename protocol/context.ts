@@ -37,8 +37,10 @@ export const contextSetSchema = z.object({
   ttlMs: z.number().int().min(1).max(limits.contextTtlMaxMs).optional(),
 });
 
+/** Returns the value of a key. */
 export const contextGetSchema = z.object({ ...byShape, ...keyShape });
 
+/** Lists the keys of the project by name, without their values. */
 const contextListSchema = z.object({
   ...byShape,
   /** Only keys with this prefix. */
@@ -51,6 +53,7 @@ const contextListSchema = z.object({
     .optional(),
 });
 
+/** Deletes a key of the project. */
 const contextDeleteSchema = z.object({
   ...byShape,
   ...keyShape,

@@ -33,6 +33,7 @@ export const queryTargets = [
 ] as const;
 export type QueryTarget = (typeof queryTargets)[number];
 
+/** Says who the client is, and asks which daemon answers. No other request needs it. */
 const helloSchema = z.object({
   ...baseShape,
   protocol: z.number().int().optional(),
@@ -41,6 +42,7 @@ const helloSchema = z.object({
   person: idSchema.optional(),
 });
 
+/** Returns a page of the rows of a target. */
 const querySchema = z.object({
   ...baseShape,
   ...taskFilterShape,
@@ -58,6 +60,7 @@ const querySchema = z.object({
     .optional(),
 });
 
+/** Asks for events on this connection, instead of those that it asked for before. */
 const subscribeSchema = z.object({
   ...baseShape,
   /** The names of the events to get; without it all. */
@@ -72,6 +75,7 @@ const subscribeSchema = z.object({
 
 const plainSchema = z.object({ ...baseShape });
 
+/** Ends the daemon. */
 const shutdownSchema = z.object({
   ...baseShape,
   /** A newer version takes over: the daemon tells waiting clients to connect again. */
@@ -162,7 +166,9 @@ export const daemonRequests = {
   hello: { params: helloSchema, reply: reply<HelloReply>(), traits: always },
   subscribe: { params: subscribeSchema, reply: reply<SubscribeReply>(), traits: repeatable },
   query: { params: querySchema, reply: reply<QueryReply>(), traits: repeatable },
+  /** Returns counters and sizes since the daemon's start. */
   stats: { params: plainSchema, reply: reply<StatsReply>(), traits: always },
+  /** Shows that the daemon answers. */
   ping: { params: plainSchema, reply: reply<PingReply>(), traits: always },
   shutdown: { params: shutdownSchema, reply: reply<OkReply>(), traits: always },
 } as const satisfies RequestTable;

@@ -43,6 +43,7 @@ export const fileLockSchema = z
   })
   .refine(r => (r.file === undefined) !== (r.files === undefined), { error: fileOrFiles });
 
+/** Releases locks of files, or all of the actor, and ends its waits for them. */
 export const fileUnlockSchema = z
   .object({
     ...actorShape,
@@ -62,8 +63,10 @@ export const fileUnlockSchema = z
     error: "id is required, unless force:true names files",
   });
 
+/** Tells whether the actor holds the file under this token. */
 const fileCheckSchema = z.object({ ...actorShape, file: pathSchema, token: idSchema });
 
+/** Tells that the session has the file open. If another one has it open, too, both get `file_conflict`. */
 const fileTouchSchema = z.object({
   ...actorShape,
   file: pathSchema,

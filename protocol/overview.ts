@@ -9,6 +9,7 @@ import type { SessionRow } from "./session-rows.ts";
 import type { TaskRow } from "./task.ts";
 import type { RiskRow } from "./write.ts";
 
+/** Returns what `kite status` shows, in one answer. */
 const overviewSchema = z.object({
   ...baseShape,
   /** An absolute directory; the reply has its project. */

@@ -90,6 +90,7 @@ export interface UnkeptRow {
 const versionSchema = z.string().regex(/^v-\d{1,15}$/, { error: "expected a version, such as v-12" });
 const actorShape = { ...baseShape, id: idSchema.optional(), agent: idSchema.optional() };
 
+/** Tells whether Kite keeps versions of what agents write, how many, and what they take. */
 const rescueStateSchema = z.object({ ...baseShape });
 
 /** Removes versions for good: those of a file, or of all files before a time. A person's alone. */
@@ -116,6 +117,7 @@ const restoreBeginSchema = z.object({
   waitMs: z.number().int().min(0).max(limits.waitMaxMs).optional(),
 });
 
+/** Ends a restore, and tells whether the caller wrote the file. */
 const restoreEndSchema = z.object({
   ...actorShape,
   restore: idSchema,

@@ -22,6 +22,7 @@ export const baseShape = {
   project: pathSchema.optional(),
 };
 
+/** Registers a session, or brings a registered one up to date. */
 const registerSchema = z.object({
   ...baseShape,
   id: idSchema,
@@ -35,8 +36,10 @@ const registerSchema = z.object({
   spawn: idSchema.optional(),
 });
 
+/** Shows that the session lives. */
 const heartbeatSchema = z.object({ ...baseShape, id: idSchema });
 
+/** Ends the session: its locks are released, and it waits for nothing any more. */
 const deregisterSchema = z.object({
   ...baseShape,
   id: idSchema,

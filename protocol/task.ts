@@ -80,6 +80,7 @@ export const taskUpdateSchema = z.object({
   cwd: cwdSchema.optional(),
 });
 
+/** Returns one task. */
 export const taskGetSchema = z.object({ ...actorShape, task: refSchema });
 
 /** Claims the named task, or else the first ready one with all `labels`: highest priority, then oldest. */
@@ -89,6 +90,7 @@ export const taskClaimSchema = z.object({
   labels: labelsSchema.optional(),
 });
 
+/** Makes an active task pending again. */
 const taskReleaseSchema = z.object({ ...actorShape, task: refSchema });
 
 /** A person says yes to the next run of a red or critical task; an agent (`id`) is refused. */
@@ -119,6 +121,7 @@ const importedSchema = z.object({
   risk: riskSchema.nullish(),
 });
 
+/** Creates exported tasks with their ids. A task that the daemon has already stays as it is. */
 const taskImportSchema = z.object({
   ...actorShape,
   /** As of `task_update`: an agent imports done tasks as it may finish one. */

@@ -47,6 +47,7 @@ const debateOpenSchema = z.object({
 /** Doubts a hypothesis: until it is answered, the debate cannot close with that hypothesis. */
 const debateChallengeSchema = z.object({ ...inDebateShape, hypothesis: nameSchema, text: textSchema });
 
+/** Adds evidence for a hypothesis, or against it. */
 const debateEvidenceSchema = z.object({
   ...inDebateShape,
   hypothesis: nameSchema,
@@ -89,12 +90,14 @@ const debateCloseSchema = z.object({
   force: z.boolean().optional(),
 });
 
+/** Returns a debate with its entries. */
 const debateGetSchema = z.object({
   ...inDebateShape,
   /** `next` of the previous reply: the number of the last entry in it. */
   after: z.number().int().min(0).optional(),
 });
 
+/** Lists the debates of the project, the oldest first. */
 const debateListSchema = z.object({
   ...actorShape,
   limit: z.number().int().min(1).max(limits.rowsMax).optional(),

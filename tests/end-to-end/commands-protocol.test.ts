@@ -65,6 +65,32 @@ describe("protocol/README.md", () => {
     expect(examples.length).toBeGreaterThan(1);
   });
 
+  test("what it says of project and id in query: whose rows, not who asks", async () => {
+    const [one, two] = await Promise.all(
+      ["q1", "q2"].map(id => home.session(id, { project: `project-${id}` })),
+    );
+    for (const [id, client] of [
+      ["q1", one],
+      ["q2", two],
+    ] as const) {
+      const lock = { type: "file_lock", id, file: `${home.work}/${id}.ts` };
+      expect(await client?.ask(lock)).toMatchObject({ ok: true });
+    }
+    const holders = async (more: object) => {
+      const reply = await one?.ask({ type: "query", target: "locks", ...more });
+      const rows = reply?.["rows"] as { holder: { id: string } }[];
+      return rows.map(({ holder }) => holder.id).filter(id => /^q\d$/.test(id));
+    };
+    expect((await holders({})).sort()).toEqual(["q1", "q2"]);
+    expect(await holders({ project: "project-q2" })).toEqual(["q2"]);
+    expect(await holders({ id: "q2" })).toEqual(["q2"]);
+    expect(await one?.ask({ type: "file_unlock", id: "q1", file: "other.ts" })).toMatchObject({ ok: false });
+    const refusals = (more: object) => two?.ask({ type: "query", target: "refusals", ...more });
+    const all = await refusals({});
+    expect(all).toMatchObject({ rows: expect.arrayContaining([expect.objectContaining({ id: "q1" })]) });
+    expect(await refusals({ id: "q2", project: "project-q2" })).toEqual(all);
+  });
+
   test("names every request, code, event and target, and no other", () => {
     const files = readdirSync(at("protocol"), { recursive: true, encoding: "utf8" }).filter(name =>
       name.endsWith(".ts"),
