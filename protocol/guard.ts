@@ -226,14 +226,30 @@ export interface ShellUses {
 }
 
 /** The events of the guard. */
-export type GuardEvent = FilesNews & {
-  /** A git command of `by` committed uncommitted work of `owner`, or took it out of the working tree. */
-  readonly event: "work_taken";
-  readonly how: "committed" | "discarded";
-  /** The command in short form: `git commit -a`. */
-  readonly command: string;
-  /** The abbreviated id of the commit; null if there is none, or the daemon could not find it. */
-  readonly commit: string | null;
-  readonly by: ActorRow;
-  readonly owner: ActorRow;
-};
+export type GuardEvent = FilesNews &
+  (
+    | {
+        /** A git command of `by` committed uncommitted work of `owner`, or took it out of the working tree. */
+        readonly event: "work_taken";
+        readonly how: "committed" | "discarded";
+        /** The command in short form: `git commit -a`. */
+        readonly command: string;
+        /** The abbreviated id of the commit; null if there is none, or the daemon could not find it. */
+        readonly commit: string | null;
+        readonly by: ActorRow;
+        readonly owner: ActorRow;
+      }
+    | {
+        /** Uncommitted work of `owner` was wiped or overwritten: `kite rescue restore` with `wipe` brings it back. */
+        readonly event: "work_wiped";
+        /** `r-12`. */
+        readonly wipe: string;
+        /** The command in short form: `git checkout`. */
+        readonly command: string;
+        /** Lines that these files lost, of all together; null: not counted. */
+        readonly lines: number | null;
+        /** Null: no tool use explains it. */
+        readonly by: ActorRow | null;
+        readonly owner: ActorRow;
+      }
+  );

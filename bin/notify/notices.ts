@@ -74,6 +74,14 @@ export function eventNotice(event: EventLine, projects: Projects): Notice | null
       `${event.by.name}, ${event.command}: ${event.files.join(", ")}${more}`,
     );
   }
+  // Of a git command that the guard saw, `work_taken` tells already.
+  if (event.event === "work_wiped" && !(event.by !== null && event.command.startsWith("git "))) {
+    const more = event.more === undefined ? "" : ` and ${event.more} more`;
+    return notice(
+      `${event.owner.name}'s work was wiped${placeOf(event.owner.id, projects)}`,
+      `kite rescue restore ${event.wipe}: ${event.files.join(", ")}${more}`,
+    );
+  }
   if (event.event === "lost_update") {
     const over = event.holder === null ? "" : `, which ${event.holder.name} holds`;
     return notice(

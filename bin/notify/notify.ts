@@ -29,7 +29,7 @@ export function notify(
     }
   };
   const work = async (client: Client) => {
-    await ask(client, "subscribe", { events: ["work_taken", "lost_update"] });
+    await ask(client, "subscribe", { events: ["work_taken", "work_wiped", "lost_update"] });
     const watch = new NoticeWatch({ personMs, waitMs });
     let projects: Projects = new Map();
     let isBusy = false;

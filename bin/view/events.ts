@@ -43,6 +43,8 @@ function workSentence(event: EventLine, file: FileName): string | null {
       const did = event.how === "committed" ? "committed" : "discarded";
       return `work      ${clean(event.by.name)} ${did} ${filesOf(event, file)} of ${clean(event.owner.name)}`;
     }
+    case "work_wiped":
+      return `wiped     ${filesOf(event, file)} of ${clean(event.owner.name)}: kite rescue restore ${clean(event.wipe)}`;
     case "session_renamed":
       return `named     ${clean(event.was)} is ${clean(event.name)} now`;
     case "file_conflict":

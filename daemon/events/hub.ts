@@ -39,6 +39,7 @@ const unasked: ReadonlySet<EventName> = new Set<EventName>([
   "lost_update",
   "bypassed",
   "work_taken",
+  "work_wiped",
   "merge_risk",
   "file_conflict",
   "session_duplicated",

@@ -126,6 +126,8 @@ export function hasUrgentNotice({ notes }: State, session: string): boolean {
 
 function isUrgent(note: FileNote): boolean {
   if (note.what === "bypassed") return !note.mine;
+  // What no agent did, a person may have meant.
+  if (note.what === "wiped") return !note.mine && note.other !== null;
   return note.what === "discarded" || note.what === "stash_taken" || note.what === "lost_update";
 }
 

@@ -94,6 +94,10 @@ const eventLines: EventLines = {
     const why = `${did}${commit === null ? "" : ` as ${commit}`}: it was uncommitted work of ${owner.name}`;
     return paths.map(file => ({ by, rule: "guard", type, file, why }));
   },
+  work_wiped: ({ wipe, command: type, owner, by, paths }) => {
+    const why = `uncommitted work of ${owner.name} is gone from it: kite rescue restore ${wipe}`;
+    return paths.map(file => ({ by: by ?? owner, rule: "rescue", type, file, why }));
+  },
   declared: ({ by, mismatches }) => mismatches.map(why => ({ by, rule: "declaration", why })),
   declarations_overlap: ({ sides: [by, other], paths: [file] }) => {
     const why = `${by.name} declared it, ${other.name} had declared it before`;

@@ -39,7 +39,7 @@ export interface PeerLock extends Pick<LockNote, "file" | "heldMs" | "waiters" |
 }
 
 /** What an agent is told of its files with its next event that waits. */
-export type BaseNote = PastLockNote | TakenNote | StashTakenNote | OverlapNote;
+export type BaseNote = PastLockNote | TakenNote | WipedNote | StashTakenNote | OverlapNote;
 
 /**
  * An actor wrote a file without its lock (after the lock had ended, or by a shell command). Or two actors wrote it
@@ -99,6 +99,26 @@ export interface TakenNote {
   readonly command: string;
   /** The commit's id, abbreviated; null if there is none, or if it is not known. */
   readonly commit: string | null;
+}
+
+/** Uncommitted work was wiped or overwritten, and Kite kept it. */
+export interface WipedNote {
+  readonly what: "wiped";
+  /** What brings it back: `r-12`. */
+  readonly wipe: string;
+  /** The agent itself did it; else it was the agent's work. */
+  readonly mine: boolean;
+  /** Whose command it was, or of a note on a command of the agent's own whose work, by the name for people; null: nobody's. */
+  readonly other: string | null;
+  /** The command in short form: `git checkout`. */
+  readonly command: string;
+  /** Absolute, at most `limits.guardFilesMax`; `more` counts the rest. */
+  readonly files: readonly string[];
+  readonly more: number;
+  /** Lines that these files lost, of all together; null: not counted. */
+  readonly lines: number | null;
+  /** The wipe has no other files. */
+  readonly isAll: boolean;
 }
 
 /** Another session's git command took stash entries that the agent's session had made. */

@@ -7,6 +7,7 @@ import type { Command, Entry } from "../../daemon/core/commands.ts";
 import type { DeclaredFile } from "../../daemon/core/declarations/table.ts";
 import { actorRow } from "../../daemon/core/locks/replies.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
+import { isAlive, type Lineage, sameLineage } from "../../daemon/core/sessions/kinship.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
 import type { Task } from "../../daemon/core/tasks/table.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
@@ -67,6 +68,8 @@ export class NoteLives {
         key,
         seq: random.chance(0.8) ? (writers.at(-1)?.seq ?? 0) : random.int(0, state.seq),
       }));
+      // Chosen by the entry's place, so that all else happens as it would without it.
+      if (how === "discarded" && state.seq % 2 === 0) return wiped(state, actor);
       const named = [...taken.filter(() => random.chance(0.6)), { key: "local:/p/unknown", seq: 1 }];
       const commit = how === "committed" ? "0123456789" : null;
       const git = { name: actor.session, ancestors: [], command: "git commit", commit } as const;
@@ -142,7 +145,43 @@ export class NoteLives {
         this.#tell(state, owner, { what, files: paths, more, other: by.name, command: git, commit });
       }
     }
+    if (command.type === "work_wiped") this.#wiped(state, command);
     if (touched.has("notes")) yield* this.#compare(state);
+  }
+
+  /** Whoever lost work hears of it, and so does who did it: in the place of a notice that the file changed. */
+  #wiped(state: State, command: Extract<Command, { type: "work_wiped" }>): void {
+    const { wipe, doer, command: name, files: works, others } = command;
+    const isOwn = (one: Lineage) => doer !== null && sameLineage(doer, one);
+    const say = (whose: Actor, mine: boolean, other: string | null, own: typeof works) => {
+      const paths = own.map(({ path }) => path);
+      this.#unsay(
+        whose,
+        note =>
+          note.what === "bypassed" &&
+          note.mine === mine &&
+          paths.includes(note.file) &&
+          (mine || note.other === other),
+      );
+      this.#change(whose, note => {
+        if (note.what !== "discarded" || mine || note.other !== other) return note;
+        const left = note.files.filter(path => !paths.includes(path));
+        return left.length === 0 ? null : { ...note, files: left };
+      });
+      const all = { files: paths, more: 0, lines: own.reduce((sum, { lines }) => sum + (lines ?? 0), 0) };
+      const isAll = own.length === works.length + others;
+      const { session: id, agent } = whose;
+      this.#tell(state, { id, agent }, { what: "wiped", wipe, mine, other, command: name, ...all, isAll });
+    };
+    const writers = new Map(works.flatMap(({ writers: all }) => all.map(one => [nameOf(one.actor), one])));
+    for (const [key, writer] of writers) {
+      const own = works.filter(work => work.writers.some(one => nameOf(one.actor) === key));
+      if (!isOwn(writer) && isAlive(state, writer.actor)) say(writer.actor, false, doer?.name ?? null, own);
+    }
+    const lost = works.filter(work => work.writers.some(one => !isOwn(one)) || doer?.isUnaware === true);
+    const [other] = lost.flatMap(work => work.writers.filter(one => !isOwn(one)));
+    if (doer === null || lost.length === 0 || !isAlive(state, doer.actor)) return;
+    say(doer.actor, true, other === undefined ? null : actorRow(state, other.actor).name, lost);
   }
 
   /** Whoever leads in the project of a red or critical task is to be told that it begins. */
@@ -258,8 +297,15 @@ export class NoteLives {
   }
 
   /** Takes back what the actor was not told yet. */
-  #unsay({ session: id, agent }: Actor, isOver: (note: FileNote) => boolean): void {
-    const left = (this.#pending.get(keyOf({ id, agent })) ?? []).filter(words => !isOver(JSON.parse(words)));
+  #unsay(actor: Actor, isOver: (note: FileNote) => boolean): void {
+    this.#change(actor, note => (isOver(note) ? null : note));
+  }
+
+  #change({ session: id, agent }: Actor, corrected: (note: FileNote) => FileNote | null): void {
+    const left = (this.#pending.get(keyOf({ id, agent })) ?? []).flatMap(words => {
+      const note = corrected(JSON.parse(words));
+      return note === null ? [] : [JSON.stringify(note)];
+    });
     if (left.length === 0) this.#pending.delete(keyOf({ id, agent }));
     else this.#pending.set(keyOf({ id, agent }), left);
   }
@@ -290,6 +336,22 @@ export class NoteLives {
     const should = [...this.#conflicts.keys()].sort().join();
     if (told !== should) yield `the conflicts told are ${told}, not ${should}`;
   }
+}
+
+/** Wipes all known work of the paths that have a name of their own. */
+function wiped(state: State, actor: Actor): Command {
+  const works = [...state.writes.files.values()].slice(0, 3).map(({ file, worktree, writers }, i) => ({
+    file,
+    path: `${worktree}/${file}`,
+    lines: i + 1,
+    writers,
+  }));
+  const doer =
+    state.seq % 3 === 0
+      ? null
+      : { actor, ancestors: [], name: actor.session, isUnaware: state.seq % 5 === 0 };
+  const what = { wipe: `r-${state.seq}`, project: "/p", command: "make", others: state.seq % 7 };
+  return { type: "work_wiped", ...what, doer, files: works };
 }
 
 /** Who is named as the one to tell: the agent, or the main agent of one that has ended. */

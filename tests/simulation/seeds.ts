@@ -66,6 +66,7 @@ export const mustOccur = {
     "conflict_noted",
     "notes_told",
     "work_taken",
+    "work_wiped",
     "stashes_noted",
     "elapse",
     "void",

@@ -128,6 +128,7 @@ const narrow: ReadonlyMap<CommandType, ReadonlySet<TableName>> = new Map([
   ["writes_settled", writes],
   ["work_returned", writes],
   ["work_taken", notes],
+  ["work_wiped", notes],
   ["stashes_noted", stashes],
   ["conflict_noted", notes],
   ["notes_told", writes],

@@ -57,6 +57,26 @@ describe("notices", () => {
     });
     expect(eventNotice(taken("committed"), projects)).toBeNull();
     expect(eventNotice(taken("discarded"), new Map())?.title).toBe("carol 's work was wiped");
+    const by = { id: "s2", agent: null, name: "bob" };
+    const wiped = (command: string, who: typeof by | null): EventLine => ({
+      type: "event",
+      event: "work_wiped",
+      wipe: "r-12",
+      command,
+      lines: 3,
+      files: ["a\n.ts"],
+      paths: [],
+      more: 1,
+      by: who,
+      owner: { id: "s1", agent: null, name: "carol\u001b" },
+    });
+    expect(eventNotice(wiped("changed outside Kite", null), new Map([["s1", "/shop/.git"]]))).toEqual({
+      title: "carol 's work was wiped in shop",
+      text: "kite rescue restore r-12: a .ts and 1 more",
+    });
+    expect(eventNotice(wiped("make", by), new Map())?.title).toBe("carol 's work was wiped");
+    // The guard saw that: it was told.
+    expect(eventNotice(wiped("git checkout", by), new Map())).toBeNull();
   });
 });
 

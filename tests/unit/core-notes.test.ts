@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../daemon/core/actor.ts";
 import { check } from "../../daemon/core/check.ts";
-import type { WriteNote } from "../../daemon/core/files/commands.ts";
+import type { Command } from "../../daemon/core/commands.ts";
+import type { WipedWork, WriteNote } from "../../daemon/core/files/commands.ts";
 import { tellLater } from "../../daemon/core/messages/notices.ts";
+import type { Lineage } from "../../daemon/core/sessions/kinship.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World } from "./core-world.ts";
@@ -14,15 +16,17 @@ class Told extends World {
   notes(session: string, agent: string | null = null): string[] {
     const key = agent === null ? session : `${session}\n${agent}`;
     return (this.state.notes.pending.get(key)?.notes ?? []).map(({ note }) =>
-      "files" in note
-        ? `${note.what} ${note.files.join(" ")} by ${note.other}: ${note.command} ${note.commit}`
-        : note.what === "teammate_gone"
-          ? `${note.other} of ${note.team} ${note.how}`
-          : note.what === "overlap"
-            ? `overlap ${note.file} with ${note.other}: ${note.will}`
-            : "mine" in note
-              ? `${note.what} ${note.file} ${note.mine ? "mine" : "theirs"} ${note.other}`
-              : note.what,
+      note.what === "wiped"
+        ? `wiped ${note.files.join(" ")} ${note.mine ? "mine" : "theirs"} ${note.other}: ${note.command} ${note.wipe} ${note.lines}${note.isAll ? "" : " of more"}`
+        : "files" in note
+          ? `${note.what} ${note.files.join(" ")} by ${note.other}: ${note.command} ${note.commit}`
+          : note.what === "teammate_gone"
+            ? `${note.other} of ${note.team} ${note.how}`
+            : note.what === "overlap"
+              ? `overlap ${note.file} with ${note.other}: ${note.will}`
+              : "mine" in note
+                ? `${note.what} ${note.file} ${note.mine ? "mine" : "theirs"} ${note.other}`
+                : note.what,
     );
   }
 
@@ -247,6 +251,102 @@ describe("work that a git command of another one took", () => {
     take(w, "discarded", seq, ...files);
     const [noted] = w.state.notes.pending.get("a")?.notes ?? [];
     expect(noted?.note).toMatchObject({ more: 3, files: { length: limits.guardFilesMax } });
+  });
+});
+
+describe("work that was wiped and kept", () => {
+  type Doer = Extract<Command, { type: "work_wiped" }>["doer"];
+  const lineage = (who: string | Actor): Lineage => ({ actor: actor(who), ancestors: [] });
+  const bob: Doer = { ...lineage("b"), name: "bob", isUnaware: false };
+  const file = (name: string, lines: number | null, ...who: readonly (string | Actor)[]): WipedWork => ({
+    file: name,
+    path: `/p/${name}`,
+    lines,
+    writers: who.map(lineage),
+  });
+  const wipe = (w: Told, doer: Doer, files: readonly WipedWork[], others = 0) =>
+    w
+      .step({ type: "work_wiped", wipe: "r-1", project: "/p", doer, command: "make", files, others })
+      .events.map(({ event }) =>
+        event.event === "work_wiped"
+          ? `${event.by?.name} ${event.wipe} ${event.files.join(" ")} of ${event.owner.name}: ${event.lines}`
+          : event.event,
+      );
+
+  it("is told to each whose it was with its own files, and to who did it with all of theirs", () => {
+    const w = world("a", "b", "c");
+    const files = [file("x", 3, "a"), file("y", 4, "c", "a"), file("own", 9, "b")];
+    expect(wipe(w, bob, files)).toEqual(["bob r-1 x y of a: 7", "bob r-1 y of c: 4"]);
+    expect(w.notes("a")).toEqual(["wiped /p/x /p/y theirs bob: make r-1 7 of more"]);
+    expect(w.notes("c")).toEqual(["wiped /p/y theirs bob: make r-1 4 of more"]);
+    expect(w.notes("b")).toEqual(["wiped /p/x /p/y mine a: make r-1 7 of more"]);
+    check(w.state);
+  });
+
+  it("is told to its writers alone where nobody is known to have done it", () => {
+    const w = world("a", "b");
+    expect(wipe(w, null, [file("x", 3, "a")])).toEqual(["undefined r-1 x of a: 3"]);
+    expect(w.notes("a")).toEqual(["wiped /p/x theirs null: make r-1 3"]);
+    expect(wipe(w, null, [file("x", null, "a")], 1)).toEqual(["undefined r-1 x of a: null"]);
+    expect(w.notes("a").at(-1)).toBe("wiped /p/x theirs null: make r-1 null of more");
+  });
+
+  it("takes the place of what only says that the file changed, and of nothing else", () => {
+    const w = world("a", "b", "c");
+    const seq = w.wrote("a", "x", "y", "z");
+    w.bypass("b", "x");
+    w.bypass("b", "z");
+    w.bypass("c", "x");
+    const take = { type: "work_taken", ancestors: [], how: "discarded", command: "git stash" } as const;
+    const taken = (...names: readonly string[]) => names.map(name => ({ key: `n:/p/${name}`, seq }));
+    w.do({ ...take, actor: actor("b"), name: "b", commit: null, files: taken("x", "y") });
+    w.do({ ...take, actor: actor("c"), name: "c", commit: null, files: taken("x") });
+    wipe(w, { ...bob, name: "b" }, [file("x", 3, "a")]);
+    expect(w.notes("a")).toEqual([
+      "bypassed /p/z theirs b",
+      "bypassed /p/x theirs c",
+      "discarded /p/y by b: git stash null",
+      "discarded /p/x by c: git stash null",
+      "wiped /p/x theirs b: make r-1 3",
+    ]);
+    expect(w.notes("b")).toEqual(["bypassed /p/z mine a", "wiped /p/x mine a: make r-1 3"]);
+    // Nobody is known to have done this: it says nothing of what others did.
+    const other = world("a", "b");
+    other.wrote("a", "z");
+    other.bypass("b", "z");
+    wipe(other, null, [file("z", 3, "a")]);
+    expect(other.notes("a")).toEqual(["bypassed /p/z theirs b", "wiped /p/z theirs null: make r-1 3"]);
+  });
+
+  it("is no news where it is one's own, a family's or an ended one's; unaware, one hears it of oneself", () => {
+    const w = world("a", "b");
+    w.do({ type: "session_end", session: "a", incarnation: null, cause: "deregistered" });
+    const main: Doer = { actor: actor("b"), ancestors: [], name: "bob", isUnaware: false };
+    const child = { actor: { ...helper, session: "b" }, ancestors: [null] };
+    const own = [file("own", 1, "b"), { ...file("family", 2), writers: [child] }];
+    expect(wipe(w, main, own)).toEqual([]);
+    expect(w.notes("b")).toEqual([]);
+    expect(wipe(w, { ...main, isUnaware: true }, own)).toEqual([]);
+    expect(w.notes("b")).toEqual(["wiped /p/own /p/family mine null: make r-1 3"]);
+    expect(wipe(w, main, [file("ended", 1, "a")])).toEqual([]);
+    expect(w.notes("b").at(-1)).toBe("wiped /p/ended mine a: make r-1 1");
+  });
+
+  it("is cut where it is much, and the rest is counted", () => {
+    const w = world("a", "b");
+    wipe(
+      w,
+      bob,
+      Array.from({ length: limits.guardFilesMax + 3 }, (_, i) => file(`f${i}`, 2, "a")),
+    );
+    const [noted] = w.state.notes.pending.get("a")?.notes ?? [];
+    const lines = 2 * (limits.guardFilesMax + 3);
+    expect(noted?.note).toMatchObject({
+      more: 3,
+      lines,
+      isAll: true,
+      files: { length: limits.guardFilesMax },
+    });
   });
 });
 

@@ -44,10 +44,51 @@ export interface WorkTaken {
   readonly files: readonly { readonly key: string; readonly seq: number }[];
 }
 
+/** An actor with the agents of its session that it works for. */
+export interface ActorInFamily {
+  readonly actor: Actor;
+  readonly ancestors: readonly (string | null)[];
+}
+
+/** Uncommitted work was wiped or overwritten, and Kite kept it: its writers and whoever did it are to hear of that. */
+export interface WorkWiped {
+  /** The wipe's name: `r-12`. */
+  readonly wipe: string;
+  readonly project: string;
+  /** Null: no tool use explains it. */
+  readonly doer:
+    | (ActorInFamily & {
+        /** The actor's name for people. */
+        readonly name: string;
+        /** The line did not name what it wiped: then its actor hears it of its own work, too. */
+        readonly isUnaware: boolean;
+      })
+    | null;
+  /** The command in short form: `git checkout`. */
+  readonly command: string;
+  /** At least one, at most `limits.rescueWipeFilesMax`. */
+  readonly files: readonly WipedWork[];
+  /** Files that the wipe has besides these, so that a restore of all brings back more. */
+  readonly others: number;
+}
+
+/** A file that was wiped and that a version brings back. */
+export interface WipedWork {
+  /** Relative to the top of the worktree. */
+  readonly file: string;
+  /** Absolute. */
+  readonly path: string;
+  /** Lines that the file lost; null: not counted. */
+  readonly lines: number | null;
+  /** Whose work it was. */
+  readonly writers: readonly ActorInFamily[];
+}
+
 /** These commands by name. */
 export interface WriteCommands {
   writes_noted: WritesNoted;
   writes_settled: WritesSettled;
   work_returned: WorkReturned;
   work_taken: WorkTaken;
+  work_wiped: WorkWiped;
 }

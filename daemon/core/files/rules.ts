@@ -4,6 +4,7 @@ import type { Rules } from "../rules.ts";
 import type { WriteCommands } from "./commands.ts";
 import { workReturned, writesNoted, writesSettled } from "./dirty-files.ts";
 import { workTaken } from "./work-taken.ts";
+import { workWiped } from "./work-wiped.ts";
 
 export const writeRules: Rules<WriteCommands> = {
   commands: {
@@ -11,5 +12,6 @@ export const writeRules: Rules<WriteCommands> = {
     writes_settled: passing(writesSettled),
     work_returned: passing(workReturned),
     work_taken: passing(workTaken),
+    work_wiped: passing(workWiped),
   },
 };

@@ -90,10 +90,26 @@ export function tellLater(state: BaseState, { session, agent }: Whose, note: Fil
 }
 
 /** Takes back the agent's notices that are over before they reached it. */
-export function takeBack({ notes }: BaseState, whose: Whose, isOver: (note: FileNote) => boolean): void {
+export function takeBack(state: BaseState, whose: Whose, isOver: (note: FileNote) => boolean): void {
+  correct(state, whose, note => (isOver(note) ? null : note));
+}
+
+/** Changes the agent's notices that did not reach it yet; null takes one back. A notice that stays is returned as it is. */
+export function correct(
+  { notes }: BaseState,
+  whose: Whose,
+  corrected: (note: FileNote) => FileNote | null,
+): void {
   const pending = notes.pending.get(noteKey(whose));
-  const left = pending?.notes.filter(({ note }) => !isOver(note));
-  if (pending === undefined || left === undefined || left.length === pending.notes.length) return;
+  if (pending === undefined) return;
+  let isSame = true;
+  const left = pending.notes.flatMap(one => {
+    const note = corrected(one.note);
+    if (note === one.note) return [one];
+    isSame = false;
+    return note === null ? [] : [{ ...one, note }];
+  });
+  if (isSame) return;
   if (left.length === 0) pendingRecords.drop(notes, pending);
   else pendingRecords.put(notes, { ...pending, notes: left });
 }

@@ -1,7 +1,7 @@
 /** Words the notes on an agent's files: what happened, and what to do about it. */
 import { limits } from "../../../protocol/limits.ts";
-import { nearPath, quote } from "../../../protocol/text.ts";
-import type { OverlapNote, PastLockNote, StashTakenNote, TakenNote } from "../../seam/notices.ts";
+import { nearPath, plain, quote, shellArgument } from "../../../protocol/text.ts";
+import type { OverlapNote, PastLockNote, StashTakenNote, TakenNote, WipedNote } from "../../seam/notices.ts";
 import type { FileNote } from "../../seam/slices.ts";
 import { isChangedLines } from "./changed-lines.ts";
 import { howToWrite, type Reader } from "./reader.ts";
@@ -19,6 +19,7 @@ export type Heading = readonly [words: string, ...whats: readonly FileNote["what
 
 export const baseHeadings: readonly Heading[] = [
   ["git commands of other agents committed or removed uncommitted work of yours", "committed", "discarded"],
+  ["uncommitted work was wiped or overwritten, and Kite kept it", "wiped"],
   ["another agent took stash entries of yours", "stash_taken"],
   ["agents wrote files without holding their locks", "bypassed", "lost_update"],
   ["another agent plans to change the same files as you", "overlap"],
@@ -63,6 +64,30 @@ function takenLine({ what, files, more, command, commit }: TakenNote, who: strin
   return `- ${by} removed your uncommitted work from the working tree: ${all}. Read the files again before you go on, and ask ${who} for the work.${stashed}`;
 }
 
+function wipedLine(note: WipedNote, who: string, { cwd }: Reader): string {
+  const { mine, other, command, files, more, lines } = note;
+  const [first = ""] = files;
+  const names = [...files.map(file => quote(nearPath(file, cwd))), ...(more === 0 ? [] : [`${more} more`])];
+  const count = lines === null ? "" : `${lines} ${lines === 1 ? "line" : "lines"} of `;
+  const what = `${count}${names.join(", ")}`;
+  const line = restoreLine(note, first, cwd);
+  const did = plain(command, limits.nameBytes);
+  if (mine) {
+    const whose = other === null ? "your uncommitted work" : `uncommitted work of ${who}`;
+    return `- \`${did}\`, which you ran, wiped ${whose}: ${what}. If you did not mean that, bring it back: ${line}`;
+  }
+  if (other === null)
+    return `- your uncommitted work changed outside Kite (an editor, a build or a person's own command), and this is gone: ${what}. A person may have meant that: ask before you bring it back: ${line}`;
+  return `- your uncommitted work was wiped while \`${did}\` of ${who} ran: ${what}. Tell ${who}, and bring it back: ${line}`;
+}
+
+/** The command that brings the files back; without their names where it brings back nothing else, or where a name is odd. */
+function restoreLine({ wipe, files, more, isAll }: WipedNote, first: string, cwd: string): string {
+  const name = nearPath(first, cwd);
+  const isOne = files.length === 1 && more === 0 && plain(name) === name;
+  return `kite rescue restore ${wipe}${isAll || !isOne ? "" : ` ${shellArgument(name)}`}`;
+}
+
 function stashTakenLine({ commits, more, command }: StashTakenNote, who: string): string {
   const ids = commits.map(commit => commit.slice(0, limits.commitIdChars));
   const all = [...ids, ...(more === 0 ? [] : [`${more} more`])].join(", ");
@@ -78,6 +103,7 @@ export const baseLines = {
   lost_update: lostLine,
   committed: takenLine,
   discarded: takenLine,
+  wiped: wipedLine,
   stash_taken: stashTakenLine,
   overlap: overlapLine,
 } satisfies { readonly [W in FileNote["what"]]?: NoteLine<FileNote> };
