@@ -16,6 +16,8 @@ import type { HookServices } from "./hook-services.ts";
 export function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome> | HookOutcome {
   const { engine, pending } = run.services;
   const actor = actorOfAction(run, action);
+  if (action.take && run.plan.doing === null)
+    for (const part of run.services.points.eventWaits) part.eventWaits(run.services, actor);
   return pending.has(engine.state, actor) ? tell(run, action, actor) : nothingToTell;
 }
 

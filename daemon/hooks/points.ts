@@ -66,6 +66,11 @@ export interface HookPart<S> {
   teamIdle?(services: S, team: string): void;
   /** What else a session waits for that stops, and whether it waits although no person watches it. */
   waitsFor?(services: S, session: string): Partial<Led> & { readonly isAlone?: boolean };
+  /**
+   * An event of the agent waits for its answer, and begins no write and no shell line: their ends have points of their own. What
+   * follows happens later: the answer does not wait for it.
+   */
+  eventWaits?(services: S, actor: Actor): void;
   /** What an agent is told beside its messages and notes; asked only for agents that `Pending` has. */
   news?(services: S, actor: Whose, delivery: Delivery): readonly News[];
   /** Returns the notes of a session with what is looked up when they are told. */
@@ -102,6 +107,7 @@ export function hookPoints<S>(parts: readonly HookPart<S>[]): HookPoints<S> {
     contextLost: at("contextLost"),
     teamIdle: at("teamIdle"),
     waitsFor: at("waitsFor"),
+    eventWaits: at("eventWaits"),
     news: at("news"),
     completed: at("completed"),
     lineEnded: at("lineEnded"),

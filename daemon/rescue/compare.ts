@@ -1,10 +1,12 @@
 /**
  * Compares files with uncommitted work with what is kept of them: an editor, `make` or a person's own git command gives no
- * event. What differs is kept; what was lost is noted as a wipe of nobody's.
+ * event. What differs is kept; what was lost is noted as a wipe of nobody's. What an agent's shell command explains is left to its
+ * end.
  */
 import { limits } from "../../protocol/limits.ts";
 import type { DirtyFile } from "../core/base-state.ts";
 import { latestOf, pathOfWork } from "../core/files/dirty-files.ts";
+import { idOfKey } from "../core/sessions/start-key.ts";
 import { worksIn } from "../worktree/uncommitted.ts";
 import { type Loss, noteWipes } from "./ended-line.ts";
 import { candidateOf } from "./losses.ts";
@@ -12,6 +14,32 @@ import type { Rescue, RescueServices } from "./services.ts";
 
 /** The command of a wipe that no tool use explains. */
 const outsideKite = "changed outside Kite";
+
+/**
+ * An event of a session waits for its answer: compares the session's worktree, and the event does not wait for that. `isSoon`
+ * false: only if `limits.rescueCompareMs` went by since the last time. Without kept work of the worktree nothing is looked at.
+ */
+export function compareAtEvent(
+  services: RescueServices,
+  rescue: Rescue,
+  session: string,
+  isSoon: boolean,
+): void {
+  const { engine, clock } = services;
+  const worktree = engine.state.sessions.live.get(session)?.worktree;
+  const { byWorktree, settledIn } = engine.state.writes;
+  if (worktree === undefined || !(byWorktree.has(worktree) || settledIn.has(worktree))) return;
+  const { worktrees } = rescue.compared;
+  const before = worktrees.get(worktree);
+  // One that waits sees what changed until now.
+  if (before === Number.POSITIVE_INFINITY) return;
+  if (!isSoon && before !== undefined && clock.now() - before < limits.rescueCompareMs) return;
+  worktrees.set(worktree, Number.POSITIVE_INFINITY);
+  void rescue.later(() => {
+    worktrees.set(worktree, clock.now());
+    return compare(services, rescue, worktree, false);
+  });
+}
 
 /**
  * Compares the files of a worktree; null: of all. `isStart`: the daemon has just started, and the last writes before it ended
@@ -34,34 +62,63 @@ async function compare(
   isStart: boolean,
 ): Promise<void> {
   await rescue.archive.ready;
-  const { files, byWorktree } = services.engine.state.writes;
-  const works = worktree === null ? [...files.values()] : worksIn(services, worktree);
+  const { files, settled, settledIn } = services.engine.state.writes;
+  // The latest first.
+  const dirty = worktree === null ? [...files.values()].reverse() : worksIn(services, worktree);
+  const clean =
+    worktree === null
+      ? [...settled.values()].reverse()
+      : [...(settledIn.get(worktree) ?? [])].flatMap(key => settled.get(key) ?? []).reverse();
+  const busy = new Map<string, boolean>();
   const lost: Loss[] = [];
-  for (const work of works.slice(0, limits.shellFilesMax)) {
-    if (!byWorktree.has(work.worktree)) continue;
-    const loss = await compareOne(services, rescue, work, isStart);
-    if (loss !== null) lost.push(loss);
+  for (const [works, look] of [
+    [dirty, compareDirty],
+    [clean, compareSettled],
+  ] as const) {
+    for (const work of works.slice(0, limits.shellFilesMax)) {
+      const isBusy = busy.get(work.worktree) ?? runsLine(services, work.worktree);
+      busy.set(work.worktree, isBusy);
+      if (isBusy) continue;
+      const loss = await look(services, rescue, work, isStart);
+      if (loss !== null) lost.push(loss);
+    }
   }
-  const how = { by: null, command: outsideKite, atMs: services.clock.wall() };
-  await noteWipes(rescue, how, lost);
+  const how = { by: null, command: outsideKite, atMs: services.clock.wall(), isNamed: () => false };
+  await noteWipes(services, rescue, how, lost);
 }
 
-async function compareOne(
+/** Whether an agent's shell command runs in the worktree. What changes meanwhile is looked at when it has ended, and tells of it. */
+function runsLine({ engine, presence }: RescueServices, worktree: string): boolean {
+  for (const key of engine.state.sessions.worktrees.get(worktree) ?? []) {
+    const row = presence.of(idOfKey(key));
+    if ([row, ...row.agents.values()].some(({ doing }) => doing?.verb === "runs")) return true;
+  }
+  return false;
+}
+
+async function compareDirty(
   { engine, facts, clock }: RescueServices,
-  { archive, keeper, losses }: Rescue,
+  { archive, keeper, losses, unkept, compared }: Rescue,
   work: DirtyFile,
   isStart: boolean,
 ): Promise<Loss | null> {
+  // A look before this one may have settled it.
+  if (engine.state.writes.files.get(work.key) !== work) return null;
   const path = pathOfWork(work);
   // Its writer is at it: the end of that write is kept.
   if ((engine.state.locks.holds.get(work.key)?.flights.length ?? 0) > 0) return null;
   const [seen, now] = [keeper.seen(path), await facts.stamped(path)];
   const latest = archive.versions.latestOf(path);
   if (now === null || (seen !== undefined && seen.stamp === now.stamp && latest !== null)) return null;
-  // It was noted before.
-  if (latest !== null && archive.wipes.names(latest.n) && now.stamp === null) return null;
+  // It is known why Kite keeps nothing of it.
+  if (latest === null && unkept.has(path)) return null;
+  if (isStart && latest !== null && archive.wipes.names(latest.n) && now.stamp === null) {
+    // It was noted before this start.
+    compared.gone.set(path, "");
+    return null;
+  }
   const candidate = { ...candidateOf(work), version: latest };
-  const loss = await losses.of(candidate);
+  const loss = await losses.of(candidate, null);
   const { actor, name, wallMs } = latestOf(work);
   // The change time is that of the latest write, which was not kept: the daemon ended just then.
   const isKept = latest?.by?.session === actor.session && latest.atMs >= wallMs - limits.shellSlackMs;
@@ -71,4 +128,23 @@ async function compareOne(
   const what = { path, key: work.key, by, tool: null, kind, isEdit: true, session: actor.session } as const;
   await keeper.keep({ ...what, text: null, atMs: clock.wall() }, () => false);
   return loss === null || (isStart && loss.how === "changed") ? null : { candidate, loss };
+}
+
+/** A file that git reported clean: a commit has the work, or something put the file back before Kite looked. */
+async function compareSettled(
+  { engine, facts }: RescueServices,
+  { archive, keeper, losses, compared }: Rescue,
+  work: DirtyFile,
+): Promise<Loss | null> {
+  if (engine.state.writes.settled.get(work.key) !== work) return null;
+  const path = pathOfWork(work);
+  const latest = archive.versions.latestOf(path);
+  if (latest === null || archive.wipes.names(latest.n)) return null;
+  const now = await facts.stamped(path);
+  const seen = compared.settled.get(path) ?? keeper.seen(path)?.stamp;
+  if (now === null || now.stamp === seen) return null;
+  compared.settled.set(path, now.stamp);
+  const candidate = { ...candidateOf(work), version: latest };
+  const loss = await losses.of(candidate, null);
+  return loss === null ? null : { candidate, loss };
 }

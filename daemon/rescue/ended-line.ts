@@ -2,18 +2,21 @@
 
 import { pathOfWork } from "../core/files/dirty-files.ts";
 import { actorRow } from "../core/locks/replies.ts";
+import type { HookServices } from "../hooks/hook-services.ts";
 import type { EndedLine } from "../hooks/points.ts";
 import { type Candidate, candidateOf } from "./losses.ts";
 import type { Rescue, RescueServices } from "./services.ts";
+import { tellWipe } from "./tell.ts";
 import type { Author } from "./versions.ts";
 import type { WipedFile } from "./wipes.ts";
 
 /** Returns when all of it is kept and noted. Nobody waits for that. */
 export async function lineEnded(
-  { engine, clock }: RescueServices,
+  services: RescueServices,
   rescue: Rescue,
   { actor, toolUseId, program, changed }: EndedLine,
 ): Promise<void> {
+  const { engine, clock } = services;
   const { archive, keeper, losses, lines } = rescue;
   const { id: session, agent, name } = actorRow(engine.state, actor);
   const by: Author = { session, agent, name };
@@ -32,7 +35,7 @@ export async function lineEnded(
   }
   const lost: Loss[] = [];
   for (const candidate of candidates.values()) {
-    const loss = await losses.of(candidate);
+    const loss = await losses.of(candidate, by);
     // An agent that changes its own lines loses none.
     const isOwnChange =
       loss?.how === "changed" && line === null && candidate.version?.by?.session === session;
@@ -42,7 +45,9 @@ export async function lineEnded(
     const what = { path: pathOfWork(written), key: written.key, by, tool: program, kind: "write" } as const;
     await keeper.keep({ ...what, isEdit: false, session, text: null, atMs }, () => false);
   }
-  await noteWipes(rescue, { by, command: line?.command || program || "a shell line", atMs }, lost);
+  const isNamed = (path: string) => line?.candidates.some(one => one.path === path) === true;
+  const command = line?.command || program || "a shell line";
+  await noteWipes(services, rescue, { by, command, atMs, isNamed }, lost);
 }
 
 /** What a file lost, with where it is. */
@@ -51,12 +56,31 @@ export interface Loss {
   readonly loss: WipedFile;
 }
 
-/** Notes what was wiped at once, a wipe for each worktree. */
+/** How files were wiped. */
+interface Wiping {
+  /** Null: no tool use explains it. */
+  readonly by: Author | null;
+  readonly command: string;
+  readonly atMs: number;
+  /** Whether the line named the file. */
+  readonly isNamed: (path: string) => boolean;
+}
+
+/** Notes what was wiped at once, a wipe for each worktree, and tells of it. */
 export async function noteWipes(
-  { archive, onWipe }: Pick<Rescue, "archive" | "onWipe">,
-  how: { readonly by: Author | null; readonly command: string; readonly atMs: number },
-  lost: readonly Loss[],
+  services: HookServices,
+  { archive, keeper, compared }: Pick<Rescue, "archive" | "keeper" | "compared">,
+  { isNamed, ...how }: Wiping,
+  found: readonly Loss[],
 ): Promise<void> {
+  // What is gone since the same content was seen last was noted before: by a comparison, or by another line.
+  const lost = found.filter(({ loss: { path, how: became } }) => {
+    if (became !== "gone") return true;
+    const stamp = keeper.seen(path)?.stamp ?? "";
+    const isNoted = compared.gone.get(path) === stamp;
+    compared.gone.set(path, stamp);
+    return !isNoted;
+  });
   for (const worktree of new Set(lost.map(({ candidate }) => candidate.worktree))) {
     const here = lost.filter(({ candidate }) => candidate.worktree === worktree);
     const [first] = here;
@@ -69,6 +93,6 @@ export async function noteWipes(
       files,
       more: 0,
     });
-    if (wipe !== null) for (const heard of onWipe) heard(wipe);
+    if (wipe !== null) tellWipe(services, wipe, isNamed);
   }
 }

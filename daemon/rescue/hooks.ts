@@ -3,19 +3,30 @@ import { actorRow, pathOf } from "../core/locks/replies.ts";
 import type { ActionHandler } from "../hooks/action.ts";
 import type { HookPart } from "../hooks/points.ts";
 import { keepWork } from "./before-wipe.ts";
+import { compareAtEvent } from "./compare.ts";
 import { lineEnded } from "./ended-line.ts";
 import type { RescueServices } from "./services.ts";
 
 export const rescueActions: { readonly keep_work: ActionHandler<"keep_work"> } = { keep_work: keepWork };
 
 export const rescuePart: HookPart<RescueServices> = {
-  written: ({ rescue, engine, clock }, { actor, file, tool, text }) => {
+  written: (services, { actor, file, tool, text }) => {
+    const { rescue, engine, clock } = services;
     const { id: session, agent, name } = actorRow(engine.state, actor);
     const what = { path: pathOf(file), key: file.key, by: { session, agent, name }, tool, text };
     rescue?.queue.add({ ...what, kind: "write", isEdit: true, session, atMs: clock.wall() });
+    if (rescue !== null) compareAtEvent(services, rescue, session, false);
   },
   lineEnded: (services, line) => {
     const { rescue } = services;
     void rescue?.later(() => lineEnded(services, rescue, line));
+    // What it changed and the daemon did not see: git may have reported the file clean before.
+    if (rescue !== null) compareAtEvent(services, rescue, line.actor.session, true);
+  },
+  eventWaits: (services, { session }) => {
+    if (services.rescue !== null) compareAtEvent(services, services.rescue, session, false);
+  },
+  prompted: (services, session) => {
+    if (services.rescue !== null) compareAtEvent(services, services.rescue, session, true);
   },
 };

@@ -8,6 +8,7 @@ import type { DaemonServices } from "../requests/handler.ts";
 import type { Target, Wanted } from "../requests/target.ts";
 import type { Keyed } from "../views/row.ts";
 import type { Archive } from "./archive.ts";
+import { compareWithKept } from "./compare.ts";
 import type { RescueServices } from "./services.ts";
 import { type Author, type Version, versionName } from "./versions.ts";
 import { type Wipe, wipeName } from "./wipes.ts";
@@ -41,8 +42,11 @@ const versions: Target<VersionRow> = {
 };
 
 const wipes: Target<WipeRow> = {
-  open: async ({ rescue, engine, facts }: Shown, named) => {
+  open: async (services: Shown & RescueServices, named) => {
+    const { rescue, engine, facts } = services;
     if (rescue === null) return nothing;
+    // What changed outside of Kite until now is in the answer.
+    void compareWithKept(services, rescue, null);
     await rescue.settled();
     const wanted = await withRealFile(facts, named);
     const isShown = shownTo(engine.state, wanted);

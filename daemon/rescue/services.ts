@@ -1,6 +1,7 @@
 /** What the daemon has for the rescue of work; null where the person's setting is off: then none of its code runs. */
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
+import { BoundedMap } from "../bounded-map.ts";
 import type { Config } from "../config/config.ts";
 import type { Actor } from "../core/actor.ts";
 import type { FileRef } from "../core/file-ref.ts";
@@ -15,7 +16,6 @@ import { WipingLines } from "./lines.ts";
 import { Losses } from "./losses.ts";
 import { KeepQueue } from "./queue.ts";
 import { UnkeptFiles } from "./unkept.ts";
-import type { Wipe } from "./wipes.ts";
 
 /** A restore that has begun and not ended. */
 export interface OpenRestore {
@@ -24,6 +24,16 @@ export interface OpenRestore {
   readonly by: Actor | null;
   /** Ends it: as an edit's end, with what that tells of the file. */
   readonly end: (wrote: boolean) => Promise<void>;
+}
+
+/** What is remembered of the comparisons; in memory only. */
+export class Compared {
+  /** When each worktree was compared last, by the daemon's clock; infinite while a comparison of it waits. */
+  readonly worktrees = new BoundedMap<string, number>({ entriesMax: limits.headsMax });
+  /** Files that were found gone, by their paths: as what they were seen last. */
+  readonly gone = new BoundedMap<string, string>({ entriesMax: limits.baselinesMax });
+  /** What files without uncommitted work looked like when they were compared, by their paths. */
+  readonly settled = new BoundedMap<string, string | null>({ entriesMax: limits.baselinesMax });
 }
 
 export interface Rescue {
@@ -35,8 +45,7 @@ export interface Rescue {
   readonly queue: KeepQueue;
   readonly lines: WipingLines;
   readonly losses: Losses;
-  /** Whoever wants to know of each wipe when it is noted. */
-  readonly onWipe: ((wipe: Wipe) => void)[];
+  readonly compared: Compared;
   /** Writes that wait to be kept, and pieces of work behind them. */
   readonly waiting: number;
   /** Does work behind what is queued, one piece after the other; resolves when it is done, or has failed and is reported. */
@@ -117,7 +126,7 @@ export function openRescue(
     queue,
     lines: new WipingLines(),
     losses,
-    onWipe: [],
+    compared: new Compared(),
     get waiting() {
       return queue.size + pending;
     },

@@ -14,6 +14,10 @@ export class UnkeptFiles {
     this.#files.set(row.path, { ...row, n: this.#n });
   }
 
+  has(path: string): boolean {
+    return this.#files.has(path);
+  }
+
   /** The file is kept now. */
   forget(path: string): void {
     this.#files.delete(path);

@@ -46,8 +46,12 @@ export const rescueLimits = {
   headsMax: 200,
   /** Latest entries of HEAD's log in which lost work is looked for. */
   committedLooksMax: 5,
+  /** New files in which a file that is gone is looked for: it may have been moved. */
+  rescueMovedLooksMax: 50,
   /** Longest part of two contents that differs whose lines are counted. */
   rescueCountedBytes: 1024 * 1024,
+  /** Shortest time between two comparisons of a worktree's files with what is kept, unless a person prompts or asks. */
+  rescueCompareMs: 2_000,
   /** Tries to read a file that is written or replaced meanwhile. */
   rescueReadsMax: 3,
   /** Longest time that an answer waits for the writes that are being kept. */

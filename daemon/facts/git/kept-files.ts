@@ -109,6 +109,37 @@ export class KeptFileFacts {
     return code === null && said !== tooLong ? unreachable(said) : null;
   }
 
+  /** These contents, each once; null: they are more than `bytesMax` together. */
+  async blobs(
+    place: GitPlace,
+    oids: readonly string[],
+    bytesMax: number,
+  ): Promise<readonly Buffer[] | null | Unreachable> {
+    if (oids.length === 0) return [];
+    const pieces: Buffer[] = [];
+    let size = 0;
+    const take = (piece: Buffer) => {
+      pieces.push(piece);
+      size += piece.length;
+      return size > bytesMax ? tooLong : null;
+    };
+    const input = [...new Set(oids)].map(oid => `${oid}\n`).join("");
+    const { code, said } = await this.#run(place, ["cat-file", "--batch"], input, take);
+    if (code !== 0) return said === tooLong ? null : unreachable(said);
+    return blobsIn(Buffer.concat(pieces));
+  }
+
+  /** Files that the checked-out commit does not have: untracked ones that git does not ignore, and added ones. */
+  async newFiles(place: GitPlace): Promise<readonly string[] | Unreachable> {
+    const others = await this.#run(place, ["ls-files", "--others", "--exclude-standard", "-z"], "");
+    if (others.code !== 0) return unreachable(others.said);
+    const how = ["--cached", "--raw", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=none"];
+    const index = await this.#run(place, ["diff-index", ...how, "HEAD", "--"], "");
+    // Before the first commit there is nothing to compare with.
+    const added = index.code === 0 ? [...index.out.matchAll(/ A\0([^\0]+)\0/g)] : [];
+    return [...others.out.split("\0").filter(file => file !== ""), ...added.map(([, file = ""]) => file)];
+  }
+
   #run(
     { worktree, gitDir }: GitPlace,
     args: readonly string[],
@@ -135,6 +166,21 @@ export class KeptFileFacts {
 }
 
 const revisions = ["HEAD", "ORIG_HEAD", "refs/stash", "refs/stash^3"] as const;
+
+/** What `git cat-file --batch` printed. */
+function blobsIn(out: Buffer): readonly Buffer[] {
+  const blobs: Buffer[] = [];
+  for (let at = 0; at < out.length; ) {
+    const end = out.indexOf("\n", at);
+    const [, size] = /^[0-9a-f]+ blob (\d+)$/.exec(out.toString("latin1", at, end)) ?? [];
+    at = end + 1;
+    // One that is not there has a line alone.
+    if (size === undefined) continue;
+    blobs.push(out.subarray(at, at + Number(size)));
+    at += Number(size) + 1;
+  }
+  return blobs;
+}
 
 const tooLong = "it is longer than what is read of it";
 
