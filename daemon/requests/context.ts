@@ -57,7 +57,8 @@ function durability(
 /** Reads of which the log is about to have a note, by engine: many reads at once make one. */
 const noting = new WeakMap<Services["engine"], Set<string>>();
 
-function noteRead({ engine }: Services, item: ContextItem): void {
+/** Proposes that the value was read, if that is news: once, however many reads come before the log has it. */
+export function noteRead({ engine }: Pick<Services, "engine">, item: ContextItem): void {
   const { project, key } = item;
   const pending = noting.get(engine) ?? new Set();
   const place = itemKey(project, key);
