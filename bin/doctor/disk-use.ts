@@ -19,7 +19,9 @@ export interface DiskUse {
 
 export function checkDiskUse({ paths }: ProcessContext): Check {
   const { total, parts, isWhole } = diskUse(paths.home);
-  const each = parts.map(([name, size]) => `${name} ${bytes(size)}`).join(", ");
+  const each = parts
+    .map(([name, size]) => `${name === "trail" ? "decisions" : name} ${bytes(size)}`)
+    .join(", ");
   const more = isWhole ? "" : "more than ";
   return ok("size", `${paths.home} takes ${more}${bytes(total)}${each === "" ? "" : `: ${each}`}`);
 }

@@ -124,7 +124,7 @@ export function checkLogs(world: ProcessContext, stats: StatsReply | null): Chec
   const check = "logs";
   const logs = filesOf(paths.home, name => name.startsWith("daemon.log"));
   const trails = filesOf(paths.trail, name => name.startsWith("trail-"));
-  const detail = `log ${bytes(sumOf(logs))}, trail ${bytes(sumOf(trails))}`;
+  const detail = `the daemon's own log ${bytes(sumOf(logs))}, log of decisions ${bytes(sumOf(trails))}`;
   const [logsMax, trailMax] = [
     limits.logBytes * (limits.logFilesMax + 1),
     limits.trailBytes * (limits.trailFilesMax + 1),

@@ -160,7 +160,7 @@ function lockWay(line: TrailLine, file: string, locks: readonly LockRow[] | null
   const ends =
     held?.use !== undefined
       ? `${holder} keeps the lock until its work is done, or releases it`
-      : `${holder}'s lock ends with its turn, or passes on ${seconds} s after ${holder} last touched the file`;
+      : `${holder}'s lock ends when ${holder} has answered its prompt, or passes on ${seconds} s after ${holder} last touched the file`;
   const force = {
     line: `kite unlock --force ${shellArgument(held?.path ?? file)}`,
     says: `takes the lock from ${holder}, who is told`,

@@ -14,6 +14,7 @@ import { features } from "./features.ts";
 import { type Field, fieldLines } from "./fields.ts";
 import { logLines } from "./log.ts";
 import { Places, projectName, tilde, whereabouts } from "./places.ts";
+import { statusText } from "./sessions.ts";
 import { standing } from "./tasks.ts";
 import { clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
 
@@ -120,7 +121,7 @@ function statusOf({ agent }: AgentData, session: SessionRow): string {
   const own = within(session, agent);
   if (own === undefined) return "ended";
   const lives = features.map(feature => feature.life?.(own) ?? null);
-  return lives.find(life => life !== null) ?? own.status;
+  return lives.find(life => life !== null) ?? (own === session ? statusText(session.status) : own.status);
 }
 
 export function within(session: SessionRow, { agent }: NamedAgent): OneAgent | undefined {

@@ -11,6 +11,7 @@ import { adviceFor } from "./advice.ts";
 import { ended, fileName } from "./explain.ts";
 import { eventWords } from "./log.ts";
 import { tilde } from "./places.ts";
+import { statusText } from "./sessions.ts";
 import { standing } from "./tasks.ts";
 import { clean, clock, counted, duration, type Screen } from "./text.ts";
 
@@ -87,7 +88,7 @@ function lifeSentence(
     const isNow = session.lastSeenMs < nowBelowMs;
     const heard = isNow ? "heard of just now" : `heard of ${duration(session.lastSeenMs)} ago`;
     const needs = session.attention === null ? "" : `; it needs a person: ${clean(session.attention)}`;
-    return ended(`${name} is ${session.status} in ${where}${branch}, ${heard}${needs}`);
+    return ended(`${name} is ${statusText(session.status)} in ${where}${branch}, ${heard}${needs}`);
   }
   if (end !== null) {
     const why = end.why === null ? "" : ` (${clean(end.why)})`;

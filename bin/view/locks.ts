@@ -96,13 +96,15 @@ function longest(row: LockRow): number {
   return Math.max(...row.waiters.map(w => w.waitedMs));
 }
 
+const kinds = { explicit: "kept lock", turn: "edit lock" } as const satisfies Record<LockRow["kind"], string>;
+
 function cellsOf(row: LockRow, places: Places): Cell[] {
   const file: Cell = { text: places.lock(row), style: "bold" };
   if (row.holder === null) return [file, { text: "nobody", style: "dim" }];
   return [
     file,
     actorText(row.holder),
-    { text: row.kind, style: "dim" },
+    { text: kinds[row.kind], style: "dim" },
     { text: duration(row.heldMs), style: "dim" },
   ];
 }

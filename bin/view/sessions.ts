@@ -289,7 +289,7 @@ function stateOf(s: SessionRow): { text: string; style: Style } {
   const trouble = troubleOf(s);
   if (trouble !== null) return trouble;
   const styles = { active: "green", idle: "dim", lost: "red" } as const;
-  return { text: s.status, style: styles[s.status] };
+  return { text: statusText(s.status), style: styles[s.status] };
 }
 
 /** Returns the age of the last sign of life: `now`, or a duration. */
@@ -367,6 +367,11 @@ function detailOf(s: SessionRow, terminals: ReadonlyMap<number, string> | undefi
   return `${clean(s.id)}, ${pid}, since ${clock(s.registeredAt, screen.now)}${state.join("")}, in ${cwd}`;
 }
 
+/** Returns a session's status as people read it. */
+export function statusText(status: SessionRow["status"]): string {
+  return status === "lost" ? "silent" : status;
+}
+
 function condensedLines(
   quiet: readonly SessionRow[],
   status: "idle" | "lost",
@@ -378,7 +383,7 @@ function condensedLines(
   const draw = (count: number, width: number) => {
     const names = some.slice(0, count).map(s => bound(`${clean(s.name)} ${seen(s.lastSeenMs)}`));
     const more = count < some.length ? [bound(`${some.length - count} more`)] : [];
-    return wrap(`${some.length} ${status}: ${[...names, ...more].join(", ")}`, width - 4, 2);
+    return wrap(`${some.length} ${statusText(status)}: ${[...names, ...more].join(", ")}`, width - 4, 2);
   };
   const width = Number.isFinite(screen.width) ? screen.width : pipeColumns;
   let count = some.length;

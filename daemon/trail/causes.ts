@@ -12,7 +12,7 @@ export const sessionEnds: ReadonlyMap<string, string> = new Map([
 export const lockEnds: ReadonlyMap<string, string> = new Map([
   ...sessionEnds,
   ["unlocked", "its holder unlocked it"],
-  ["turn ended", "its turn ended"],
+  ["turn ended", "its holder went idle"],
   ["yielded", "others waited and it was not touched, so it passed on"],
   ["lease over", "not touched for long"],
   ["lost", "nothing was heard of the session"],
@@ -33,7 +33,7 @@ export const waitEnds: ReadonlyMap<string, string> = new Map([
   ...sessionEnds,
   ["timeout", "it waited as long as it could"],
   ["unlocked", "it gave up its place"],
-  ["turn ended", "its turn ended"],
+  ["turn ended", "its agent went idle"],
   ["deadlock", "the wait would never have ended"],
   ["disconnected", "its connection closed"],
 ]);

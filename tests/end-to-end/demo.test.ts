@@ -16,7 +16,7 @@ const scenes = [
     "queued    ben for cart.ts, queue position 1, held by ada",
   ],
   ["ada edits cart.ts once more."],
-  ["ada's turn ends.", "released  cart.ts by ada: its turn ended", "granted   cart.ts to ben"],
+  ["ada's turn ends.", "released  cart.ts by ada: its holder went idle", "granted   cart.ts to ben"],
   ["cleo edits price.ts, and goes on with other work in the same turn.", "granted   price.ts to cleo"],
   [
     "dan wants to edit it. Kite lets him, in the middle of cleo's turn, 4 s after cleo's last edit of it.",
@@ -39,8 +39,8 @@ const scenes = [
   ],
   [
     "The others end.",
-    "released  cart.ts by ada: its turn ended",
-    "released  price.ts by dan: its turn ended",
+    "released  cart.ts by ada: its holder went idle",
+    "released  price.ts by dan: its holder went idle",
   ],
 ];
 

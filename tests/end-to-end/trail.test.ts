@@ -110,7 +110,7 @@ describe("kite log", () => {
     expect(taken).toMatchObject({ type: "Edit", rule: "lock", file });
     expect(taken).not.toHaveProperty("waitedMs");
     expect(wait).toMatchObject({ why: "behind alice, queue position 1" });
-    expect(released).toMatchObject({ type: "turn ended", why: "its turn ended" });
+    expect(released).toMatchObject({ type: "turn ended", why: "its holder went idle" });
     expect([released?.heldMs, granted?.waitedMs]).toEqual([expect.any(Number), expect.any(Number)]);
     expect(wiping).toMatchObject({ rule: "guard", type: "git clean" });
     expect(denied).toMatchObject({ rule: "lock", code: "lock_held", holder: "bob" });
@@ -165,7 +165,7 @@ describe("kite explain", () => {
       "",
       "Latest decisions",
       "TIME  alice took a.ts at once.",
-      "TIME  alice's lock on a.ts ended after AGE: its turn ended.",
+      "TIME  alice's lock on a.ts ended after AGE: its holder went idle.",
       "TIME  bob waited AGE for a.ts, then had it.",
       expect.stringMatching(/^TIME {2}bob was denied `git clean`: would reach uncommitted work: a\.ts/),
       "TIME  dave was denied a.ts: another agent has the file. bob had taken it at TIME.",

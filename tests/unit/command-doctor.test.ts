@@ -263,11 +263,12 @@ describe("the store", () => {
     expect(checkLogs(world, stats)).toEqual({
       check: "logs",
       result: "ok",
-      detail: "log 1 KiB, trail 2 KiB",
+      detail: "the daemon's own log 1 KiB, log of decisions 2 KiB",
     });
     expect(checkLogs(world, { ...stats, trailDropped: 1 })).toMatchObject({
       result: "warn",
-      detail: "log 1 KiB, trail 2 KiB; the daemon could not write 1 line of the log in time",
+      detail:
+        "the daemon's own log 1 KiB, log of decisions 2 KiB; the daemon could not write 1 line of the log in time",
     });
   });
 });

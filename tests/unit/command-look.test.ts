@@ -231,7 +231,7 @@ describe("kite status --locks --watch", () => {
     expect(await code).toBe(0);
     expect(world.out().split("\n")).toEqual([
       "  shop  ~/code/shop",
-      "    a.ts  alice  turn  12s",
+      "    a.ts  alice  edit lock  12s",
       "14:00:00  released  /shop/a.ts by alice: its holder unlocked it",
       "",
     ]);
@@ -259,7 +259,7 @@ describe("kite status --locks --watch", () => {
     const terminal = { columns: 80, rows: 24 };
     const { world, ending, code } = await watch({ daemon, terminal, env: { NO_COLOR: "1" } });
     const first = world.out();
-    expect(first).toBe("\u001b[?25l\r\u001b[J  shop  ~/code/shop\n    a.ts  alice  turn  12s\n");
+    expect(first).toBe("\u001b[?25l\r\u001b[J  shop  ~/code/shop\n    a.ts  alice  edit lock  12s\n");
     daemon.answers["query locks"] = { ok: true, rows: [] };
     daemon.push(released);
     await expect.poll(world.out).toBe(`${first}\u001b[?25l\u001b[2A\r\u001b[JNo locks.\n`);

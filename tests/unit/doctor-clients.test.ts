@@ -79,7 +79,7 @@ describe("what Kite takes on disk", () => {
     const { result, detail } = checkDiskUse(world);
     expect(result).toBe("ok");
     expect(detail).toMatch(
-      /takes 1\.\d MiB: journal 8\d\d KiB, trail 4\d\d KiB, log 240 KiB, other files \d/,
+      /takes 1\.\d MiB: journal 8\d\d KiB, decisions 4\d\d KiB, log 240 KiB, other files \d/,
     );
   });
 

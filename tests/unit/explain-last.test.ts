@@ -82,7 +82,9 @@ describe("kite explain --last", () => {
     );
     expect(await explain(world, undefined, flags)).toBe(0);
     expect(said(world)).toContain("bob was denied");
-    expect(said(world)).toContain("What ends it: alice's lock ends with its turn, or passes on 15 s after");
+    expect(said(world)).toContain(
+      "What ends it: alice's lock ends when alice has answered its prompt, or passes on 15 s after",
+    );
     expect(said(world)).toContain(
       `To let it through once: kite unlock --force ${join(shop, "auth.ts")} (takes the lock from alice`,
     );

@@ -22,12 +22,12 @@ it("shows each list with what is completed, what rests and who has it, as nobody
   expect(clientTasksView(shop, screen)).toEqual([
     "shop: 2 open, 1 completed, in Claude Code's own list session-6de28969; not",
     "claimable",
-    "  1  completed  Write the schema  by alice",
-    "  2  resting    Build the API     bob",
-    "  3  open       Show the page",
+    "  1  completed   Write the schema  by alice",
+    "  2  owner idle  Build the API     bob",
+    "  3  open        Show the page",
     "mill: 1 open, 0 completed, in Claude Code's own list session-0a1b2c3d; not",
     "claimable",
-    "  1  open       Grind [2J",
+    "  1  open        Grind [2J",
   ]);
 });
 

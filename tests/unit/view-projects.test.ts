@@ -35,7 +35,7 @@ describe("the project that one stands in", () => {
       "",
     ]);
     expect(lines.filter(line => line.includes("alice"))).toEqual([]);
-    expect(lines).toContain("  posts/kite.md  hana  turn  1m");
+    expect(lines).toContain("  posts/kite.md  hana  edit lock  1m");
   });
 
   it("names on a person's terminal who needs one in every project, and to an agent its own alone", () => {

@@ -121,7 +121,7 @@ Sessions: 1
     └ 1 idle
 
 Locks
-  README.md  alice  turn  3s
+  README.md  alice  edit lock  3s
 `);
     expect(statusView(one, screen(40))).toEqual(text`
 Kite 0.1.0 · pid 4711
@@ -136,7 +136,7 @@ Sessions: 1
     └ 1 idle
 
 Locks
-  README.md  alice  turn  3s
+  README.md  alice  edit lock  3s
 `);
   });
 
@@ -158,12 +158,12 @@ Sessions: 5 in 2 projects, 1 needs you, 1 waiting
 
 Locks
   shop  ~/code/shop
-    src/auth.ts    alice  turn      12s
+    src/auth.ts    alice  edit lock  12s
       then bob 4s, dave/1f3a2b4c 2s (away)
-    src/pay/       carol  explicit   5m
-    README.md      alice  turn       3s
+    src/pay/       carol  kept lock   5m
+    README.md      alice  edit lock   3s
   blog  ~/code/blog
-    posts/kite.md  hana   turn       1m
+    posts/kite.md  hana   edit lock   1m
 
 Refused lately
   2m  dave  src/auth.ts  alice has the file, and as many wait for it as may
@@ -193,13 +193,13 @@ Sessions: 5, 1 needs you, 1 waiting
 
 Locks
   shop  ~/code/shop
-    src/auth.ts    alice  turn      12s
+    src/auth.ts    alice  edit lock  12s
       then bob 4s,
            dave/1f3a2b4c 2s (away)
-    src/pay/       carol  explicit   5m
-    README.md      alice  turn       3s
+    src/pay/       carol  kept lock   5m
+    README.md      alice  edit lock   3s
   blog  ~/code/blog
-    posts/kite.md  hana   turn       1m
+    posts/kite.md  hana   edit lock   1m
 
 Refused lately
   2m  dave  src/auth.ts  alice has the …
@@ -255,24 +255,24 @@ Sessions: 50 in 2 projects, 1 needs you, 1 waiting
     s43  main  active     43m
     33 idle: s1 1m, s2 2m, s4 4m, s6 6m, s7 7m, s8 8m, s9 9m, s11 11m, s12 12m,
       s14 14m, s16 16m, s17 17m, s18 18m, s19 19m, s21 21m, s22 22m, 17 more
-    1 lost: s44 44m
+    1 silent: s44 44m
 
 Locks
   shop  ~/code/shop
-    src/part-19.ts  s23  turn  19s
+    src/part-19.ts  s23  edit lock  19s
       then s40 7s, s12 3s, s7 1s
-    src/part-18.ts  s23  turn  18s
-    src/part-17.ts  s23  turn  17s
-    src/part-16.ts  s23  turn  16s
-    src/part-15.ts  s23  turn  15s
-    src/part-14.ts  s23  turn  14s
-    src/part-13.ts  s23  turn  13s
-    src/part-12.ts  s23  turn  12s
-    src/part-11.ts  s23  turn  11s
-    src/part-10.ts  s23  turn  10s
-    src/part-9.ts   s23  turn   9s
-    src/part-8.ts   s23  turn   8s
-    src/part-7.ts   s23  turn   7s
+    src/part-18.ts  s23  edit lock  18s
+    src/part-17.ts  s23  edit lock  17s
+    src/part-16.ts  s23  edit lock  16s
+    src/part-15.ts  s23  edit lock  15s
+    src/part-14.ts  s23  edit lock  14s
+    src/part-13.ts  s23  edit lock  13s
+    src/part-12.ts  s23  edit lock  12s
+    src/part-11.ts  s23  edit lock  11s
+    src/part-10.ts  s23  edit lock  10s
+    src/part-9.ts   s23  edit lock   9s
+    src/part-8.ts   s23  edit lock   8s
+    src/part-7.ts   s23  edit lock   7s
   and 7 more without waiters: kite status --locks
 
 Refused lately
@@ -425,22 +425,22 @@ describe("kite status --locks", () => {
   it("shows each with its line, those that somebody waits for first", () => {
     expect(locksView(busy, screen(80))).toEqual(text`
   shop  ~/code/shop
-    src/auth.ts    alice  turn      12s
+    src/auth.ts    alice  edit lock  12s
       then bob 4s, dave/1f3a2b4c 2s (away)
-    src/pay/       carol  explicit   5m
-    README.md      alice  turn       3s
+    src/pay/       carol  kept lock   5m
+    README.md      alice  edit lock   3s
   blog  ~/code/blog
-    posts/kite.md  hana   turn       1m
+    posts/kite.md  hana   edit lock   1m
 `);
     expect(locksView(busy, screen(40))).toEqual(text`
   shop  ~/code/shop
-    src/auth.ts    alice  turn      12s
+    src/auth.ts    alice  edit lock  12s
       then bob 4s,
            dave/1f3a2b4c 2s (away)
-    src/pay/       carol  explicit   5m
-    README.md      alice  turn       3s
+    src/pay/       carol  kept lock   5m
+    README.md      alice  edit lock   3s
   blog  ~/code/blog
-    posts/kite.md  hana   turn       1m
+    posts/kite.md  hana   edit lock   1m
 `);
   });
 
@@ -462,8 +462,8 @@ describe("kite status --locks", () => {
     const locks = [lock("a.ts", "alice"), lock("a.ts", "bob", { path: "/home/ana/code/shop-pay/a.ts" })];
     expect(locksView({ locks, sessions: [session("alice"), pay] }, screen(80))).toEqual(text`
   shop  ~/code/shop
-    a.ts           alice  turn  12s
-    shop-pay:a.ts  bob    turn  12s
+    a.ts           alice  edit lock  12s
+    shop-pay:a.ts  bob    edit lock  12s
 `);
   });
 });

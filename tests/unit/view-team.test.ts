@@ -60,7 +60,7 @@ describe("a team", () => {
       "    3  pending             write all of it down    after 2",
       "  ! task 4 is in progress and owned by cyd, which has ended: give it to a member",
       "    (TaskUpdate with owner)",
-      "  3 notices of idle members; each costs the lead a turn",
+      "  3 notices of idle members; the lead answers each",
     ]);
     expect(teamsView([], screen)).toEqual(["No team of Claude Code is at work."]);
   });

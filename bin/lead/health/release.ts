@@ -95,7 +95,7 @@ export async function release(world: ProcessContext, name: string, flags: Releas
     const files = listed(paths.map(clean), lockCount - paths.length);
     const lines =
       taskCount + lockCount === 0
-        ? [`${clean(agent.name)} has no task and no lock of its turn.`]
+        ? [`${clean(agent.name)} has no task and no edit lock.`]
         : [
             taskCount === 0
               ? ""

@@ -10,7 +10,7 @@ const styles = {
   open: "plain",
   "in progress": "green",
   waits: "blue",
-  resting: "yellow",
+  "owner idle": "yellow",
   completed: "dim",
 } as const satisfies Record<string, Style>;
 
@@ -39,7 +39,7 @@ export function clientTasksView(tasks: readonly NativeTaskRow[], screen: Screen)
 function cellsOf({ task, subject, owner, state, resting, status, waitsFor = [] }: NativeTaskRow): Cell[] {
   const isBegun = status === "in_progress";
   const open = isBegun ? "in progress" : waitsFor.length > 0 ? "waits" : state;
-  const shown = resting ? "resting" : open;
+  const shown = resting ? "owner idle" : open;
   const name = owner === null ? "" : `${state === "completed" ? "by " : ""}${clean(owner)}`;
   const after = waitsFor.length === 0 ? "" : `after ${waitsFor.map(clean).join(", ")}`;
   const by = [name, after].filter(text => text !== "").join(", ");

@@ -27,9 +27,7 @@ function teamLines(row: TeamRow, screen: Screen): string[] {
   const { members, tasks, moreTasks, idleNotices, problems } = row;
   const more = moreTasks === 0 ? [] : [`    ${moreTasks} more tasks were not read`];
   const notices =
-    idleNotices === 0
-      ? []
-      : [`${counted(idleNotices, "notice")} of idle members; each costs the lead a turn`];
+    idleNotices === 0 ? [] : [`${counted(idleNotices, "notice")} of idle members; the lead answers each`];
   return [
     ...wrap(titleOf(row), screen.width).map(line => paint(screen, "bold", line)),
     ...table(members.map(memberCells), [{ min: 8 }, {}, {}, { min: 12 }], screen, 2),

@@ -62,11 +62,11 @@ function sentences(finding: TeamFinding, isTeammate: boolean): string {
 /** A teammate's end, for its lead. */
 export function goneLine({ how, tasks }: TeammateNote, who: string): string {
   const ends = {
-    died: "process died",
-    ended: "session has ended",
-    stopped: "turn was stopped for good",
+    died: "its process died",
+    ended: "its session has ended",
+    stopped: "it was stopped for good",
   } as const;
-  const what = `- your teammate ${who} is gone: its ${ends[how]}.`;
+  const what = `- your teammate ${who} is gone: ${ends[how]}.`;
   if (tasks === undefined)
     return `${what} Kite could not read its tasks: look with TaskList, and give away what it owned.`;
   if (tasks.length === 0) return `${what} It owned no open task.`;
