@@ -3,11 +3,12 @@
  * Kite's commands left it or as a person saw it at last; an empty copy stands for a file that was not there. A file that
  * differs from its copy was changed by no command of Kite. Without a copy nothing is known, so the daemon's start makes one.
  */
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, type Stats, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { ChangedFileRow } from "../../protocol/overview.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
+import { isSystemError } from "../../protocol/system-error.ts";
 
 type Paths = Pick<KitePaths, "seen" | "config" | "trusted">;
 
@@ -73,7 +74,7 @@ export class SeenFiles {
 
   #row(file: SeenFile): ChangedFileRow {
     const paths = this.#paths;
-    const stat = statSync(paths[file], { throwIfNoEntry: false });
+    const stat = statOf(paths[file]);
     const row = { file: files[file].name, changedAt: stat === undefined ? null : Math.round(stat.mtimeMs) };
     if (file !== "trusted") return { ...row, lost: [], gained: [] };
     const [before, now] = [copyOf(paths, file), paths[file]].map(
@@ -90,14 +91,24 @@ function copyOf({ seen }: Paths, file: SeenFile): string {
   return join(seen, files[file].name);
 }
 
+/** Undefined if nothing is there, or the system does not let this user look: `kite doctor` says who may not open which folder. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    return undefined;
+  }
+}
+
 function stampOf(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false });
+  const stat = statOf(path);
   return stat === undefined ? "-" : `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
 }
 
 /** Returns the file's text; null if it is missing. What is no file, is too long, or cannot be read counts as empty. */
 function textOf(path: string, file: SeenFile): string | null {
-  const stat = statSync(path, { throwIfNoEntry: false });
+  const stat = statOf(path);
   if (stat === undefined) return null;
   if (!stat.isFile() || stat.size > files[file].bytesMax) return "";
   try {
