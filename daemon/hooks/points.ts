@@ -29,6 +29,8 @@ export interface EndedLine {
   readonly program: string | null;
   /** Files that are held or have uncommitted work, and that changed while it ran. */
   readonly changed: readonly Written[];
+  /** When it was known to have ended: the files' writers were noted then, or before. */
+  readonly wallMs: number;
 }
 
 /** A write that a tool reported and that has ended. */
@@ -36,6 +38,8 @@ export interface EndedWrite {
   readonly actor: Actor;
   readonly file: Spelled;
   readonly tool: string | null;
+  /** When it was known to have ended: with this time the file's writer is noted. */
+  readonly wallMs: number;
   /** The file's text as the tool sent it; null: the event does not have it. */
   readonly text: SentText | null;
 }

@@ -41,9 +41,11 @@ export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): 
   const { session, agent = null, toolUseId: flight, wrote, file, cwd, lines, sent: text = null } = action;
   const actor = actorOfAction(run, action);
   const found = file === null ? null : await refs(services, cwd, [file]);
+  const wallMs = services.clock.wall();
+  const write = { actor, tool: run.plan.tool, text, wallMs };
   if (wrote && found !== null && !isRefusal(found))
     for (const part of services.points.written)
-      for (const one of found) part.written(services, { actor, file: one, tool: run.plan.tool, text });
+      for (const one of found) part.written(services, { ...write, file: one });
   if (!isLive(run, session)) return { did: "flight_end", ok: true };
   const isNamed = found !== null && !isRefusal(found);
   const written: Written[] = [];
@@ -66,7 +68,7 @@ export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): 
   const ended = { type: "flight_end" as const, actor, flight, wrote };
   if (written.length === 0) return propose(run, "flight_end", ended);
   const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
-  const noted: WriteNote = { files: written, by: "edit", ancestors, wallMs: services.clock.wall() };
+  const noted: WriteNote = { files: written, by: "edit", ancestors, wallMs };
   return propose(run, "flight_end", { ...ended, noted });
 }
 
@@ -94,7 +96,7 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
   const actor = actorOfAction(run, action);
   if (!isLive(run, action.session)) {
     for (const part of services.points.lineEnded)
-      part.lineEnded(services, { actor, toolUseId, program, changed: [] });
+      part.lineEnded(services, { actor, toolUseId, program, changed: [], wallMs: services.clock.wall() });
     return { did: "shell_end", ok: true };
   }
   const line = services.runningGitCommands.ended(toolUseId);
@@ -108,7 +110,8 @@ export async function shellEnd(run: Run, action: ActionOf<"shell_end">): Promise
   const changed = (await changedWhile(services, actor, ranMs, since)).filter(({ key }) => !byGit.has(key));
   await noteShell(services, actor, ancestors, changed);
   const returned = await noteReturned(services, actor, ancestors, line.settled);
-  const ended = { actor, toolUseId, program, changed: [...changed, ...returned] };
+  const wallMs = services.clock.wall();
+  const ended = { actor, toolUseId, program, changed: [...changed, ...returned], wallMs };
   for (const part of services.points.lineEnded) part.lineEnded(services, ended);
   // A git command may have committed what was uncommitted.
   for (const place of line.places)

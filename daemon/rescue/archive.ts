@@ -39,7 +39,7 @@ export interface Removal {
 }
 
 /**
- * Invariants: a content is on the disk before a line names it, and a line before the table has it. One change at a time: what
+ * Invariants: a number is used once; a content is on the disk before a line names it, and a line before the table has it. One change at a time: what
  * removes a content never meets what stores the same one. What cannot be stored is reported and not kept; nothing throws for it.
  */
 export class Archive {
@@ -57,9 +57,11 @@ export class Archive {
   #next: [number, number] = [1, 1];
   #trouble: string | null = null;
   #opening: Promise<void> = Promise.resolve();
-  #isPruning = false;
+  #pruning: Promise<Removal> | null = null;
   #isClosed = false;
   #isRead = false;
+  /** The last line that was read says that the daemon ended in order. */
+  #isClean = false;
   /** When a read that failed is tried again, by the wall. */
   #readAgainMs = 0;
 
@@ -89,6 +91,8 @@ export class Archive {
   /** Resolves when what has begun is done; later changes are refused. */
   async close(): Promise<void> {
     await this.#changes.run(async () => {
+      // The next start sees that nothing is missing behind the last line.
+      if (await this.#isUsable()) await this.#append([{ next: [...this.#next], end: true }]);
       this.#isClosed = true;
       await this.#index.close();
     });
@@ -191,11 +195,16 @@ export class Archive {
     return removed;
   }
 
-  /** Removes what is beyond the bounds, in slices. */
-  async prune(): Promise<Removal> {
+  /** Removes what is beyond the bounds, in slices; who asks meanwhile gets the same run. */
+  prune(): Promise<Removal> {
+    this.#pruning ??= this.#prune().finally(() => {
+      this.#pruning = null;
+    });
+    return this.#pruning;
+  }
+
+  async #prune(): Promise<Removal> {
     const removed = { versions: 0, contents: 0, bytes: 0 };
-    if (this.#isPruning) return removed;
-    this.#isPruning = true;
     try {
       await this.#changes.run(async () => {
         if (!(await this.#isUsable())) return;
@@ -216,8 +225,6 @@ export class Archive {
       });
     } catch (error) {
       this.#fail("the rescue store could not be pruned", error);
-    } finally {
-      this.#isPruning = false;
     }
     return removed;
   }
@@ -272,6 +279,8 @@ export class Archive {
         this.#take(record as IndexRecord, texts),
       );
       this.#isRead = true;
+      const isNew = this.#index.lines === 0 && cutBytes === 0 && (await this.#store.isEmpty());
+      if (!this.#isClean && !isNew) await this.#skipNumbers();
       if (damaged > 0)
         onTrouble(`${damaged} lines of the rescue index are damaged: their versions are lost`, null);
       if (cutBytes > 0) onTrouble("the last line of the rescue index was torn: its version is lost", null);
@@ -281,7 +290,15 @@ export class Archive {
     }
   }
 
+  /** Lines may be missing at the end, and a number is used once: what a person noted of a lost version names no other one. */
+  async #skipNumbers(): Promise<void> {
+    const [version, wipe] = this.#next;
+    this.#next = [version + limits.rescueNumbersSkipped, wipe + limits.rescueNumbersSkipped];
+    await this.#index.append([{ next: [...this.#next] }]);
+  }
+
   #take(record: IndexRecord, texts: SharedTexts): void {
+    this.#isClean = "end" in record;
     if ("v" in record) {
       // After a read that failed some are known.
       if (this.versions.get(record.v.n) === undefined) this.versions.add(versionOf(record, texts));

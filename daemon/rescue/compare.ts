@@ -98,15 +98,22 @@ function runsLine({ engine, presence }: RescueServices, worktree: string): boole
 
 async function compareDirty(
   { engine, facts, clock }: RescueServices,
-  { archive, keeper, losses, unkept, compared }: Rescue,
+  { archive, keeper, losses, unkept, compared, queue }: Rescue,
   work: DirtyFile,
   isStart: boolean,
 ): Promise<Loss | null> {
   // A look before this one may have settled it.
   if (engine.state.writes.files.get(work.key) !== work) return null;
   const path = pathOfWork(work);
-  // Its writer is at it: the end of that write is kept.
-  if ((engine.state.locks.holds.get(work.key)?.flights.length ?? 0) > 0) return null;
+  const { actor, name, wallMs, seq } = latestOf(work);
+  // Its writer is at it, or has just been: that write is kept as its own.
+  const isWritten = () => {
+    const { locks, writes } = engine.state;
+    const current = writes.files.get(work.key);
+    const isSame = current !== undefined && latestOf(current).seq === seq;
+    return !isSame || queue.has(path) || (locks.holds.get(work.key)?.flights.length ?? 0) > 0;
+  };
+  if (isWritten()) return null;
   const [seen, now] = [keeper.seen(path), await facts.stamped(path)];
   const latest = archive.versions.latestOf(path);
   if (now === null || (seen !== undefined && seen.stamp === now.stamp && latest !== null)) return null;
@@ -119,14 +126,13 @@ async function compareDirty(
   }
   const candidate = { ...candidateOf(work), version: latest };
   const loss = await losses.of(candidate, null);
-  const { actor, name, wallMs } = latestOf(work);
-  // The change time is that of the latest write, which was not kept: the daemon ended just then.
-  const isKept = latest?.by?.session === actor.session && latest.atMs >= wallMs - limits.shellSlackMs;
-  const isKnown = isStart && !isKept && Math.abs(now.changedAt - wallMs) < limits.aftermathMs;
+  if (isWritten()) return null;
+  // A version of a write has the time of its note: without one, the latest write was not kept, as the daemon ended just then.
+  const isKnown = isStart && (latest === null || latest.atMs < wallMs);
   const by = isKnown ? { session: actor.session, agent: actor.agent, name } : null;
   const kind = isKnown ? "write" : "outside";
   const what = { path, key: work.key, by, tool: null, kind, isEdit: true, session: actor.session } as const;
-  await keeper.keep({ ...what, text: null, atMs: clock.wall() }, () => false);
+  await keeper.keep({ ...what, text: null, atMs: isKnown ? wallMs : clock.wall() }, () => false);
   return loss === null || (isStart && loss.how === "changed") ? null : { candidate, loss };
 }
 

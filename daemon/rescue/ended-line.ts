@@ -14,13 +14,12 @@ import type { WipedFile } from "./wipes.ts";
 export async function lineEnded(
   services: RescueServices,
   rescue: Rescue,
-  { actor, toolUseId, program, changed }: EndedLine,
+  { actor, toolUseId, program, changed, wallMs: atMs }: EndedLine,
 ): Promise<void> {
-  const { engine, clock } = services;
+  const { engine } = services;
   const { archive, keeper, losses, lines } = rescue;
   const { id: session, agent, name } = actorRow(engine.state, actor);
   const by: Author = { session, agent, name };
-  const atMs = clock.wall();
   await archive.ready;
   const line = lines.ended(toolUseId);
   const candidates = new Map<string, Candidate>();

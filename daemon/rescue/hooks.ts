@@ -10,11 +10,11 @@ import type { RescueServices } from "./services.ts";
 export const rescueActions: { readonly keep_work: ActionHandler<"keep_work"> } = { keep_work: keepWork };
 
 export const rescuePart: HookPart<RescueServices> = {
-  written: (services, { actor, file, tool, text }) => {
-    const { rescue, engine, clock } = services;
+  written: (services, { actor, file, tool, text, wallMs }) => {
+    const { rescue, engine } = services;
     const { id: session, agent, name } = actorRow(engine.state, actor);
     const what = { path: pathOf(file), key: file.key, by: { session, agent, name }, tool, text };
-    rescue?.queue.add({ ...what, kind: "write", isEdit: true, session, atMs: clock.wall() });
+    rescue?.queue.add({ ...what, kind: "write", isEdit: true, session, atMs: wallMs });
     if (rescue !== null) compareAtEvent(services, rescue, session, false);
   },
   lineEnded: (services, line) => {

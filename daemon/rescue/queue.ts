@@ -43,6 +43,11 @@ export class KeepQueue {
     return this.#waiting.size + this.#running.size;
   }
 
+  /** Whether a write of the file waits or is being kept. */
+  has(path: string): boolean {
+    return this.#waiting.has(path) || this.#running.has(path);
+  }
+
   /** Writes that should have been kept and were not. */
   get missed(): number {
     return this.#missed;

@@ -24,9 +24,12 @@ interface ShortVersion {
   readonly h: string;
 }
 
-/** `next`: the numbers of the next version and the next wipe. `gone`: versions that were removed. */
+/**
+ * `next`: the numbers of the next version and the next wipe; with `end` the daemon ended in order behind this line. `gone`:
+ * versions that were removed.
+ */
 export type IndexRecord =
-  | { readonly next: readonly [number, number] }
+  | { readonly next: readonly [number, number]; readonly end?: true }
   | { readonly v: ShortVersion }
   | { readonly gone: readonly number[] }
   | { readonly r: Wipe };

@@ -50,12 +50,13 @@ const wipes: Target<WipeRow> = {
     await rescue.settled();
     const wanted = await withRealFile(facts, named);
     const isShown = shownTo(engine.state, wanted);
-    const all = [...rescue.archive.wipes.all()].reverse();
+    const { archive } = rescue;
+    const all = [...archive.wipes.all()].reverse();
     return function* () {
       for (const wipe of all) {
         const { project, worktree } = wipe;
         const isWanted = wipe.files.some(({ path }) => isShown({ path, project, worktree }));
-        yield { place: last - wipe.n, key: "", row: () => (isWanted ? wipeRow(wipe) : undefined) };
+        yield { place: last - wipe.n, key: "", row: () => (isWanted ? wipeRow(archive, wipe) : undefined) };
       }
     };
   },
@@ -135,18 +136,24 @@ export function versionRow(archive: Pick<Archive, "pathOf">, version: Version): 
   };
 }
 
-function wipeRow(wipe: Wipe): WipeRow {
+/** Names only versions that are kept: others may have been pruned or purged since. */
+function wipeRow(archive: Pick<Archive, "versions">, wipe: Wipe): WipeRow {
   const { project, worktree, by, command, atMs, files, more } = wipe;
   const rows = files.map(({ path, file, version, writers, lines, how }) => ({
     path,
     file,
-    version: version === null ? null : versionName({ n: version }),
+    version: nameIfKept(archive, version),
     writers: writers.map(authorRow),
     lines,
     how,
   }));
   const who = by === null ? null : authorRow(by);
   return { wipe: wipeName(wipe), project, worktree, by: who, command, at: atMs, files: rows, more };
+}
+
+/** Of a content that is gone the version's own row says so. */
+function nameIfKept({ versions }: Pick<Archive, "versions">, n: number | null): string | null {
+  return n === null || versions.get(n) === undefined ? null : versionName({ n });
 }
 
 function authorRow({ session, agent, name }: Author): ActorRow {

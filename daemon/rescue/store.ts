@@ -100,6 +100,11 @@ export class ContentStore {
     await unlink(this.pathOf(hash)).catch(ifMissing);
   }
 
+  /** Whether nothing was ever stored, as far as the folder shows. */
+  async isEmpty(): Promise<boolean> {
+    return ((await readdir(this.#objects).catch(ifMissing)) ?? []).length === 0;
+  }
+
   /** The hashes of all contents; removes temporary files of a daemon that was killed. */
   async *hashes(): AsyncGenerator<readonly string[], void> {
     const folders = (await readdir(this.#objects).catch(ifMissing)) ?? [];

@@ -18,6 +18,8 @@ export const rescueLimits = {
   rescueLineBytes: 256 * 1024,
   /** A store that could not be read is read again after this. */
   rescueReadAgainMs: 30_000,
+  /** Numbers of versions and wipes that a start leaves out if the daemon before it did not end in order. */
+  rescueNumbersSkipped: 1_000,
   /** Dead lines of the index before it is written anew, if they are more than the live ones. */
   rescueDeadLinesMax: 1_000,
   /** Wipes kept, and files of one wipe. */
