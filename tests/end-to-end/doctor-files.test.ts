@@ -1,15 +1,10 @@
 /**
  * Every file that Kite needs, broken in each way: missing, empty, a folder in its place, not readable, not writable. A row
- * says which line doctor prints; after `kite doctor --fix --yes`, or what the advice says, the next look finds all well.
- * Everything runs as a plain user, since the system refuses nothing to root.
+ * says which line doctor prints; after its advice is followed, the next look finds all well. For one row of each kind of
+ * advice, the program `kite doctor --fix --yes` does it.
  */
-import { spawnSync } from "node:child_process";
-import { chownSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { leaveBehind } from "../left-behind.ts";
-import { kiteProgram } from "./kite.ts";
+import { PlainUser } from "./plain-user.ts";
 
 /** How a file is broken: shell lines with its path in `$F`. */
 const breakages = {
@@ -35,6 +30,12 @@ interface Row {
   /** It is broken while no daemon runs, and a daemon is started then. */
   readonly isAtStart?: true;
   readonly isMadeFirst?: string;
+  /** The daemon removes it when it looks next: the case waits for that where nothing keeps the daemon from it. */
+  readonly isTaken?: true;
+  /** Agents' tools are installed, too: doctor starts them at each look. */
+  readonly hasTools?: true;
+  /** The breakage that the program mends: one row of each kind of advice. */
+  readonly byProgram?: Breakage;
 }
 
 const line = (result: "warn" | "fail", check: string, detail: RegExp, byHand?: string): Line =>
@@ -44,6 +45,8 @@ const hook = (detail: RegExp) => line("fail", "hook client", detail);
 const rows: readonly Row[] = [
   {
     path: "$K/bin",
+    byProgram: "missing",
+    hasTools: true,
     broken: {
       missing: line("fail", "hooks", /runs hooks in \S+bin, which is gone/),
       empty: hook(/bin\/hook\.cjs is missing/),
@@ -69,6 +72,7 @@ const rows: readonly Row[] = [
   },
   {
     path: "$K/bin/mcp",
+    hasTools: true,
     broken: {
       missing: line("fail", "agent tools", /bin\/mcp is missing, so no agent has Kite's tools/),
       empty: line("fail", "agent tools", /bin\/mcp is empty/),
@@ -143,6 +147,7 @@ const rows: readonly Row[] = [
   },
   {
     path: "$K/config.json",
+    byProgram: "unreadable",
     broken: {
       empty: line("warn", "config", /config\.json is ignored: it is no JSON/),
       folder: line("warn", "config", /config\.json is ignored: it is no regular file/),
@@ -177,6 +182,7 @@ const rows: readonly Row[] = [
   },
   {
     path: "$K/servers.json",
+    hasTools: true,
     broken: {
       empty: line("fail", "agent tools", /servers\.json is empty/),
       folder: line("fail", "agent tools", /servers\.json is a folder/),
@@ -185,6 +191,7 @@ const rows: readonly Row[] = [
   },
   {
     path: "$K/daemon.log",
+    byProgram: "folder",
     isAtStart: true,
     broken: {
       folder: line("fail", "files", /daemon\.log is a folder, .*so the daemon cannot write its log/),
@@ -239,6 +246,7 @@ const rows: readonly Row[] = [
   {
     path: "$K/hook-failures",
     isMadeFirst: ": > $F",
+    isTaken: true,
     broken: { folder: line("warn", "files", /hook-failures is a folder, .*so hooks do not remember/) },
   },
   {
@@ -252,6 +260,7 @@ const rows: readonly Row[] = [
   },
   {
     path: "$HOME/.claude/settings.json",
+    byProgram: "empty",
     broken: {
       missing: line("fail", "hooks", /settings\.json was removed/),
       empty: line("fail", "hooks", /settings\.json is empty/),
@@ -261,6 +270,7 @@ const rows: readonly Row[] = [
   },
   {
     path: "$HOME/.claude",
+    hasTools: true,
     broken: {
       missing: line("fail", "hooks", /settings\.json was removed/),
       empty: line("fail", "hooks", /settings\.json was removed/),
@@ -269,6 +279,7 @@ const rows: readonly Row[] = [
   },
   {
     path: "$HOME/.claude.json",
+    hasTools: true,
     broken: {
       missing: line("warn", "agent tools", /the entry was removed/),
       empty: line("fail", "agent tools", /\.claude\.json is empty/),
@@ -286,6 +297,7 @@ const rows: readonly Row[] = [
   },
   {
     path: "$K",
+    hasTools: true,
     isAtStart: true,
     broken: {
       missing: line("fail", "hooks", /runs hooks in \S+bin, which is gone/),
@@ -307,17 +319,12 @@ const obstacles: readonly (readonly [name: string, lines: string, todo: RegExp])
   ["a folder is in a program's place", "rm $K/bin/mcp; mkdir $K/bin/mcp", /mcp is a folder/],
 ];
 
-/** A plain user: this one, unless it is root. */
-const uid = process.getuid?.() === 0 ? 54321 : process.getuid?.();
-let root = "";
-/** What the last case left is well. */
-let isWell = false;
-
 interface Check {
   readonly check: string;
   readonly result: string;
   readonly detail: string;
   readonly todo?: string;
+  readonly fix?: string;
 }
 
 interface Ran {
@@ -326,116 +333,200 @@ interface Ran {
   readonly done?: readonly { readonly fix: string; readonly failed?: string }[];
 }
 
-function sh(lines: string, path = ""): { readonly out: string; readonly said: string } {
-  const words = `K=$HOME/.kite
-kite() { '${process.execPath}' '${kiteProgram}' "$@"; }
-F=${path}
-`;
-  const ran = spawnSync("/bin/sh", ["-c", `${words}${lines}`], {
-    cwd: join(root, "p"),
-    env: { HOME: root, PATH: [join(root, "bin"), "/usr/bin", "/bin"].join(":") },
-    encoding: "utf8",
-    ...(uid === undefined ? {} : { uid, gid: uid }),
-  });
-  return { out: ran.stdout, said: `${ran.stdout}${ran.stderr}` };
+/** What `--fix` did, by its program or by following its lines. */
+interface Mended {
+  readonly found: readonly Check[];
+  readonly checks: readonly Check[];
+  readonly failed: readonly string[];
 }
 
-function doctor(flags = ""): Ran {
-  const { out, said } = sh(`kite doctor --json ${flags}`);
-  if (!out.startsWith("{")) throw new Error(`doctor said: ${said}`);
-  return JSON.parse(out);
-}
+/** As `--fix` itself. */
+const roundsMax = 4;
 
 const wrong = (checks: readonly Check[]) =>
   checks
     .filter(({ result }) => result !== "ok")
     .map(({ result, check, detail, todo }) => `${result} ${check}: ${detail} -> ${todo}`);
 
-/** Puts everything back as it was at first, with a daemon that runs. */
-function restore(): void {
-  sh(`chmod -R u+rwX $K $HOME/.claude $HOME/.claude.json $HOME/p 2>/dev/null
-kite down --yes
-cd $HOME; rm -rf .kite .claude .claude.json p *.aside .*.aside
-cp -a well/. .; kite up`);
+/** An installation that is well, broken and put back for each case. */
+class Installation {
+  readonly user: PlainUser;
+  /** What the last case left unwell: nothing, what the daemon does not keep open, or everything. */
+  unwell: "nothing" | "some" | "all" = "all";
+
+  static async make(hasTools: boolean): Promise<Installation> {
+    const user = await PlainUser.enter();
+    user.sh("mkdir .kite; echo '{}' > .kite/config.json");
+    const lines = ["install", "up", "task add one", "down --yes", "up", "task add two"];
+    if (!hasTools) lines[0] = "install --no-mcp";
+    for (const words of lines) await user.kite(...words.split(" "));
+    user.sh(`echo '{"logLevel": "info"}' > $K/config.json; chmod 600 $K/config.json`);
+    user.sh(`printf '{"version":1,"files":{}}' > $K/trusted.json`);
+    await user.kite("down", "--yes");
+    user.sh(
+      "rm $K/down; cd $HOME; mkdir well; for one in .kite .claude .claude.json p; do [ ! -e $one ] || cp -a $one well/; done",
+    );
+    return new Installation(user);
+  }
+
+  private constructor(user: PlainUser) {
+    this.user = user;
+  }
+
+  /** Makes everything as it was at first, with a daemon that runs, or with none. */
+  async enter(isRunning: boolean): Promise<void> {
+    const { user, unwell } = this;
+    this.unwell = "all";
+    if (unwell === "nothing" && isRunning) return;
+    const writable = "chmod -R u+rwX $K $HOME/.claude $HOME/.claude.json $HOME/p 2>/dev/null; cd $HOME";
+    const aside = ".claude .claude.json p/* p/.kite *.aside .*.aside";
+    if (unwell === "some" && isRunning) {
+      const paths = atRest.map(name => `.kite/${name}`).join(" ");
+      const copied = [...atRest.map(name => `.kite/${name}`), ".claude", ".claude.json", "p"].join(" ");
+      user.sh(`${writable}; rm -rf ${paths} .kite/*.aside ${aside}; cd well
+for one in ${copied}; do [ ! -e $one ] || cp -a $one $HOME/$(dirname $one)/; done`);
+      return;
+    }
+    if (unwell !== "nothing") user.sh(writable);
+    await user.kite("down", "--yes");
+    if (unwell === "nothing") user.sh("rm $K/down");
+    else user.sh(`cd $HOME; rm -rf .kite ${aside}; cp -a well/. .`);
+    if (isRunning) await user.kite("up");
+  }
+
+  async doctor(): Promise<readonly Check[]> {
+    const { out, err } = await this.user.kite("doctor", "--json");
+    if (!out.startsWith("{")) throw new Error(`doctor said: ${out}${err}`);
+    const { checks }: Ran = JSON.parse(out);
+    return checks;
+  }
+
+  /** Follows the advice of doctor's lines, and looks again, until there is none that was not followed yet. */
+  async follow(): Promise<Mended> {
+    const found = await this.doctor();
+    let checks = found;
+    const failed: string[] = [];
+    const followed = new Set<string>();
+    for (let round = 0; round < roundsMax; round += 1) {
+      const fresh = new Set(
+        checks.flatMap(({ fix }) => (fix === undefined || followed.has(fix) ? [] : [fix])),
+      );
+      if (fresh.size === 0) break;
+      for (const fix of fresh) {
+        followed.add(fix);
+        const why = await this.user.follow(fix);
+        if (why !== null) failed.push(why);
+      }
+      checks = await this.doctor();
+    }
+    return { found, checks, failed };
+  }
+
+  /** The same by the program. */
+  fix(): Mended {
+    const { out, said } = this.user.sh("kite doctor --json --fix --yes");
+    if (!out.startsWith("{")) throw new Error(`doctor said: ${said}`);
+    const { checks, found = checks, done = [] }: Ran = JSON.parse(out);
+    return { checks, found, failed: done.flatMap(({ failed }) => failed ?? []) };
+  }
+
+  async look(): Promise<Mended> {
+    const checks = await this.doctor();
+    return { checks, found: checks, failed: [] };
+  }
 }
 
-beforeAll(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kd-")));
-  const script = `#!/bin/sh\nexec '${process.execPath}' '${kiteProgram}' "$@"\n`;
-  writeFileSync(join(root, "kite.sh"), script, { mode: 0o755 });
-  if (uid !== undefined) chownSync(root, uid, uid);
-  spawnSync("mkdir", [join(root, "p")]);
-  if (uid !== undefined) chownSync(join(root, "p"), uid, uid);
-  sh(`mkdir $HOME/bin .kite; cp ../kite.sh $HOME/bin/kite; git init -q; echo '{}' > .kite/config.json
-kite install; kite up; kite task add one; kite down --yes; kite up; kite task add two
-echo '{"logLevel": "info"}' > $K/config.json; chmod 600 $K/config.json; printf '{"version":1,"files":{}}' > $K/trusted.json
-kite down --yes; rm $K/down; mkdir $HOME/well; cp -a $K $HOME/.claude $HOME/.claude.json $HOME/p $HOME/well/; kite up`);
-});
+/** What a running daemon does not keep open below `$K`. */
+const atRest = [
+  ..."bin installs.json servers.json config.json trusted.json off.json".split(" "),
+  ..."seen presence.json events.ndjson hook-failures unheard-ends".split(" "),
+];
 
-afterAll(() => {
-  sh("chmod -R u+rwX $HOME; kite down --yes");
-  leaveBehind(join(root, ".kite"));
-  rmSync(root, { recursive: true, force: true });
-});
+const isAtRest = (path: string) =>
+  path.startsWith("$HOME/") || atRest.some(name => `${path}/`.startsWith(`$K/${name}/`));
 
-const cases = rows.flatMap(row =>
-  (Object.keys(breakages) as Breakage[]).map(breakage => [`${row.path} ${breakage}`, row, breakage] as const),
+const folders: ReadonlySet<string> = new Set(
+  ["bin", "journal", "trail", "seen"].map(name => `$K/${name}`).concat("$K", "$HOME/.claude"),
 );
 
-it("finds nothing wrong with an installation that is well", () => {
-  expect(wrong(doctor().checks)).toEqual([]);
-  isWell = true;
-});
+const cases = rows.flatMap(row =>
+  (Object.keys(breakages) as Breakage[])
+    // Nothing is changed where a folder is to take a folder's place.
+    .filter(breakage => breakage !== "folder" || !folders.has(row.path))
+    .map(breakage => [`${row.path} ${breakage}`, row, breakage] as const),
+);
 
-describe("doctor, for each file", () => {
-  it.each(cases)("%s", (_name, { path, broken, isAtStart, isMadeFirst }, breakage) => {
-    if (!isWell) restore();
-    isWell = false;
-    const wanted = broken[breakage];
-    if (isAtStart) sh("kite down --yes; rm $K/down");
-    const said = sh(`${isMadeFirst ?? ""}\n${breakages[breakage]}`, path).said;
-    if (isAtStart) sh("kite up");
-    const ran = doctor(wanted?.byHand === undefined ? "--fix --yes" : "");
-    const found = ran.found ?? ran.checks;
-    const lines = wrong(found);
-    if (wanted === undefined) {
-      expect(lines, said).toEqual([]);
-    } else {
-      const [result, check, detail] = wanted.line;
-      const like = {
-        result,
-        check,
-        detail: expect.stringMatching(detail),
-        todo: expect.stringMatching(/\w/),
-      };
-      expect(found, said).toContainEqual(expect.objectContaining(like));
-      // No line gives a cause that is not there.
-      expect(lines.join("\n")).not.toMatch(/another version|less busy|cannot be checked/);
-      // What a line advises is done without a failure.
-      expect((ran.done ?? []).filter(({ failed }) => failed !== undefined)).toEqual([]);
-    }
-    if (wanted?.byHand === "restore") return;
-    if (wanted?.byHand !== undefined) sh(wanted.byHand, path);
-    expect(wrong(wanted?.byHand === undefined ? ran.checks : doctor().checks)).toEqual([]);
-    const clean =
-      "find $HOME -name '*.aside*' -exec rm -rf {} +; [ -e $K/off.json ] && kite on --project $HOME/bin";
-    const isThere = sh(`${clean}\n[ -s $F ] && chmod u+w $F && echo there`, path).out.endsWith("there\n");
-    isWell = isThere && (wanted !== undefined || breakage === "unwritable");
+describe.each([true, false])("doctor, with agents' tools: %s", hasTools => {
+  let installation: Installation;
+  beforeAll(async () => {
+    installation = await Installation.make(hasTools);
   });
-});
+  afterAll(() => installation.user.leave());
 
-it.each(obstacles)("advice to install works: %s", (_name, lines, todo) => {
-  restore();
-  isWell = false;
-  sh(`echo '{}' > $HOME/.claude/settings.json; ${lines}`);
-  const ran = doctor("--fix --yes");
-  expect(ran.found).toContainEqual(
-    expect.objectContaining({
-      check: "hooks",
-      detail: expect.stringContaining("lost Kite's entries"),
-      todo: expect.stringMatching(todo),
-    }),
+  it("finds nothing wrong with an installation that is well", async () => {
+    await installation.enter(true);
+    expect(wrong(await installation.doctor())).toEqual([]);
+    installation.unwell = "nothing";
+  });
+
+  it.each(cases.filter(([, row]) => (row.hasTools ?? false) === hasTools))(
+    "%s",
+    async (_name, row, breakage) => {
+      const { path, broken, isAtStart, isMadeFirst, isTaken, byProgram } = row;
+      const { user } = installation;
+      await installation.enter(!isAtStart);
+      const wanted = broken[breakage];
+      const { said } = user.sh(`${isMadeFirst ?? ""}\n${breakages[breakage]}`, path);
+      if (isAtStart) await user.kite("up");
+      if (isTaken && wanted === undefined) user.sh("while [ -e $F ]; do sleep 0.1; done", path);
+      const byHand = wanted?.byHand;
+      const mended = await (wanted === undefined || byHand !== undefined
+        ? installation.look()
+        : byProgram === breakage
+          ? installation.fix()
+          : installation.follow());
+      const lines = wrong(mended.found);
+      if (wanted === undefined) {
+        expect(lines, said).toEqual([]);
+      } else {
+        const [result, check, detail] = wanted.line;
+        const like = {
+          result,
+          check,
+          detail: expect.stringMatching(detail),
+          todo: expect.stringMatching(/\w/),
+        };
+        expect(mended.found, said).toContainEqual(expect.objectContaining(like));
+        // No line gives a cause that is not there.
+        expect(lines.join("\n")).not.toMatch(/another version|less busy|cannot be checked/);
+        // What a line advises is done without a failure.
+        expect(mended.failed).toEqual([]);
+      }
+      if (byHand === "restore") return;
+      if (byHand !== undefined) user.sh(byHand, path);
+      expect(wrong(byHand === undefined ? mended.checks : await installation.doctor())).toEqual([]);
+      const clean = "find $HOME -name '*.aside*' -exec rm -rf {} +";
+      const isThere = user
+        .sh(`${clean}\n[ -s $F ] && chmod u+w $F && echo there`, path)
+        .out.endsWith("there\n");
+      const isAsAtFirst = isThere && isMadeFirst?.startsWith("kite off") !== true;
+      if (isAsAtFirst && (wanted !== undefined || breakage === "unwritable")) installation.unwell = "nothing";
+      else if (isAtRest(path)) installation.unwell = "some";
+    },
   );
-  expect((ran.done ?? []).filter(({ failed }) => failed !== undefined)).toEqual([]);
-  expect(wrong(ran.checks)).toEqual([]);
+
+  it.each(hasTools ? obstacles : [])("advice to install works: %s", async (_name, lines, todo) => {
+    await installation.enter(true);
+    installation.user.sh(`echo '{}' > $HOME/.claude/settings.json; ${lines}`);
+    const { found, checks, failed } = await installation.follow();
+    expect(found).toContainEqual(
+      expect.objectContaining({
+        check: "hooks",
+        detail: expect.stringContaining("lost Kite's entries"),
+        todo: expect.stringMatching(todo),
+      }),
+    );
+    expect(failed).toEqual([]);
+    expect(wrong(checks)).toEqual([]);
+  });
 });
