@@ -4,6 +4,7 @@ import type { QueryReply, RefusalRow, StatsReply, TaskCounts } from "./daemon.ts
 import type { LockRow } from "./lock.ts";
 import type { HoldRow } from "./message.ts";
 import { type RequestTable, repeatable, reply } from "./request-table.ts";
+import type { WipeRow } from "./rescue.ts";
 import { baseShape, pathSchema } from "./session.ts";
 import type { SessionRow } from "./session-rows.ts";
 import type { TaskRow } from "./task.ts";
@@ -59,6 +60,11 @@ export interface OverviewReply {
   readonly changedFiles?: readonly ChangedFileRow[];
   /** What is odd about the user's settings; absent: nothing. */
   readonly settings?: SettingsRow;
+  /**
+   * What was wiped in the last hour, of `project` or of all, and is in no commit and no file: the latest first, with the files that
+   * are lost. Absent where Kite keeps nothing, and in answers of earlier daemons.
+   */
+  readonly wiped?: readonly WipeRow[];
   readonly stats: StatsReply;
   readonly sessions: QueryReply<SessionRow>;
   readonly locks: QueryReply<LockRow>;

@@ -36,7 +36,7 @@ With --lead: the agents of the working directory's project by state, the critica
 what is new, and at most one suggestion; --json then has {"project", "sessions", "locks", "tasks", "sinceMs", "reader"}.
 
 --json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "holds":[...], "refusals":[...],
-"risks":[...], "watched":[...], "warnings":[...]}, rows as \`query\` gives them; without a daemon
+"risks":[...], "watched":[...], "wiped":[...], "warnings":[...]}, rows as \`query\` gives them; without a daemon
 {"running":false, "socket", "start":"kite up", "warnings"?}.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
@@ -146,6 +146,7 @@ export async function status(
         refusals: await rowsFrom(client, "refusals", lists.refusals),
         risks: await rowsFrom(client, "risks", lists.risks),
         watched: await rowsFrom(client, "task_watched", lists.watched),
+        wiped: lists.wiped ?? [],
       };
       const all = [
         ...store,

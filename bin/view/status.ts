@@ -4,6 +4,7 @@ import type { RefusalRow, StatsReply, TaskCounts } from "../../protocol/daemon.t
 import type { LockRow } from "../../protocol/lock.ts";
 import type { HoldRow } from "../../protocol/message.ts";
 import { nameOrPerson, personName } from "../../protocol/person.ts";
+import type { WipeRow } from "../../protocol/rescue.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { RiskRow } from "../../protocol/write.ts";
@@ -38,6 +39,8 @@ export interface StatusData {
   readonly projectTasks?: TaskCounts;
   /** The red and critical tasks that are active or ready. */
   readonly watched: readonly TaskRow[];
+  /** What was wiped lately and is still lost. */
+  readonly wiped?: readonly WipeRow[];
   /** What a person does next where no session is known. */
   readonly next?: readonly string[];
   /** What is wrong with the whole daemon, each with what to do. */
@@ -49,6 +52,7 @@ const quietLocksMax = 12;
 const refusalsShownMax = 5;
 const risksShownMax = 10;
 const watchedShownMax = 10;
+const wipedShownMax = 3;
 
 /** `kite status`: the daemon, the sessions, their locks and waiters, the latest refusals. */
 export function statusView(all: StatusData, screen: Screen): string[] {
@@ -92,6 +96,10 @@ export function statusView(all: StatusData, screen: Screen): string[] {
     lines.push(...riskLines(data.risks.slice(0, risksShownMax), screen));
     lines.push(...left(data.risks.length - risksShownMax, "file", screen, ""));
   }
+  if (data.wiped !== undefined && data.wiped.length > 0) {
+    lines.push("", title("Wiped lately", "Kite kept it", screen), ...wipedLines(data.wiped, screen));
+    lines.push(...left(data.wiped.length - wipedShownMax, "wipe", screen, " (kite rescue)"));
+  }
   if (data.refusals.length > 0) lines.push("", ...refusalLines(data, screen));
   return lines;
 }
@@ -108,6 +116,7 @@ function within(data: StatusData, project: string): StatusData {
     refusals: data.refusals.filter(({ id }) => isHere(id)),
     risks: ofProject(data.risks, project),
     watched: ofProject(data.watched, project),
+    ...(data.wiped === undefined ? {} : { wiped: ofProject(data.wiped, project) }),
   };
 }
 
@@ -126,6 +135,31 @@ function holdLines(data: StatusData, screen: Screen): string[] {
     screen,
     2,
   );
+}
+
+/** Wiped work, a line each: how long ago, the command that brings it back, what it was and who wiped it. */
+function wipedLines(wiped: readonly WipeRow[], screen: Screen): string[] {
+  const rows = wiped.slice(0, wipedShownMax).map(({ wipe, at, by, command, files, more }) => {
+    const [first] = files;
+    const isOne = files.length === 1 && more === 0;
+    const lines = isOne && first?.lines != null ? `${counted(first.lines, "line")} of ` : "";
+    const others = isOne ? "" : ` and ${counted(files.length - 1 + more, "other file")}`;
+    const who = by === null ? clean(command) : `${clean(by.name)}: ${clean(command)}`;
+    return [
+      { text: duration(screen.now - at), style: "dim" as const },
+      { text: `kite rescue restore ${clean(wipe)}`, style: "bold" as const },
+      `${lines}${clean(first?.file ?? "")}${others}`,
+      { text: who, style: "dim" as const },
+    ];
+  });
+  const command = "kite rescue restore r-1".length;
+  const columns = [
+    { align: "right" as const },
+    { min: command },
+    { min: 12, cut: "middle" as const },
+    { min: 9 },
+  ];
+  return table(rows, columns, screen, 2);
 }
 
 /** The number of unfinished tasks; no line if all are done. */

@@ -5,13 +5,14 @@ import { limits } from "../../protocol/limits.ts";
 import type { SettingsRow } from "../../protocol/overview.ts";
 import type { UserConfig } from "../config/config.ts";
 import { offRows } from "../config/off-switch.ts";
-import type { HookServices } from "../hooks/hook-services.ts";
+import type { RescueServices } from "../rescue/services.ts";
 import type { Steps } from "../server/turns.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
+import { lostNow } from "./points.ts";
 import { answerFor } from "./query.ts";
 import { countTasks, statsOf } from "./stats.ts";
 
-type OverviewServices = DaemonServices & Pick<HookServices, "offSwitches" | "seenFiles" | "settings">;
+type OverviewServices = DaemonServices & RescueServices;
 
 /** The lists of the reply, each the first page of a query. */
 const lists = {
@@ -40,7 +41,8 @@ export const overview: RequestHandler<"overview", OverviewServices> = async (ser
     return [name, shown] as const;
   });
   const answers = await Promise.all(named);
-  await call.replyLong(() => overviewText(services, place, answers));
+  const wiped = await lostNow(services, place.project);
+  await call.replyLong(() => overviewText(services, { ...place, ...wiped }, answers));
 };
 
 function projectTasks({ engine }: OverviewServices, project: string | null): object {

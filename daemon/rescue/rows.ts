@@ -137,7 +137,7 @@ export function versionRow(archive: Pick<Archive, "pathOf">, version: Version): 
 }
 
 /** Names only versions that are kept: others may have been pruned or purged since. */
-function wipeRow(archive: Pick<Archive, "versions">, wipe: Wipe): WipeRow {
+export function wipeRow(archive: Pick<Archive, "versions">, wipe: Wipe): WipeRow {
   const { project, worktree, by, command, atMs, files, more } = wipe;
   const rows = files.map(({ path, file, version, writers, lines, how }) => ({
     path,

@@ -52,6 +52,9 @@ export const rescueLimits = {
   rescueMovedLooksMax: 50,
   /** Longest part of two contents that differs whose lines are counted. */
   rescueCountedBytes: 1024 * 1024,
+  /** For how long a status shows what was wiped, and at how many files it looks whether they are there again. */
+  rescueStatusMs: 3_600_000,
+  rescueStatusFilesMax: 20,
   /** Shortest time between two comparisons of a worktree's files with what is kept, unless a person prompts or asks. */
   rescueCompareMs: 2_000,
   /** Tries to read a file that is written or replaced meanwhile. */

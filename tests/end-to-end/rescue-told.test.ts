@@ -217,3 +217,38 @@ describe("nobody is told", () => {
     expect(listed.includes("gone")).toBe(isDeletion);
   });
 });
+
+describe("kite status", () => {
+  test("shows what was wiped with the line to paste, until the work is somewhere again", async () => {
+    const { dir, ann, bob } = await two("status");
+    await writes(ann, dir);
+    const shown = async () => (await world.kite(dir, ["status"])).out;
+    expect(await shown()).not.toContain("Wiped lately");
+    await world.line(bob, dir, "./deploy.sh", () => world.shell(dir, "git checkout -q . && rm new.ts"));
+    const before = await shown();
+    expect(before).toContain("Wiped lately: Kite kept it");
+    const [, line = ""] =
+      /^ *\S.*? {2}(kite rescue restore r-\d+) {2}.* {2}\S.*: deploy\.sh$/m.exec(before) ?? [];
+    expect(before).toContain(" and 2 other files");
+    const json = await world.json(dir, ["status"]);
+    expect(json["wiped"]).toMatchObject([{ by: { id: bob }, files: [{}, {}, {}] }]);
+    await world.kite(dir, [...line.split(" ").slice(1), "new.ts"], ann);
+    expect(await shown()).toContain(" and 1 other file");
+    // A commit has one of them, a file has the other.
+    world.put(dir, "a.ts", work["a.ts"]);
+    world.shell(dir, "git add a.ts && git commit -qm saved && git rm -q a.ts");
+    expect(await shown()).toMatch(/kite rescue restore r-\d+ {2}1 line of src\/c\.ts/);
+    world.put(dir, "src/c.ts", `${work["src/c.ts"]}// more\n`);
+    expect(await shown()).not.toContain("Wiped lately");
+  });
+
+  test("shows what a person's own command wiped as soon as it is asked, and not what an agent did to its own", async () => {
+    const { dir, ann } = await two("status-outside");
+    await writes(ann, dir);
+    world.shell(dir, "rm new.ts");
+    const [, first = ""] = (await world.kite(dir, ["status"])).out.split("Wiped lately");
+    expect(first).toMatch(/kite rescue restore r-\d+ {2}2 lines of new\.ts {2}changed outside Kite/);
+    await world.line(ann, dir, "rm a.ts", () => world.shell(dir, "rm a.ts"));
+    expect((await world.kite(dir, ["status"])).out.split("Wiped lately")[1]).not.toContain("a.ts");
+  });
+});

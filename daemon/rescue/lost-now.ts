@@ -1,0 +1,46 @@
+/** What was wiped lately and is still lost: `kite status` shows it. */
+import { limits } from "../../protocol/limits.ts";
+import type { WipeRow } from "../../protocol/rescue.ts";
+import { compareWithKept } from "./compare.ts";
+import { wipeRow } from "./rows.ts";
+import type { Rescue, RescueServices } from "./services.ts";
+import type { Wipe, WipedFile } from "./wipes.ts";
+
+/**
+ * Returns the wipes of the last hour with the files that no commit and no file has again, the latest first; null: of all projects.
+ * What an agent's own line did to its own work is left out. Looks at `limits.rescueStatusFilesMax` files at most.
+ */
+export async function lostNow(
+  services: RescueServices,
+  project: string | null,
+): Promise<{ readonly wiped?: readonly WipeRow[] }> {
+  const { rescue, engine, clock } = services;
+  if (rescue === null) return {};
+  const { files, settled } = engine.state.writes;
+  if (files.size + settled.size > 0) void compareWithKept(services, rescue, null);
+  await rescue.settled();
+  const untilMs = clock.now() + limits.rescueSettleMs;
+  const since = clock.wall() - limits.rescueStatusMs;
+  const wiped: WipeRow[] = [];
+  let looks = 0;
+  for (const wipe of [...rescue.archive.wipes.all()].reverse()) {
+    if (wipe.atMs < since) break;
+    if (project !== null && wipe.project !== project) continue;
+    const lost: WipedFile[] = [];
+    for (const file of wipe.files) {
+      if (looks === limits.rescueStatusFilesMax || clock.now() > untilMs) break;
+      looks += 1;
+      if (await isLost(rescue, wipe, file)) lost.push(file);
+    }
+    if (lost.length > 0) wiped.push(wipeRow(rescue.archive, { ...wipe, files: lost }));
+  }
+  return { wiped };
+}
+
+async function isLost({ archive, losses }: Rescue, wipe: Wipe, file: WipedFile): Promise<boolean> {
+  const { by, project, worktree } = wipe;
+  const version = file.version === null ? null : (archive.versions.get(file.version) ?? null);
+  const isOwn = file.writers.every(one => one.session === by?.session && one.agent === by.agent);
+  if (version === null || isOwn) return false;
+  return (await losses.of({ ...file, project, worktree, version }, by)) !== null;
+}
