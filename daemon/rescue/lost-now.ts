@@ -17,7 +17,9 @@ export async function lostNow(
   const { rescue, engine, clock } = services;
   if (rescue === null) return {};
   const { files, settled } = engine.state.writes;
-  if (files.size + settled.size > 0) void compareWithKept(services, rescue, null);
+  const hasWork = files.size + settled.size > 0;
+  if (!hasWork && rescue.archive.wipes.size === 0) return { wiped: [] };
+  if (hasWork) void compareWithKept(services, rescue, null);
   await rescue.settled();
   const untilMs = clock.now() + limits.rescueSettleMs;
   const since = clock.wall() - limits.rescueStatusMs;
