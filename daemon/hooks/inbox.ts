@@ -23,6 +23,7 @@ export function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome>
 
 async function tell(run: Run, action: ActionOf<"inbox">, actor: Actor): Promise<HookOutcome> {
   const { engine } = run.services;
+  if (action.take && engine.state.notes.bySession.has(actor.session)) await beforeNotes(run, actor);
   const { notes: taken, dropped } = action.take ? takeNotes(run, actor) : noNotes;
   const notes = await completed(run.services, actor.session, taken);
   const terminals = action.take ? newTerminals(run, actor) : null;
@@ -75,9 +76,15 @@ async function completed(
   return all;
 }
 
+async function beforeNotes({ services }: Run, actor: Actor): Promise<void> {
+  for (const part of services.points.beforeNotes) await part.beforeNotes(services, actor);
+}
+
 /** Returns the actor's notices with an event that the client does not wait for. */
 export async function notes(run: Run, action: ActionOf<"notes">): Promise<HookOutcome> {
-  const { notes: taken, dropped } = takeNotes(run, actorOfAction(run, action));
+  const actor = actorOfAction(run, action);
+  if (run.services.engine.state.notes.bySession.has(actor.session)) await beforeNotes(run, actor);
+  const { notes: taken, dropped } = takeNotes(run, actor);
   return { did: "notes", ok: true, notes: await completed(run.services, action.session, taken), dropped };
 }
 

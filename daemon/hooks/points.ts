@@ -77,6 +77,8 @@ export interface HookPart<S> {
   eventWaits?(services: S, actor: Actor): void;
   /** What an agent is told beside its messages and notes; asked only for agents that `Pending` has. */
   news?(services: S, actor: Whose, delivery: Delivery): readonly News[];
+  /** Notes may go into an answer now. Resolves when what would take their place is noted, or after a short while. */
+  beforeNotes?(services: S, actor: Actor): Promise<void> | undefined;
   /** Returns the notes of a session with what is looked up when they are told. */
   completed?(services: S, session: string, notes: readonly FileNote[]): Promise<readonly FileNote[]>;
   /** A shell line has ended. What follows from that happens later: the event's other actions do not wait for it. */
@@ -113,6 +115,7 @@ export function hookPoints<S>(parts: readonly HookPart<S>[]): HookPoints<S> {
     waitsFor: at("waitsFor"),
     eventWaits: at("eventWaits"),
     news: at("news"),
+    beforeNotes: at("beforeNotes"),
     completed: at("completed"),
     lineEnded: at("lineEnded"),
     written: at("written"),

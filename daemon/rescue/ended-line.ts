@@ -92,6 +92,6 @@ export async function noteWipes(
       files,
       more: 0,
     });
-    if (wipe !== null) tellWipe(services, wipe, isNamed);
+    if (wipe !== null) await tellWipe(services, wipe, isNamed);
   }
 }

@@ -1,11 +1,12 @@
 /** What the rescue of work does at events of hooks. Where the person's setting is off, none of it is called. */
+import { limits } from "../../protocol/limits.ts";
 import { actorRow, pathOf } from "../core/locks/replies.ts";
 import type { ActionHandler } from "../hooks/action.ts";
 import type { HookPart } from "../hooks/points.ts";
 import { keepWork } from "./before-wipe.ts";
 import { compareAtEvent } from "./compare.ts";
 import { lineEnded } from "./ended-line.ts";
-import type { RescueServices } from "./services.ts";
+import { type RescueServices, withinMs } from "./services.ts";
 
 export const rescueActions: { readonly keep_work: ActionHandler<"keep_work"> } = { keep_work: keepWork };
 
@@ -25,6 +26,14 @@ export const rescuePart: HookPart<RescueServices> = {
   },
   eventWaits: (services, { session }) => {
     if (services.rescue !== null) compareAtEvent(services, services.rescue, session, false);
+  },
+  // Of a file that changed, the notice with the line that restores it comes instead.
+  beforeNotes: ({ rescue, engine }, { session }) => {
+    if (rescue === null || rescue.waiting === 0) return undefined;
+    const { bySession, pending } = engine.state.notes;
+    const all = [...(bySession.get(session) ?? [])].flatMap(key => pending.get(key)?.notes ?? []);
+    const mayChange = all.some(({ note: { what } }) => what === "bypassed" || what === "discarded");
+    return mayChange ? withinMs(rescue.settled(), limits.rescueSettleMs) : undefined;
   },
   prompted: (services, session) => {
     if (services.rescue !== null) compareAtEvent(services, services.rescue, session, true);

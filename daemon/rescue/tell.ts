@@ -9,7 +9,11 @@ import { type Wipe, type WipedFile, wipeName } from "./wipes.ts";
  * Tells of the files that a version brings back. `isNamed`: whether the line named the file, so that its agent knows what
  * became of its own work. A file that somebody outside of Kite deleted is only listed: whoever deletes a file sees that.
  */
-export function tellWipe(services: HookServices, wipe: Wipe, isNamed: (path: string) => boolean): void {
+export async function tellWipe(
+  services: HookServices,
+  wipe: Wipe,
+  isNamed: (path: string) => boolean,
+): Promise<void> {
   const { project, by, command, files, more } = wipe;
   const isTold = ({ path, version, writers, how }: WipedFile): boolean => {
     if (version === null) return false;
@@ -29,7 +33,7 @@ export function tellWipe(services: HookServices, wipe: Wipe, isNamed: (path: str
       writers: writers.map(author => inFamily(services, author)),
     }),
   );
-  services.engine.submitWithRetry({
+  await services.engine.submitAndWait({
     type: "work_wiped",
     wipe: wipeName(wipe),
     project,

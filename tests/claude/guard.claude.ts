@@ -123,9 +123,11 @@ test("whose shell command overwrites another one's file reads so with the result
   await ann.asked(5);
   annWentOn.reached();
   expect(await bob.ended).toBe(0);
-  const text = "changed while your shell command ran";
+  const text = "which you ran, wiped uncommitted work of";
   // The client shows it again with each request from then on.
-  expect(bob.model.notes.at(-1)).toMatch(new RegExp(`"ann\\.txt", in which ".*" has work, ${text}`));
+  expect(bob.model.notes.at(-1)).toMatch(
+    new RegExp(`${text} ".*": 1 line of "ann\\.txt"\\. .* kite rescue restore r-1$`, "m"),
+  );
   expect(bob.hooks.filter(({ stdout }) => stdout.includes(text))).toMatchObject([{ event: "PostToolUse" }]);
   bobIsDone.reached();
   expect(await ann.ended).toBe(0);

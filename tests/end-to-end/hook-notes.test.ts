@@ -1,6 +1,6 @@
 /** What agents and people are told unasked, through their hooks, and what not. */
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Client, type Daemon, Home, type Message } from "./daemon.ts";
@@ -12,6 +12,9 @@ let uses = 0;
 
 beforeEach(async () => {
   home = new Home();
+  // With it other words tell of lost work: tests/end-to-end/rescue-told.test.ts.
+  mkdirSync(home.paths.home, { recursive: true, mode: 0o700 });
+  writeFileSync(home.paths.config, '{"rescue":"off"}');
   daemon = await home.start();
   client = await home.connect();
 });
