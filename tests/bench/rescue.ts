@@ -26,6 +26,7 @@ export async function* rescue(root: string): Tables {
   const dir = mkdtempSync(join(tmpdir(), "kite-bench-rescue-"));
   try {
     yield await edits();
+    yield await wipes();
     yield await hour(join(dir, "hour"), join(root, "daemon"));
     yield await manyVersions(join(dir, "many"));
   } finally {
@@ -64,21 +65,12 @@ async function edits() {
 
 /** Returns what makes a round of edits, and says how much of the processor's time the daemon took for one. */
 async function editedBy(bench: Bench, setting: "on" | "off"): Promise<() => Promise<number>> {
-  const [home, cwd] = [join(bench.dir, setting), join(bench.dir, `work-${setting}`)];
-  mkdirSync(home, { mode: 0o700 });
-  mkdirSync(cwd);
-  writeFileSync(join(home, "config.json"), JSON.stringify({ rescue: setting }));
+  const { daemon, socket, cwd, person } = await daemonOf(bench, setting);
   const file = join(cwd, "long.ts");
   // All lines are of one length, and so is the file.
   const lineOf = (i: number, value: number) => `const value${i} = compute(${value});`.padEnd(39).concat("\n");
   const lines = Array.from({ length: editBytes / 40 }, (_, i) => lineOf(i, i * 7_919));
   const textOf = () => lines.join("");
-  writeFileSync(file, textOf());
-  const git = ["init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm first"];
-  for (const line of git) execFileSync("git", line.split(" "), { cwd });
-  const daemon = await bench.start("kite-daemon", [home, "file"]);
-  const socket = join(home, "kite.sock");
-  const person = { type: "hello", person: readFileSync(join(home, "person.token"), "utf8").trim() };
   let n = 0;
   const edit = async () => {
     n += 1;
@@ -117,11 +109,75 @@ async function editedBy(bench: Bench, setting: "on" | "off"): Promise<() => Prom
   };
 }
 
+/** A daemon with this setting, and a repository that its agents work in. */
+async function daemonOf(bench: Bench, setting: "on" | "off") {
+  const [home, cwd] = [join(bench.dir, setting), join(bench.dir, `work-${setting}`)];
+  mkdirSync(home, { mode: 0o700 });
+  mkdirSync(cwd);
+  writeFileSync(join(home, "config.json"), JSON.stringify({ rescue: setting }));
+  writeFileSync(join(cwd, "long.ts"), "first\n");
+  const git = ["init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm first"];
+  for (const line of git) execFileSync("git", line.split(" "), { cwd });
+  const daemon = await bench.start("kite-daemon", [home, "file"]);
+  const person = { type: "hello", person: readFileSync(join(home, "person.token"), "utf8").trim() };
+  return { daemon, socket: join(home, "kite.sock"), cwd, person };
+}
+
 /** Milliseconds of processor time of a daemon, for each edit of a round. */
 async function processorOf(daemon: Started): Promise<number> {
   daemon.child.send("cpu");
   const { user, system } = (await heard(daemon.child, "its processor time")) as NodeJS.CpuUsage;
   return (user + system) / 1_000 / editsPerRound;
+}
+
+const dirtyFiles = 100;
+
+/** The hook before a line that wipes files with uncommitted work, all of which are kept: the only one that waits for the store. */
+async function wipes() {
+  const bench = new Bench();
+  try {
+    const [on, off] = [await wipedBy(bench, "on"), await wipedBy(bench, "off")];
+    const samples = { on: [] as number[], off: [] as number[] };
+    for (let round = 0; round <= 40; round += 1) {
+      const [x, y] = [await on(), await off()];
+      if (round === 0) continue;
+      samples.on.push(x);
+      samples.off.push(y);
+    }
+    const more = samples.on.map((ms, i) => ms - (samples.off[i] ?? Number.NaN));
+    return table(`the hook before git checkout . over ${dirtyFiles} files of the agent's own, wall time`, [
+      plain("rescue on", samples.on, " ms"),
+      plain("rescue off", samples.off, " ms"),
+      figure("the difference", more, { atMost: 10 }, " ms"),
+    ]);
+  } finally {
+    await bench.end();
+  }
+}
+
+/** Returns what sends such a line's event and says how long its answer took. */
+async function wipedBy(bench: Bench, setting: "on" | "off"): Promise<() => Promise<number>> {
+  const { socket, cwd, person } = await daemonOf(bench, setting);
+  const call = { session_id: "s1", cwd, prompt_id: "p" };
+  let uses = 0;
+  const event = (hook_event_name: string, fields: object) => {
+    uses += 1;
+    return { type: "hook", event: { ...call, hook_event_name, tool_use_id: `w${uses}`, ...fields } };
+  };
+  for (let n = 0; n < dirtyFiles; n += 1) {
+    const tool_input = { file_path: join(cwd, `file-${n}.ts`), content: `file ${n}\n` };
+    const write = { tool_name: "Write", tool_input, tool_response: {} };
+    await ask(socket, [event("PreToolUse", write)]);
+    writeFileSync(tool_input.file_path, tool_input.content);
+    await ask(socket, [event("PostToolUse", write)]);
+  }
+  await ask(socket, [person, { type: "query", target: "versions", limit: 1 }]);
+  return async () => {
+    const began = performance.now();
+    const line = { tool_name: "Bash", tool_input: { command: "git checkout ." } };
+    await ask(socket, [event("PreToolUse", line)]);
+    return performance.now() - began;
+  };
 }
 
 const agents = 4;

@@ -30,6 +30,8 @@ export class KeptFileFacts {
   readonly #notIgnored = new BoundedMap<string, NotIgnored>({ entriesMax: limits.notIgnoredMax });
   readonly #heads = new BoundedMap<string, Head>({ entriesMax: limits.headsMax });
 
+  readonly #persons = personsFiles();
+
   constructor(outside: BudgetedFs, git: GitChild) {
     this.#outside = outside;
     this.#git = git;
@@ -38,7 +40,7 @@ export class KeptFileFacts {
 
   /** Whether git ignores the file (its path from the worktree's top). A file in the index it never does. */
   async isIgnored(place: GitPlace, file: string): Promise<boolean | Unreachable> {
-    const stamps = await this.#stamps(...ignoreFiles(place, file));
+    const stamps = await this.#stamps(...ignoreFiles(place, file), ...this.#persons);
     if (typeof stamps !== "string") return stamps;
     const key = [place.gitDir, place.worktree, file].join("\n");
     const now = this.#outside.now();
@@ -210,12 +212,17 @@ function ignoreFiles({ worktree, gitDir }: GitPlace, file: string): Files[] {
   const own = ["index", "info/exclude", "config"];
   // A linked worktree has its own directory in that of the repository.
   const shared = gitDir.includes("/worktrees/") ? ["../../info/exclude", "../../config"] : [];
-  const persons = [".gitconfig", ".config/git/ignore", ".config/git/config"];
-  const xdg = process.env["XDG_CONFIG_HOME"];
   return [
     { folder: worktree, names },
     { folder: gitDir, names: [...own, ...shared] },
-    { folder: homedir(), names: persons },
+  ];
+}
+
+/** A person's own settings of git and list of ignored files. */
+function personsFiles(): readonly Files[] {
+  const xdg = process.env["XDG_CONFIG_HOME"];
+  return [
+    { folder: homedir(), names: [".gitconfig", ".config/git/ignore", ".config/git/config"] },
     ...(xdg ? [{ folder: xdg, names: ["git/ignore", "git/config"] }] : []),
   ];
 }
