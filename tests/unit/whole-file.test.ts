@@ -73,6 +73,7 @@ describe.each(["here", "pool"] as const)("a whole file, read %s", way => {
     let isOver = false;
     let turns = 0;
     const replace = () => {
+      if (isOver) return;
       const content = contents[turns % contents.length] ?? "";
       turns += 1;
       if (turns % 2 === 0) writeFileSync(path, content.slice(0, 400_000 + turns));
@@ -80,7 +81,7 @@ describe.each(["here", "pool"] as const)("a whole file, read %s", way => {
         writeFileSync(`${path}.new`, content);
         renameSync(`${path}.new`, path);
       }
-      if (!isOver) setImmediate(replace);
+      setImmediate(replace);
     };
     replace();
     const seen = new Set<string>();

@@ -194,9 +194,9 @@ export class HookWorld {
       this.#fatal ??= new Violation(`${message}: ${String(error)}`);
     };
     const mode = () => (this.#observes ? ("observe" as const) : ("act" as const));
-    const values: typeof config.values = Object.defineProperty({ ...config.values, health }, "mode", {
-      get: mode,
-    });
+    // There is no disk here to keep work on.
+    const settings = { ...config.values, health, rescue: "off" as const };
+    const values: typeof config.values = Object.defineProperty(settings, "mode", { get: mode });
     const all = allHookServices(
       { node: "local", engine, clock, facts, presence, recorder },
       {
