@@ -102,7 +102,7 @@ describe("with a daemon", () => {
         "    alice main idle AGE holds 1 lock",
         "",
         "Locks",
-        "  src/auth.ts alice explicit AGE",
+        "  src/auth.ts alice kept lock AGE",
         "    then bob AGE",
         "",
       ]);
@@ -227,7 +227,7 @@ describe("with a daemon", () => {
     const alice = await aliceHolds();
     const child = start(["locks", "--watch"]);
     const text = textOf(child);
-    await expect.poll(() => text.out).toContain("src/auth.ts  alice  explicit");
+    await expect.poll(() => text.out).toContain("src/auth.ts  alice  kept lock");
     await alice.request("file_unlock", { id: "alice-0001", file: "src/auth.ts" });
     await expect
       .poll(() => text.out)

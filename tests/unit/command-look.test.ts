@@ -118,6 +118,7 @@ describe("kite status", () => {
       refusals: busy.refusals,
       risks: [],
       watched: [],
+      wiped: [],
       warnings: [],
     });
   });
