@@ -14,12 +14,15 @@ import { firstCommit, GuardWorld } from "./guard-world.ts";
 /** Paths in a repository, and what is in them. */
 export type Files = Readonly<Record<string, string>>;
 
-/** What an answer gives its agent to read, and its person. */
+/** The line that a person sees once a session: no table says whose denial is the first. */
+const firstDenial = /^Kite stopped (?:an edit|a command line|a call) .*: kite explain --last$/;
+
+/** What an answer gives its agent to read, and its person, but for the line at a session's first denial. */
 export function read(output: string): string {
   if (output === "") return "";
   const { hookSpecificOutput: said = {}, systemMessage } = JSON.parse(output);
   const texts = [said.permissionDecisionReason, said.additionalContext, systemMessage];
-  return texts.filter(text => text !== undefined).join("\n");
+  return texts.filter(text => text !== undefined && !firstDenial.test(text)).join("\n");
 }
 
 /** A world whose daemon has the hooks of the client. */

@@ -217,8 +217,7 @@ describe("what is said of it", () => {
         "^Kite: this command line did not run: `git stash pop` in it would take a stash entry of another agent\\.\n" +
           `.*stash@\\{0\\} was made by "${ann}" .* ago\\.\n` +
           "What to do: name your own: git stash pop stash@\\{1\\}\n" +
-          `Or tell "${ann}" what you need, or ask your user\\.\n` +
-          `Kite stopped a command line by "${bob}"\\. Why, and what to do: kite explain --last$`,
+          `Or tell "${ann}" what you need, or ask your user\\.$`,
       ),
     );
     expect(await line(bob, dir, "git stash clear")).toContain("drop only your own: git stash drop stash@{1}");
