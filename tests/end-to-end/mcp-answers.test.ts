@@ -30,6 +30,7 @@ const calls: readonly (readonly [string, () => Record<string, unknown>])[] = [
   ["kite_broadcast", () => ({ message: "migrating", hold: { files: ["src/db/"], ttlMs: 60_000 } })],
   ["kite_thaw", () => ({})],
   ["kite_debate", () => ({ verb: "list" })],
+  ["kite_rescue", () => ({})],
   ["kite_unlock", () => ({ all: true })],
 ];
 

@@ -70,9 +70,7 @@ test("a critical task waits for a person's yes, in every list, and runs once wit
   expect(await home.kite("status")).toMatch(/Red and critical tasks[\s\S]*critical +ready +Drop the table/);
   expect(await home.kite("task", "list")).toMatch(/ready +critical +Drop the table +it waits for a person's/);
   const { tasks } = JSON.parse(await home.kite("task", "list", "--json"));
-  expect(await home.kite("explain", tasks[0].id)).toContain(
-    "Nobody can claim it now. It is critical: it waits",
-  );
+  expect(await home.kite("explain", tasks[0].id)).toContain("Nobody can claim it now. It is critical (");
   expect(await home.kite("task", "approve", "1")).toContain("is ready, critical and approved");
   expect(await home.kiteIn(shell, "task", "claim")).toContain("is active, critical and approved for ann");
   expect(await home.kite("status")).toMatch(/critical +runs \d+s +Drop the table +ann; approved/);
