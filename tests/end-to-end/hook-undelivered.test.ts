@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
-import { addAll, commitAll, GuardWorld } from "./guard-world.ts";
+import { commitAll, GuardWorld } from "./guard-world.ts";
 
 const w = new GuardWorld();
 let count = 0;
@@ -176,33 +176,6 @@ it.each(kinds)(
     expect(await told(...acts)).not.toContain(words);
   },
 );
-
-it("what a shell line would take in was not told by an answer that was lost: it is not confirmed by sending it again", async () => {
-  const { dir, ann, bob } = await pair();
-  await w.edit(ann, dir, "a.ts", "ann\n");
-  await w.stopped(ann);
-  const rest = {
-    promptId: null,
-    waitMs: 0,
-    line: "git",
-    ancestors: [],
-    parentFile: null,
-    aliases: [],
-    unread: null,
-  };
-  const guard = (toolUseId: string) => ({
-    do: "guard",
-    session: bob,
-    cwd: dir,
-    toolUseId,
-    typed: "git add -A",
-    commands: [{ dir, ...addAll }],
-    ...rest,
-  });
-  await unheard(bob, dir, guard("first"));
-  expect(await told(guard("second"))).toEqual(["tell_first"]);
-  expect(await told(guard("third"))).toEqual([]);
-});
 
 it("what an agent did not hear that is gone is told to its session's main agent", async () => {
   const { dir, ann, bob } = await pair();
