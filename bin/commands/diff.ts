@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Run } from "../process-context.ts";
-import { type DiffFlags, diff } from "../rescue/diff.ts";
+import { type DiffFlags, diff } from "../diff/diff.ts";
 
 const help = `
 Of a file, diff shows what is not committed, by writer: lines that one agent changed stand apart from those of another, and

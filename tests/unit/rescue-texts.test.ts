@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { partsOf, type Written } from "../../bin/rescue/by-writer.ts";
+import { partsOf, type Written } from "../../bin/diff/by-writer.ts";
 import { changed, leftByWipe } from "../../bin/rescue/merge.ts";
 import { onDisk, replaceFile } from "../../bin/rescue/on-disk.ts";
 import { patchOf } from "../../bin/rescue/patch.ts";

@@ -6,20 +6,20 @@ import type { WriteRow } from "../../protocol/write.ts";
 import { type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
 import { findRepository } from "../project.ts";
 import { realPath } from "../real-path.ts";
+import { type Asker, asAsker } from "../rescue/asker.ts";
+import { Commits, type CommittedFile } from "../rescue/committed.ts";
+import { bytesOf } from "../rescue/merge.ts";
+import { onDisk } from "../rescue/on-disk.ts";
+import { patchOf } from "../rescue/patch.ts";
+import { isBinary, Texts } from "../rescue/texts.ts";
+import { isBy } from "../rescue/undo-steps.ts";
+import { contentOf, neededContent, uncommittedOf, versionsOf } from "../rescue/versions.ts";
 import { scopeProject } from "../scope.ts";
 import { paint } from "../view/color.ts";
 import { clean, listed, type Screen } from "../view/text.ts";
 import { authorName, diffLines } from "../view/versions.ts";
 import { exitCodes, fail, Refused, rowsOf } from "../with-daemon.ts";
-import { type Asker, asAsker } from "./asker.ts";
 import { type Part, partsOf, type Written } from "./by-writer.ts";
-import { Commits, type CommittedFile } from "./committed.ts";
-import { bytesOf } from "./merge.ts";
-import { onDisk } from "./on-disk.ts";
-import { patchOf } from "./patch.ts";
-import { isBinary, Texts } from "./texts.ts";
-import { isBy } from "./undo-steps.ts";
-import { contentOf, neededContent, uncommittedOf, versionsOf } from "./versions.ts";
 
 export interface DiffFlags {
   readonly from?: string;
