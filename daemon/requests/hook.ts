@@ -111,8 +111,8 @@ function withFirstDenial(
   if (session === null || tellDenial === undefined || !outcomes.some(isDenial)) return said;
   const { engine, denialNotes } = services;
   const { name } = actorRow(engine.state, actorOf(services, session, agent, null));
-  const told = tellDenial(said, name);
-  if (told === said) return said;
+  const told = tellDenial(outcomes, name);
+  if (told === null) return said;
   return denialNotes.offer(engine.state, session, delivery, () => {}).length === 0 ? said : told;
 }
 

@@ -2,7 +2,7 @@ import { limits } from "../../protocol/limits.ts";
 import { nearPath, quote } from "../../protocol/text.ts";
 import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
 import { agentFile } from "./agent-file.ts";
-import { alsoTellPerson, nothing, type Output } from "./answers/output.ts";
+import { alsoTellPerson, nothing } from "./answers/output.ts";
 import { statusLine } from "./answers/status-line.ts";
 import { doingOf } from "./doing.ts";
 import { lifeFiles } from "./life-files.ts";
@@ -11,6 +11,7 @@ import { idle, type Plan, type Row } from "./plan-parts.ts";
 import { otherEvent } from "./rows/session.ts";
 import { type EventRow, eventTable } from "./rows/table.ts";
 import { homeOf, teamFiles } from "./team-files.ts";
+import { writeAnswer } from "./write-answer.ts";
 
 /**
  * Claude Code's events as actions of the daemon, one row an event.
@@ -41,6 +42,7 @@ function plan(payload: Event["raw"], context: HookContext): HookPlan {
           context,
         );
   const file = plan.file ?? null;
+  const answer = plan.answer ?? (() => nothing);
   return {
     event: name ?? "unknown",
     session,
@@ -53,13 +55,21 @@ function plan(payload: Event["raw"], context: HookContext): HookPlan {
     transcript: event.transcript,
     actions: plan.actions,
     ...(plan.refuses === undefined ? {} : { refuses: plan.refuses }),
-    answer: plan.answer ?? (() => nothing),
-    ...(name === "PreToolUse" ? { tellDenial: (said, by) => tellDenial(event, file, said, by) } : {}),
+    answer: outcomes => writeAnswer(name ?? "", answer(outcomes)),
+    ...(name === "PreToolUse"
+      ? {
+          tellDenial: (outcomes, by) => {
+            const said = answer(outcomes);
+            const told = alsoTellPerson(said, denialText(event, file, by));
+            return told === said ? null : writeAnswer(name, told);
+          },
+        }
+      : {}),
   };
 }
 
 /** Says once in a session what a denial is about: its person sees the agent's words for it, and not who stopped what. */
-function tellDenial({ tool, cwd }: Event, file: string | null, said: Output, by: string): Output {
+function denialText({ tool, cwd }: Event, file: string | null, by: string): string {
   const what =
     file !== null
       ? `an edit of ${quote(nearPath(file, cwd ?? ""))}`
@@ -67,7 +77,7 @@ function tellDenial({ tool, cwd }: Event, file: string | null, said: Output, by:
         ? "a command line"
         : `a call of ${quote(tool ?? "")}`;
   const who = quote(by, limits.nameBytes);
-  return alsoTellPerson(said, `Kite stopped ${what} by ${who}. Why, and what to do: kite explain --last`);
+  return `Kite stopped ${what} by ${who}. Why, and what to do: kite explain --last`;
 }
 
 /** The client's status line names its session; it is no event, and shows no life of it. */

@@ -3,7 +3,7 @@
 import type { HookContext } from "../seam/plan.ts";
 import type { HookAction, HookOutcome } from "../seam/slices.ts";
 import { type Actor, isSubagent, isTeammate, teamOf } from "./agents.ts";
-import type { Output } from "./answers/output.ts";
+import type { Answer } from "./answers/output.ts";
 import { type Event, label } from "./payload.ts";
 
 /** What one event asks of the daemon, and its answer; without `answer` it prints nothing. */
@@ -12,7 +12,7 @@ export interface Plan {
   readonly file?: string;
   /** The rule by which the event itself is refused, whatever comes of the actions. */
   readonly refuses?: string;
-  readonly answer?: (outcomes: readonly HookOutcome[]) => Output;
+  readonly answer?: (outcomes: readonly HookOutcome[]) => Answer;
 }
 
 export type Row = (event: Event, actor: Actor, context: HookContext) => Plan;

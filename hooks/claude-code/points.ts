@@ -3,7 +3,7 @@ import type { ShellUses } from "../../protocol/guard.ts";
 import type { HookAction, HookOutcome } from "../seam/slices.ts";
 import type { Actor } from "./agents.ts";
 import type { Edit } from "./answers/lock.ts";
-import type { Output } from "./answers/output.ts";
+import type { Answer } from "./answers/output.ts";
 import type { Reader } from "./answers/reader.ts";
 import type { Event } from "./payload.ts";
 import type { Row } from "./plan-parts.ts";
@@ -15,7 +15,7 @@ export interface Asking<T> {
   /** Null: the step needs no question. */
   asks(step: T, actor: Actor): HookAction | null;
   /** Words what came of that; `rest` words what comes after it, if the step happens. */
-  answer(step: T, outcomes: readonly HookOutcome[], rest: () => Output): Output;
+  answer(step: T, outcomes: readonly HookOutcome[], rest: () => Answer): Answer;
 }
 
 /** Who calls a task completed. */
@@ -45,8 +45,8 @@ export function answerAround<T>(
   all: readonly Asking<T>[],
   step: T,
   outcomes: readonly HookOutcome[],
-  rest: () => Output,
-): Output {
+  rest: () => Answer,
+): Answer {
   let answer = rest;
   for (const one of all.toReversed()) {
     const inner = answer;

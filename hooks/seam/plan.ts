@@ -44,11 +44,11 @@ export interface HookPlan {
   readonly refuses?: string;
   readonly answer: (outcomes: readonly HookOutcome[]) => Omit<HookReply, "ok">;
   /**
-   * Adds to an answer that denies a tool what the person in front of the session reads of it: that Kite stopped it, and how
-   * to learn more. `name` is the agent's. Absent: the event is about no tool that could be denied. Returns `said` itself if
-   * it tells the person something already.
+   * The answer of outcomes that deny the tool, with what the person in front of the session reads of it: that Kite stopped
+   * it, and how to learn more. `name` is the agent's. Absent: the event is about no tool that could be denied. Null: the
+   * answer tells the person something else already.
    */
-  readonly tellDenial?: (said: Omit<HookReply, "ok">, name: string) => Omit<HookReply, "ok">;
+  readonly tellDenial?: (outcomes: readonly HookOutcome[], name: string) => Omit<HookReply, "ok"> | null;
 }
 
 /** What the daemon knows of one agent client. Pure: it reads no file and no clock. */

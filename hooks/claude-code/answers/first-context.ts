@@ -4,7 +4,7 @@ import type { WorkedOn } from "../../../protocol/session.ts";
 import { quote, shellWord } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { outcomeOf, refusalOf } from "./outcome.ts";
-import { alsoTellPerson, context, nothing, type Output, tellPerson, withContext } from "./output.ts";
+import { type Answer, alsoTellPerson, nothing, tellPerson, withContext } from "./output.ts";
 import { changeLines, lengthOf, type Peers, peerLines } from "./peers.ts";
 
 interface Start {
@@ -16,14 +16,14 @@ interface Start {
 const ownTasksChars = 600;
 
 /** What a session is told at its start: who else is there, what is known of the project, its own tasks; else nothing. */
-export function startAnswer(start: Start, socket: string, outcomes: readonly HookOutcome[]): Output {
+export function startAnswer(start: Start, socket: string, outcomes: readonly HookOutcome[]): Answer {
   const refused = refusalOf(outcomes);
   if (refused?.did === "begin") {
     return tellPerson(`Kite does not coordinate this session: ${quote(refused.refusal.error)}`);
   }
   const begun = outcomeOf(outcomes, "begin");
   const text = startText(start, outcomes);
-  const said = text === "" ? nothing : context("SessionStart", text);
+  const said = text === "" ? nothing : withContext(nothing, text);
   const unplaced = begun?.unplaced ?? null;
   return {
     ...(unplaced === null ? said : alsoTellPerson(said, unplacedText(unplaced))),
@@ -32,17 +32,17 @@ export function startAnswer(start: Start, socket: string, outcomes: readonly Hoo
 }
 
 /** The same for an agent that starts within a session. */
-export function agentStartAnswer(start: Start, outcomes: readonly HookOutcome[]): Output {
+export function agentStartAnswer(start: Start, outcomes: readonly HookOutcome[]): Answer {
   const text = startText(start, outcomes);
-  return text === "" ? nothing : context("SubagentStart", text);
+  return text === "" ? nothing : withContext(nothing, text);
 }
 
 /** What changed among the others since the session was told last, with a prompt of the session. */
-export function promptAnswer(cwd: string, outcomes: readonly HookOutcome[]): Output {
+export function promptAnswer(cwd: string, outcomes: readonly HookOutcome[]): Answer {
   const looked = outcomeOf(outcomes, "list_peers");
   if (looked === undefined || looked.changes === null) return nothing;
   const lines = changeLines(looked, looked.changes, cwd, limits.changesChars);
-  return lines.length === 0 ? nothing : withContext("UserPromptSubmit", nothing, lines.join("\n"));
+  return lines.length === 0 ? nothing : withContext(nothing, lines.join("\n"));
 }
 
 /** The session may be coordinated with no other one until its next event that waits. */

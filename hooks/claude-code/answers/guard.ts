@@ -8,7 +8,7 @@ import type { HookOutcome } from "../../seam/slices.ts";
 import { displacedDenied, displacedToldFirst, displacedWarned } from "./displaced.ts";
 import { freezeOf } from "./lock.ts";
 import { outcomeOf } from "./outcome.ts";
-import { context, deny, nothing, type Output, tellPerson } from "./output.ts";
+import { type Answer, deny, nothing, tellPerson, withContext } from "./output.ts";
 import { stashDenied, stashToldFirst, stashWarned } from "./stash.ts";
 
 /** The shell line of the event. `waitMs` is the longest wait for an index, in milliseconds. */
@@ -27,7 +27,7 @@ interface Reached extends GuardFinding {
 }
 
 /** What an agent is told before its shell line runs. A line runs whole or not at all. */
-export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[]): Output {
+export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[]): Answer {
   const looked = outcomeOf(outcomes, "guard");
   const refused = outcomes.findLast(o => !o.ok);
   if (looked === undefined || looked.verdict === "allow") {
@@ -55,7 +55,7 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
       ...(displacing.length === 0 ? [] : [displaced(displacing, cwd)]),
     ].join("\n");
   if (looked.verdict === "allow_with_note")
-    return context("PreToolUse", words(warned, stashWarned, displacedWarned));
+    return withContext(nothing, words(warned, stashWarned, displacedWarned));
   return deny(
     isDenied
       ? words(denied, stashDenied, displacedDenied)
@@ -306,7 +306,7 @@ function people(reached: readonly Reached[]): string {
 }
 
 /** Denies the line if another agent writes the index or froze edits. Else Kite failed, and the line runs. */
-function refusedAnswer({ waitMs, cwd }: GuardedLine, { verdict, refusal, holder }: Refused): Output {
+function refusedAnswer({ waitMs, cwd }: GuardedLine, { verdict, refusal, holder }: Refused): Answer {
   if (verdict !== "deny") {
     return tellPerson(`Kite did not check a git command: ${quote(refusal.error)}`);
   }

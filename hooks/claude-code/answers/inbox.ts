@@ -9,7 +9,7 @@ import type { Actor } from "../agents.ts";
 import type { Plan } from "../plan-parts.ts";
 import type { NoteLine } from "./note-lines.ts";
 import { outcomeOf } from "./outcome.ts";
-import { alsoTellPerson, context, nothing, type WaitingEvent, withContext } from "./output.ts";
+import { alsoTellPerson, nothing, withContext } from "./output.ts";
 import { type Reader, readerOf } from "./reader.ts";
 import { newsText, noteHeadings, noteLines, notesOfPeople } from "./slices.ts";
 
@@ -24,7 +24,7 @@ export function readSoFar(actor: Actor): HookAction {
  * Adds unread messages to the plan's answer. The inbox comes last, so that no message is shown before a wait for a
  * lock. `cwd` is the agent's directory.
  */
-export function withInbox(event: WaitingEvent, actor: Actor, cwd: string, plan: Plan): Plan {
+export function withInbox(actor: Actor, cwd: string, plan: Plan): Plan {
   const reader = readerOf(actor, cwd);
   return {
     ...plan,
@@ -40,7 +40,7 @@ export function withInbox(event: WaitingEvent, actor: Actor, cwd: string, plan: 
         ...(messages.length === 0 ? [] : [inboxText(inbox)]),
         ...(inbox.health === undefined || inbox.health.length === 0 ? [] : [newsText(inbox.health, reader)]),
       ];
-      const shown = parts.length === 0 ? said : withContext(event, said, parts.join("\n"));
+      const shown = parts.length === 0 ? said : withContext(said, parts.join("\n"));
       return terminals === null ? shown : alsoTellPerson(shown, terminalsText(terminals));
     },
   };
@@ -58,8 +58,8 @@ export function withNotes(actor: Actor, cwd: string, plan: Plan): Plan {
     answer: outcomes => {
       const told = outcomeOf(outcomes, "notes");
       if (told === undefined || told.notes.length + told.dropped === 0) return nothing;
-      return context(
-        "PostToolUse",
+      return withContext(
+        nothing,
         notesText(unsaid(told.notes, outcomes), told.dropped, readerOf(actor, cwd)),
       );
     },

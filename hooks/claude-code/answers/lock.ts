@@ -8,7 +8,7 @@ import type { HookOutcome } from "../../seam/slices.ts";
 import { within } from "../payload.ts";
 import { isChangedLines } from "./changed-lines.ts";
 import { outcomeOf, refusalOf } from "./outcome.ts";
-import { context, deny, nothing, type Output, tellPerson, withContext } from "./output.ts";
+import { type Answer, deny, nothing, tellPerson, withContext } from "./output.ts";
 import { howToWrite, type Reader } from "./reader.ts";
 
 /** Stands for the tool in texts about a shell line that changes files. */
@@ -25,7 +25,7 @@ type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;
 type Refused = Extract<HookOutcome, { ok: false }>;
 
 /** What an agent is told when its edit's lock is granted or refused. */
-export function lockAnswer(edit: Edit, outcomes: readonly HookOutcome[]): Output {
+export function lockAnswer(edit: Edit, outcomes: readonly HookOutcome[]): Answer {
   const refused = refusalOf(outcomes);
   if (refused !== undefined) {
     return refused.verdict === "deny"
@@ -38,7 +38,7 @@ export function lockAnswer(edit: Edit, outcomes: readonly HookOutcome[]): Output
   if (granted === undefined || granted.verdict === "allow") return nothing;
   const isChanged = granted.verdict === "deny" || granted.changedWhileWaiting;
   const said = isChanged ? changedAnswer(edit, granted) : nothing;
-  return granted.mergeRisks.length === 0 ? said : withContext("PreToolUse", said, mergeText(edit, granted));
+  return granted.mergeRisks.length === 0 ? said : withContext(said, mergeText(edit, granted));
 }
 
 /** The edit is not blocked: each worktree has its own file. */
@@ -56,8 +56,8 @@ function mergeText({ cwd }: Edit, { mergeRisks }: Granted): string {
 }
 
 /** The file differs from what the edit's agent read. */
-function changedAnswer(edit: Edit, granted: Granted): Output {
-  if (granted.verdict !== "deny") return context("PreToolUse", changedText(edit, granted));
+function changedAnswer(edit: Edit, granted: Granted): Answer {
+  if (granted.verdict !== "deny") return withContext(nothing, changedText(edit, granted));
   return deny(
     `Kite: this ${edit.tool} did not run: ${changed(granted)}.\n${frame} ${changer(edit, granted)}\n` +
       "What to do: read the file again, then write it. Kite keeps the lock for you.",

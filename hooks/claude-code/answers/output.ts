@@ -1,67 +1,45 @@
-/** The JSON that the client reads as a hook's answer. */
-import type { HookPlan } from "../../seam/plan.ts";
-import { within } from "../payload.ts";
+/** What an event's answer says, whichever client asks; an adapter writes it in its client's form. */
 
-/**
- * One answer. No function here says `permissionDecision: "allow"`: that would skip the
- * dialog in which a person decides.
- */
-export type Output = ReturnType<HookPlan["answer"]>;
+/** An answer. Nothing here grants a tool's permission: that would skip the dialog in which a person decides. */
+export interface Answer {
+  /** The tool does not run; its model reads why. */
+  readonly denial?: string;
+  /** The agent goes on instead of stopping, or the task is not completed; its model reads why. */
+  readonly block?: string;
+  /** The model reads this with the event, also beside a denial. */
+  readonly context?: string;
+  /** The person reads this, the model does not. */
+  readonly forPerson?: string;
+  /** The session goes on with this as its next prompt. Only the answer of a hook that may wake its session has it. */
+  readonly wakes?: string;
+  /** Lines for the environment of the session's shell commands. */
+  readonly env?: readonly string[];
+}
 
-export const nothing: Output = { output: "" };
+export const nothing: Answer = {};
 
 /** The tool does not run; its model reads `reason`. */
-export function deny(reason: string): Output {
-  return specific("PreToolUse", { permissionDecision: "deny", permissionDecisionReason: reason });
+export function deny(reason: string): Answer {
+  return { denial: reason };
 }
 
 /** The agent goes on instead of stopping, or the task is not completed; its model reads `reason`. */
-export function block(reason: string): Output {
-  return { output: JSON.stringify({ decision: "block", reason }) };
+export function block(reason: string): Answer {
+  return { block: reason };
 }
 
-/** The model reads `text` with the event; with `PostToolUse`, for which the client does not wait, with the next message. */
-export function context(
-  event: "PreToolUse" | "SessionStart" | "SubagentStart" | "PostToolUse",
-  text: string,
-): Output {
-  return specific(event, { additionalContext: text });
+/** `answer`, and `text` for the model beside it, also beside a denial. */
+export function withContext(answer: Answer, text: string): Answer {
+  const { context } = answer;
+  return { ...answer, context: context === undefined ? text : `${context}\n${text}` };
 }
 
-/** Events whose answer its agent reads at once. */
-export type WaitingEvent = "PreToolUse" | "UserPromptSubmit" | "PostToolUseFailure";
-
-/** `said`, and `text` for the model beside it, also beside a denial. */
-export function withContext(event: WaitingEvent, said: Output, text: string): Output {
-  const before: unknown = said.output === "" ? {} : JSON.parse(said.output);
-  const own = within(before, "hookSpecificOutput");
-  const known = within(own, "additionalContext");
-  const additionalContext = typeof known === "string" ? `${known}\n${text}` : text;
-  const hookSpecificOutput = { hookEventName: event, ...objectOf(own), additionalContext };
-  return { ...said, output: JSON.stringify({ ...objectOf(before), hookSpecificOutput }) };
-}
-
-/** `said`, and `text` for the person, unless `said` has a text for the person already. */
-export function alsoTellPerson(said: Output, text: string): Output {
-  const before: unknown = said.output === "" ? {} : JSON.parse(said.output);
-  if (within(before, "systemMessage") !== undefined) return said;
-  return { ...said, output: JSON.stringify({ systemMessage: text, ...objectOf(before) }) };
+/** `answer`, and `text` for the person, unless `answer` has a text for the person already. */
+export function alsoTellPerson(answer: Answer, text: string): Answer {
+  return answer.forPerson === undefined ? { ...answer, forPerson: text } : answer;
 }
 
 /** The person reads `text`, the model does not. */
-export function tellPerson(text: string): Output {
-  return { output: JSON.stringify({ systemMessage: text }) };
-}
-
-function objectOf(value: unknown): object {
-  return typeof value === "object" && value !== null ? value : {};
-}
-
-/** Wakes the session; its model reads `text`. Only for the one hook whose exit code 2 wakes and blocks nothing. */
-export function wake(text: string): Output {
-  return { output: "", exitCode: 2, stderr: `${text}\n` };
-}
-
-function specific(hookEventName: string, fields: Readonly<Record<string, string>>): Output {
-  return { output: JSON.stringify({ hookSpecificOutput: { hookEventName, ...fields } }) };
+export function tellPerson(text: string): Answer {
+  return { forPerson: text };
 }

@@ -5,7 +5,7 @@ import type { HookOutcome } from "../../seam/slices.ts";
 import type { Asking } from "../points.ts";
 import type { Edit } from "./lock.ts";
 import { outcomeOf } from "./outcome.ts";
-import { deny, type Output } from "./output.ts";
+import { type Answer, deny } from "./output.ts";
 
 const did = "check_own_files";
 
@@ -22,7 +22,7 @@ export const shellOwnFiles: Asking<{ readonly cwd: string; readonly written: rea
   answer: (_step, outcomes, rest) => refusedOr("this command line", outcomes, rest),
 };
 
-function refusedOr(what: string, outcomes: readonly HookOutcome[], rest: () => Output): Output {
+function refusedOr(what: string, outcomes: readonly HookOutcome[], rest: () => Answer): Answer {
   const found = outcomeOf(outcomes, did);
   if (found === undefined) return rest();
   const { name, path } = found;

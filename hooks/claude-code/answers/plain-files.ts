@@ -6,7 +6,7 @@ import type { HookOutcome } from "../../seam/slices.ts";
 import { doing, lossOf, owned } from "./guard.ts";
 import { changedText, type Edit, lineTool, refusedText } from "./lock.ts";
 import { outcomeOf } from "./outcome.ts";
-import { alsoTellPerson, deny, type Output, withContext } from "./output.ts";
+import { type Answer, alsoTellPerson, deny, withContext } from "./output.ts";
 import type { Reader } from "./reader.ts";
 
 /** The shell line of the event. `waitMs` is the longest wait for its files, in milliseconds. */
@@ -19,7 +19,7 @@ type Looked = Extract<HookOutcome, { did: "plain_files"; ok: true }>;
 type Refused = Extract<HookOutcome, { ok: false }>;
 
 /** A denial, else the answer of the guard of git commands, with what is to be said of the files beside it. */
-export function plainAnswer(line: NamingLine, outcomes: readonly HookOutcome[], rest: () => Output): Output {
+export function plainAnswer(line: NamingLine, outcomes: readonly HookOutcome[], rest: () => Answer): Answer {
   const refused = outcomes.find((one): one is Refused => !one.ok && one.did === "plain_files");
   if (refused !== undefined) {
     if (refused.verdict === "deny") return deny(refusedText(editOf(line, refused), refused));
@@ -37,7 +37,7 @@ export function plainAnswer(line: NamingLine, outcomes: readonly HookOutcome[], 
       ? [changedText({ ...editOf(line, null), file: looked.file ?? "" }, looked)]
       : []),
   ];
-  return withContext("PreToolUse", rest(), texts.join("\n"));
+  return withContext(rest(), texts.join("\n"));
 }
 
 /** The line as an edit of the file that it was refused. */

@@ -1,15 +1,16 @@
 /** Words the status line of a session, for the person in front of it. */
+
+import type { HookReply } from "../../../protocol/hook.ts";
 import { plain } from "../../../protocol/text.ts";
 import type { Glance } from "../../seam/outcomes.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { outcomeOf } from "./outcome.ts";
-import type { Output } from "./output.ts";
 
 /** Longest name of a file or an agent, in UTF-16 units. */
 const nameChars = 24;
 
 /** One line, what concerns the person most first; nothing if the daemon does not know the session. */
-export function statusLine(outcomes: readonly HookOutcome[]): Output {
+export function statusLine(outcomes: readonly HookOutcome[]): Omit<HookReply, "ok"> {
   const looked = outcomeOf(outcomes, "glance");
   const glance = looked !== undefined && looked.did === "glance" && looked.ok ? looked.glance : null;
   return { output: glance === null ? "" : `kite: ${parts(glance).join(" · ")}\n` };

@@ -7,7 +7,7 @@ import type { GateOutcome } from "../../seam/lead/outcomes.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { type Edit, lineTool } from "../answers/lock.ts";
 import { outcomeOf } from "../answers/outcome.ts";
-import { block, deny, type Output, withContext } from "../answers/output.ts";
+import { type Answer, block, deny, withContext } from "../answers/output.ts";
 import { declareBy, howToWrite, type Reader } from "../answers/reader.ts";
 import type { Asking, Completion } from "../points.ts";
 
@@ -40,10 +40,10 @@ export const beforeShell: Asking<ShellUses & Reader> = {
 };
 
 /** A denial by a gate, else the answer of the lock, with what gates warn of. */
-function withGate(edit: Edit, found: GateOutcome | undefined, lock: () => Output): Output {
+function withGate(edit: Edit, found: GateOutcome | undefined, lock: () => Answer): Answer {
   if (found === undefined || found.verdict === "allow") return lock();
   const gated = near(found, edit);
-  if (gated.verdict === "allow_with_note") return withContext("PreToolUse", lock(), warning(edit, gated));
+  if (gated.verdict === "allow_with_note") return withContext(lock(), warning(edit, gated));
   const held = gated.findings.filter(({ mode }) => mode === "enforce");
   if (isOfRole(held)) return deny(`Kite: this ${edit.tool} did not run. ${findingsText(held)}.`);
   if (gated.isRepeated) {
@@ -60,13 +60,13 @@ function withGate(edit: Edit, found: GateOutcome | undefined, lock: () => Output
 }
 
 /** A denial of a shell line by the agent's role, else the answer of the guard, with what the gate warns of. */
-function withShellGate(reader: Reader, outcomes: readonly HookOutcome[], guard: () => Output): Output {
+function withShellGate(reader: Reader, outcomes: readonly HookOutcome[], guard: () => Answer): Answer {
   const found = outcomeOf(outcomes, "gate_shell");
   if (found === undefined || found.verdict === "allow") return guard();
   const gated = near(found, reader);
   const text = findingsText(gated.findings);
   if (gated.verdict === "deny") return deny(`Kite: this command line did not run. ${text}.`);
-  return withContext("PreToolUse", guard(), `Kite: your command line runs. ${text}.`);
+  return withContext(guard(), `Kite: your command line runs. ${text}.`);
 }
 
 /** What gates found, with files named as the agent's directory has them, and the tool by which it writes to others. */

@@ -15,7 +15,7 @@ const teamTool: Row = (event, actor) => {
   const gate: HookAction[] =
     call === null ? [] : [{ do: "gate_team", ...actor, name: ownName(event, actor), call, ...line }];
   const actions = [...begin(event, actor), atWork(event, actor), ...gate];
-  return withInbox("PreToolUse", actor, event.cwd ?? "", { actions, answer: teamAnswer });
+  return withInbox(actor, event.cwd ?? "", { actions, answer: teamAnswer });
 };
 
 /** A person is asked about a call (`asked`), or it did not run: what the daemon took from it is not so yet. */

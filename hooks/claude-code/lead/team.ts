@@ -7,16 +7,16 @@ import type { TeammateNote } from "../../seam/lead/notices.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import type { Heading } from "../answers/note-lines.ts";
 import { outcomeOf } from "../answers/outcome.ts";
-import { context, deny, nothing, type Output } from "../answers/output.ts";
+import { type Answer, deny, nothing, withContext } from "../answers/output.ts";
 
 export const teamHeadings: readonly Heading[] = [["a teammate of yours is gone", "teammate_gone"]];
 
-export function teamAnswer(outcomes: readonly HookOutcome[]): Output {
+export function teamAnswer(outcomes: readonly HookOutcome[]): Answer {
   const gated = outcomeOf(outcomes, "gate_team");
   if (gated === undefined || gated.verdict === "allow") return nothing;
   const said = gated.findings.map(finding => sentences(finding, gated.isTeammate)).join("\n");
   if (gated.verdict === "deny") return deny(`Kite: this call did not run. ${said}`);
-  return context("PreToolUse", `Kite: this call runs, but look again. ${said}`);
+  return withContext(nothing, `Kite: this call runs, but look again. ${said}`);
 }
 
 /** What is wrong, and what to do instead. Only a lead begins teammates. */

@@ -13,7 +13,7 @@ import { ancestorsOf, parentFile } from "../agents.ts";
 import { guardAnswer } from "../answers/guard.ts";
 import { withInbox } from "../answers/inbox.ts";
 import { keepWorkAnswer } from "../answers/keep-work.ts";
-import { deny, nothing, type Output } from "../answers/output.ts";
+import { type Answer, deny, nothing } from "../answers/output.ts";
 import { plainAnswer } from "../answers/plain-files.ts";
 import { readerOf } from "../answers/reader.ts";
 import { inputText } from "../payload.ts";
@@ -44,7 +44,7 @@ function ownWrites(
 }
 
 /** A person's command that the line takes away from its agent is refused as the command itself would be. */
-function hidden(deed: string): Output {
+function hidden(deed: string): Answer {
   return deny(
     [
       `Kite: this command line did not run: it runs ${deed} so that Kite cannot tell whose command it is, and only a person does that so.`,
@@ -103,7 +103,7 @@ export const preShell: Row = (event, actor, context) => {
   };
   const isWiping = wiped.length > 0 || aliases.length > 0 || commands.some(({ reach }) => reach === "tree");
   const keep: HookAction = { do: "keep_work", ...common, commands, aliases, wiped, typed: line };
-  return withInbox("PreToolUse", actor, cwd, {
+  return withInbox(actor, cwd, {
     actions: [
       ...begin(event, actor),
       atWork(event, actor),

@@ -44,7 +44,7 @@ export const preToolUse: Row = (event, actor, context) => {
     overwrites: tool !== "Edit",
   };
   const edit = { ...readerOf(actor, cwd), tool, file, waitMs, isOwn: isOwnFile(file) };
-  return withInbox("PreToolUse", actor, cwd, {
+  return withInbox(actor, cwd, {
     file,
     actions: [...begin(event, actor), atWork(event, actor), ...asksBefore(before.write, edit, actor), lock],
     answer: outcomes => answerAround(before.write, edit, outcomes, () => lockAnswer(edit, outcomes)),
@@ -63,7 +63,7 @@ const preOtherTool: Row = (event, actor, context) => {
 function withNews(event: Event, actor: Actor, plan: Plan): Plan {
   const isTold = plan.actions.some(({ do: act }) => act === "inbox");
   if (isTold || readsInbox(event)) return plan;
-  return withInbox("PreToolUse", actor, event.cwd ?? "/", plan);
+  return withInbox(actor, event.cwd ?? "/", plan);
 }
 
 /** A person is asked about a call (`isAsked`), or it did not run. */
@@ -91,7 +91,7 @@ export const postToolUseFailure: Row = (event, actor) => {
   const failed = isFailure ? [resultOf(event, actor, endOf(error, limits.failureChars))] : [];
   const done = { ...plan, actions: [...failed, ...plan.actions] };
   // The client was not seen to hand this answer to another agent than the main one.
-  return actor.agent === undefined ? withInbox("PostToolUseFailure", actor, event.cwd ?? "/", done) : done;
+  return actor.agent === undefined ? withInbox(actor, event.cwd ?? "/", done) : done;
 };
 
 /** The end of an error, where programs say what failed: whole lines if one fits into `max` UTF-16 units. */

@@ -5,7 +5,7 @@ import type { HookAction, HookOutcome } from "../../seam/slices.ts";
 import { type Actor, goneAgents, isSubagent } from "../agents.ts";
 import { agentStartAnswer } from "../answers/first-context.ts";
 import { readSoFar } from "../answers/inbox.ts";
-import { nothing, type Output } from "../answers/output.ts";
+import { type Answer, nothing } from "../answers/output.ts";
 import { readerOf } from "../answers/reader.ts";
 import { type Event, label } from "../payload.ts";
 import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
@@ -26,7 +26,7 @@ function gate(event: Event, actor: Actor): readonly HookAction[] {
   return event.raw["stop_hook_active"] === true ? [] : asksBefore(before.stop, null, actor);
 }
 
-function stopAnswer(outcomes: readonly HookOutcome[]): Output {
+function stopAnswer(outcomes: readonly HookOutcome[]): Answer {
   return answerAround(before.stop, null, outcomes, () => nothing);
 }
 

@@ -7,7 +7,7 @@ import { limits } from "../../../protocol/limits.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { FreedFile, ReturnedMerge } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
-import { nothing, type Output, wake } from "../answers/output.ts";
+import { type Answer, nothing } from "../answers/output.ts";
 import { newsText } from "../answers/slices.ts";
 import type { Event } from "../payload.ts";
 import { idle, mainOf, type Row } from "../plan-parts.ts";
@@ -40,16 +40,16 @@ export const wakingStop: Row = (event, actor, { env }) => {
   };
 };
 
-function answer(cwd: string, outcomes: readonly HookOutcome[]): Output {
+function answer(cwd: string, outcomes: readonly HookOutcome[]): Answer {
   const [woken] = outcomes;
   if (woken?.did !== "await_release" || !woken.ok) return nothing;
-  if (woken.freed !== null) return wake(notice(cwd, woken.freed));
-  if (woken.cameBack !== undefined) return wake(returned(woken.cameBack));
+  if (woken.freed !== null) return { wakes: notice(cwd, woken.freed) };
+  if (woken.cameBack !== undefined) return { wakes: returned(woken.cameBack) };
   if (woken.hasNotice === true)
-    return wake(`${noticeOpening}\nThe notes that say how come with this prompt.`);
+    return { wakes: `${noticeOpening}\nThe notes that say how come with this prompt.` };
   return woken.health.length === 0
     ? nothing
-    : wake(`${alarmOpening}\n${newsText(woken.health, { isTeammate: false })}`);
+    : { wakes: `${alarmOpening}\n${newsText(woken.health, { isTeammate: false })}` };
 }
 
 /** The client shows this to the model as a hook's error, so it begins with good news and asks for little. */
