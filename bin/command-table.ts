@@ -22,6 +22,10 @@ export const commands: Commands = {
     description: "show sessions, locks, tasks and events, live",
     load: () => import("./commands/watch.ts"),
   },
+  go: {
+    description: "go to the terminal in which an agent runs: its pane of tmux, or where else it is",
+    load: () => import("./commands/go.ts"),
+  },
   agent: {
     description: "show one agent: what it declared, holds, waits for and works on",
     hidden: true,

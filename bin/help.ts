@@ -9,7 +9,7 @@ type Commands = Readonly<Record<string, { readonly description: string; readonly
 /** The commands that people use every day. */
 export const groups: Readonly<Record<string, readonly string[]>> = {
   Start: ["install", "uninstall", "up", "down", "demo"],
-  Look: ["status", "watch", "explain", "whose", "diff", "history", "log"],
+  Look: ["status", "watch", "explain", "whose", "diff", "history", "log", "go"],
   Act: ["off", "on", "lock", "freeze", "thaw", "rename", "undo", "rescue"],
   Plan: ["task", "message"],
   Agents: ["spawn", "agents", "merge"],

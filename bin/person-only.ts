@@ -26,6 +26,7 @@ const rows = {
   install: { does: "connects Claude Code to Kite for all projects" },
   uninstall: { does: "disconnects all projects from Kite" },
   purge: { does: "removes kept versions for good", isHere: true },
+  go: { does: "goes to an agent's terminal" },
   unlock: { does: "takes a lock from its holder", isHere: true },
 
   rescue: { does: "sees and restores kept work", isNamed: true, tool: "kite_rescue" },

@@ -1,6 +1,6 @@
 import { type ProcessContext, printFramed, printJson, screenOf } from "./process-context.ts";
 import { type ScopeFlags, scopeProject } from "./scope.ts";
-import { terminalsOf } from "./terminals.ts";
+import { terminalTexts } from "./terminals.ts";
 import { sessionsView } from "./view/sessions.ts";
 import { rowsOf, withDaemon } from "./with-daemon.ts";
 
@@ -13,7 +13,7 @@ export async function sessions(
 ): Promise<number> {
   return withDaemon(world, json, async client => {
     const [rows, locks] = await Promise.all([rowsOf(client, "sessions"), rowsOf(client, "locks")]);
-    const terminals = terminalsOf(rows.flatMap(({ pid }) => pid ?? []));
+    const terminals = terminalTexts(rows.flatMap(({ pid }) => pid ?? []));
     if (json) {
       const terminalOf = (pid: number | null) => (pid === null ? undefined : terminals.get(pid));
       const all = rows.map(row => ({ ...row, ...terminalField(terminalOf(row.pid)) }));

@@ -8,8 +8,10 @@ import { leadRoles } from "../leading.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { screenOf } from "../process-context.ts";
 import { numbering, type Worded } from "../tasks/numbers.ts";
+import { terminalTexts } from "../terminals.ts";
 import {
   type AgentData,
+  type AgentWords,
   agentCard,
   agentView,
   type HistoryData,
@@ -41,7 +43,7 @@ export async function agent(world: ProcessContext, name: string, flags: AgentFla
     const known = await agentCalled(world, live, name);
     if (known !== null && flags.history !== true) {
       const data = await present(world, client, known);
-      const words = { worded: await wordedFor(world, client, data), held: await heldOf(client, data) };
+      const words = { ...(await wordsOf(client, data)), worded: await wordedFor(world, client, data) };
       return printShown(world, flags.json === true, data, screen =>
         agentView(data, world.cwd, screen, words),
       );
@@ -76,7 +78,13 @@ export async function cardOf(world: ProcessContext, client: Client, name: string
   const known = await agentCalled(world, agentsOf(await rowsOf(client, "sessions")), name);
   if (known === null) return [];
   const data = await present(world, client, known);
-  return agentCard(data, world.cwd, screenOf(world), await heldOf(client, data));
+  return agentCard(data, world.cwd, screenOf(world), await wordsOf(client, data));
+}
+
+async function wordsOf(client: Client, data: AgentData): Promise<AgentWords> {
+  const pid = data.session?.pid ?? null;
+  const terminal = pid === null ? null : (terminalTexts([pid]).get(pid) ?? null);
+  return { held: await heldOf(client, data), terminal };
 }
 
 async function present(world: ProcessContext, client: Client, of: NamedAgent): Promise<AgentData> {

@@ -28,7 +28,7 @@ const help = `
 It shows the project of the working directory, and a line for each other project. --json has all projects.
 
 With --sessions it lists the sessions; --json then has {"sessions":[...]}, rows as \`query\` gives them, with "terminal"
-(pts/3; tmux %5, pts/3) if the session's process has one. With --locks it lists the locks; --json: {"locks":[...]}. With
+(pts/3; pts/3 (vscode); tmux %5, pts/3) if the session's process has one. With --locks it lists the locks; --json: {"locks":[...]}. With
 --locks --watch --json it prints one event a line, as \`subscribe\` gives them. In a pipe, --watch prints the present
 locks, then a line for each change.
 

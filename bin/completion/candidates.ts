@@ -15,6 +15,7 @@ const argumentKinds: Readonly<Record<string, readonly (readonly NameKind[])[]>> 
   "agents stop": [["agent"]],
   diff: [["agent", "locked_file"]],
   explain: [["locked_file", "agent", "task"]],
+  go: [["agent"]],
   "message send": [["agent"]],
   release: [["agent", "locked_file"]],
   role: [["agent"]],

@@ -45,21 +45,20 @@ export interface HistoryData {
 const resultColumns = 200;
 const locksShownMax = 10;
 
-/** One agent on one screen; files are relative to `cwd`. */
-/** What is said besides the rows: numbers of tasks, and whether it is held to its role (null: nothing to say). */
+/** What is said besides the rows. */
 export interface AgentWords {
+  /** Puts numbers for the ids of tasks. */
   readonly worded?: Worded;
+  /** Whether it is held to its role; null: nothing to say. */
   readonly held: string | null;
+  /** The terminal of its session's process; null: it has none, or nobody can tell. */
+  readonly terminal: string | null;
 }
 
-export function agentView(
-  data: AgentData,
-  cwd: string,
-  screen: Screen,
-  { worded, held }: AgentWords = { held: null },
-): string[] {
+/** One agent on one screen; files are relative to `cwd`. */
+export function agentView(data: AgentData, cwd: string, screen: Screen, words: AgentWords): string[] {
   const fields = [
-    ...placeFields(data, screen, held),
+    ...placeFields(data, screen, words),
     ...declaredFields(data, cwd),
     ...lockFields(data, screen),
     ...dueFields(data),
@@ -67,13 +66,13 @@ export function agentView(
   return [
     heading(data.agent, data.session === null ? "ended" : statusOf(data, data.session), screen),
     ...fieldLines(fields, screen),
-    ...decisionLines(data.decisions, screen, worded),
+    ...decisionLines(data.decisions, screen, words.worded),
   ];
 }
 
 /** The same without its locks and the decisions about it. */
-export function agentCard(data: AgentData, cwd: string, screen: Screen, held: string | null): string[] {
-  const fields = [...placeFields(data, screen, held), ...declaredFields(data, cwd), ...dueFields(data)];
+export function agentCard(data: AgentData, cwd: string, screen: Screen, words: AgentWords): string[] {
+  const fields = [...placeFields(data, screen, words), ...declaredFields(data, cwd), ...dueFields(data)];
   return fieldLines(fields, screen);
 }
 
@@ -129,9 +128,10 @@ export function within(session: SessionRow, { agent }: NamedAgent): OneAgent | u
 }
 
 /** Where it works, and what it waits for a person for. */
-function placeFields({ agent, session }: AgentData, screen: Screen, held: string | null): Field[] {
+function placeFields({ agent, session }: AgentData, screen: Screen, { held, terminal }: AgentWords): Field[] {
   if (session === null) return [["project", projectName(agent.project)]];
-  const pid = session.pid === null ? "no process" : `pid ${session.pid}`;
+  const on = terminal === null ? "" : ` on ${clean(terminal)}`;
+  const pid = session.pid === null ? "no process" : `pid ${session.pid}${on}`;
   const since = `since ${clock(session.registeredAt, screen.now)}`;
   const seen = `seen ${duration(session.lastSeenMs)} ago`;
   return [

@@ -22,6 +22,8 @@ export interface AgentFeature {
   advice?(agent: OneAgent, name: string, session: SessionRow): readonly string[];
   /** Returns where a session comes from. */
   origin?(session: SessionRow): readonly string[];
+  /** Returns the command that opens the session's screen in a person's terminal; null: the feature knows none. */
+  opens?(session: SessionRow): string | null;
   /** Returns how the agent is, in more words than its plain status; null: nothing is known. */
   life?(agent: OneAgent): string | null;
   /** Whether the agent leads others. */

@@ -129,6 +129,7 @@ const acts = [
   "merge nobranch",
   "merge --dry-run",
   "merge --cancel 1",
+  "go MALLORY",
   "off --session MALLORY",
   "on --session MALLORY",
 ];

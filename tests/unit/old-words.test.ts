@@ -51,7 +51,7 @@ describe("help", () => {
         "",
         "Commands:",
         "  Start     install  uninstall  up  down  demo",
-        "  Look      status  watch  explain  whose  diff  history  log",
+        "  Look      status  watch  explain  whose  diff  history  log  go",
         "  Act       off  on  lock  freeze  thaw  rename  undo  rescue",
         "  Plan      task  message",
         "  Agents    spawn  agents  merge",

@@ -31,6 +31,7 @@ const lines: { readonly [Deed in PersonsDeed]: readonly [string, ...string[]] } 
   fix: ["doctor", "--fix", "--yes"],
   install: ["install"],
   uninstall: ["uninstall", "--all"],
+  go: ["go", "bob"],
   unlock: ["unlock", "--force", "a"],
   purge: ["rescue", "purge", "a"],
   rescue: ["rescue"],

@@ -1,5 +1,6 @@
 /** What the leading half shows of agents: how they are, their roles, who spawned them, and merges that came back. */
 import { personName } from "../../../protocol/person.ts";
+import { shellArgument } from "../../../protocol/text.ts";
 import type { AgentFeature } from "../../view/feature.ts";
 import { clean } from "../../view/text.ts";
 import { unreadText } from "./came-back.ts";
@@ -23,6 +24,8 @@ export const roles: AgentFeature = {
 };
 
 export const spawns: AgentFeature = {
+  opens: ({ name, spawn }) =>
+    spawn === undefined ? null : `kite agents attach ${shellArgument(clean(name))}`,
   origin: ({ spawn }) => (typeof spawn?.parent === "string" ? [`spawned by ${clean(spawn.parent)}`] : []),
   fields: ({ spawn }) => [["spawned by", spawn === undefined ? null : (spawn.parent ?? personName())]],
 };
