@@ -13,7 +13,7 @@ export interface ScopeFlags {
  * cannot be read. Throws `ProjectUnknown` if a directory that was named cannot.
  */
 export async function scopeProject(
-  { cwd }: ProcessContext,
+  { cwd }: Pick<ProcessContext, "cwd">,
   directory: string | undefined,
   { all }: ScopeFlags,
 ): Promise<string | null> {

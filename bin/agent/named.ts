@@ -21,7 +21,7 @@ export interface NamedAgent {
  * project count. Null if none fits. Throws `Refused` with the list if it is ambiguous.
  */
 export async function agentCalled<A extends NamedAgent>(
-  { cwd }: ProcessContext,
+  { cwd }: Pick<ProcessContext, "cwd">,
   agents: readonly A[],
   name: string,
 ): Promise<A | null> {

@@ -14,7 +14,7 @@ const set = tool({
   name: "kite_context_set",
   title: "Share a note",
   description:
-    "Share a value with this project's agents: a decision, an interface, a finding. Replaces the old one.",
+    "Share a value with this project's agents: a decision, an interface, a finding. Replaces the old.",
   input: z.object({
     key: key.describe("Such as api/errors"),
     value: z.unknown(),

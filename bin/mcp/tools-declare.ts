@@ -13,7 +13,7 @@ const declare = tool({
   name: "kite_declare",
   title: "Declare",
   description:
-    "Say your role, your task, the files you will change and what is uncertain. What is absent stays. Answers who else " +
+    "Say your role, your task, the files you will change, what is uncertain. What is absent stays. Answers who else " +
     "declared these files, and what is missing.",
   input: z.object({
     identity: identity.meta(inWords("{role, team}")),

@@ -14,8 +14,8 @@ const lock = tool({
   name: "kite_lock",
   title: "Hold files",
   description:
-    "Lock files until kite_unlock, for work over several files or prompts. Single edits need none: Kite locks what you " +
-    "edit until you have answered.",
+    "Lock files until kite_unlock, for work over several files or prompts. Single edits need none: Kite locks those " +
+    "until you answer.",
   input: z.object({
     files: fileLockSchema.shape.files.unwrap().describe("dir/ locks all below it"),
     waitMs: fileLockSchema.shape.waitMs,

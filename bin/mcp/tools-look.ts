@@ -9,6 +9,7 @@ import type { DeclaredBrief } from "../../protocol/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
+import { diffAnswer } from "./diff.ts";
 import { type Call, looks, type Tool, type ToolAnswer, tool } from "./tool.ts";
 
 /** Number of a session's latest files shown. */
@@ -32,10 +33,14 @@ const statusTool = (own: OwnScreen) =>
     title: "Who works here",
     description:
       "Who works here, which files are locked or frozen, who waits, ready tasks, unread messages. Call it before work on " +
-      "files that others may edit.",
-    input: z.object({ details: z.boolean().optional().describe("Also directories, agents, open files") }),
+      "files others may edit. `diff`: an agent's or file's uncommitted work.",
+    input: z.object({
+      details: z.boolean().optional().describe("Also directories, agents, open files"),
+      diff: z.string().max(limits.pathBytes).optional(),
+    }),
     annotations: looks,
-    run: async (call, { details = false }) => {
+    run: async (call, { details = false, diff }) => {
+      if (diff !== undefined) return diffAnswer(call, diff);
       const { id, name, project, cwd } = call.acting;
       const [{ sessions, locks, freezes }, { ready, unread }] = await Promise.all([
         around(call),

@@ -36,7 +36,7 @@ const message = tool({
 const inbox = tool({
   name: "kite_inbox",
   title: "Read messages",
-  description: "Your unread messages. Answer with kite_message and `replyTo`.",
+  description: "Unread messages. Answer with kite_message and `replyTo`.",
   input: z.object({
     done: messageAckSchema.shape.messages.describe("Ids that need nothing more"),
     all: z.boolean().optional().describe("Also read ones"),

@@ -24,7 +24,7 @@ const create = tool({
   name: "kite_task_create",
   title: "Add tasks",
   description:
-    "Add a task to the project's list, or several with `tasks`. It is ready when those it depends on are done.",
+    "Add a task to the project's list, or several with `tasks`: ready when those it depends on are done.",
   input: z.object({
     description: description.describe("Complete enough for any agent"),
     priority,
@@ -82,8 +82,7 @@ const list = tool({
 const claim = tool({
   name: "kite_task_claim",
   title: "Take a task",
-  description:
-    "Claim the most urgent ready task, or the named one. End it with kite_task_complete or kite_task_fail.",
+  description: "Claim the most urgent ready task, or the named one. End it with kite_task_complete or _fail.",
   input: z.object({
     task: taskClaimSchema.shape.task,
     labels: taskClaimSchema.shape.labels.describe("With all of these"),
@@ -128,7 +127,7 @@ const complete = tool({
 const fail = tool({
   name: "kite_task_fail",
   title: "Give a task up",
-  description: "Say that a task cannot be done. Those that depend on it stay blocked.",
+  description: "Say that a task cannot be done; its dependents stay blocked.",
   input: z.object({ task, result: result.unwrap().describe("Why") }),
   run: (call, given) => finish(call, { ...given, status: "failed" }),
 });
@@ -136,7 +135,7 @@ const fail = tool({
 const release = tool({
   name: "kite_task_release",
   title: "Give a task back",
-  description: "Give back a task that you claimed, unfinished.",
+  description: "Give back a task you claimed, unfinished.",
   input: z.object({ task }),
   run: async ({ client, actor, acting }, given) => {
     const asked = { ...actor, task: taskNamed(given.task) };

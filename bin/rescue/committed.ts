@@ -18,12 +18,18 @@ export class Commits {
   constructor({ env, cwd }: { readonly env: Env; readonly cwd: string }) {
     this.#git = findProgram("git", { env, workedIn: [cwd] })?.path ?? null;
     const own = Object.entries(env).filter(([name]) => !name.startsWith("GIT_"));
-    this.#env = { ...Object.fromEntries(own), LC_ALL: "C", GIT_NO_LAZY_FETCH: "1", GIT_TERMINAL_PROMPT: "0" };
+    this.#env = {
+      ...Object.fromEntries(own),
+      LC_ALL: "C",
+      GIT_NO_LAZY_FETCH: "1",
+      GIT_OPTIONAL_LOCKS: "0",
+      GIT_TERMINAL_PROMPT: "0",
+    };
   }
 
   /** The commit that is checked out; null: none, or there is no git or no repository. */
   async head(worktree: string): Promise<string | null> {
-    const out = await this.#run(worktree, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
+    const out = await this.read(worktree, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
     return out === null ? null : out.toString().trim();
   }
 
@@ -31,12 +37,13 @@ export class Commits {
   content(commit: string | null, { worktree, file }: CommittedFile): Promise<Buffer | null> {
     if (commit === null || !/^[0-9a-f]{4,64}$/.test(commit)) return Promise.resolve(null);
     const key = [commit, worktree, file].join("\n");
-    const known = this.#known.get(key) ?? this.#run(worktree, ["cat-file", "blob", `${commit}:${file}`]);
+    const known = this.#known.get(key) ?? this.read(worktree, ["cat-file", "blob", `${commit}:${file}`]);
     this.#known.set(key, known);
     return known;
   }
 
-  #run(worktree: string, args: readonly string[]): Promise<Buffer | null> {
+  /** Returns what a command that only reads prints; null: it failed. */
+  read(worktree: string, args: readonly string[]): Promise<Buffer | null> {
     const git = this.#git;
     if (git === null) return Promise.resolve(null);
     const options = {

@@ -1,6 +1,6 @@
 /** Colour: decides in one place whether to colour, and adds colour after views have measured their text. */
 
-export type Style = "plain" | "bold" | "dim" | "reverse" | "red" | "green" | "yellow" | "blue";
+export type Style = "plain" | "bold" | "dim" | "reverse" | "red" | "green" | "yellow" | "blue" | "cyan";
 
 const codes: Readonly<Record<Style, string>> = {
   plain: "",
@@ -11,6 +11,7 @@ const codes: Readonly<Record<Style, string>> = {
   green: "32",
   yellow: "33",
   blue: "34",
+  cyan: "36",
 };
 
 /**

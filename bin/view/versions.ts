@@ -79,11 +79,11 @@ export function diffLines(unified: Buffer, screen: Screen, max: number = diffLin
 function styleOf(sign: string): Style {
   if (sign === "+") return "green";
   if (sign === "-") return "red";
-  return sign === "@" ? "blue" : "plain";
+  return sign === "@" ? "cyan" : "plain";
 }
 
 /** A line of a file, safe to show, with the blanks before it. */
-function code(line: string): string {
+export function code(line: string): string {
   const [blanks = ""] = /^[ \t]*/.exec(line) ?? [];
   return blanks.replaceAll("\t", "    ") + clean(line);
 }

@@ -33,6 +33,8 @@ const looks = [
   "history --all .",
   "diff",
   "diff MALLORY",
+  "diff MALLORY --stat",
+  "diff MALLORY --commit",
   "rescue",
   "rescue --all",
   "task list",

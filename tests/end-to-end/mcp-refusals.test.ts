@@ -44,7 +44,7 @@ const mistakes: readonly (readonly [string, Record<string, unknown>, string])[] 
   ["kite_unlock", { all: false }, "give either files, or all: true"],
   ["kite_unlock", { files: ["x.ts"] }, "x.ts is neither held nor waited for by tester; nothing was released"],
   ["kite_status", { details: "yes" }, "details: give true or false, not a text"],
-  ["kite_status", { all: true }, "kite_status has no parameter all; it takes details"],
+  ["kite_status", { all: true }, "kite_status has no parameter all; it takes details, diff"],
   ["kite_thaw", { freeze: 7 }, "freeze: give a text, not a number"],
   ["kite_declare", { understanding: { confidence: 7 } }, "understanding.confidence: give at most 1"],
   ["kite_declare", { codeView: [{ path: "x" }] }, "codeView[0].file is missing; give a text"],

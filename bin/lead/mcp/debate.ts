@@ -8,9 +8,9 @@ export const debateTools: readonly Tool[] = [
     name: "kite_debate",
     title: "Debate",
     description:
-      "Before you commit to an explanation or a design: open(question, hypotheses), challenge or evidence(debate, " +
+      "Before you commit to an explanation or design: open(question, hypotheses), challenge or evidence(debate, " +
       "hypothesis, text), answer(debate, challenge: its entry, text), concede(debate, hypothesis), close(debate, verdict: " +
-      "name, because), show(debate), list. Closes once each rival was challenged or conceded, the verdict's challenges are " +
+      "name, because), show(debate), list. Closes once each rival was challenged or conceded, the verdict's challenges " +
       "answered, and another agent challenged.",
     verbs: debateVerbs,
   }),

@@ -22,8 +22,7 @@ const word = z.string().min(1).max(limits.spawnWordBytes);
 const spawn = tool({
   name: "kite_spawn",
   title: "Start an agent",
-  description:
-    "Start a Claude Code session in a git worktree of its own. It sees nothing of this conversation.",
+  description: "Start a Claude Code session in its own git worktree. It sees nothing of this conversation.",
   input: z
     .object({
       prompt: z.string().min(1).max(limits.spawnPromptBytes).optional().describe("What to do"),
