@@ -1,12 +1,13 @@
 import { limits } from "../../protocol/limits.ts";
 import { nearPath, quote } from "../../protocol/text.ts";
+import type { Event } from "../plans/event.ts";
 import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
 import { agentFile } from "./agent-file.ts";
 import { alsoTellPerson, nothing } from "./answers/output.ts";
 import { statusLine } from "./answers/status-line.ts";
 import { doingOf } from "./doing.ts";
 import { lifeFiles } from "./life-files.ts";
-import { clientPid, type Event, readEvent } from "./payload.ts";
+import { clientPid, read } from "./payload.ts";
 import { idle, type Plan, type Row } from "./plan-parts.ts";
 import { otherEvent } from "./rows/session.ts";
 import { type EventRow, eventTable } from "./rows/table.ts";
@@ -29,7 +30,7 @@ const wakingRows: ReadonlyMap<string, Row> = rowsOf(({ how }) => how === "waking
 export const claudeCode: HookAdapter = { plan, agentFile, teams: teamFiles, lifeFiles };
 
 function plan(payload: Event["raw"], context: HookContext): HookPlan {
-  const event = readEvent(payload);
+  const event = read(payload);
   const { name, session, agent } = event;
   if (context.statusLine === true) return statusLinePlan(session);
   const pid = clientPid(context);

@@ -1,6 +1,6 @@
 import { limits } from "../../protocol/limits.ts";
+import { within } from "../plans/event.ts";
 import type { AgentFile } from "../seam/plan.ts";
-import { within } from "./payload.ts";
 
 const pattern = /\/projects\/[^/]+\/[\w-]+\/subagents\/agent-[\w-]+\.meta\.json$/;
 

@@ -1,20 +1,14 @@
 /** How the client names a session's agents, and which of them are gone. */
-import { type Event, within } from "./payload.ts";
-
-/** Who acts: a session's main agent, or an agent within it; `pid` is the client's process. */
-export interface Actor {
-  readonly session: string;
-  readonly agent?: string;
-  readonly pid?: number;
-}
+import { limits } from "../../protocol/limits.ts";
+import { type AgentEvent, type Event, type Worker, within } from "../plans/event.ts";
 
 /** A subagent's id is `a` and 16 hex digits; a teammate's has its name in between: `aalice-5d0b10a1332e636f`. */
-export function isSubagent(agent: string): boolean {
+function isSubagent(agent: string): boolean {
   return /^a[0-9a-f]{16}$/.test(agent);
 }
 
 /** Whether it is the id of a teammate of this name within its lead's process. */
-export function isTeammate(agent: string, name: string): boolean {
+function isTeammate(agent: string, name: string): boolean {
   return (
     !isSubagent(agent) && agent.length === name.length + 18 && agent.startsWith(`a${name}-`) && isAgent(agent)
   );
@@ -30,15 +24,21 @@ export function isAgent(id: string): boolean {
   return /^a(?:.*-)?[0-9a-f]{16}$/s.test(id);
 }
 
-/** A subagent takes over locks of the main agent; a teammate has no ancestors. */
-export function ancestorsOf(agent: string | undefined): readonly null[] {
-  return agent !== undefined && isSubagent(agent) ? [null] : [];
+/** Who acts in an event that names an agent. */
+export function workerOf({ raw, session, agent, transcript }: AgentEvent): Worker {
+  const name = raw["agent_type"];
+  const isMate = typeof name === "string" && name.length <= limits.nameBytes && isTeammate(agent, name);
+  return {
+    isSubagent: isSubagent(agent),
+    isTeammate: isAgent(agent) && !isSubagent(agent),
+    teammate: isMate ? { name, team: teamOf(session ?? "") } : null,
+    parentFile: parentFile(agent, session, transcript),
+  };
 }
 
 /** The file in which the client keeps a subagent's parent, beside the session's transcript; null if there is none. */
-export function parentFile(event: Event, { session, agent }: Actor): string | null {
-  const { transcript } = event;
-  if (agent === undefined || !isSubagent(agent) || transcript === null) return null;
+function parentFile(agent: string, session: string | null, transcript: string | null): string | null {
+  if (!isSubagent(agent) || session === null || transcript === null) return null;
   const folder = transcript.slice(0, transcript.lastIndexOf("/"));
   return `${folder}/${session}/subagents/agent-${agent}.meta.json`;
 }

@@ -1,7 +1,7 @@
 /** The files in which the client shows that an agent lives: its transcript, and the status of its process. */
 import { limits } from "../../protocol/limits.ts";
+import { within } from "../plans/event.ts";
 import type { ClientStatus, LifeFiles, TranscriptEnd } from "../seam/plan.ts";
-import { within } from "./payload.ts";
 
 /** A session's transcript, below the client's own folder. */
 const transcriptPattern = /^(\/.+)\/projects\/[^/]+\/[\w-]+\.jsonl$/;

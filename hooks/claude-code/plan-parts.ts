@@ -1,10 +1,9 @@
 /** What the rows make their plans of. */
 
+import { type Actor, type Event, label } from "../plans/event.ts";
 import type { HookContext } from "../seam/plan.ts";
 import type { HookAction, HookOutcome } from "../seam/slices.ts";
-import { type Actor, isSubagent, isTeammate, teamOf } from "./agents.ts";
 import type { Answer } from "./answers/output.ts";
-import { type Event, label } from "./payload.ts";
 
 /** What one event asks of the daemon, and its answer; without `answer` it prints nothing. */
 export interface Plan {
@@ -43,19 +42,21 @@ export function heartbeat({ session, agent }: Actor, fields: HeartbeatFields = {
 
 /** The actor is at work; an agent gets the name that the client gives it. */
 export function atWork(event: Event, actor: Actor): HookAction {
-  const { agent } = actor;
-  const name = agent === undefined ? null : label(event, "agent_type");
-  const known = name === null ? {} : { agentName: name };
-  const descends = agent !== undefined && isSubagent(agent) ? { descends: true } : {};
-  const isMate = agent !== undefined && name !== null && isTeammate(agent, name);
-  const teammate = isMate ? { teammate: { name, team: teamOf(actor.session) } } : {};
-  return heartbeat(actor, { active: true, attention: null, ...known, ...descends, ...teammate });
+  const { isSubagent, teammate } = event.worker;
+  const name = actor.agent === undefined ? null : label(event, "agent_type");
+  return heartbeat(actor, {
+    active: true,
+    attention: null,
+    ...(name === null ? {} : { agentName: name }),
+    ...(isSubagent ? { descends: true } : {}),
+    ...(teammate === null ? {} : { teammate }),
+  });
 }
 
 /** The actor is a teammate, if the event says so. A teammate in a pane is a session of its own. */
 export function asTeammate(event: Event, actor: Actor): readonly HookAction[] {
   const [name, team] = [label(event, "teammate_name"), label(event, "team_name")];
-  if (name === null || team === null || (actor.agent !== undefined && isSubagent(actor.agent))) return [];
+  if (name === null || team === null || event.worker.isSubagent) return [];
   return [heartbeat(actor, { teammate: { name, team } })];
 }
 

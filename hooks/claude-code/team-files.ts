@@ -1,5 +1,6 @@
 /** The client's own files on teams and tasks, and the words with which it starts a teammate's process. */
 import { limits } from "../../protocol/limits.ts";
+import { type Event, within } from "../plans/event.ts";
 import type {
   ClientProcess,
   ClientTeams,
@@ -10,7 +11,6 @@ import type {
   ProcessWords,
 } from "../seam/teams.ts";
 import { teamOf } from "./agents.ts";
-import { type Event, within } from "./payload.ts";
 
 /** The name by which members call the lead. */
 const leadName = "team-lead";

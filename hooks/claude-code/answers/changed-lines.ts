@@ -1,6 +1,6 @@
 /** Says which lines a tool changed. */
 import { limits } from "../../../protocol/limits.ts";
-import { type Event, within } from "../payload.ts";
+import { type Event, within } from "../../plans/event.ts";
 
 /** Where a tool changed its file, in new line numbers: `line 2`, `lines 10-40, 52`; null if the event does not say. */
 export function changedLines(event: Event): string | null {

@@ -4,8 +4,8 @@ import { limits } from "../../../protocol/limits.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
 import { personName } from "../../../protocol/person.ts";
 import { frame, quote } from "../../../protocol/text.ts";
+import type { Actor, Event } from "../../plans/event.ts";
 import type { FileNote, HookAction, HookOutcome } from "../../seam/slices.ts";
-import type { Actor } from "../agents.ts";
 import type { Plan } from "../plan-parts.ts";
 import type { NoteLine } from "./note-lines.ts";
 import { outcomeOf } from "./outcome.ts";
@@ -24,8 +24,8 @@ export function readSoFar(actor: Actor): HookAction {
  * Adds unread messages to the plan's answer. The inbox comes last, so that no message is shown before a wait for a
  * lock. `cwd` is the agent's directory.
  */
-export function withInbox(actor: Actor, cwd: string, plan: Plan): Plan {
-  const reader = readerOf(actor, cwd);
+export function withInbox(event: Event, actor: Actor, cwd: string, plan: Plan): Plan {
+  const reader = readerOf(event, cwd);
   return {
     ...plan,
     actions: [...plan.actions, { do: "inbox", ...actor, take: true }],
@@ -50,7 +50,7 @@ export function withInbox(actor: Actor, cwd: string, plan: Plan): Plan {
  * Adds notices on files to the answer of a `PostToolUse`, for which the client does not wait. The client gives that answer to
  * the main agent, whichever agent made the call, so other agents get no notices here.
  */
-export function withNotes(actor: Actor, cwd: string, plan: Plan): Plan {
+export function withNotes(event: Event, actor: Actor, cwd: string, plan: Plan): Plan {
   if (actor.agent !== undefined) return plan;
   return {
     ...plan,
@@ -60,7 +60,7 @@ export function withNotes(actor: Actor, cwd: string, plan: Plan): Plan {
       if (told === undefined || told.notes.length + told.dropped === 0) return nothing;
       return withContext(
         nothing,
-        notesText(unsaid(told.notes, outcomes), told.dropped, readerOf(actor, cwd)),
+        notesText(unsaid(told.notes, outcomes), told.dropped, readerOf(event, cwd)),
       );
     },
   };

@@ -1,5 +1,5 @@
 /** Who reads an answer, and by which tools it writes to others and declares. */
-import { type Actor, isAgent, isSubagent } from "../agents.ts";
+import type { Event } from "../../plans/event.ts";
 
 export interface Reader {
   /** The agent's directory. */
@@ -8,8 +8,8 @@ export interface Reader {
   readonly isTeammate: boolean;
 }
 
-export function readerOf({ agent }: Actor, cwd: string): Reader {
-  return { cwd, isTeammate: agent !== undefined && isAgent(agent) && !isSubagent(agent) };
+export function readerOf({ worker }: Event, cwd: string): Reader {
+  return { cwd, isTeammate: worker.isTeammate };
 }
 
 /** How the reader writes to another agent. */

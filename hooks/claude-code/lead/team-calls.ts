@@ -1,9 +1,8 @@
 /** Calls of the client's own tools that a team's rules are about. The client itself lets all of them through. */
+import { type Actor, ancestorsOf, type Event, inputText, isId, within } from "../../plans/event.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import type { TaskChange, TeamCall } from "../../seam/teams.ts";
-import { type Actor, ancestorsOf, isTeammate, parentFile } from "../agents.ts";
 import { withInbox } from "../answers/inbox.ts";
-import { type Event, inputText, isId, label, within } from "../payload.ts";
 import { atWork, begin, type Row } from "../plan-parts.ts";
 import type { ToolSlice } from "../points.ts";
 import { namesIn } from "../team-files.ts";
@@ -11,11 +10,13 @@ import { teamAnswer } from "./team.ts";
 
 const teamTool: Row = (event, actor) => {
   const call = callOf(event, event.tool ?? "");
-  const line = { ancestors: ancestorsOf(actor.agent), parentFile: parentFile(event, actor) };
+  const line = { ancestors: ancestorsOf(event), parentFile: event.worker.parentFile };
   const gate: HookAction[] =
-    call === null ? [] : [{ do: "gate_team", ...actor, name: ownName(event, actor), call, ...line }];
+    call === null
+      ? []
+      : [{ do: "gate_team", ...actor, name: event.worker.teammate?.name ?? null, call, ...line }];
   const actions = [...begin(event, actor), atWork(event, actor), ...gate];
-  return withInbox(actor, event.cwd ?? "", { actions, answer: teamAnswer });
+  return withInbox(event, actor, event.cwd ?? "", { actions, answer: teamAnswer });
 };
 
 /** A person is asked about a call (`asked`), or it did not run: what the daemon took from it is not so yet. */
@@ -31,12 +32,6 @@ export const teamCalls: ToolSlice = {
   row: teamTool,
   open: teamCallOpen,
 };
-
-/** The name of a teammate within its lead's process; null for any other agent. */
-function ownName(event: Event, { agent }: Actor): string | null {
-  const name = label(event, "agent_type");
-  return agent !== undefined && name !== null && isTeammate(agent, name) ? name : null;
-}
 
 /** null: the call names nothing that the rules could be asked about, or would be refused by the client itself. */
 function callOf(event: Event, tool: string): TeamCall | null {

@@ -2,21 +2,21 @@
  * The event before a shell line: it guards the line's git commands and the files that its plain commands name, and asks
  * whether the agent's role allows the line.
  */
+
 import { guardShell } from "../../git/commands.ts";
 import { usesOf } from "../../git/uses.ts";
+import { ancestorsOf, inputText } from "../../plans/event.ts";
 import type { HookContext } from "../../seam/plan.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import { hiddenDeed } from "../../shell/hidden-kite.ts";
 import { namedFiles } from "../../shell/named-files.ts";
 import { filesWritten } from "../../shell/written.ts";
-import { ancestorsOf, parentFile } from "../agents.ts";
 import { guardAnswer } from "../answers/guard.ts";
 import { withInbox } from "../answers/inbox.ts";
 import { keepWorkAnswer } from "../answers/keep-work.ts";
 import { type Answer, deny, nothing } from "../answers/output.ts";
 import { plainAnswer } from "../answers/plain-files.ts";
 import { readerOf } from "../answers/reader.ts";
-import { inputText } from "../payload.ts";
 import { atWork, begin, type Row } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
 import { before } from "../slices.ts";
@@ -71,7 +71,7 @@ export const preShell: Row = (event, actor, context) => {
   const env = shellEnv(context);
   const { commands, aliases, unread } = guardShell(line, cwd, env);
   const written = ownWrites(line, cwd, env, context);
-  const reader = readerOf(actor, cwd);
+  const reader = readerOf(event, cwd);
   const step = { ...usesOf(line, cwd, env), ...reader, written };
   const asks = asksBefore(before.shell, step, actor);
   const named = namedFiles(line, cwd, env);
@@ -88,8 +88,8 @@ export const preShell: Row = (event, actor, context) => {
     toolUseId,
     promptId: event.prompt,
     waitMs,
-    ancestors: ancestorsOf(actor.agent),
-    parentFile: parentFile(event, actor),
+    ancestors: ancestorsOf(event),
+    parentFile: event.worker.parentFile,
   };
   const plain: HookAction = { do: "plain_files", ...common, named };
   const guard: HookAction = {
@@ -103,7 +103,7 @@ export const preShell: Row = (event, actor, context) => {
   };
   const isWiping = wiped.length > 0 || aliases.length > 0 || commands.some(({ reach }) => reach === "tree");
   const keep: HookAction = { do: "keep_work", ...common, commands, aliases, wiped, typed: line };
-  return withInbox(actor, cwd, {
+  return withInbox(event, actor, cwd, {
     actions: [
       ...begin(event, actor),
       atWork(event, actor),

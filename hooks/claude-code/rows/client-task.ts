@@ -1,8 +1,9 @@
 /** Tasks of the client's own list, as its events report them. */
+
 import { limits } from "../../../protocol/limits.ts";
+import { type Actor, type Event, label } from "../../plans/event.ts";
 import type { HookAction } from "../../seam/slices.ts";
-import { type Actor, teamOf } from "../agents.ts";
-import { type Event, label } from "../payload.ts";
+import { teamOf } from "../agents.ts";
 
 type ClientTask = Extract<HookAction, { do: "client_task" }>;
 

@@ -1,9 +1,8 @@
 /** Calls of Kite itself: the client does not say which of its agents makes a call, so the event before it does. */
 
 import { limits } from "../../../protocol/limits.ts";
+import { type Actor, type Event, inputText, within } from "../../plans/event.ts";
 import type { HookAction } from "../../seam/slices.ts";
-import type { Actor } from "../agents.ts";
-import { type Event, inputText, within } from "../payload.ts";
 import { atWork, begin, type Plan, type Row } from "../plan-parts.ts";
 import { otherEvent } from "./session.ts";
 

@@ -1,7 +1,7 @@
 /** What a writing tool sent: the whole file, as far as the event has it or says how it was made. */
 import { limits } from "../../../protocol/limits.ts";
+import { type Event, within } from "../../plans/event.ts";
 import type { SentText } from "../../seam/sent-text.ts";
-import { type Event, within } from "../payload.ts";
 
 /** Returns the text of a write that succeeded; null: the event does not have it. */
 export function sentText({ tool, raw }: Event): SentText | null {

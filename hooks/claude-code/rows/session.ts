@@ -43,7 +43,7 @@ export const userPromptSubmit: Row = (event, actor, context) => {
   const actions = [...begin(event, actor), ...ended, working, prompted, changes];
   const cwd = event.cwd ?? "";
   const answer: Plan["answer"] = outcomes => promptAnswer(cwd, outcomes);
-  return withInbox(actor, cwd, { actions, answer });
+  return withInbox(event, actor, cwd, { actions, answer });
 };
 
 /** After `clear` and `resume` the same process goes on under another id. */

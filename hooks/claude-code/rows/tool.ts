@@ -2,13 +2,23 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import { nearPath, quote } from "../../../protocol/text.ts";
+import {
+  type Actor,
+  ancestorsOf,
+  type Event,
+  innerId,
+  inputPath,
+  inputText,
+  isId,
+  responseLabel,
+  within,
+} from "../../plans/event.ts";
 import type { HookAction } from "../../seam/slices.ts";
-import { type Actor, ancestorsOf, isAgent, parentFile } from "../agents.ts";
+import { isAgent } from "../agents.ts";
 import { changedLines } from "../answers/changed-lines.ts";
 import { withInbox, withNotes } from "../answers/inbox.ts";
 import { lockAnswer } from "../answers/lock.ts";
 import { readerOf } from "../answers/reader.ts";
-import { type Event, innerId, inputPath, inputText, isId, responseLabel, within } from "../payload.ts";
 import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
 import { before, toolSlices } from "../slices.ts";
@@ -39,12 +49,12 @@ export const preToolUse: Row = (event, actor, context) => {
     promptId: event.prompt,
     toolUseId,
     waitMs,
-    ancestors: ancestorsOf(actor.agent),
-    parentFile: parentFile(event, actor),
+    ancestors: ancestorsOf(event),
+    parentFile: event.worker.parentFile,
     overwrites: tool !== "Edit",
   };
-  const edit = { ...readerOf(actor, cwd), tool, file, waitMs, isOwn: isOwnFile(file) };
-  return withInbox(actor, cwd, {
+  const edit = { ...readerOf(event, cwd), tool, file, waitMs, isOwn: isOwnFile(file) };
+  return withInbox(event, actor, cwd, {
     file,
     actions: [...begin(event, actor), atWork(event, actor), ...asksBefore(before.write, edit, actor), lock],
     answer: outcomes => answerAround(before.write, edit, outcomes, () => lockAnswer(edit, outcomes)),
@@ -63,7 +73,7 @@ const preOtherTool: Row = (event, actor, context) => {
 function withNews(event: Event, actor: Actor, plan: Plan): Plan {
   const isTold = plan.actions.some(({ do: act }) => act === "inbox");
   if (isTold || readsInbox(event)) return plan;
-  return withInbox(actor, event.cwd ?? "/", plan);
+  return withInbox(event, actor, event.cwd ?? "/", plan);
 }
 
 /** A person is asked about a call (`isAsked`), or it did not run. */
@@ -77,7 +87,7 @@ export const postToolUse: Row = (event, actor) => {
     ? written(event, actor, true)
     : { actions: [...shellEnd(event, actor), ...agentOf(event, tool, actor), wentOn(actor)] };
   const done = { ...plan, actions: [resultOf(event, actor, null), ...plan.actions] };
-  return withNotes(actor, event.cwd ?? "", done);
+  return withNotes(event, actor, event.cwd ?? "", done);
 };
 
 /** A failed Agent call does not name the agent: the agent's StopFailure did. */
@@ -91,7 +101,7 @@ export const postToolUseFailure: Row = (event, actor) => {
   const failed = isFailure ? [resultOf(event, actor, endOf(error, limits.failureChars))] : [];
   const done = { ...plan, actions: [...failed, ...plan.actions] };
   // The client was not seen to hand this answer to another agent than the main one.
-  return actor.agent === undefined ? withInbox(actor, event.cwd ?? "/", done) : done;
+  return actor.agent === undefined ? withInbox(event, actor, event.cwd ?? "/", done) : done;
 };
 
 /** The end of an error, where programs say what failed: whole lines if one fits into `max` UTF-16 units. */
@@ -110,7 +120,7 @@ export const postToolBatch: Row = (event, actor) => {
   const ends = (Array.isArray(calls) ? calls : []).flatMap((call): readonly HookAction[] => {
     const toolUseId = within(call, "tool_use_id");
     const isWrite = writes.has(String(within(call, "tool_name")));
-    return isWrite && isId(toolUseId) && cwd !== null ? [flightEnd(actor, cwd, toolUseId)] : [];
+    return isWrite && isId(toolUseId) && cwd !== null ? [flightEnd(event, actor, cwd, toolUseId)] : [];
   });
   return { actions: [...ends.slice(0, limits.batchWritesMax), wentOn(actor)] };
 };
@@ -157,12 +167,18 @@ function written(event: Event, actor: Actor, wrote: boolean): Plan {
   if (toolUseId === null || cwd === null) return { actions: [wentOn(actor)] };
   const lines = wrote ? changedLines(event) : null;
   const sent = wrote ? sentText(event) : null;
-  const end = { ...flightEnd(actor, cwd, toolUseId), wrote, file, lines, ...(sent === null ? {} : { sent }) };
+  const end = {
+    ...flightEnd(event, actor, cwd, toolUseId),
+    wrote,
+    file,
+    lines,
+    ...(sent === null ? {} : { sent }),
+  };
   return { ...(file === null ? {} : { file }), actions: [end, wentOn(actor)] };
 }
 
-function flightEnd(actor: Actor, cwd: string, toolUseId: string) {
-  const ancestors = ancestorsOf(actor.agent);
+function flightEnd(event: Event, actor: Actor, cwd: string, toolUseId: string) {
+  const ancestors = ancestorsOf(event);
   return {
     do: "flight_end",
     ...actor,
@@ -188,7 +204,7 @@ function shellEnd(event: Event, actor: Actor): readonly HookAction[] {
     toolUseId,
     cwd,
     ranMs,
-    ancestors: ancestorsOf(actor.agent),
+    ancestors: ancestorsOf(event),
   } as const;
   return [program === null ? end : { ...end, program }];
 }

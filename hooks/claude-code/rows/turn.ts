@@ -1,13 +1,13 @@
 /** Events of turns: an agent begins one, or ends it. The client waits for all of these. */
 
+import { type Actor, type Event, label } from "../../plans/event.ts";
 import type { HookContext } from "../../seam/plan.ts";
 import type { HookAction, HookOutcome } from "../../seam/slices.ts";
-import { type Actor, goneAgents, isSubagent } from "../agents.ts";
+import { goneAgents } from "../agents.ts";
 import { agentStartAnswer } from "../answers/first-context.ts";
 import { readSoFar } from "../answers/inbox.ts";
 import { type Answer, nothing } from "../answers/output.ts";
 import { readerOf } from "../answers/reader.ts";
-import { type Event, label } from "../payload.ts";
 import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
 import { before } from "../slices.ts";
@@ -31,9 +31,9 @@ function stopAnswer(outcomes: readonly HookOutcome[]): Answer {
 }
 
 /** A subagent does not come back after an error; a teammate may be woken again. */
-export const stopFailure: Row = (_event, actor) => {
+export const stopFailure: Row = (event, actor) => {
   const { agent } = actor;
-  if (agent === undefined || !isSubagent(agent)) return { actions: turnOver(actor, true) };
+  if (agent === undefined || !event.worker.isSubagent) return { actions: turnOver(actor, true) };
   return { actions: agentOver({ ...actor, agent }) };
 };
 
@@ -81,7 +81,7 @@ export const taskCreated: Row = (event, actor, context) => ({
 
 /** The client calls a task of its own list completed. It says so at each idle of the task's owner, too. */
 export const taskCompleted: Row = (event, actor, context) => {
-  const step = { ...readerOf(actor, ""), cwd: event.cwd };
+  const step = { ...readerOf(event, ""), cwd: event.cwd };
   return {
     actions: [
       ...byTeammate(event, actor, context),

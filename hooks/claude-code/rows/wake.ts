@@ -5,11 +5,11 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
+import type { Event } from "../../plans/event.ts";
 import type { FreedFile, ReturnedMerge } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { type Answer, nothing } from "../answers/output.ts";
 import { newsText } from "../answers/slices.ts";
-import type { Event } from "../payload.ts";
 import { idle, mainOf, type Row } from "../plan-parts.ts";
 
 const opening = "Kite: a file that you were refused is free now.";

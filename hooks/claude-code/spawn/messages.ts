@@ -1,5 +1,5 @@
 /** What an agent and its user said last, from the lines of a session's transcript. */
-import { within } from "../payload.ts";
+import { within } from "../../plans/event.ts";
 
 export interface LastMessage {
   /** `agent`: the model; `prompt`: who prompts it. */
