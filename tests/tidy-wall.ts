@@ -24,6 +24,7 @@ const lists: ReadonlySet<string> = new Set([
   "daemon/views/columns.ts",
   "daemon/wiring/slices.ts",
   "hooks/claude-code/answers/slices.ts",
+  "hooks/claude-code/before.ts",
   "hooks/claude-code/slices.ts",
   "hooks/seam/slices.ts",
   "protocol/events.ts",

@@ -1,12 +1,11 @@
 /** Where other parts of the adapter join in the rows of events. */
 
 import type { ShellUses } from "../../protocol/guard.ts";
-import type { Actor, Event } from "../plans/event.ts";
+import type { Actor } from "../plans/event.ts";
 import type { HookAction, HookOutcome } from "../seam/slices.ts";
 import type { Edit } from "./answers/lock.ts";
 import type { Answer } from "./answers/output.ts";
 import type { Reader } from "./answers/reader.ts";
-import type { Row } from "./plan-parts.ts";
 
 /** Asks before a step of an agent; `T` says what the step is. */
 export interface Asking<T> {
@@ -53,12 +52,4 @@ export function answerAround<T>(
     for (const { did } of outcomes) if (did === one.did) answer = () => one.answer(step, outcomes, inner);
   }
   return answer();
-}
-
-/** Calls of the client's own tools that a slice has a row for. */
-export interface ToolSlice {
-  readonly tools: readonly string[];
-  readonly row: Row;
-  /** A person is asked about a call (`isAsked`), or it did not run. */
-  open(event: Event, actor: Actor, isAsked: boolean): readonly HookAction[];
 }

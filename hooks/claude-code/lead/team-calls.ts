@@ -4,9 +4,16 @@ import type { HookAction } from "../../seam/slices.ts";
 import type { TaskChange, TeamCall } from "../../seam/teams.ts";
 import { withInbox } from "../answers/inbox.ts";
 import { atWork, begin, type Row } from "../plan-parts.ts";
-import type { ToolSlice } from "../points.ts";
 import { namesIn } from "../team-files.ts";
 import { teamAnswer } from "./team.ts";
+
+/** Calls of the client's own tools that a slice has a row for. */
+export interface ToolSlice {
+  readonly tools: readonly string[];
+  readonly row: Row;
+  /** A person is asked about a call (`isAsked`), or it did not run. */
+  open(event: Event, actor: Actor, isAsked: boolean): readonly HookAction[];
+}
 
 const teamTool: Row = (event, actor) => {
   const call = callOf(event, event.tool ?? "");

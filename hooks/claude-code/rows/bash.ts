@@ -17,9 +17,9 @@ import { keepWorkAnswer } from "../answers/keep-work.ts";
 import { type Answer, deny, nothing } from "../answers/output.ts";
 import { plainAnswer } from "../answers/plain-files.ts";
 import { readerOf } from "../answers/reader.ts";
+import { before } from "../before.ts";
 import { atWork, begin, type Row } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
-import { before } from "../slices.ts";
 import { otherEvent } from "./session.ts";
 
 /** Variables of the agent's shell that often say where a command runs. */

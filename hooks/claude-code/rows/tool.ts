@@ -15,14 +15,15 @@ import {
 } from "../../plans/event.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import { isAgent } from "../agents.ts";
-import { changedLines } from "../answers/changed-lines.ts";
 import { withInbox, withNotes } from "../answers/inbox.ts";
 import { lockAnswer } from "../answers/lock.ts";
 import { readerOf } from "../answers/reader.ts";
+import { before } from "../before.ts";
 import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
-import { before, toolSlices } from "../slices.ts";
+import { toolSlices } from "../slices.ts";
 import { preShell } from "./bash.ts";
+import { changedLines } from "./changed-lines.ts";
 import { isOwnTool, ownTool, readsInbox, typed } from "./kite-calls.ts";
 import { sentText } from "./sent-text.ts";
 import { otherEvent } from "./session.ts";

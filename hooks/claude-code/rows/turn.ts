@@ -8,9 +8,9 @@ import { agentStartAnswer } from "../answers/first-context.ts";
 import { readSoFar } from "../answers/inbox.ts";
 import { type Answer, nothing } from "../answers/output.ts";
 import { readerOf } from "../answers/reader.ts";
+import { before } from "../before.ts";
 import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
 import { answerAround, asksBefore } from "../points.ts";
-import { before } from "../slices.ts";
 import { clientTask } from "./client-task.ts";
 import { waitingEvent } from "./session.ts";
 
