@@ -21,7 +21,7 @@ const floors: readonly (readonly string[])[] = [
     "daemon/journal",
     "daemon/core",
   ],
-  ["hooks/claude-code", "hooks/git", "hooks/shell", "hooks/seam"],
+  ["hooks/claude-code", "hooks/plans", "hooks/git", "hooks/shell", "hooks/seam"],
   ["hooks/claude-code", "hooks/install"],
 ];
 

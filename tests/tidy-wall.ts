@@ -23,8 +23,8 @@ const lists: ReadonlySet<string> = new Set([
   "daemon/trail/lead-lines.ts",
   "daemon/views/columns.ts",
   "daemon/wiring/slices.ts",
-  "hooks/claude-code/answers/slices.ts",
-  "hooks/claude-code/before.ts",
+  "hooks/plans/answers/slices.ts",
+  "hooks/plans/slices.ts",
   "hooks/claude-code/slices.ts",
   "hooks/seam/slices.ts",
   "protocol/events.ts",
@@ -47,5 +47,7 @@ export function importsThroughWall(sources: readonly Source[]): string[] {
 }
 
 function isLeading(path: string): boolean {
-  return /^(?:protocol|daemon|daemon\/core|bin|hooks\/seam|hooks\/claude-code)\/lead\//.test(path);
+  return /^(?:protocol|daemon|daemon\/core|bin|hooks\/seam|hooks\/plans|hooks\/claude-code)\/lead\//.test(
+    path,
+  );
 }

@@ -1,16 +1,15 @@
 import { limits } from "../../protocol/limits.ts";
 import { nearPath, quote } from "../../protocol/text.ts";
+import { alsoTellPerson, nothing } from "../plans/answers/answer.ts";
+import { doingOf } from "../plans/doing.ts";
 import type { Event } from "../plans/event.ts";
+import { idle, otherEvent, type Plan, type Row } from "../plans/plan-parts.ts";
 import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
 import { agentFile } from "./agent-file.ts";
-import { alsoTellPerson, nothing } from "./answers/output.ts";
-import { statusLine } from "./answers/status-line.ts";
-import { doingOf } from "./doing.ts";
 import { lifeFiles } from "./life-files.ts";
 import { clientPid, read } from "./payload.ts";
-import { idle, type Plan, type Row } from "./plan-parts.ts";
-import { otherEvent } from "./rows/session.ts";
 import { type EventRow, eventTable } from "./rows/table.ts";
+import { statusLine } from "./status-line.ts";
 import { homeOf, teamFiles } from "./team-files.ts";
 import { writeAnswer } from "./write-answer.ts";
 

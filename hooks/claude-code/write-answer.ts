@@ -1,6 +1,7 @@
 /** Writes an answer as the JSON that the client reads. */
+
+import type { Answer } from "../plans/answers/answer.ts";
 import type { HookPlan } from "../seam/plan.ts";
-import type { Answer } from "./answers/output.ts";
 
 export type Words = ReturnType<HookPlan["answer"]>;
 

@@ -1,11 +1,12 @@
 /** Calls of the client's own tools that a team's rules are about. The client itself lets all of them through. */
+
+import { withInbox } from "../../plans/answers/inbox.ts";
 import { type Actor, ancestorsOf, type Event, inputText, isId, within } from "../../plans/event.ts";
+import { teamAnswer } from "../../plans/lead/team.ts";
+import { atWork, begin, type Row } from "../../plans/plan-parts.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import type { TaskChange, TeamCall } from "../../seam/teams.ts";
-import { withInbox } from "../answers/inbox.ts";
-import { atWork, begin, type Row } from "../plan-parts.ts";
 import { namesIn } from "../team-files.ts";
-import { teamAnswer } from "./team.ts";
 
 /** Calls of the client's own tools that a slice has a row for. */
 export interface ToolSlice {

@@ -1,8 +1,9 @@
 /** Events of a session's life: it begins, goes on and ends. */
+
+import { promptAnswer, startAnswer } from "../../plans/answers/first-context.ts";
+import { readSoFar, withInbox } from "../../plans/answers/inbox.ts";
+import { begin, heartbeat, idle, mainOf, type Plan, type Row, waitingEvent } from "../../plans/plan-parts.ts";
 import type { HookAction } from "../../seam/slices.ts";
-import { promptAnswer, startAnswer } from "../answers/first-context.ts";
-import { readSoFar, withInbox } from "../answers/inbox.ts";
-import { begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
 import { isMachineMade } from "./wake.ts";
 
 /** Also runs after a compaction: the model has lost what the start told it, while its turn may go on. */
@@ -53,11 +54,3 @@ export const sessionEnd: Row = (event, actor) => {
   const goesOn = cause === "clear" || cause === "resume";
   return { actions: [goesOn ? { do: "suspend", ...main } : { do: "end", ...main, cause }] };
 };
-
-/** Any other event shows that the session lives. It may come late, so it says nothing about the session's agents. */
-export const otherEvent: Row = (_event, actor) => ({ actions: [heartbeat(mainOf(actor))] });
-
-/** An event that the client waits for registers an unknown session. */
-export const waitingEvent: Row = (event, actor, context) => ({
-  actions: [...begin(event, actor), ...otherEvent(event, actor, context).actions],
-});

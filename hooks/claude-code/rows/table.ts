@@ -3,9 +3,9 @@
  * client starts a hook, and how long that may take. The adapter and the installed entries follow from this table.
  */
 import { limits } from "../../../protocol/limits.ts";
-import type { Row } from "../plan-parts.ts";
+import { otherEvent, type Row } from "../../plans/plan-parts.ts";
 import { toolSlices } from "../slices.ts";
-import { otherEvent, sessionEnd, sessionStart, userPromptSubmit } from "./session.ts";
+import { sessionEnd, sessionStart, userPromptSubmit } from "./session.ts";
 import * as tool from "./tool.ts";
 import * as turn from "./turn.ts";
 import { wakingStop } from "./wake.ts";

@@ -2,6 +2,9 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import { nearPath, quote } from "../../../protocol/text.ts";
+import { withInbox, withNotes } from "../../plans/answers/inbox.ts";
+import { lockAnswer } from "../../plans/answers/lock.ts";
+import { readerOf } from "../../plans/answers/reader.ts";
 import {
   type Actor,
   ancestorsOf,
@@ -13,20 +16,26 @@ import {
   responseLabel,
   within,
 } from "../../plans/event.ts";
+import { isOwnTool, ownTool, readsInbox, typed } from "../../plans/kite-calls.ts";
+import {
+  agentOver,
+  atWork,
+  begin,
+  heartbeat,
+  idle,
+  mainOf,
+  otherEvent,
+  type Plan,
+  type Row,
+} from "../../plans/plan-parts.ts";
+import { answerAround, asksBefore } from "../../plans/points.ts";
+import { preShell } from "../../plans/shell-line.ts";
+import { before } from "../../plans/slices.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import { isAgent } from "../agents.ts";
-import { withInbox, withNotes } from "../answers/inbox.ts";
-import { lockAnswer } from "../answers/lock.ts";
-import { readerOf } from "../answers/reader.ts";
-import { before } from "../before.ts";
-import { agentOver, atWork, begin, heartbeat, idle, mainOf, type Plan, type Row } from "../plan-parts.ts";
-import { answerAround, asksBefore } from "../points.ts";
 import { toolSlices } from "../slices.ts";
-import { preShell } from "./bash.ts";
 import { changedLines } from "./changed-lines.ts";
-import { isOwnTool, ownTool, readsInbox, typed } from "./kite-calls.ts";
 import { sentText } from "./sent-text.ts";
-import { otherEvent } from "./session.ts";
 
 /** The field of a writing tool's input that names the file. */
 export const writes: ReadonlyMap<string, string> = new Map([

@@ -1,18 +1,26 @@
 /** Events of turns: an agent begins one, or ends it. The client waits for all of these. */
 
+import { type Answer, nothing } from "../../plans/answers/answer.ts";
+import { agentStartAnswer } from "../../plans/answers/first-context.ts";
+import { readSoFar } from "../../plans/answers/inbox.ts";
+import { readerOf } from "../../plans/answers/reader.ts";
 import { type Actor, type Event, label } from "../../plans/event.ts";
+import {
+  agentOver,
+  asTeammate,
+  atWork,
+  begin,
+  idle,
+  type Row,
+  turnOver,
+  waitingEvent,
+} from "../../plans/plan-parts.ts";
+import { answerAround, asksBefore } from "../../plans/points.ts";
+import { before } from "../../plans/slices.ts";
 import type { HookContext } from "../../seam/plan.ts";
 import type { HookAction, HookOutcome } from "../../seam/slices.ts";
 import { goneAgents } from "../agents.ts";
-import { agentStartAnswer } from "../answers/first-context.ts";
-import { readSoFar } from "../answers/inbox.ts";
-import { type Answer, nothing } from "../answers/output.ts";
-import { readerOf } from "../answers/reader.ts";
-import { before } from "../before.ts";
-import { agentOver, asTeammate, atWork, begin, idle, type Row, turnOver } from "../plan-parts.ts";
-import { answerAround, asksBefore } from "../points.ts";
 import { clientTask } from "./client-task.ts";
-import { waitingEvent } from "./session.ts";
 
 export const stop: Row = (event, actor) => {
   const isGone = actor.agent === undefined ? goneAgents(event) : null;

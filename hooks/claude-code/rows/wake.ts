@@ -5,12 +5,12 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
+import { type Answer, nothing } from "../../plans/answers/answer.ts";
+import { newsText } from "../../plans/answers/slices.ts";
 import type { Event } from "../../plans/event.ts";
+import { idle, mainOf, type Row } from "../../plans/plan-parts.ts";
 import type { FreedFile, ReturnedMerge } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
-import { type Answer, nothing } from "../answers/output.ts";
-import { newsText } from "../answers/slices.ts";
-import { idle, mainOf, type Row } from "../plan-parts.ts";
 
 const opening = "Kite: a file that you were refused is free now.";
 /** By it the prompt that follows is known as the client's own. */

@@ -4,7 +4,7 @@ import type { Planted } from "../planted.ts";
 const inHooks: readonly Omit<Planted, "hooks">[] = [
   {
     bug: "a Stop that leaves the turn's locks",
-    file: "hooks/claude-code/plan-parts.ts",
+    file: "hooks/plans/plan-parts.ts",
     find: '  return [{ do: "turn_end", ...actor }, heartbeat(actor, { active: false,',
     put: "  return [heartbeat(actor, { active: false,",
     tells: /is still held by|stays in flight/,

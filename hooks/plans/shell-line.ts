@@ -3,24 +3,23 @@
  * whether the agent's role allows the line.
  */
 
-import { guardShell } from "../../git/commands.ts";
-import { usesOf } from "../../git/uses.ts";
-import { ancestorsOf, inputText } from "../../plans/event.ts";
-import type { HookContext } from "../../seam/plan.ts";
-import type { HookAction } from "../../seam/slices.ts";
-import { hiddenDeed } from "../../shell/hidden-kite.ts";
-import { namedFiles } from "../../shell/named-files.ts";
-import { filesWritten } from "../../shell/written.ts";
-import { guardAnswer } from "../answers/guard.ts";
-import { withInbox } from "../answers/inbox.ts";
-import { keepWorkAnswer } from "../answers/keep-work.ts";
-import { type Answer, deny, nothing } from "../answers/output.ts";
-import { plainAnswer } from "../answers/plain-files.ts";
-import { readerOf } from "../answers/reader.ts";
-import { before } from "../before.ts";
-import { atWork, begin, type Row } from "../plan-parts.ts";
-import { answerAround, asksBefore } from "../points.ts";
-import { otherEvent } from "./session.ts";
+import { guardShell } from "../git/commands.ts";
+import { usesOf } from "../git/uses.ts";
+import type { HookContext } from "../seam/plan.ts";
+import type { HookAction } from "../seam/slices.ts";
+import { hiddenDeed } from "../shell/hidden-kite.ts";
+import { namedFiles } from "../shell/named-files.ts";
+import { filesWritten } from "../shell/written.ts";
+import { type Answer, deny, nothing } from "./answers/answer.ts";
+import { guardAnswer } from "./answers/guard.ts";
+import { withInbox } from "./answers/inbox.ts";
+import { keepWorkAnswer } from "./answers/keep-work.ts";
+import { plainAnswer } from "./answers/plain-files.ts";
+import { readerOf } from "./answers/reader.ts";
+import { ancestorsOf, inputText } from "./event.ts";
+import { atWork, begin, otherEvent, type Row } from "./plan-parts.ts";
+import { answerAround, asksBefore } from "./points.ts";
+import { before } from "./slices.ts";
 
 /** Variables of the agent's shell that often say where a command runs. */
 function shellEnv({ env, home }: HookContext): ReadonlyMap<string, string> {

@@ -1,9 +1,9 @@
 /** What the rows make their plans of. */
 
-import { type Actor, type Event, label } from "../plans/event.ts";
 import type { HookContext } from "../seam/plan.ts";
 import type { HookAction, HookOutcome } from "../seam/slices.ts";
-import type { Answer } from "./answers/output.ts";
+import type { Answer } from "./answers/answer.ts";
+import { type Actor, type Event, label } from "./event.ts";
 
 /** What one event asks of the daemon, and its answer; without `answer` it prints nothing. */
 export interface Plan {
@@ -75,3 +75,11 @@ export function agentOver(actor: Actor & { readonly agent: string }): readonly H
 export function mainOf({ session, pid }: Actor): Actor {
   return { session, ...(pid === undefined ? {} : { pid }) };
 }
+
+/** Any other event shows that the session lives. It may come late, so it says nothing about the session's agents. */
+export const otherEvent: Row = (_event, actor) => ({ actions: [heartbeat(mainOf(actor))] });
+
+/** An event that the client waits for registers an unknown session. */
+export const waitingEvent: Row = (event, actor, context) => ({
+  actions: [...begin(event, actor), ...otherEvent(event, actor, context).actions],
+});

@@ -5,9 +5,9 @@ import { limits } from "../../../protocol/limits.ts";
 import { nearPath, nearPathsIn, plain } from "../../../protocol/text.ts";
 import type { GateOutcome } from "../../seam/lead/outcomes.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
+import { type Answer, block, deny, withContext } from "../answers/answer.ts";
 import { type Edit, lineTool } from "../answers/lock.ts";
 import { outcomeOf } from "../answers/outcome.ts";
-import { type Answer, block, deny, withContext } from "../answers/output.ts";
 import { declareBy, howToWrite, type Reader } from "../answers/reader.ts";
 import type { Asking, Completion } from "../points.ts";
 

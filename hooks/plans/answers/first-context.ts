@@ -3,8 +3,8 @@ import { limits } from "../../../protocol/limits.ts";
 import type { WorkedOn } from "../../../protocol/session.ts";
 import { quote, shellWord } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
+import { type Answer, alsoTellPerson, nothing, tellPerson, withContext } from "./answer.ts";
 import { outcomeOf, refusalOf } from "./outcome.ts";
-import { type Answer, alsoTellPerson, nothing, tellPerson, withContext } from "./output.ts";
 import { changeLines, lengthOf, type Peers, peerLines } from "./peers.ts";
 
 interface Start {

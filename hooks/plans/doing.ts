@@ -1,7 +1,7 @@
 /** What an event says that the agent does, for a list of sessions: a file that it writes, a program that it runs. */
 import { limits } from "../../protocol/limits.ts";
 import type { Doing } from "../../protocol/session.ts";
-import { type Event, inputText } from "../plans/event.ts";
+import { type Event, inputText } from "./event.ts";
 
 /**
  * Returns null for an event that says nothing of it; `file` is the file that the event is about, if it is about one. Of a

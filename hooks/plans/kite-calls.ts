@@ -1,10 +1,9 @@
 /** Calls of Kite itself: the client does not say which of its agents makes a call, so the event before it does. */
 
-import { limits } from "../../../protocol/limits.ts";
-import { type Actor, type Event, inputText, within } from "../../plans/event.ts";
-import type { HookAction } from "../../seam/slices.ts";
-import { atWork, begin, type Plan, type Row } from "../plan-parts.ts";
-import { otherEvent } from "./session.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { HookAction } from "../seam/slices.ts";
+import { type Actor, type Event, inputText, within } from "./event.ts";
+import { atWork, begin, otherEvent, type Plan, type Row } from "./plan-parts.ts";
 
 /** A tool of Kite's server, named `kite`, added by hand or by a plugin. */
 export function isOwnTool(tool: string): boolean {

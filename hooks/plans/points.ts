@@ -1,11 +1,11 @@
 /** Where other parts of the adapter join in the rows of events. */
 
 import type { ShellUses } from "../../protocol/guard.ts";
-import type { Actor } from "../plans/event.ts";
 import type { HookAction, HookOutcome } from "../seam/slices.ts";
+import type { Answer } from "./answers/answer.ts";
 import type { Edit } from "./answers/lock.ts";
-import type { Answer } from "./answers/output.ts";
 import type { Reader } from "./answers/reader.ts";
+import type { Actor } from "./event.ts";
 
 /** Asks before a step of an agent; `T` says what the step is. */
 export interface Asking<T> {

@@ -4,12 +4,12 @@ import { limits } from "../../../protocol/limits.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
 import { personName } from "../../../protocol/person.ts";
 import { frame, quote } from "../../../protocol/text.ts";
-import type { Actor, Event } from "../../plans/event.ts";
 import type { FileNote, HookAction, HookOutcome } from "../../seam/slices.ts";
+import type { Actor, Event } from "../event.ts";
 import type { Plan } from "../plan-parts.ts";
+import { alsoTellPerson, nothing, withContext } from "./answer.ts";
 import type { NoteLine } from "./note-lines.ts";
 import { outcomeOf } from "./outcome.ts";
-import { alsoTellPerson, nothing, withContext } from "./output.ts";
 import { type Reader, readerOf } from "./reader.ts";
 import { newsText, noteHeadings, noteLines, notesOfPeople } from "./slices.ts";
 

@@ -1,8 +1,8 @@
 /** Words that what a line wipes is not kept yet. */
 import { nearPath, quote } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
+import { type Answer, deny, withContext } from "./answer.ts";
 import { outcomeOf } from "./outcome.ts";
-import { type Answer, deny, withContext } from "./output.ts";
 
 /** A denial, else what `rest` says, perhaps with a word beside it. */
 export function keepWorkAnswer(cwd: string, outcomes: readonly HookOutcome[], rest: () => Answer): Answer {

@@ -1,10 +1,10 @@
 /** Words the status line of a session, for the person in front of it. */
 
-import type { HookReply } from "../../../protocol/hook.ts";
-import { plain } from "../../../protocol/text.ts";
-import type { Glance } from "../../seam/outcomes.ts";
-import type { HookOutcome } from "../../seam/slices.ts";
-import { outcomeOf } from "./outcome.ts";
+import type { HookReply } from "../../protocol/hook.ts";
+import { plain } from "../../protocol/text.ts";
+import { outcomeOf } from "../plans/answers/outcome.ts";
+import type { Glance } from "../seam/outcomes.ts";
+import type { HookOutcome } from "../seam/slices.ts";
 
 /** Longest name of a file or an agent, in UTF-16 units. */
 const nameChars = 24;

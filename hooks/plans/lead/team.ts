@@ -5,9 +5,9 @@ import { limits } from "../../../protocol/limits.ts";
 import { plain, quote } from "../../../protocol/text.ts";
 import type { TeammateNote } from "../../seam/lead/notices.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
+import { type Answer, deny, nothing, withContext } from "../answers/answer.ts";
 import type { Heading } from "../answers/note-lines.ts";
 import { outcomeOf } from "../answers/outcome.ts";
-import { type Answer, deny, nothing, withContext } from "../answers/output.ts";
 
 export const teamHeadings: readonly Heading[] = [["a teammate of yours is gone", "teammate_gone"]];
 

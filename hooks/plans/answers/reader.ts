@@ -1,5 +1,5 @@
 /** Who reads an answer, and by which tools it writes to others and declares. */
-import type { Event } from "../../plans/event.ts";
+import type { Event } from "../event.ts";
 
 export interface Reader {
   /** The agent's directory. */

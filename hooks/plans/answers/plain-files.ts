@@ -3,10 +3,10 @@ import { limits } from "../../../protocol/limits.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { NamedFiles } from "../../seam/named-files.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
+import { type Answer, alsoTellPerson, deny, withContext } from "./answer.ts";
 import { doing, lossOf, owned } from "./guard.ts";
 import { changedText, type Edit, lineTool, refusedText } from "./lock.ts";
 import { outcomeOf } from "./outcome.ts";
-import { type Answer, alsoTellPerson, deny, withContext } from "./output.ts";
 import type { Reader } from "./reader.ts";
 
 /** The shell line of the event. `waitMs` is the longest wait for its files, in milliseconds. */

@@ -5,10 +5,10 @@ import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { Guarded } from "../../git/commands.ts";
 import { leftOut, ownForm } from "../../git/own-paths.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
+import { type Answer, deny, nothing, tellPerson, withContext } from "./answer.ts";
 import { displacedDenied, displacedToldFirst, displacedWarned } from "./displaced.ts";
 import { freezeOf } from "./lock.ts";
 import { outcomeOf } from "./outcome.ts";
-import { type Answer, deny, nothing, tellPerson, withContext } from "./output.ts";
 import { stashDenied, stashToldFirst, stashWarned } from "./stash.ts";
 
 /** The shell line of the event. `waitMs` is the longest wait for an index, in milliseconds. */

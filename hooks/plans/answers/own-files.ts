@@ -3,9 +3,9 @@ import { limits } from "../../../protocol/limits.ts";
 import { quote } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import type { Asking } from "../points.ts";
+import { type Answer, deny } from "./answer.ts";
 import type { Edit } from "./lock.ts";
 import { outcomeOf } from "./outcome.ts";
-import { type Answer, deny } from "./output.ts";
 
 const did = "check_own_files";
 

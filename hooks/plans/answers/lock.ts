@@ -4,11 +4,11 @@ import type { Refusal } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { personName } from "../../../protocol/person.ts";
 import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
-import { within } from "../../plans/event.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
+import { within } from "../event.ts";
+import { type Answer, deny, nothing, tellPerson, withContext } from "./answer.ts";
 import { isChangedLines } from "./changed-lines.ts";
 import { outcomeOf, refusalOf } from "./outcome.ts";
-import { type Answer, deny, nothing, tellPerson, withContext } from "./output.ts";
 import { howToWrite, type Reader } from "./reader.ts";
 
 /** Stands for the tool in texts about a shell line that changes files. */
