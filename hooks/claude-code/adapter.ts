@@ -2,12 +2,12 @@ import { limits } from "../../protocol/limits.ts";
 import { nearPath, quote } from "../../protocol/text.ts";
 import { alsoTellPerson, nothing } from "../plans/answers/answer.ts";
 import { doingOf } from "../plans/doing.ts";
-import type { Event } from "../plans/event.ts";
+import { type Event, readEvent } from "../plans/event.ts";
 import { idle, otherEvent, type Plan, type Row } from "../plans/plan-parts.ts";
 import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
 import { agentFile } from "./agent-file.ts";
+import { workerOf } from "./agents.ts";
 import { lifeFiles } from "./life-files.ts";
-import { clientPid, read } from "./payload.ts";
 import { type EventRow, eventTable } from "./rows/table.ts";
 import { statusLine } from "./status-line.ts";
 import { homeOf, teamFiles } from "./team-files.ts";
@@ -25,11 +25,24 @@ const rows: ReadonlyMap<string, Row> = rowsOf(({ how }) => how !== "waking");
 /** Rows of the second hook of an event, which may wake its session. */
 const wakingRows: ReadonlyMap<string, Row> = rowsOf(({ how }) => how === "waking");
 
+/** The client's names of an event's fields. */
+const names = {
+  name: "hook_event_name",
+  session: "session_id",
+  agent: "agent_id",
+  prompt: "prompt_id",
+  toolUseId: "tool_use_id",
+  tool: "tool_name",
+  reason: "reason",
+  cwd: "cwd",
+  transcript: "transcript_path",
+} as const;
+
 /** The adapter for Claude Code. */
 export const claudeCode: HookAdapter = { plan, agentFile, teams: teamFiles, lifeFiles };
 
 function plan(payload: Event["raw"], context: HookContext): HookPlan {
-  const event = read(payload);
+  const event = readEvent(payload, names, workerOf);
   const { name, session, agent } = event;
   if (context.statusLine === true) return statusLinePlan(session);
   const pid = clientPid(context);
@@ -101,4 +114,10 @@ function rowsOf(isWanted: (row: EventRow) => boolean): ReadonlyMap<string, Row> 
 
 function idleRow(): Plan {
   return idle;
+}
+
+/** The client's process: the one that the client names, else the hook's parent. */
+function clientPid(context: HookContext): number | null {
+  const said = context.env["CLAUDE_PID"] ?? "";
+  return /^[1-9]\d{0,9}$/.test(said) ? Number(said) : context.ppid;
 }
