@@ -47,7 +47,7 @@ export interface Actor {
   readonly pid?: number;
 }
 
-export const mainAgent: Worker = { isSubagent: false, isTeammate: false, teammate: null, parentFile: null };
+const mainAgent: Worker = { isSubagent: false, isTeammate: false, teammate: null, parentFile: null };
 
 const absent: Readonly<Record<Field, null>> = {
   name: null,
