@@ -232,7 +232,8 @@ test("an interactive session in a window of tmux is closed with its window, and 
     ok: true,
     spawn: { state: "idle", backend: "tmux", worktree: place, branch: "worktree-bob" },
   });
-  expect(await kite("agent", "bob", "--log")).toContain("Done.");
+  // The client writes its transcript after its turn ended, so the last message comes a moment later.
+  await expect.poll(() => kite("agent", "bob", "--log"), { timeout: 10_000 }).toContain("Done.");
   expect(await kite("stop", "bob")).toBe("bob: stopped\n");
   expect(await kite("agents", "prune")).toBe("removed bob\n");
   expect(existsSync(place)).toBe(false);

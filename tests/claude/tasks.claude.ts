@@ -98,7 +98,7 @@ test("a lead gives a task in the message that begins a teammate, and ends it; an
   expect(model.result("toolu_alice_begin").text).not.toContain("Kite");
   begun.reached();
   await model.asked(3, "bob");
-  expect(model.result("toolu_bob_done").text).toContain('"alice" works on #1');
+  expect(model.result("toolu_bob_done").text).toContain('"alice" works on task 1');
   over.reached();
   await model.asked(6);
   expect(model.result("toolu_done").text).not.toContain("Kite");

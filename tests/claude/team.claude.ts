@@ -87,7 +87,7 @@ test("in one process: a blocked claim, a stolen task and a moved worktree are re
   expect(model.result("toolu_alice_moves").text).toContain("would move the whole session");
   claimed.reached();
   await model.asked(3, "bob");
-  expect(model.result("toolu_bob_steals").text).toContain('"alice" works on #1');
+  expect(model.result("toolu_bob_steals").text).toContain('"alice" works on task 1');
   const row = await team();
   expect(row.members.map(({ name, backend }) => [name, backend])).toEqual([
     ["team-lead", "lead"],
