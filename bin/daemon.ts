@@ -12,6 +12,7 @@ import { setPerson } from "../protocol/person.ts";
 import { errorText } from "../protocol/system-error.ts";
 import { userName } from "./actor.ts";
 import { closeInherited } from "./close-descriptors.ts";
+import { Notices } from "./notify/with-daemon.ts";
 import { version } from "./version.ts";
 
 /** For `kite repair`: only this bundle has the state machine. */
@@ -38,12 +39,14 @@ export async function runDaemon({
   const echo = foreground ? { foreground: (line: string) => process.stderr.write(`${line}\n`) } : {};
   const { logger, close } = createLog(paths.log, { level: first.values.logLevel, ...echo });
   for (const problem of first.problems) logger.warn(problem);
+  let notices: Notices | null = null;
   const config = new LiveConfig(first, {
     path: paths.config,
     env: process.env,
     onProblem: problem => logger.warn(problem),
-    onChange: ({ logLevel }) => {
-      logger.level = logLevel;
+    onChange: values => {
+      logger.level = values.logLevel;
+      notices?.follow(values);
     },
   });
   process.on("uncaughtException", error => {
@@ -63,6 +66,8 @@ export async function runDaemon({
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
       process.on(signal, () => daemon.stop(signal));
     say("ready");
+    notices = new Notices({ env: process.env, warn: sentence => logger.warn(sentence) });
+    notices.follow(config.values);
     const cause = await daemon.done;
     close();
     process.exit(cause === null ? 0 : 1);

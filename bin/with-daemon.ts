@@ -113,6 +113,8 @@ export function printShown(
 }
 
 export interface AskOptions {
+  /** What the connection is called; `kite`. */
+  readonly name?: string;
   /** Reconnect after a lost connection. */
   readonly reconnect?: boolean;
   /** How long an absence may last, in milliseconds. */
@@ -135,10 +137,10 @@ export async function withDaemon(
 ): Promise<number> {
   let client: Client;
   try {
-    const { reconnect = false, reconnectMs } = options;
+    const { name = "kite", reconnect = false, reconnectMs } = options;
     const lasts = reconnectMs === undefined ? {} : { reconnectMs };
     const person = options.person === undefined ? {} : tokenOf(world, options.person);
-    client = await world.connect({ name: "kite", reconnect, ...lasts, ...person });
+    client = await world.connect({ name, reconnect, ...lasts, ...person });
   } catch (error) {
     if (!(error instanceof NotRunning)) throw error;
     if (options.absent !== undefined) options.absent();

@@ -25,6 +25,8 @@ export class NoticeWatch {
   /** Since when each need lasts, in milliseconds of the caller's clock; and the needs and waits that were told. */
   readonly #since = new Map<string, number>();
   #told = new Set<string>();
+  /** Who needed a person before the first look has waited for nobody knows how long, and is told at once. */
+  #isFirst = true;
 
   constructor(bounds: NoticeBounds) {
     this.#bounds = bounds;
@@ -36,7 +38,7 @@ export class NoticeWatch {
     for (const { id, name, attention, project } of sessions) {
       if (attention === null) continue;
       const key = `person ${id} ${attention}`;
-      const since = this.#since.get(key) ?? nowMs;
+      const since = this.#since.get(key) ?? (this.#isFirst ? Number.NEGATIVE_INFINITY : nowMs);
       this.#since.set(key, since);
       const isDue = nowMs - since >= this.#bounds.personMs;
       lasting.set(key, isDue ? notice(`${name} needs you in ${projectName(project)}`, attention) : null);
@@ -54,6 +56,7 @@ export class NoticeWatch {
         );
       }
     }
+    this.#isFirst = false;
     const due = [...lasting].filter(([key, what]) => what !== null && !this.#told.has(key));
     // What is over is forgotten: it is told again when it comes again.
     this.#told = new Set([...this.#told].filter(key => lasting.has(key)));

@@ -1,10 +1,10 @@
 /** `kite notify`: shows notices until it is ended. */
 import { LocalError } from "../../client/errors.ts";
 import type { NotifySetting } from "../../daemon/config/notify-setting.ts";
-import { notifyDefaults } from "../../daemon/config/notify-setting.ts";
+import { noticesClient, notifyDefaults } from "../../daemon/config/notify-setting.ts";
 import { streamCode, streamEnd } from "../live.ts";
 import { type Client, type ProcessContext, print } from "../process-context.ts";
-import { ask, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 import { eventNotice, type Notice, NoticeWatch, type Projects } from "./notices.ts";
 import type { Notifier } from "./notifier.ts";
 
@@ -12,12 +12,16 @@ const tickMs = 5_000;
 /** How long it waits for a daemon that went away: a day, since somebody starts the next one some time. */
 const absenceMs = 86_400_000;
 
-/** Runs until `until` is aborted or the daemon is gone for good. A notifier that fails is reported, and tried again. */
+/**
+ * Runs until `until` is aborted or the daemon is gone for good; `endsWithDaemon`: until its connection ends. A notifier that
+ * fails is reported, and tried again.
+ */
 export function notify(
   world: ProcessContext,
   { personMs = notifyDefaults.personMs, waitMs = notifyDefaults.waitMs }: NotifySetting,
   notifier: Notifier,
   until: AbortSignal,
+  endsWithDaemon = false,
 ): Promise<number> {
   const show = async (notice: Notice) => {
     print(world, [`${notice.title}: ${notice.text}`]);
@@ -58,7 +62,8 @@ export function notify(
     await look();
     const why = await streamEnd(client, until);
     for (const stop of stops) stop();
-    return streamCode(world, false, why);
+    return endsWithDaemon ? exitCodes.done : streamCode(world, false, why);
   };
-  return withDaemon(world, false, work, { reconnect: true, reconnectMs: absenceMs });
+  const lasts = endsWithDaemon ? { name: noticesClient } : { reconnect: true, reconnectMs: absenceMs };
+  return withDaemon(world, false, work, lasts);
 }

@@ -16,6 +16,8 @@ const notifySchema = z
         .array(z.string().max(limits.spawnWordBytes), { error })
         .min(1, { error })
         .max(limits.spawnWordsMax, { error }),
+      /** Whether the daemon's start begins `kite notify`, and its end ends it. */
+      start: z.boolean({ error }),
       /** How long somebody has to need a person, in ms. */
       personMs: afterMs,
       /** How long a wait for a lock has to last, in ms. */
@@ -27,17 +29,21 @@ const notifySchema = z
 
 export interface NotifySetting {
   readonly command?: readonly string[] | undefined;
+  readonly start?: boolean | undefined;
   readonly personMs?: number | undefined;
   readonly waitMs?: number | undefined;
 }
+
+/** The name under which the `kite notify` that started with the daemon connects: for it alone no daemon stays. */
+export const noticesClient = "kite notices";
 
 /** The times of a setting that names none. */
 export const notifyDefaults = { personMs: 60_000, waitMs: 60_000 } as const;
 
 export const notifySettings = {
-  /** What `kite notify` runs, and after how long. */
+  /** What `kite notify` runs, whether it starts with the daemon, and after how long it tells. */
   notify: setting<NotifySetting>({
-    says: "what kite notify runs, and after how long, in ms",
+    says: "what kite notify runs, whether it starts with the daemon, and after how long it tells, in ms",
     schema: notifySchema,
     initial: {},
     variable: "KITE_NOTIFY",

@@ -1,5 +1,6 @@
 /** Begins to look at the processes of sessions, and at the daemon's own place. */
 
+import { noticesClient } from "../config/notify-setting.ts";
 import { keepUnseen } from "../config/seen-files.ts";
 import { AnchorWatch } from "../facts/processes.ts";
 import { HookFailures } from "../hooks/failures-file.ts";
@@ -39,7 +40,10 @@ export function beginLife(
       kept.saveSoon();
       server.checkDescriptors();
     },
-    isConnected: () => server.connections.size > 0,
+    isConnected: () => {
+      for (const { client } of server.connections) if (client !== noticesClient) return true;
+      return false;
+    },
     forget: session => {
       hookWakes.forget(session);
       for (const part of points.sessionGone) part.sessionGone(services, session);

@@ -1,6 +1,6 @@
 /** kite notify with a program of the user's own settings, and without any notifier. */
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -84,3 +84,34 @@ test("without a notifier it says what to do; without a daemon, too", () => {
   writeFileSync(home.paths.config, JSON.stringify({ notify: settings }));
   expect(notify()).toMatchObject({ status: 3, stdout: "" });
 });
+
+test("with notify.start it begins with the daemon, tells first who waited, and ends with kite down", async () => {
+  const said = join(home.work, "told.txt");
+  mkdirSync(home.paths.home, { mode: 0o700 });
+  const command = ["/bin/sh", "-c", `printf '%s|%s\\n' "$@" >> ${said}; echo $PPID > ${said}.pid`, "name"];
+  writeFileSync(home.paths.config, JSON.stringify({ notify: { start: true, command, waitMs: 1000 } }), {
+    mode: 0o600,
+  });
+  await home.kite("up");
+  const [ann, bob] = [await home.connect(), await home.connect()];
+  await ann.ask({ type: "file_lock", id: "ann", file: join(home.work, "a.ts") });
+  const waiting = bob.ask({ type: "file_lock", id: "bob", file: join(home.work, "a.ts"), waitMs: 60_000 });
+  await expect
+    .poll(() => (existsSync(said) ? readFileSync(said, "utf8") : ""), { timeout: 60_000 })
+    .toContain("bob waits in");
+  const pid = Number(readFileSync(`${said}.pid`, "utf8"));
+  expect(isRunning(pid)).toBe(true);
+  await ann.ask({ type: "file_unlock", id: "ann", file: join(home.work, "a.ts") });
+  expect(await waiting).toMatchObject({ ok: true });
+  await home.kite("down", "--yes");
+  await expect.poll(() => isRunning(pid), { timeout: 30_000 }).toBe(false);
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

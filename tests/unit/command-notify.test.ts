@@ -16,6 +16,7 @@ describe("notices", () => {
   test("come once somebody has needed a person for long enough, and again when it comes again", () => {
     const watch = new NoticeWatch(bounds);
     const at = (nowMs: number, attention: string | null) => watch.look([asking(attention)], [], nowMs);
+    expect(at(-1, null)).toEqual([]);
     expect(at(0, "permission for Bash")).toEqual([]);
     expect(at(59_999, "permission for Bash")).toEqual([]);
     const told = [{ title: "carol needs you in shop", text: "permission for Bash" }];
@@ -24,6 +25,13 @@ describe("notices", () => {
     expect(at(80_000, null)).toEqual([]);
     expect(at(90_000, "permission for Bash")).toEqual([]);
     expect(at(150_000, "permission for Bash")).toEqual(told);
+  });
+
+  test("come at once for who needed a person before the first look", () => {
+    const watch = new NoticeWatch(bounds);
+    expect(watch.look([asking("permission for Bash")], [], 0)).toHaveLength(1);
+    expect(watch.look([asking("permission for Bash")], [], 60_000)).toEqual([]);
+    expect(watch.look([asking("a question")], [], 60_001)).toEqual([]);
   });
 
   test("come for a wait that lasts, and not for a waiter whose request is gone", () => {
