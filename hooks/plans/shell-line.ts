@@ -68,13 +68,14 @@ export const preShell: Row = (event, actor, context) => {
       answer: () => hidden(deed),
     };
   const env = shellEnv(context);
-  const { commands, aliases, unread } = guardShell(line, cwd, env);
+  const { commands, aliases, ...git } = guardShell(line, cwd, env);
   const written = ownWrites(line, cwd, env, context);
   const reader = readerOf(event, cwd);
   const step = { ...usesOf(line, cwd, env), ...reader, written };
   const asks = asksBefore(before.shell, step, actor);
-  const named = namedFiles(line, cwd, env);
+  const { unread: patch, ...named } = namedFiles(line, cwd, env);
   const { wiped, edited, rewritten } = named;
+  const unread = git.unread ?? patch;
   const paths = [...wiped, ...edited, ...rewritten].map(({ path }) => path);
   const files = { files: [...new Set(paths)], ...reader };
   const isNaming = wiped.length + edited.length > 0;

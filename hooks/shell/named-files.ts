@@ -1,10 +1,11 @@
 /**
  * The files that plain commands of a line name, and what the commands do to these: `rm`, `truncate`, `cp`, `mv`, `tee`,
- * changes in place, formatters, redirections. A word that only the shell knows names no file, nor does a folder that a formatter walks.
+ * changes in place, patches, formatters, redirections. A word that only the shell knows names no file, nor does a folder that a formatter walks.
  */
 
 import { limits } from "../../protocol/limits.ts";
-import type { EditedPath, NamedFiles, NamedPath, WipedPath } from "../seam/named-files.ts";
+import type { EditedPath, NamedPath, WipedPath } from "../seam/named-files.ts";
+import { type PatchedFile, readPatch } from "./apply-patch.ts";
 import { wholeBudget } from "./budget.ts";
 import { formatted } from "./formatters.ts";
 import { walkShell } from "./line.ts";
@@ -19,6 +20,8 @@ interface Named {
   readonly wiped?: readonly Omit<WipedPath, "name">[];
   readonly edited?: readonly Omit<EditedPath, "name">[];
   readonly rewritten?: readonly string[];
+  /** Why files may be missing; null: none are. */
+  readonly unread?: string | null;
   /** The command in short form, if that is more than the program's name. */
   readonly name?: string;
 }
@@ -29,14 +32,15 @@ type Rule = (args: readonly Value[]) => Named;
  * Reads a line that begins in `dir`; `env` are the known variables of its shell. Returns the first
  * `limits.namedFilesMax` paths. Never throws, whatever the line holds.
  */
-export function namedFiles(line: string, dir: string, env: ReadonlyMap<string, string>): NamedFiles {
-  const found: Found = { wiped: [], edited: [], rewritten: [] };
+export function namedFiles(line: string, dir: string, env: ReadonlyMap<string, string>): Readonly<Found> {
+  const found: Found = { wiped: [], edited: [], rewritten: [], unread: null };
   const { node } = readShell(line);
   const run = (invocation: Invocation) => {
     const program = programOf(invocation.values);
     if (program === null || invocation.isGuess) return;
     const args = invocation.values.slice(1);
-    take(found, invocation, program, rules.get(program)?.(args) ?? formats(program, args));
+    const named = program === "apply_patch" ? patched(invocation) : rules.get(program)?.(args);
+    take(found, invocation, program, named ?? formats(program, args));
   };
   walkShell(node, dir, run, null, wholeBudget(), env, written =>
     take(found, written, ...redirected(written)),
@@ -50,6 +54,8 @@ function redirected({ file: { known, text }, empties }: Written): [program: stri
 }
 
 interface Found {
+  /** Why a patch of the line could not be read as a whole, for the trail; null: it was, or there is none. */
+  unread: string | null;
   readonly wiped: WipedPath[];
   readonly edited: EditedPath[];
   readonly rewritten: NamedPath[];
@@ -57,6 +63,7 @@ interface Found {
 
 function take(found: Found, where: Where, program: string, named: Named): void {
   const { wiped = [], edited = [], rewritten = [], name = program } = named;
+  found.unread ??= named.unread ?? null;
   const left = limits.namedFilesMax - found.wiped.length - found.edited.length - found.rewritten.length;
   for (const one of wiped.slice(0, left)) {
     const path = placed(one.path, where);
@@ -78,6 +85,22 @@ function take(found: Found, where: Where, program: string, named: Named): void {
 function placed(path: string, { dir, isBelow }: Where): string | null {
   if (path.startsWith("/")) return /^\/dev\/(?!shm\/)/.test(path) ? null : path;
   return dir === null || isBelow ? null : `${dir}/${path}`;
+}
+
+/** A patch that the program gets as a word, or on its standard input. */
+function patched({ values: [, word], input }: Invocation): Named {
+  const text = word === undefined ? input : word.known ? word.text : null;
+  if (text === null) return { unread: "the shell alone knows the patch" };
+  const { files, unread } = readPatch(text);
+  const of = (does: PatchedFile["does"]) => files.filter(file => file.does === does).map(({ path }) => path);
+  return {
+    wiped: of("delete").map(path => ({ ...wipe(path), isRemoved: true })),
+    edited: [
+      ...[...of("change"), ...of("add")].map(edit),
+      ...of("move").map(path => ({ path, isMoved: true })),
+    ],
+    unread,
+  };
 }
 
 function formats(program: string, args: readonly Value[]): Named {

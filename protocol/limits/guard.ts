@@ -70,6 +70,8 @@ export const guardLimits = {
   // Shell lines.
   /** Git commands checked in one shell line. */
   guardedCommandsMax: 32,
+  /** Files that one patch touches, as far as they are read: each is locked. */
+  patchFilesMax: 200,
   /** Paths that the plain commands of one shell line name. */
   namedFilesMax: 200,
   /** Of these, the files before which the gates are asked. */

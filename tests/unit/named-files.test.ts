@@ -19,9 +19,30 @@ function named(line: string): readonly string[] {
   ];
 }
 
+test("a patch that cannot be read is said, for the trail", () => {
+  const unread = (line: string) => namedFiles(line, "/p", env).unread;
+  expect(unread("apply_patch '*** Begin Patch\n*** Add File: a\n*** End Patch'")).toBeNull();
+  expect(unread("apply_patch 'a'")).toContain("first line");
+  expect(unread('apply_patch "$PATCH"')).toContain("the shell alone");
+  expect(unread("rm a")).toBeNull();
+});
+
 describe("what the plain commands of a line wipe, change and move", () => {
   test.each<[line: string, ...files: string[]]>([
     ["rm a b", "rm: wipes a", "rm: wipes b"],
+    [
+      "cd src && apply_patch <<'E'\n*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** Delete File: b\n*** End Patch\nE",
+      "apply_patch: wipes src/b",
+      "apply_patch: edits src/a",
+    ],
+    [
+      "apply_patch '*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** Add File: /c\n+x\n*** End Patch'",
+      "apply_patch: edits b",
+      "apply_patch: edits /c",
+      "apply_patch: moves a",
+    ],
+    ['apply_patch "$PATCH"'],
+    ["apply_patch < a.patch"],
     ["rm -f a -- -b", "rm: wipes a", "rm: wipes -b"],
     ["rm a -rf", "rm -r: wipes a/**"],
     ["rm -rf src/", "rm -r: wipes src//**"],
