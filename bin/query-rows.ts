@@ -5,6 +5,7 @@ import type { DeclarationRow } from "../protocol/declaration.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import type { HoldRow, PostedRow } from "../protocol/message.ts";
 import type { UnkeptRow, VersionRow, WipeRow } from "../protocol/rescue.ts";
+import type { TranscriptRow } from "../protocol/session.ts";
 import type { SessionRow } from "../protocol/session-rows.ts";
 import type { ClientTaskRow, TaskRow } from "../protocol/task.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
@@ -23,6 +24,7 @@ export const baseRows = {
   locks: rowWith<LockRow>("file", "path", "project", "kind", "holder", "waiters"),
   writes: rowWith<WriteRow>("file", "path", "worktree", "state", "writers", "holder"),
   risks: rowWith<RiskRow>("file", "project", "sides"),
+  transcripts: rowWith<TranscriptRow>("id", "transcript", "titles"),
   refusals: rowWith<RefusalRow>("at", "code", "error"),
   context: rowWith<ContextRow>("key", "project", "version", "durable"),
   tasks: task,

@@ -188,6 +188,11 @@ export function asPerson(
   return withDaemon(world, json, work, { person: "unnamed", ...options });
 }
 
+/** Returns the token for a command's own connection, on which it asks as a person unless it acts in the name of a session. */
+export function unnamedPerson(world: ProcessContext): { readonly person?: string } {
+  return tokenOf(world, "unnamed");
+}
+
 /** Returns the person's token; if only who is `unnamed` is a person, not in the name of an agent's session. */
 function tokenOf(
   { env, paths }: ProcessContext,

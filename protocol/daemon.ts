@@ -28,6 +28,7 @@ export const queryTargets = [
   "versions",
   "wipes",
   "unkept",
+  "transcripts",
   "refusals",
   "stats",
 ] as const;

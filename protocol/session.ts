@@ -115,6 +115,14 @@ export interface SessionColumns {
   readonly declared?: DeclaredBrief;
 }
 
+/** The file in which a session's client keeps what was said, and what of it the user's setting lets a screen show. */
+export interface TranscriptRow {
+  readonly id: string;
+  readonly project: string;
+  readonly transcript: string;
+  readonly titles: "client" | "prompt";
+}
+
 /**
  * What an agent does, or did last. `what` is the path of the file that it writes, or the name of the program that it runs. A
  * write or a program that did not end well has `failed`, was `refused` by Kite, or was `interrupted` by a person.

@@ -9,6 +9,7 @@ import type { Client, ProcessContext } from "../process-context.ts";
 import { screenOf } from "../process-context.ts";
 import { numbering, type Worded } from "../tasks/numbers.ts";
 import { terminalTexts } from "../terminals.ts";
+import { titlesFor } from "../titles.ts";
 import {
   type AgentData,
   type AgentWords,
@@ -43,7 +44,7 @@ export async function agent(world: ProcessContext, name: string, flags: AgentFla
     const known = await agentCalled(world, live, name);
     if (known !== null && flags.history !== true) {
       const data = await present(world, client, known);
-      const words = { ...(await wordsOf(client, data)), worded: await wordedFor(world, client, data) };
+      const words = { ...(await wordsOf(world, client, data)), worded: await wordedFor(world, client, data) };
       return printShown(world, flags.json === true, data, screen =>
         agentView(data, world.cwd, screen, words),
       );
@@ -78,13 +79,14 @@ export async function cardOf(world: ProcessContext, client: Client, name: string
   const known = await agentCalled(world, agentsOf(await rowsOf(client, "sessions")), name);
   if (known === null) return [];
   const data = await present(world, client, known);
-  return agentCard(data, world.cwd, screenOf(world), await wordsOf(client, data));
+  return agentCard(data, world.cwd, screenOf(world), await wordsOf(world, client, data));
 }
 
-async function wordsOf(client: Client, data: AgentData): Promise<AgentWords> {
-  const pid = data.session?.pid ?? null;
+async function wordsOf(world: ProcessContext, client: Client, data: AgentData): Promise<AgentWords> {
+  const { pid = null } = data.session ?? {};
   const terminal = pid === null ? null : (terminalTexts([pid]).get(pid) ?? null);
-  return { held: await heldOf(client, data), terminal };
+  const titles = await titlesFor(world, client);
+  return { held: await heldOf(client, data), terminal, title: titles?.get(data.agent.id) ?? null };
 }
 
 async function present(world: ProcessContext, client: Client, of: NamedAgent): Promise<AgentData> {

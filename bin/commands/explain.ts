@@ -5,7 +5,7 @@ import { type ProcessContext, printJson, type Run } from "../process-context.ts"
 import type { Kind } from "../trail/about.ts";
 import { answer, type Question } from "../trail/explain.ts";
 import { explainLast } from "../trail/last.ts";
-import { exitCodes, fail, Refused } from "../with-daemon.ts";
+import { exitCodes, fail, Refused, unnamedPerson } from "../with-daemon.ts";
 import { showAgent } from "./agent.ts";
 
 interface ExplainFlags {
@@ -92,10 +92,13 @@ export async function explain(
           ? "give one thing to explain: a file, an agent or a task"
           : null;
   if (wrong !== null) return fail(world, json, "usage", wrong);
-  const client = await world.connect({ name: "kite", reconnect: false }).catch((error: unknown) => {
-    if (error instanceof NotRunning) return null;
-    throw error;
-  });
+  const person = world.stdout.isTTY === true ? unnamedPerson(world) : {};
+  const client = await world
+    .connect({ name: "kite", reconnect: false, ...person })
+    .catch((error: unknown) => {
+      if (error instanceof NotRunning) return null;
+      throw error;
+    });
   try {
     return asked === null
       ? await explainLast(world, client, json)

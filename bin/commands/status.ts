@@ -8,7 +8,6 @@ import { hookWarnings } from "../doctor/hook-warnings.ts";
 import { leadStatus } from "../leading.ts";
 import { namedDirectory } from "../named-directory.ts";
 import { changedTexts, observedText, offTexts, whatIsOff } from "../off/now.ts";
-import { seemsAgents } from "../person.ts";
 import {
   interrupted,
   type ProcessContext,
@@ -119,6 +118,7 @@ export async function status(
     if (json) printJson(world, { running: false, socket, start: "kite up", ...why });
     else print(world, notRunningView(screenOf(world), existsSync(downFile), notes));
   };
+  const isScreen = !json && world.stdout.isTTY === true;
   const isOfAll = json || flags.all === true;
   const cwd = directory === undefined ? world.cwd : namedDirectory(world.cwd, directory);
   return withDaemon(
@@ -159,7 +159,7 @@ export async function status(
         ...unplaced(rows.sessions),
       ];
       const data = { stats, socket, ...rows, warnings: all };
-      const isPersons = !json && world.stdout.isTTY === true && !(await seemsAgents(world));
+      const titles = isScreen ? await (await import("../titles.ts")).titlesFor(world, client) : null;
       const next = rows.sessions.length > 0 ? [] : (await import("../next-step.ts")).nextStep(world, 0);
       return printShown(world, json, { running: true, ...data }, screen =>
         statusView(
@@ -168,14 +168,15 @@ export async function status(
             next,
             project,
             isNamed: directory !== undefined,
-            isPersons,
+            isPersons: titles !== null,
+            ...(titles === null ? {} : { titles }),
             ...(projectTasks === undefined ? {} : { projectTasks }),
           },
           screen,
         ),
       );
     },
-    { absent },
+    { absent, ...(isScreen ? { person: "unnamed" } : {}) },
   );
 }
 

@@ -44,6 +44,9 @@ export interface HistoryData {
 /** Longest result of a task in a history, in columns. */
 const resultColumns = 200;
 const locksShownMax = 10;
+/** A title stays on one line, or its rest would stand where a line of Kite's own begins. */
+const aboutMargin = 24;
+const aboutColumnsMin = 12;
 
 /** What is said besides the rows. */
 export interface AgentWords {
@@ -53,6 +56,8 @@ export interface AgentWords {
   readonly held: string | null;
   /** The terminal of its session's process; null: it has none, or nobody can tell. */
   readonly terminal: string | null;
+  /** What its session is about, for a person's screen; null: nothing says, or an agent reads. */
+  readonly title: string | null;
 }
 
 /** One agent on one screen; files are relative to `cwd`. */
@@ -128,7 +133,11 @@ export function within(session: SessionRow, { agent }: NamedAgent): OneAgent | u
 }
 
 /** Where it works, and what it waits for a person for. */
-function placeFields({ agent, session }: AgentData, screen: Screen, { held, terminal }: AgentWords): Field[] {
+function placeFields(
+  { agent, session }: AgentData,
+  screen: Screen,
+  { held, terminal, title }: AgentWords,
+): Field[] {
   if (session === null) return [["project", projectName(agent.project)]];
   const on = terminal === null ? "" : ` on ${clean(terminal)}`;
   const pid = session.pid === null ? "no process" : `pid ${session.pid}${on}`;
@@ -136,6 +145,12 @@ function placeFields({ agent, session }: AgentData, screen: Screen, { held, term
   const seen = `seen ${duration(session.lastSeenMs)} ago`;
   return [
     ["session", [clean(session.name), pid, since, seen].join(", ")],
+    [
+      "about",
+      title === null
+        ? null
+        : `"${cut(clean(title).replaceAll('"', "'"), Math.max(aboutColumnsMin, screen.width - aboutMargin))}"`,
+    ],
     ["project", projectName(session.project)],
     ["branch", whereabouts(session)],
     ["directory", tilde(session.cwd, screen.home)],

@@ -13,6 +13,9 @@ const roleColumns = 24;
 /** Columns of the file that an agent writes, and from when on an age is shown, in milliseconds. */
 const fileColumns = 40;
 const fileColumnsMin = 9;
+/** Columns of a title. */
+const titleColumns = 48;
+const titleColumnsMin = 12;
 const pastShownMs = 10_000;
 
 /** What a note needs besides the agent that it is about. */
@@ -21,6 +24,8 @@ export interface NoteContext {
   readonly places: Places;
   /** Tasks that the view names elsewhere, by their descriptions. */
   readonly tasks: ReadonlySet<string>;
+  /** What sessions are about, by their ids; only a person's screen has any. */
+  readonly titles: ReadonlyMap<string, string>;
 }
 
 /** Returns the note of a session's row for a line of `room` columns: a path in it is cut in its middle. */
@@ -29,6 +34,7 @@ export function noteOf(s: SessionRow, context: NoteContext, room: number): strin
   if (s.attention !== null) parts.push(clean(s.attention));
   parts.push(...adviceOn(s, s.name, s));
   parts.push(...waitNote({ id: s.id, agent: null }, s.waitingFor, context, room));
+  parts.push(...aboutNote(s, context, room));
   if (s.waitingFor === null) parts.push(...doingNote(s, context.places, room));
   parts.push(...workNote(s.declared, s.task, context), ...heldNote(s.locks));
   parts.push(...features.flatMap(feature => feature.origin?.(s) ?? []));
@@ -52,6 +58,23 @@ export function agentNoteOf(
     ...heldNote(agent.locks),
   ];
   return parts.join(", ");
+}
+
+/** The title in quotes: it may say anything. It leaves room for what the session does. */
+function aboutNote({ id, name }: SessionRow, { titles }: NoteContext, room: number): string[] {
+  const title = clean(titles.get(id) ?? "").replaceAll('"', "'");
+  if (title === "" || sameWords(title, name)) return [];
+  return [bound(`"${cut(title, Math.max(titleColumnsMin, Math.min(titleColumns, Math.floor(room / 2))))}"`)];
+}
+
+/** Whether the session is called by its title, as it is if a person gave it. */
+function sameWords(title: string, name: string): boolean {
+  return (
+    title
+      .split(/[^\p{L}\p{N}._]+/u)
+      .filter(Boolean)
+      .join("-") === name
+  );
 }
 
 type Waiter = Pick<LockRow["waiters"][number], "id" | "agent">;

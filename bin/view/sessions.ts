@@ -27,6 +27,8 @@ import type { Item } from "./watch-section.ts";
 export interface SessionsData {
   readonly sessions: readonly SessionRow[];
   readonly locks: readonly LockRow[];
+  /** What sessions are about, by their ids; absent where no person reads. */
+  readonly titles?: ReadonlyMap<string, string>;
 }
 
 interface SessionsInFull extends SessionsData {
@@ -149,10 +151,13 @@ export function briefSessions(data: SessionsData, screen: Screen, options: Brief
   ]);
 }
 
+const noTitles: ReadonlyMap<string, string> = new Map();
+
 /** The sessions of each project: those with rows of their own, and the quiet ones that share a line. */
 function groupsOf(data: SessionsData, screen: Screen, options: BlockOptions, isCrowded: boolean) {
-  const { locks } = data;
-  const context = { locks, places: new Places(data.sessions, locks, screen.home), tasks: options.tasks };
+  const { locks, titles = noTitles } = data;
+  const places = new Places(data.sessions, locks, screen.home);
+  const context = { locks, places, tasks: options.tasks, titles };
   return byProject(data.sessions).map(([project, all]) => {
     const families = familiesOf(all);
     const isOwnLine = (one: SessionRow) => one.id === options.chosen;

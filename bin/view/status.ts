@@ -32,6 +32,8 @@ export interface StatusData {
   readonly socket: string;
   readonly sessions: readonly SessionRow[];
   readonly locks: readonly LockRow[];
+  /** What sessions are about, by their ids; absent where no person reads. */
+  readonly titles?: ReadonlyMap<string, string>;
   readonly holds: readonly HoldRow[];
   readonly refusals: readonly RefusalRow[];
   readonly risks: readonly RiskRow[];

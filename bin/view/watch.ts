@@ -22,6 +22,8 @@ export interface WatchData {
   readonly version: string;
   readonly sessions: readonly SessionRow[];
   readonly locks: readonly LockRow[];
+  /** What sessions are about, by their ids; absent where no person reads. */
+  readonly titles?: ReadonlyMap<string, string>;
   /** Unfinished tasks. */
   readonly tasks: readonly TaskRow[];
   readonly refusals: readonly RefusalRow[];
@@ -184,7 +186,7 @@ function header(
 }
 
 function sessionSection(data: WatchData, screen: Screen): Section {
-  const { sessions, locks, tasks } = data;
+  const { sessions, tasks } = data;
   const projects = [...new Set(sessions.map(({ project }) => project))];
   const [project] = projects;
   const isOne = project !== undefined && projects.length === 1;
@@ -198,7 +200,7 @@ function sessionSection(data: WatchData, screen: Screen): Section {
   };
   return {
     title: `Sessions: ${sessions.length}${where}`,
-    items: sessions.length === 0 ? [] : briefSessions({ sessions, locks }, screen, options),
+    items: sessions.length === 0 ? [] : briefSessions(data, screen, options),
     noun: "session",
     more: "kite status --sessions",
     isMain: true,

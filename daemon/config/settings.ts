@@ -7,6 +7,7 @@ import { teamSettings } from "../lead/teams/setting.ts";
 import { rescueSettings } from "../rescue/setting.ts";
 import { ignoreSettings, lockSettings, modeSettings } from "./base-settings.ts";
 import { notifySettings } from "./notify-setting.ts";
+import { titleSettings } from "./titles-setting.ts";
 
 export const settings = {
   ...modeSettings,
@@ -16,6 +17,7 @@ export const settings = {
   ...teamSettings,
   ...healthSettings,
   ...notifySettings,
+  ...titleSettings,
   ...ignoreSettings,
   ...rescueSettings,
 };

@@ -32,7 +32,11 @@ const deeds: Deeds = {
   agent_release: ({ id }) =>
     id === undefined ? ["gives back what an agent has", "kite release NAME"] : null,
   query: ({ target, reader }) =>
-    reader === undefined && isOfRescue(target) ? ["sees the kept work of all projects", "kite rescue"] : null,
+    target === "transcripts"
+      ? ["sees where clients keep what was said", "kite status"]
+      : reader === undefined && isOfRescue(target)
+        ? ["sees the kept work of all projects", "kite rescue"]
+        : null,
   restore_begin: ({ id, version }) =>
     id === undefined ? ["restores a file without a session", `kite rescue restore ${version}`] : null,
   rescue_purge: () => ["removes kept work for good", "kite rescue purge"],

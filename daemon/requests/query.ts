@@ -4,6 +4,7 @@ import type { QueryTarget } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import type { Reply } from "../core/outcome.ts";
+import type { HookServices } from "../hooks/hook-services.ts";
 import type { Steps } from "../server/turns.ts";
 import { clientTaskRows } from "../views/client-tasks.ts";
 import { contextPage } from "../views/context.ts";
@@ -11,7 +12,7 @@ import { declarationRows, endedDeclarationRows } from "../views/declarations.ts"
 import { riskRows, workStates, writeRows } from "../views/dirty-files.ts";
 import { holdRows, postedRows } from "../views/messages.ts";
 import { page, placeIn } from "../views/paging.ts";
-import { lockRows, sessionRows } from "../views/sessions-and-locks.ts";
+import { lockRows, sessionRows, transcriptRows } from "../views/sessions-and-locks.ts";
 import { isOfTasks, type TaskTarget, taskPage } from "../views/tasks.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { leadTargets, rescueTargets } from "./points.ts";
@@ -73,6 +74,14 @@ const baseTargets = {
       () =>
         holdRows(engine),
     ids: row => [row.by?.id],
+  }),
+  // Only a person asks for them: `person.ts`.
+  transcripts: target({
+    open:
+      ({ engine, presence, settings }: DaemonServices & Pick<HookServices, "settings">, { id }) =>
+      () =>
+        transcriptRows({ engine, presence }, settings.values.titles, { id }),
+    ids: row => [row.id],
   }),
   // A row belongs to a list, and a list to no one session.
   client_tasks: target({

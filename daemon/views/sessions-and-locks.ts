@@ -2,7 +2,7 @@
 
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow, LockRow } from "../../protocol/lock.ts";
-import type { WorkedOn } from "../../protocol/session.ts";
+import type { TranscriptRow, WorkedOn } from "../../protocol/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Hold, Session, Waiter } from "../core/base-state.ts";
@@ -25,6 +25,20 @@ import type { Keyed, RowSource, RowsOf } from "./row.ts";
 export function* sessionRows(source: RowSource, of: RowsOf = {}): Generator<Keyed<SessionRow>, void> {
   for (const session of wantedSessions(source.engine.state, of)) {
     yield { place: session.begun, key: session.id, row: () => sessionRow(source, session) };
+  }
+}
+
+/** The files in which clients keep what was said in live sessions, as far as events named them; none if titles are `off`. */
+export function* transcriptRows(
+  { engine, presence }: RowSource,
+  titles: "client" | "prompt" | "off",
+  of: RowsOf,
+): Generator<Keyed<TranscriptRow>, void> {
+  if (titles === "off") return;
+  for (const { id, project, begun } of wantedSessions(engine.state, of)) {
+    const transcript = presence.rows.get(id)?.transcript ?? null;
+    if (transcript !== null)
+      yield { place: begun, key: id, row: () => ({ id, project, transcript, titles }) };
   }
 }
 
