@@ -7,14 +7,14 @@ import type { ProcessContext, Run } from "../process-context.ts";
 import { exitCodes, fail } from "../with-daemon.ts";
 
 const help = `
-Reads what Claude Code gives its status line on standard input, and prints one line: what the session holds, who waits for it,
-what it waits for, ready tasks, unread messages. While Kite is off it says so. Without a daemon, or for a session that
+Reads what Claude Code gives its status line on standard input, and prints one line: the session's name, what it holds, who
+waits for it, what it waits for, ready tasks, unread messages. While Kite is off it says so. Without a daemon, or for a session that
 Kite does not know, it prints nothing. kite install --statusline sets it up, around the status line that you have.
 
 Example, in settings.json by hand:
   "statusLine": {"type": "command", "command": "kite statusline"}
 It shows, for example:
-  kite: bob waits for you · holds auth.ts +2 · 3 tasks ready · 1 unread`;
+  kite: alice · bob waits for you · holds auth.ts +2 · 3 tasks ready · 1 unread`;
 
 export function add(command: Command, run: Run): void {
   command.addHelpText("after", help).action(() => run(statusLine));

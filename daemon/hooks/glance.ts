@@ -30,6 +30,7 @@ export function glance({ services }: Run, { session }: ActionOf<"glance">): Hook
     did: "glance",
     ok: true,
     glance: {
+      name: self.name,
       holds: holds.map(({ file }) => file),
       moreHolds: keys.length - holds.length,
       waiters: [...waiters],

@@ -215,6 +215,8 @@ export type BaseOutcome<N extends Names> =
 
 /** What a person in front of a session wants to see of it at any time. */
 export interface Glance {
+  /** What others call the session. */
+  readonly name: string;
   /** The files that the session and its agents hold, the latest first, and how many more. */
   readonly holds: readonly string[];
   readonly moreHolds: number;

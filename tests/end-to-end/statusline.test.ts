@@ -59,13 +59,13 @@ describe.each([
 
   test("it shows what the session holds, who waits for it, and what it waits for", async () => {
     const { alice, bob } = await atWork();
-    expect(line("alice")).toBe("kite: bob waits for you · holds auth.ts +1\n");
-    expect(line("bob")).toBe("kite: waits for auth.ts (alice) · no locks\n");
+    expect(line("alice")).toBe("kite: alice · bob waits for you · holds auth.ts +1\n");
+    expect(line("bob")).toBe("kite: bob · waits for auth.ts (alice) · no locks\n");
     await alice.ask({ type: "task_create", id: "alice", description: "one", project: "test" });
     await alice.ask({ type: "message_send", id: "alice", to: "bob", text: "soon" });
-    expect(line("bob")).toBe("kite: waits for auth.ts (alice) · no locks · 1 task ready · 1 unread\n");
+    expect(line("bob")).toBe("kite: bob · waits for auth.ts (alice) · no locks · 1 task ready · 1 unread\n");
     await alice.ask({ type: "file_unlock", id: "alice", all: true });
-    expect(line("bob")).toBe("kite: holds auth.ts · 1 task ready · 1 unread\n");
+    expect(line("bob")).toBe("kite: bob · holds auth.ts · 1 task ready · 1 unread\n");
     expect(bob).toBeDefined();
   });
 
@@ -73,7 +73,7 @@ describe.each([
     await atWork();
     await home.kite("off", "--session", "alice");
     expect(line("alice")).toBe("kite: off\n");
-    expect(line("bob")).toMatch(/^kite: waits/);
+    expect(line("bob")).toMatch(/^kite: bob · waits/);
     await home.kite("off");
     expect(line("bob")).toBe("kite: off\n");
     await home.daemon.kill();
@@ -107,7 +107,7 @@ describe("kite install --statusline", () => {
       await atWork();
       write('{"model": "opus"}');
       await home.kite("install", "--statusline", "--client", client);
-      expect(shown()).toBe("kite: bob waits for you · holds auth.ts +1\n");
+      expect(shown()).toBe("kite: alice · bob waits for you · holds auth.ts +1\n");
       await home.kite("uninstall");
       expect(readFileSync(settings(), "utf8")).toBe('{"model": "opus"}');
     },
@@ -123,7 +123,7 @@ describe("kite install --statusline", () => {
       type: "command",
       padding: 2,
     });
-    expect(shown()).toBe("it's 2.1.329\nkite: bob waits for you · holds auth.ts +1\n");
+    expect(shown()).toBe("it's 2.1.329\nkite: alice · bob waits for you · holds auth.ts +1\n");
     const text = readFileSync(settings(), "utf8");
     await home.kite("install", "--statusline");
     expect(readFileSync(settings(), "utf8")).toBe(text);
