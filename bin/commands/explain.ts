@@ -34,7 +34,7 @@ Of an agent it also shows where it works, what it declared, its tasks and its me
 declared and finished before; of a spawned agent, --log prints what its client printed last, and --diff what it changed
 since its branch began.
 
---json: {"about":"task"|"agent"|"file", "name", "also":[...], "daemon":true|false, "now":{...}, "explained":[{"at":MS,
+--json: {"about":"task"|"agent"|"file", "name", "also":[...], "daemon":true|false, "now":{...}, "tokens"?: as in kite stats or null, "explained":[{"at":MS,
 "who", "what":"took"|"waits"|"waited"|"denied"|"released"|"not_released"|"began"|"ended"|"task"|"noted", "event",
 "type", "file", "project", "command", "task", "isRefused", "waitedMs", "heldMs", "again", "until",
 "before":{"who","at"}|null, "code", "why", "holder"}]}

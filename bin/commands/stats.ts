@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { readForward, startBefore } from "../../daemon/trail/forward.ts";
 import { type ProcessContext, printFramed, printJson, type Run, screenOf } from "../process-context.ts";
+import { mostTokens } from "../tokens/session.ts";
 import { sinceForms, sinceTime } from "../trail/since.ts";
 import { TrailCounter } from "../trail/stats.ts";
 import { statsView } from "../view/stats.ts";
@@ -18,10 +19,14 @@ counts when it ends: kite status --locks shows those that are held now. The time
 Of the time in which Kite only observed (kite install --observe), it counts what Kite would have done: how many edits and
 commands would have waited, would have been denied, and how often agents would have been told something, by rule and file.
 
+Of the latest 50 sessions it shows the ten with the most tokens over their whole life, as their transcripts count them: the
+command reads these itself, at most 64 MiB a call, and keeps numbers alone. What was not read yet says so.
+
 --json: {"since":MS|null, "lines", "from":MS|null, "until":MS|null, "decisions":[{"rule", "allow", "deny", "wait",
 "note"}], "waits":{"count", "medianMs", "p95Ms", "maxMs"}, "denials":[{"who", "count", "rules":{RULE:count}}],
 "holders":[{"file", "project", "who", "heldMs", "at":MS, "why"}], "observed"?:{"rules":[{"rule", "wait", "deny", "tell"}],
-"files":[{"file", "project", "wait", "deny", "tell"}]}, "hooks":[{"event", "count", "p50Ms", "p95Ms", "p99Ms", "maxMs"}]}
+"files":[{"file", "project", "wait", "deny", "tell"}]}, "tokens":[{"name", "id", "counts":{"own", "agents":{"tokens":{"input",
+"output", "cacheRead", "cacheWritten"}, "messages", "isPartial"}, "agentCount"}}], "hooks":[{"event", "count", "p50Ms", "p95Ms", "p99Ms", "maxMs"}]}
 
 Exit codes: 0 done, 1 failed.
 
@@ -37,6 +42,9 @@ export function add(command: Command, run: Run): void {
     .action((flags: StatsFlags) => run(world => stats(world, flags)));
 }
 
+/** Sessions whose tokens are shown. */
+const tokenRowsMax = 10;
+
 /** Columns of an output that is no terminal. */
 const pipeColumns = 80;
 
@@ -49,7 +57,8 @@ export async function stats(world: ProcessContext, flags: StatsFlags): Promise<n
   const { trail } = world.paths;
   for await (const { lines } of readForward(trail, await startBefore(trail, since)))
     for (const line of lines) if (line.at >= since) counter.add(line);
-  if (json) printJson(world, { since: flags.since === undefined ? null : since, ...counter.stats });
-  else printFramed(world, statsView(counter.stats, screenOf(world, pipeColumns)));
+  const tokens = mostTokens(world, counter.sessions, tokenRowsMax);
+  if (json) printJson(world, { since: flags.since === undefined ? null : since, ...counter.stats, tokens });
+  else printFramed(world, statsView(counter.stats, screenOf(world, pipeColumns), tokens));
   return exitCodes.done;
 }

@@ -39,6 +39,11 @@ export interface AgentNow {
   readonly ended: { readonly at: number; readonly why: string | null } | null;
 }
 
+interface Actor {
+  readonly id: string;
+  readonly agent: string | null;
+}
+
 /** Ends of locks that the agent meant, which say nothing of what was decided. */
 const ownEnds: ReadonlySet<string | null> = new Set(["unlocked", "turn ended", "deregistered", "ended"]);
 
@@ -49,6 +54,7 @@ export class AboutAgent implements About {
   #refusal: RefusalNow | null = null;
   #ended: AgentNow["ended"] = null;
   #lastSeenAt: number | null = null;
+  #inTrail: Actor | null = null;
 
   /** `sessions`: the live ones; null if no daemon runs. */
   constructor(subject: string, sessions: readonly SessionRow[] | null, max: number) {
@@ -61,6 +67,18 @@ export class AboutAgent implements About {
     return this.#story.found;
   }
 
+  /** Who it is by ids, live or as the trail's latest line says; null: unknown. */
+  get actor(): Actor | null {
+    const session = this.#session;
+    if (session === null) return this.#inTrail;
+    const { id, name, agents } = session;
+    if (isOf({ id, name, agent: null }, this.#subject)) return { id, agent: null };
+    const agent = agents.find(one =>
+      isOf({ id, name: `${name}/${one.name}`, agent: one.agent }, this.#subject),
+    );
+    return { id, agent: agent?.agent ?? null };
+  }
+
   get isKnown(): boolean {
     return this.#session !== null || this.#lastSeenAt !== null;
   }
@@ -69,6 +87,7 @@ export class AboutAgent implements About {
     if (!isOf(line, this.#subject)) return;
     const { at, event, decision, why = null } = line;
     this.#lastSeenAt = at;
+    if (line.id !== null) this.#inTrail = { id: line.id, agent: line.agent };
     const isEnd = event === "SessionEnd" || event === "session_ended";
     this.#ended = isEnd ? { at, why } : decision === "event" ? this.#ended : null;
     if (decision === "event") return;

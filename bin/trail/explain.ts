@@ -7,10 +7,12 @@ import { projectOf } from "../project.ts";
 import { namesOf } from "../real-path.ts";
 import { refusalText } from "../refusal-text.ts";
 import { numbering, taskNamed } from "../tasks/numbers.ts";
+import { tokensFor } from "../tokens/session.ts";
 import { paint } from "../view/color.ts";
 import { explainLines } from "../view/explain.ts";
 import { agentNow, fileNow, taskNow } from "../view/explain-now.ts";
 import { clean, clock, type Screen, wrap } from "../view/text.ts";
+import { tokenSentences } from "../view/tokens.ts";
 import { exitCodes, fail, rowsOf } from "../with-daemon.ts";
 import { type Kind, kinds } from "./about.ts";
 import { AboutAgent } from "./about-agent.ts";
@@ -82,9 +84,11 @@ export async function answer(question: Question): Promise<number> {
   const screen = screenOf(world, pipeColumns);
   const isLive = client !== null;
   const { explained } = about[is];
+  const tokens = is === "agent" ? tokensFor(world, about.agent.actor) : null;
   if (json) {
     const now = await about[is].now(client, history, nowMs);
-    printJson(world, { about: is, name, also, daemon: isLive, now, explained });
+    const counted = is === "agent" ? { tokens } : {};
+    printJson(world, { about: is, name, also, daemon: isLive, now, ...counted, explained });
     return exitCodes.done;
   }
   const sentences = {
@@ -99,6 +103,7 @@ export async function answer(question: Question): Promise<number> {
   printFramed(world, [
     ...(isLive ? [] : plainLines([absence(lastAt, screen)], screen)),
     ...plainLines(now.map(worded), screen),
+    ...plainLines(tokens === null ? [] : tokenSentences(tokens), screen),
     ...(card.length === 0 ? [] : ["", ...card]),
     "",
     paint(screen, "bold", explained.length === 0 ? "The log has no decision about it." : "Latest decisions"),

@@ -63,6 +63,8 @@ export interface TrailStats {
 
 /** Agents, and locks, in the result. */
 const shownMax = 10;
+/** The latest sessions, whose tokens are counted. */
+const sessionsMax = 50;
 /** In lines of earlier versions, shorter waits than this, in milliseconds, are only the time of an answer. */
 const noticedMs = 100;
 
@@ -79,8 +81,12 @@ export class TrailCounter {
   #from: number | null = null;
   #until: number | null = null;
 
+  /** The sessions of the lines by id, with their latest names; the latest one last. */
+  readonly sessions = new Map<string, string>();
+
   add(line: TrailLine): void {
     this.#lines += 1;
+    this.#noteSession(line);
     this.#from ??= line.at;
     this.#until = line.at;
     if (line.decision === "event") {
@@ -103,6 +109,15 @@ export class TrailCounter {
     if (waitedMs !== null) this.#waits.push(waitedMs);
     if (line.decision === "deny") this.#deny(actorIn(line), rules);
     if (line.heldMs !== undefined) this.#hold(line, line.heldMs);
+  }
+
+  #noteSession({ id, agent, name }: TrailLine): void {
+    if (id === null) return;
+    const known = agent === null && name ? name : (this.sessions.get(id) ?? id.slice(0, 8));
+    this.sessions.delete(id);
+    this.sessions.set(id, known);
+    const [oldest] = this.sessions.keys();
+    if (this.sessions.size > sessionsMax && oldest !== undefined) this.sessions.delete(oldest);
   }
 
   #observe({ file, project }: TrailLine, would: TrailWould, rules: readonly string[]): void {

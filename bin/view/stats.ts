@@ -1,12 +1,16 @@
 /** The output of `kite stats`. */
+
+import type { NamedTokens } from "../tokens/session.ts";
+import { totalOf } from "../tokens/session.ts";
 import type { TrailStats, WouldCounts } from "../trail/stats.ts";
 import { paint } from "./color.ts";
 import { fileName } from "./explain.ts";
 import { type Cell, type Column, table } from "./table.ts";
 import { clean, clock, counted, precise, type Screen, wrap } from "./text.ts";
+import { grouped } from "./tokens.ts";
 
 /** Returns a table for each kind of number. Omits kinds of which the trail has none. */
-export function statsView(stats: TrailStats, screen: Screen): string[] {
+export function statsView(stats: TrailStats, screen: Screen, tokens: readonly NamedTokens[] = []): string[] {
   const { from, until, lines } = stats;
   if (from === null || until === null) return wrap("The log has no lines of that time.", screen.width);
   const noun = lines === 1 ? "line" : "lines";
@@ -18,6 +22,7 @@ export function statsView(stats: TrailStats, screen: Screen): string[] {
     ...waitLines(stats, screen),
     ...denialLines(stats, screen),
     ...holderLines(stats, screen),
+    ...tokenLines(tokens, screen),
     ...hookLines(stats, screen),
   ];
 }
@@ -94,6 +99,24 @@ function holderLines({ holders }: TrailStats, screen: Screen): string[] {
   );
 }
 
+/** By session with its agents, over its whole life. */
+function tokenLines(tokens: readonly NamedTokens[], screen: Screen): string[] {
+  const rows = tokens.map(({ name, counts }) => {
+    const { input, output, cacheRead, cacheWritten } = totalOf(counts);
+    const numbers = [input, output, cacheRead, cacheWritten].map(count);
+    const isPartial = counts.own.isPartial || counts.agents.isPartial;
+    return [{ text: `${clean(name)}${isPartial ? " (in part)" : ""}`, style: "bold" as const }, ...numbers];
+  });
+  const head = ["session", "in", "out", "from cache", "into cache"];
+  return section(
+    "Tokens, with those of its agents",
+    head,
+    rows,
+    [{ min: 8, max: 40 }, right, right, right, right],
+    screen,
+  );
+}
+
 function hookLines({ hooks }: TrailStats, screen: Screen): string[] {
   const rows = hooks.map(({ event, count: answers, p50Ms, p95Ms, p99Ms, maxMs }) => [
     { text: clean(event), style: "bold" as const },
@@ -124,6 +147,3 @@ function count(n: number): string {
 }
 
 /** `1,234`, in any locale. */
-function grouped(n: number): string {
-  return n.toString().replace(/\B(?=(?:\d{3})+$)/g, ",");
-}

@@ -1,0 +1,188 @@
+/** Counts the tokens of transcripts, each from where the last count ended. */
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { type Tokens, tokensIn } from "../../hooks/claude-code/usage.ts";
+import { isSystemError } from "../../protocol/system-error.ts";
+
+/** Bytes that one command reads, and of one line. */
+const readMax = 64 * 2 ** 20;
+const lineMax = 32 * 2 ** 20;
+const chunkBytes = 2 ** 20;
+/** Messages of a file whose later records may still follow, and files that are remembered. */
+const openMax = 200;
+const filesMax = 2_000;
+
+export interface Count {
+  readonly tokens: Tokens;
+  readonly messages: number;
+  /** Not all was read: the next command goes on. */
+  readonly isPartial: boolean;
+}
+
+/** What is known of a file. */
+interface Kept {
+  readonly inode: number;
+  /** Bytes that were counted, up to the end of a line. */
+  readonly offset: number;
+  /** Of messages that have no further record. */
+  readonly closed: Tokens;
+  readonly closedCount: number;
+  /** Of the latest messages, by their ids. */
+  readonly open: readonly (readonly [string, Tokens])[];
+}
+
+export const none: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWritten: 0 };
+
+export function sum(a: Tokens, b: Tokens): Tokens {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWritten: a.cacheWritten + b.cacheWritten,
+  };
+}
+
+/** One command's counting. `save` keeps where it ended. */
+export class TokenCounter {
+  readonly #path: string;
+  readonly #kept: Map<string, Kept>;
+  #left: number;
+
+  /** `path`: the file that keeps the counts; `max`: bytes that it reads in all. */
+  constructor(path: string, max: number = readMax) {
+    this.#path = path;
+    this.#kept = keptIn(path);
+    this.#left = max;
+  }
+
+  /** Counts transcripts as one. */
+  count(files: readonly string[]): Count {
+    let [tokens, messages, isPartial] = [none, 0, false];
+    for (const file of files) {
+      const one = this.#read(file);
+      tokens = sum(tokens, [one.closed, ...one.open.map(([, some]) => some)].reduce(sum, none));
+      messages += one.closedCount + one.open.length;
+      isPartial ||= one.isPartial;
+    }
+    return { tokens, messages, isPartial };
+  }
+
+  save(): void {
+    const files = [...this.#kept].slice(-filesMax);
+    const temporary = `${this.#path}.${randomBytes(6).toString("hex")}`;
+    try {
+      writeFileSync(temporary, JSON.stringify({ version: 1, files }), { mode: 0o600, flag: "wx" });
+      renameSync(temporary, this.#path);
+    } catch (error) {
+      rmSync(temporary, { force: true });
+      // Without it the next count reads all again: the numbers are the same.
+      if (!isSystemError(error)) throw error;
+    }
+  }
+
+  #read(path: string): Kept & { readonly isPartial: boolean } {
+    const before = this.#kept.get(path);
+    let fd: number;
+    try {
+      fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      return { ...(before ?? fresh(0)), isPartial: false };
+    }
+    try {
+      const { ino, size, isFile } = statOf(fd);
+      if (!isFile) return { ...fresh(0), isPartial: false };
+      const start =
+        before !== undefined && before.inode === ino && before.offset <= size ? before : fresh(ino);
+      const { kept, end } = this.#follow(fd, start, size);
+      this.#kept.delete(path);
+      this.#kept.set(path, kept);
+      return { ...kept, isPartial: end < size };
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #follow(fd: number, start: Kept, size: number): { readonly kept: Kept; readonly end: number } {
+    const open = new Map(start.open);
+    let { closed, closedCount, offset } = start;
+    let [end, carry] = [offset, Buffer.alloc(0)];
+    while (end < size && this.#left > 0) {
+      const chunk = Buffer.alloc(Math.min(chunkBytes, size - end, this.#left));
+      const length = readSync(fd, chunk, 0, chunk.length, end);
+      if (length === 0) break;
+      end += length;
+      this.#left -= length;
+      let text = Buffer.concat([carry, chunk.subarray(0, length)]);
+      for (let at = text.indexOf(10); at !== -1; at = text.indexOf(10)) {
+        const found = tokensIn(text.toString("utf8", 0, at));
+        offset += at + 1;
+        text = text.subarray(at + 1);
+        if (found !== null) open.set(found.message, found.tokens);
+      }
+      // No line of a client is so long: its rest is none that counts.
+      if (text.length > lineMax) {
+        offset += text.length;
+        text = Buffer.alloc(0);
+      }
+      carry = Buffer.from(text);
+      for (const [message, tokens] of open) {
+        if (open.size <= openMax) break;
+        closed = sum(closed, tokens);
+        closedCount += 1;
+        open.delete(message);
+      }
+    }
+    return { kept: { inode: start.inode, offset, closed, closedCount, open: [...open] }, end };
+  }
+}
+
+function statOf(fd: number) {
+  const stat = fstatSync(fd);
+  return { ino: stat.ino, size: stat.size, isFile: stat.isFile() };
+}
+
+function fresh(inode: number): Kept {
+  return { inode, offset: 0, closed: none, closedCount: 0, open: [] };
+}
+
+/** What is kept; nothing if the file is not there, or has another form. */
+function keptIn(path: string): Map<string, Kept> {
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, "utf8"));
+    const files = typeof value === "object" && value !== null && "files" in value ? value.files : null;
+    if (!Array.isArray(files) || !files.every(isEntry)) return new Map();
+    return new Map(files);
+  } catch (error) {
+    if (error instanceof SyntaxError || isSystemError(error)) return new Map();
+    throw error;
+  }
+}
+
+function isEntry(value: unknown): value is [string, Kept] {
+  if (!Array.isArray(value)) return false;
+  const [path, kept] = value as readonly unknown[];
+  if (typeof path !== "string" || typeof kept !== "object" || kept === null) return false;
+  const one = kept as Partial<Record<keyof Kept, unknown>>;
+  const isNumber = [one.inode, one.offset, one.closedCount].every(Number.isSafeInteger);
+  const isOpen =
+    Array.isArray(one.open) &&
+    one.open.every(pair => Array.isArray(pair) && typeof pair[0] === "string" && isTokens(pair[1]));
+  return isNumber && isTokens(one.closed) && isOpen;
+}
+
+function isTokens(value: unknown): value is Tokens {
+  if (typeof value !== "object" || value === null) return false;
+  const one = value as Partial<Record<keyof Tokens, unknown>>;
+  return [one.input, one.output, one.cacheRead, one.cacheWritten].every(Number.isSafeInteger);
+}
