@@ -55,7 +55,7 @@ export interface WipedRow {
   readonly writers: readonly ActorRow[];
   /** Lines of that version that the file lost; null: no text, or not counted. */
   readonly lines: number | null;
-  /** `gone`: the file is not there any more. `reverted`: it is as the commit has it. `changed`: it has other lines. */
+  /** `gone`: the file is not there any more, whatever took its place. `reverted`: it is as the commit has it. `changed`: it has other lines. */
   readonly how: "gone" | "reverted" | "changed";
 }
 

@@ -8,7 +8,7 @@ import type { DirtyFile } from "../core/base-state.ts";
 import { latestOf, pathOfWork } from "../core/files/dirty-files.ts";
 import { idOfKey } from "../core/sessions/start-key.ts";
 import { worksIn } from "../worktree/uncommitted.ts";
-import { type Loss, noteWipes } from "./ended-line.ts";
+import { isNotedGone, type Loss, noteWipes } from "./ended-line.ts";
 import { candidateOf } from "./losses.ts";
 import type { Rescue, RescueServices } from "./services.ts";
 
@@ -76,7 +76,7 @@ async function compare(
     [clean, compareSettled],
   ] as const) {
     for (const work of works.slice(0, limits.shellFilesMax)) {
-      const isBusy = busy.get(work.worktree) ?? runsLine(services, work.worktree);
+      const isBusy = busy.get(work.worktree) ?? runsLine(services, rescue, work.worktree);
       busy.set(work.worktree, isBusy);
       if (isBusy) continue;
       const loss = await look(services, rescue, work, isStart);
@@ -87,8 +87,12 @@ async function compare(
   await noteWipes(services, rescue, how, lost);
 }
 
-/** Whether an agent's shell command runs in the worktree. What changes meanwhile is looked at when it has ended, and tells of it. */
-function runsLine({ engine, presence }: RescueServices, worktree: string): boolean {
+/**
+ * Whether an agent's shell command runs in the worktree, or its end is still to be looked at. What changes meanwhile is looked at
+ * then, and tells of it.
+ */
+function runsLine({ engine, presence }: RescueServices, { compared }: Rescue, worktree: string): boolean {
+  if (compared.ends.has(worktree)) return true;
   for (const key of engine.state.sessions.worktrees.get(worktree) ?? []) {
     const row = presence.of(idOfKey(key));
     if ([row, ...row.agents.values()].some(({ doing }) => doing?.verb === "runs")) return true;
@@ -97,51 +101,62 @@ function runsLine({ engine, presence }: RescueServices, worktree: string): boole
 }
 
 async function compareDirty(
-  { engine, facts, clock }: RescueServices,
-  { archive, keeper, losses, unkept, compared, queue }: Rescue,
+  services: RescueServices,
+  rescue: Rescue,
   work: DirtyFile,
   isStart: boolean,
 ): Promise<Loss | null> {
+  const { engine, facts, clock } = services;
+  const { archive, keeper, losses, unkept, compared, queue } = rescue;
   // A look before this one may have settled it.
   if (engine.state.writes.files.get(work.key) !== work) return null;
   const path = pathOfWork(work);
   const { actor, name, wallMs, seq } = latestOf(work);
-  // Its writer is at it, or has just been: that write is kept as its own.
-  const isWritten = () => {
+  // Its writer is at it, or has just been: that write is kept as its own. So is what a line does that began meanwhile.
+  const isExplained = () => {
     const { locks, writes } = engine.state;
     const current = writes.files.get(work.key);
     const isSame = current !== undefined && latestOf(current).seq === seq;
-    return !isSame || queue.has(path) || (locks.holds.get(work.key)?.flights.length ?? 0) > 0;
+    const isWritten = queue.has(path) || (locks.holds.get(work.key)?.flights.length ?? 0) > 0;
+    return !isSame || isWritten || runsLine(services, rescue, work.worktree);
   };
-  if (isWritten()) return null;
   const [seen, now] = [keeper.seen(path), await facts.stamped(path)];
   const latest = archive.versions.latestOf(path);
-  if (now === null || (seen !== undefined && seen.stamp === now.stamp && latest !== null)) return null;
+  if (now === null || isExplained()) return null;
+  if (seen !== undefined && seen.stamp === now.stamp && latest !== null) {
+    // Somebody may have put it back as it was.
+    compared.gone.delete(path);
+    return null;
+  }
   // It is known why Kite keeps nothing of it.
   if (latest === null && unkept.has(path)) return null;
-  if (isStart && latest !== null && archive.wipes.names(latest.n) && now.stamp === null) {
+  const candidate = { ...candidateOf(work), version: latest };
+  const loss = isNotedGone(rescue, path) ? null : await losses.of(candidate, null);
+  if (isExplained()) return null;
+  if (isStart && loss?.how === "gone" && latest !== null && archive.wipes.names(latest.n)) {
     // It was noted before this start.
     compared.gone.set(path, "");
     return null;
   }
-  const candidate = { ...candidateOf(work), version: latest };
-  const loss = await losses.of(candidate, null);
-  if (isWritten()) return null;
   // A version of a write has the time of its note: without one, the latest write was not kept, as the daemon ended just then.
   const isKnown = isStart && (latest === null || latest.atMs < wallMs);
   const by = isKnown ? { session: actor.session, agent: actor.agent, name } : null;
   const kind = isKnown ? "write" : "outside";
   const what = { path, key: work.key, by, tool: null, kind, isEdit: true, session: actor.session } as const;
-  await keeper.keep({ ...what, text: null, atMs: isKnown ? wallMs : clock.wall() }, () => false);
+  const asked = { ...what, text: null, atMs: isKnown ? wallMs : clock.wall() };
+  const outcome = await keeper.keep(asked, () => false, isExplained);
+  if (outcome.is === "nothing") return null;
   return loss === null || (isStart && loss.how === "changed") ? null : { candidate, loss };
 }
 
 /** A file that git reported clean: a commit has the work, or something put the file back before Kite looked. */
 async function compareSettled(
-  { engine, facts }: RescueServices,
-  { archive, keeper, losses, compared }: Rescue,
+  services: RescueServices,
+  rescue: Rescue,
   work: DirtyFile,
 ): Promise<Loss | null> {
+  const { engine, facts } = services;
+  const { archive, keeper, losses, compared } = rescue;
   if (engine.state.writes.settled.get(work.key) !== work) return null;
   const path = pathOfWork(work);
   const latest = archive.versions.latestOf(path);
@@ -149,8 +164,9 @@ async function compareSettled(
   const now = await facts.stamped(path);
   const seen = compared.settled.get(path) ?? keeper.seen(path)?.stamp;
   if (now === null || now.stamp === seen) return null;
-  compared.settled.set(path, now.stamp);
   const candidate = { ...candidateOf(work), version: latest };
   const loss = await losses.of(candidate, null);
+  if (runsLine(services, rescue, work.worktree)) return null;
+  compared.settled.set(path, now.stamp);
   return loss === null ? null : { candidate, loss };
 }

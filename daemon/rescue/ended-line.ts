@@ -10,8 +10,24 @@ import { tellWipe } from "./tell.ts";
 import type { Author } from "./versions.ts";
 import type { WipedFile } from "./wipes.ts";
 
+/** Looks at it later, when all that was written before is kept. Until then its worktree's files are its own to explain. */
+export function lineEnds(services: RescueServices, rescue: Rescue, line: EndedLine): void {
+  const { ends } = rescue.compared;
+  const worktree = services.engine.state.sessions.live.get(line.actor.session)?.worktree ?? "";
+  ends.set(worktree, (ends.get(worktree) ?? 0) + 1);
+  void rescue.later(async () => {
+    try {
+      await lineEnded(services, rescue, line);
+    } finally {
+      const left = (ends.get(worktree) ?? 1) - 1;
+      if (left === 0) ends.delete(worktree);
+      else ends.set(worktree, left);
+    }
+  });
+}
+
 /** Returns when all of it is kept and noted. Nobody waits for that. */
-export async function lineEnded(
+async function lineEnded(
   services: RescueServices,
   rescue: Rescue,
   { actor, toolUseId, program, changed, wallMs: atMs }: EndedLine,
@@ -34,6 +50,7 @@ export async function lineEnded(
   }
   const lost: Loss[] = [];
   for (const candidate of candidates.values()) {
+    if (isNotedGone(rescue, candidate.path)) continue;
     const loss = await losses.of(candidate, by);
     // An agent that changes its own lines loses none.
     const isOwnChange =
@@ -65,21 +82,26 @@ interface Wiping {
   readonly isNamed: (path: string) => boolean;
 }
 
+/**
+ * Whether the file is gone since its content was seen last, and that was noted: by a comparison, or by another line. What takes its
+ * place is no further loss.
+ */
+export function isNotedGone(
+  { keeper, compared }: Pick<Rescue, "keeper" | "compared">,
+  path: string,
+): boolean {
+  return compared.gone.get(path) === (keeper.seen(path)?.stamp ?? "");
+}
+
 /** Notes what was wiped at once, a wipe for each worktree, and tells of it. */
 export async function noteWipes(
   services: HookServices,
   { archive, keeper, compared }: Pick<Rescue, "archive" | "keeper" | "compared">,
   { isNamed, ...how }: Wiping,
-  found: readonly Loss[],
+  lost: readonly Loss[],
 ): Promise<void> {
-  // What is gone since the same content was seen last was noted before: by a comparison, or by another line.
-  const lost = found.filter(({ loss: { path, how: became } }) => {
-    if (became !== "gone") return true;
-    const stamp = keeper.seen(path)?.stamp ?? "";
-    const isNoted = compared.gone.get(path) === stamp;
-    compared.gone.set(path, stamp);
-    return !isNoted;
-  });
+  for (const { loss } of lost)
+    if (loss.how === "gone") compared.gone.set(loss.path, keeper.seen(loss.path)?.stamp ?? "");
   for (const worktree of new Set(lost.map(({ candidate }) => candidate.worktree))) {
     const here = lost.filter(({ candidate }) => candidate.worktree === worktree);
     const [first] = here;

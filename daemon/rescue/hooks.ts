@@ -5,7 +5,7 @@ import type { ActionHandler } from "../hooks/action.ts";
 import type { HookPart } from "../hooks/points.ts";
 import { keepWork } from "./before-wipe.ts";
 import { compareAtEvent } from "./compare.ts";
-import { lineEnded } from "./ended-line.ts";
+import { lineEnds } from "./ended-line.ts";
 import { type RescueServices, withinMs } from "./services.ts";
 
 export const rescueActions: { readonly keep_work: ActionHandler<"keep_work"> } = { keep_work: keepWork };
@@ -20,9 +20,10 @@ export const rescuePart: HookPart<RescueServices> = {
   },
   lineEnded: (services, line) => {
     const { rescue } = services;
-    void rescue?.later(() => lineEnded(services, rescue, line));
+    if (rescue === null) return;
+    lineEnds(services, rescue, line);
     // What it changed and the daemon did not see: git may have reported the file clean before.
-    if (rescue !== null) compareAtEvent(services, rescue, line.actor.session, true);
+    compareAtEvent(services, rescue, line.actor.session, true);
   },
   eventWaits: (services, { session }) => {
     if (services.rescue !== null) compareAtEvent(services, services.rescue, session, false);

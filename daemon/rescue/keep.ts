@@ -102,12 +102,18 @@ export class FileKeeper {
 
   /**
    * Keeps the file's bytes. `isOvertaken` tells after the read whether the file is no longer what this write left: then the text
-   * that its tool sent is kept in their place, if there is one.
+   * that its tool sent is kept in their place, if there is one. `isExplained` tells whether another write explains them:
+   * then nothing is kept.
    */
-  async keep(asked: FileToKeep, isOvertaken: (changedAt: number) => boolean): Promise<KeepOutcome> {
+  async keep(
+    asked: FileToKeep,
+    isOvertaken: (changedAt: number) => boolean,
+    isExplained: () => boolean = () => false,
+  ): Promise<KeepOutcome> {
     const place = await this.#placeOf(asked);
     if ("outcome" in place) return place.outcome;
     const read = await this.#read(asked.path);
+    if (isExplained()) return nothing;
     if (read.is === "read" && !(asked.text !== null && isOvertaken(read.changedAt))) {
       const { content, mode, stamp } = read;
       const hash = await hashOf(content);

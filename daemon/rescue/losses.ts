@@ -52,7 +52,7 @@ export class Losses {
   /**
    * Returns the loss; null: there is none, or it cannot be told. `by`: whose command changed the file, null if nobody knows. Nobody
    * loses lines that a commit, a stash entry or the file still has, or whose file was only moved. Of a file that its only writer
-   * changed, or that somebody edited by hand, only lines count that are gone in any form.
+   * changed, or that somebody edited by hand, only lines count that are gone in any form. What is too long to be read is not told.
    */
   async of(
     { path, file, worktree, writers, version }: Candidate,
@@ -61,7 +61,7 @@ export class Losses {
     const { archive, facts, git, outside } = this.#options;
     if (version === null) return null;
     const now = await wholeFile(outside, path, limits.rescueFileBytes);
-    if ("unreachable" in now || now.is === "changing") return null;
+    if ("unreachable" in now || now.is === "changing" || now.is === "large") return null;
     const left = now.is === "read" ? now.content : Buffer.alloc(0);
     const content = await archive.contentOf(version);
     if (content === null || (now.is === "read" && left.equals(content))) return null;
@@ -79,8 +79,8 @@ export class Losses {
     );
     if (isCommitted) return null;
     const { head } = committed;
-    const isReverted = now.is === "read" && head !== null && oidOf(left, head.length) === head;
-    const how = now.is === "gone" ? "gone" : isReverted ? "reverted" : "changed";
+    const isReverted = head !== null && oidOf(left, head.length) === head;
+    const how = now.is !== "read" ? "gone" : isReverted ? "reverted" : "changed";
     if (lines !== null) {
       const blobs = place === null ? [] : await git.blobs(place, committed.all, limits.rescueFileBytes);
       if (blobs !== null && "unreachable" in blobs) return null;

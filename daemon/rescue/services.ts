@@ -34,6 +34,8 @@ export class Compared {
   readonly gone = new BoundedMap<string, string>({ entriesMax: limits.baselinesMax });
   /** What files without uncommitted work looked like when they were compared, by their paths. */
   readonly settled = new BoundedMap<string, string | null>({ entriesMax: limits.baselinesMax });
+  /** How many shell lines of each worktree have ended and are still to be looked at. */
+  readonly ends = new Map<string, number>();
 }
 
 export interface Rescue {

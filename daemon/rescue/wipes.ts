@@ -10,7 +10,7 @@ export interface WipedFile {
   /** Whose work it was, the latest writer first. */
   readonly writers: readonly Author[];
   readonly lines: number | null;
-  /** `gone`: the file is not there any more. `reverted`: it is as the commit has it. `changed`: it has other lines. */
+  /** `gone`: the file is not there any more, whatever took its place. `reverted`: it is as the commit has it. `changed`: it has other lines. */
   readonly how: "gone" | "reverted" | "changed";
 }
 

@@ -1,19 +1,29 @@
 /** What a shell line wipes is kept before the line runs, and noted when it has run. */
-import { readFileSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { inflateSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
+import { limits } from "../../protocol/limits.ts";
 import type { WipeRow } from "../../protocol/rescue.ts";
 import { RescueWorld } from "./rescue-world.ts";
 
 /** A disk on which looks at some files end when the test says so. */
 class SlowFs extends BudgetedFs {
   #slow: string | null = null;
+  #looks = 0;
   #waiting: (() => void)[] = [];
 
-  slow(path: string): void {
+  /** Holds so many looks at the file. */
+  slow(path: string, looks = Number.POSITIVE_INFINITY): void {
     this.#slow = path;
+    this.#looks = looks;
+  }
+
+  /** Looks that are held. */
+  get held(): number {
+    return this.#waiting.length;
   }
 
   quick(): void {
@@ -22,7 +32,10 @@ class SlowFs extends BudgetedFs {
   }
 
   override async look<T>(...args: Parameters<BudgetedFs["look"]>): Promise<T | null> {
-    if (args[0] === this.#slow) await new Promise<void>(resolve => void this.#waiting.push(resolve));
+    if (args[0] === this.#slow && this.#looks > 0) {
+      this.#looks -= 1;
+      await new Promise<void>(resolve => void this.#waiting.push(resolve));
+    }
     return (await super.look(...args)) as T | null;
   }
 }
@@ -115,6 +128,70 @@ describe("a wipe", () => {
     expect(await world.rows("wipes", { id: "s-one", project: dir })).toHaveLength(1);
     expect(await world.rows("wipes", { reader: "s-one" })).toHaveLength(1);
     expect(await world.rows("wipes", { file: join(dir, "b.ts") })).toHaveLength(1);
+  });
+
+  test.each([
+    ["that began before it", 1],
+    ["that waits since before it", 2],
+  ])("is the line's, whatever a comparison %s finds", async (_, comparisons) => {
+    const dir = world.repo(`compared-${comparisons}`);
+    const [ann, bob] = [`s-ann-${comparisons}`, `s-bob-${comparisons}`];
+    for (const session of [ann, bob])
+      await world.event(session, dir, { hook_event_name: "SessionStart", source: "startup" });
+    for (const file of ["a.ts", "z.ts"])
+      await world.write(ann, dir, file, `${file}\none\ntwo\nthree\nfour\nfive\nsix\n`);
+    await world.event(ann, dir, { hook_event_name: "Stop" });
+    // The comparison looks at the latest file first, and is held there.
+    fs.slow(join(dir, "z.ts"), 1);
+    for (let n = 0; n < comparisons; n += 1) {
+      await world.event(ann, dir, { hook_event_name: "UserPromptSubmit", prompt: "go on" });
+      while (fs.held === 0) await new Promise(setImmediate);
+    }
+    await world.event(ann, dir, { hook_event_name: "Stop" });
+    const call = world.call("Bash", { command: "python3 gen.py" });
+    await world.event(bob, dir, { hook_event_name: "PreToolUse", ...call });
+    world.put(dir, "a.ts", "generated\n");
+    await world.event(bob, dir, { hook_event_name: "PostToolUse", duration_ms: 1, ...call });
+    fs.quick();
+    await world.settled();
+    const [wipe, ...more] = await world.wipes({ project: dir });
+    expect(more).toEqual([]);
+    expect(wipe).toMatchObject({ by: { id: bob }, command: "python3", files: [{ file: "a.ts" }] });
+  });
+
+  const places: Readonly<Record<string, (path: string) => void>> = {
+    "a link": path => symlinkSync("b.ts", path),
+    "a folder": path => void mkdirSync(path),
+    "a FIFO": path => void execFileSync("mkfifo", [path]),
+  };
+  test.each(Object.keys(places))("that leaves %s in the file's place is noted once", async what => {
+    const n = Object.keys(places).indexOf(what);
+    const [dir, ann] = [world.repo(`place-${n}`), `s-place-${n}`];
+    await world.write(ann, dir, "a.ts", "one\n");
+    await world.event(ann, dir, { hook_event_name: "Stop" });
+    await world.event("s-swap", dir, { hook_event_name: "SessionStart", source: "startup" });
+    await world.line("s-swap", dir, "./swap.sh", () => {
+      rmSync(join(dir, "a.ts"));
+      places[what]?.(join(dir, "a.ts"));
+    });
+    for (let round = 0; round < 2; round += 1) {
+      await world.event(ann, dir, { hook_event_name: "UserPromptSubmit", prompt: "go on" });
+      await world.settled();
+    }
+    const wipes = await world.wipes({ project: dir });
+    expect(wipes).toMatchObject([{ by: { id: "s-swap" }, files: [{ file: "a.ts", how: "gone" }] }]);
+  });
+
+  test("is none that can be told where a long file took the place", async () => {
+    const dir = world.repo("long");
+    await world.write("s-long", dir, "a.ts", "one\n");
+    await world.event("s-other", dir, { hook_event_name: "SessionStart", source: "startup" });
+    await world.line("s-other", dir, "./grow.sh", () => {
+      world.put(dir, "a.ts", "one\nmore\n");
+      truncateSync(join(dir, "a.ts"), limits.rescueFileBytes + 1);
+    });
+    expect(await world.wipes({ project: dir })).toEqual([]);
+    expect(await world.texts({ project: dir })).toEqual(["one\n"]);
   });
 
   test("is none of an agent's own change of its own file", async () => {
