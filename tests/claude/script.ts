@@ -26,9 +26,9 @@ export class Moment {
     this.#resolve();
   }
 
-  /** A turn that the model thinks about until the moment is there. */
-  async before(turn: Turn): Promise<Turn> {
+  /** A turn that the model thinks about until the moment is there; one that is made only then. */
+  async before(turn: Turn | (() => Turn)): Promise<Turn> {
     await this.#come;
-    return turn;
+    return typeof turn === "function" ? turn() : turn;
   }
 }
