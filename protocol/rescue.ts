@@ -149,6 +149,8 @@ export interface RescuePurgeReply {
   /** Contents removed from the disk: those to which no other version refers. */
   readonly contents: number;
   readonly bytes: number;
+  /** Absolute paths of other files of which versions with the same contents stay; at most 5. */
+  readonly alsoIn: readonly string[];
 }
 
 export interface RestoreBeginReply {

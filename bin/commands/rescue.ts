@@ -34,9 +34,10 @@ Examples:
   $ kite rescue restore r-12 --patch > lost.patch`;
 
 const purgeHelp = `
-The versions are removed from the disk, and nothing brings them back. Only a person purges.
+The versions are removed from the disk, and nothing brings them back. Where another file has a version with the same
+content, purge names it. Only a person purges.
 
---json: {"ok":true, "versions", "contents", "bytes"}
+--json: {"ok":true, "versions", "contents", "bytes", "alsoIn":[...]}
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
 

@@ -1,9 +1,12 @@
 /** `kite rescue purge`: removes kept versions for good. */
+import { resolve } from "node:path";
+import { nearPath } from "../../protocol/text.ts";
+import { absolute } from "../actor.ts";
 import { refuseAgent } from "../person.ts";
 import { type ProcessContext, printJson } from "../process-context.ts";
-import { realPath } from "../real-path.ts";
 import { sinceForms, sinceTime } from "../trail/since.ts";
-import { bytes, counted } from "../view/text.ts";
+import { bytes, clean, counted } from "../view/text.ts";
+import { fileWord } from "../view/versions.ts";
 import { ask, asPerson, exitCodes, fail, printDone } from "../with-daemon.ts";
 
 export interface PurgeFlags {
@@ -24,7 +27,7 @@ export async function purge(
     return fail(world, json, "usage", `--before takes ${sinceForms}, not ${before}`);
   if (file === undefined && at === null)
     return fail(world, json, "usage", "say what to remove: a file, or --before a time, or both");
-  const path = file === undefined ? {} : { file: await realPath(world.cwd, file) };
+  const path = file === undefined ? {} : { file: resolve(absolute(world.cwd, file)) };
   const time = at === null ? {} : { before: at };
   return asPerson(
     world,
@@ -35,12 +38,16 @@ export async function purge(
         printJson(world, reply);
         return exitCodes.done;
       }
-      const { versions, contents, bytes: size } = reply;
+      const { versions, contents, bytes: size, alsoIn } = reply;
       const what =
         versions === 0
           ? "Kite keeps no such version: nothing was removed."
           : `Removed for good: ${counted(versions, "version")}, ${counted(contents, "content")}, ${bytes(size)}.`;
-      return printDone(world, false, reply, () => [what]);
+      const also = alsoIn.map(
+        other =>
+          `! The same content is kept of ${clean(nearPath(other, world.cwd))}: kite rescue purge ${fileWord(nearPath(other, world.cwd))}`,
+      );
+      return printDone(world, false, reply, () => [what, ...also]);
     },
     { person: "always" },
   );

@@ -11,9 +11,25 @@ const diffLinesMax = 2_000;
 /** Files of a wipe that are named. */
 const wipedFilesMax = 8;
 
+/** Where the setting is off. */
+export const offLines: readonly string[] = [
+  "Kite keeps no versions of files: the setting rescue is off.",
+  "What it kept before stays in ~/.kite/rescue until you delete that folder.",
+];
+
 /** Returns a name as people read it; null: nobody that Kite knows. */
 export function authorName(by: { readonly name: string } | null): string {
   return by === null ? "outside Kite" : clean(withPersonName(by.name));
+}
+
+/** Returns who made a version, as people read it. */
+export function authorOf(row: VersionRow): string {
+  return row.by === null && isOfKite(row) ? personName() : authorName(row.by);
+}
+
+/** Returns a file as a word of a command to paste: a shell changes nothing in it, and it is no option. */
+export function fileWord(file: string): string {
+  return shellArgument(clean(file.startsWith("-") ? `./${file}` : file));
 }
 
 /** A command of Kite wrote it without a session: that of a person. */
@@ -26,7 +42,7 @@ export function versionRows(rows: readonly VersionRow[], isOfMany: boolean, scre
   const cells = rows.map((row): Cell[] => [
     { text: row.version, style: "bold" },
     ...(isOfMany ? [clean(row.file)] : []),
-    row.by === null && isOfKite(row) ? personName() : authorName(row.by),
+    authorOf(row),
     { text: clean(row.tool ?? ""), style: "dim" },
     { text: `${duration(screen.now - row.at)} ago`, style: "dim" },
     countsOf(row),

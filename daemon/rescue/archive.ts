@@ -10,7 +10,7 @@ import { type IndexRecord, recordOf, SharedTexts, versionOf } from "./records.ts
 import { ContentStore } from "./store.ts";
 import { type Bounds, isOver, storeBounds, thinned } from "./thinning.ts";
 import { type Version, VersionTable } from "./versions.ts";
-import { type Wipe, WipeTable } from "./wipes.ts";
+import { type Wipe, WipeTable, withinLine } from "./wipes.ts";
 
 export interface ArchiveOptions {
   readonly dir: string;
@@ -36,6 +36,11 @@ export interface Removal {
   readonly versions: number;
   readonly contents: number;
   readonly bytes: number;
+}
+
+export interface Purged extends Removal {
+  /** Paths of other files with versions of the same contents: those stay. */
+  readonly alsoIn: readonly string[];
 }
 
 /**
@@ -177,22 +182,37 @@ export class Archive {
     return this.#store.pathOf(hash);
   }
 
-  /** Removes all versions for which this is so, and their contents. */
-  async purge(isMeant: (version: Version) => boolean): Promise<Removal> {
+  /**
+   * Removes all versions for which this is so, their contents, and the lines of the index that tell of them. Throws the system's
+   * error if the index cannot be written anew.
+   */
+  async purge(isMeant: (version: Version) => boolean): Promise<Purged> {
     const removed = { versions: 0, contents: 0, bytes: 0 };
+    const alsoIn = new Set<string>();
     await this.#changes.run(async () => {
       if (!(await this.#isUsable())) return;
-      let looked = 0;
-      const meant: Version[] = [];
-      for (const version of this.versions.oldestFirst()) {
-        if (isMeant(version)) meant.push(version);
-        looked += 1;
-        if (looked % limits.rescuePrunedPerTurn === 0) await turn();
-      }
+      const meant = await this.#which(isMeant);
       for (let at = 0; at < meant.length; at += limits.rescuePrunedPerTurn)
         await this.#remove(meant.slice(at, at + limits.rescuePrunedPerTurn), removed);
+      if (meant.length === 0) return;
+      await this.#index.rewrite(this.#records());
+      const shared = new Set(meant.map(({ hash }) => hash).filter(hash => this.versions.has(hash)));
+      if (shared.size === 0) return;
+      for (const { path } of await this.#which(({ hash }) => shared.has(hash))) alsoIn.add(path);
     });
-    return removed;
+    return { ...removed, alsoIn: [...alsoIn] };
+  }
+
+  /** The versions for which this is so; lets other work run between slices of them. */
+  async #which(isMeant: (version: Version) => boolean): Promise<readonly Version[]> {
+    let looked = 0;
+    const meant: Version[] = [];
+    for (const version of this.versions.oldestFirst()) {
+      if (isMeant(version)) meant.push(version);
+      looked += 1;
+      if (looked % limits.rescuePrunedPerTurn === 0) await turn();
+    }
+    return meant;
   }
 
   /** Removes what is beyond the bounds, in slices; who asks meanwhile gets the same run. */
@@ -376,14 +396,4 @@ export class Archive {
     this.#trouble = `${message} (${errorText(error)})`;
     this.#options.onTrouble(message, error);
   }
-}
-
-/** The wipe with as many files as one line of the index may have. */
-function withinLine(wipe: Wipe): Wipe {
-  let left = limits.rescueLineBytes / 2;
-  const files = wipe.files.slice(0, limits.rescueWipeFilesMax).filter(file => {
-    left -= Buffer.byteLength(JSON.stringify(file));
-    return left > 0;
-  });
-  return { ...wipe, files, more: wipe.more + wipe.files.length - files.length };
 }

@@ -7,8 +7,14 @@ import type { HandlersOf } from "../requests/handler.ts";
 import type { Call } from "../server/call.ts";
 import { noteReply } from "../trail/decisions.ts";
 import { beginRestore, endRestore } from "./restores.ts";
-import { realFile } from "./rows.ts";
+import { isIn, pathsOf } from "./rows.ts";
 import type { Rescue, RescueServices } from "./services.ts";
+
+/** Where the setting is off the daemon does not know what is in the store. */
+const purgeOff = refuse(
+  "not_available",
+  "the setting rescue is off, so nothing was removed; what Kite kept before is in ~/.kite/rescue: delete that folder",
+);
 
 /** The refusal where the setting is off. */
 const rescueOff = refuse(
@@ -23,7 +29,7 @@ export const rescueHandlers: HandlersOf<typeof rescueRequests, RescueServices> =
     return undefined;
   },
   rescue_purge: (services, request, call) => {
-    if (services.rescue === null) call.reply(rescueOff);
+    if (services.rescue === null) call.reply(purgeOff);
     else call.alone(purge(services, services.rescue, request, call));
     return undefined;
   },
@@ -58,12 +64,15 @@ async function purge(
 ): Promise<void> {
   await settled();
   const { before = Number.POSITIVE_INFINITY } = request;
-  const file = request.file === undefined ? undefined : await realFile(services.facts, request.file);
-  const removed = await archive.purge(
-    ({ path, atMs }) => atMs < before && (file === undefined || path === file || path.startsWith(`${file}/`)),
+  const paths = await pathsOf(services.facts, request.file);
+  const { alsoIn, ...removed } = await archive.purge(
+    ({ path, atMs }) => atMs < before && (paths === null || isIn(path, paths)),
   );
-  const reply = { ok: true as const, ...removed };
+  const reply = { ok: true as const, ...removed, alsoIn: alsoIn.slice(0, limits.rescueNamedMax) };
   const what = `${removed.versions} versions, ${removed.contents} contents`;
-  noteReply(services, "rescue_purge", null, reply, { file: file ?? null, why: `removed for good: ${what}` });
+  noteReply(services, "rescue_purge", null, reply, {
+    file: request.file ?? null,
+    why: `removed for good: ${what}`,
+  });
   call.reply(reply);
 }

@@ -1,5 +1,6 @@
 /** Versions, wipes and files that are not kept, as `query` shows them: the latest first. */
 import { existsSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import type { ActorRow } from "../../protocol/lock.ts";
 import type { UnkeptRow, VersionRow, WipeRow } from "../../protocol/rescue.ts";
 import type { State } from "../core/state.ts";
@@ -25,14 +26,14 @@ const versions: Target<VersionRow> = {
     const { archive } = rescue;
     // What was written just before the question is in the answer.
     await rescue.settled();
-    const wanted = await withRealFile(facts, named);
-    const { file, from, id } = wanted;
-    const isShown = shownTo(engine.state, wanted);
+    const paths = await pathsOf(facts, named.file);
+    const { from, id } = named;
+    const isShown = shownTo(engine.state, named, paths);
     return function* () {
       // The versions of a file have an index, those below a directory have none.
-      const path = file !== undefined && archive.versions.latestOf(file) !== null ? file : null;
+      const [path = null, ...others] = paths?.filter(one => archive.versions.latestOf(one) !== null) ?? [];
       const before = from === null ? Number.POSITIVE_INFINITY : last - from.place + 1;
-      for (const version of archive.versions.latestFirst(path, before)) {
+      for (const version of archive.versions.latestFirst(others.length > 0 ? null : path, before)) {
         const isWanted = isShown(version) && (id === undefined || version.by?.session === id);
         const row = () => (isWanted ? versionRow(archive, version) : undefined);
         yield { place: last - version.n, key: "", row };
@@ -48,8 +49,7 @@ const wipes: Target<WipeRow> = {
     // What changed outside of Kite until now is in the answer.
     void compareWithKept(services, rescue, null);
     await rescue.settled();
-    const wanted = await withRealFile(facts, named);
-    const isShown = shownTo(engine.state, wanted);
+    const isShown = shownTo(engine.state, named, await pathsOf(facts, named.file));
     const { archive } = rescue;
     const all = [...archive.wipes.all()].reverse();
     return function* () {
@@ -67,8 +67,7 @@ const unkept: Target<UnkeptRow> = {
   open: async ({ rescue, engine, facts }: Shown, named) => {
     if (rescue === null) return nothing;
     await rescue.settled();
-    const wanted = await withRealFile(facts, named);
-    const isShown = shownTo(engine.state, wanted);
+    const isShown = shownTo(engine.state, named, await pathsOf(facts, named.file));
     const all = [...rescue.unkept.all()].reverse();
     return function* () {
       for (const { n, ...row } of all)
@@ -83,24 +82,37 @@ function nothing(): readonly Keyed<never>[] {
   return [];
 }
 
-async function withRealFile(facts: Pick<Facts, "path">, wanted: Wanted): Promise<Wanted> {
-  const { file } = wanted;
-  return file === undefined ? wanted : { ...wanted, file: await realFile(facts, file) };
+/**
+ * Returns the real path of an absolute one: versions have that; and what it was if it, or a folder on its way, has become a link
+ * since. One that cannot be looked at counts as it is. Null: no path was named.
+ */
+export async function pathsOf(
+  facts: Pick<Facts, "path">,
+  file: string | undefined,
+): Promise<readonly string[] | null> {
+  if (file === undefined) return null;
+  const [own, folder] = await Promise.all([facts.path("/", file), facts.path("/", dirname(file))]);
+  const real = "unreachable" in own ? file : own.real;
+  const beside = "unreachable" in folder ? file : join(folder.real, basename(file));
+  return [...new Set([real, beside, file])];
 }
 
-/** Returns the real path of an absolute one: versions have that. One that cannot be looked at counts as it is. */
-export async function realFile(facts: Pick<Facts, "path">, file: string): Promise<string> {
-  const fact = await facts.path("/", file);
-  return "unreachable" in fact ? file : fact.real;
+/** Whether the path is one of these, or lies below one. */
+export function isIn(path: string, places: readonly string[]): boolean {
+  return places.some(place => path === place || path.startsWith(`${place}/`));
 }
 
 /** Returns a test of what the request names and its reader may see: what lies in its project, or in its worktree. */
-function shownTo({ sessions }: State, { project, file, reader }: Wanted): (place: Place) => boolean {
+function shownTo(
+  { sessions }: State,
+  { project, reader }: Wanted,
+  paths: readonly string[] | null,
+): (place: Place) => boolean {
   const session = reader === undefined ? undefined : sessions.live.get(reader);
   return place =>
     (reader === undefined || (session !== undefined && isOwn(session, place))) &&
     (project === undefined || place.project === project) &&
-    (file === undefined || place.path === file || place.path.startsWith(`${file}/`));
+    (paths === null || isIn(place.path, paths));
 }
 
 /** Whether the place belongs to the session's project. A client may name its project otherwise than git does. */

@@ -84,3 +84,13 @@ export class WipeTable {
     }
   }
 }
+
+/** The wipe with as many files as one line of the index may have. */
+export function withinLine(wipe: Wipe): Wipe {
+  let left = limits.rescueLineBytes / 2;
+  const files = wipe.files.slice(0, limits.rescueWipeFilesMax).filter(file => {
+    left -= Buffer.byteLength(JSON.stringify(file));
+    return left > 0;
+  });
+  return { ...wipe, files, more: wipe.more + wipe.files.length - files.length };
+}

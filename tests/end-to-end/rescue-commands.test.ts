@@ -230,7 +230,7 @@ describe("kite rescue restore", () => {
     symlinkSync(away, join(dir, "src"));
     const said = await world.kite(dir, ["rescue", "restore", id]);
     expect(said.code).toBe(1);
-    expect(said.out).toContain("! a.ts stays as it is: a link is in its place");
+    expect(said.out).toContain("! a.ts stays as it is: it is a link now; move that away, or use --into DIR");
     expect(said.out).toContain("! src/new.ts stays as it is: ");
     expect(readFileSync(victim, "utf8")).toBe("untouched\n");
     expect(readdirSync(away)).toEqual([]);
@@ -301,10 +301,17 @@ describe("kite rescue purge", () => {
     const { out } = await world.kite(dir, ["rescue", "purge", "a.ts"]);
     expect(out).toMatch(/^Removed for good: 1 version, 1 content, \d+ B\.\n$/);
     expect(world.stored()).not.toContain("purged marker");
+    // Neither its hash nor its name is left.
+    expect(world.stored()).not.toContain(join(dir, "a.ts"));
     expect(await world.json(dir, ["history", "a.ts"])).toMatchObject({ versions: [] });
     expect((await world.json(dir, ["history", "b.ts"]))["versions"]).toHaveLength(1);
     expect((await world.kite(dir, ["rescue", "purge"])).err).toContain("say what to remove");
     expect((await world.kite(dir, ["rescue", "purge", "--before", "tea"])).err).toContain("--before takes");
+    // The same content under another name stays, and is named.
+    await world.write("r-pur", dir, "c d.ts", "stays\n");
+    const shared = (await world.kite(dir, ["rescue", "purge", "b.ts"])).out;
+    expect(shared).toContain("! The same content is kept of c d.ts: kite rescue purge 'c d.ts'\n");
+    expect(world.stored()).toContain("stays\n");
     expect(await world.json(dir, ["rescue", "purge", "--before", "2099-01-01"])).toMatchObject({ ok: true });
     expect(await world.versions()).toEqual([]);
   });
