@@ -69,22 +69,29 @@ async function compare(
     worktree === null
       ? [...settled.values()].reverse()
       : [...(settledIn.get(worktree) ?? [])].flatMap(key => settled.get(key) ?? []).reverse();
-  const busy = new Map<string, boolean>();
+  const skipped = new Map<string, boolean>();
   const lost: Loss[] = [];
   for (const [works, look] of [
     [dirty, compareDirty],
     [clean, compareSettled],
   ] as const) {
     for (const work of works.slice(0, limits.shellFilesMax)) {
-      const isBusy = busy.get(work.worktree) ?? runsLine(services, rescue, work.worktree);
-      busy.set(work.worktree, isBusy);
-      if (isBusy) continue;
+      const isSkipped =
+        skipped.get(work.worktree) ??
+        (runsLine(services, rescue, work.worktree) || (await isOff(services, work)));
+      skipped.set(work.worktree, isSkipped);
+      if (isSkipped) continue;
       const loss = await look(services, rescue, work, isStart);
       if (loss !== null) lost.push(loss);
     }
   }
   const how = { by: null, command: outsideKite, atMs: services.clock.wall(), isNamed: () => false };
   await noteWipes(services, rescue, how, lost);
+}
+
+/** Whether the project switches the setting off: then nothing of it is looked at, whatever was kept before. */
+async function isOff({ rules }: RescueServices, { project, worktree }: DirtyFile): Promise<boolean> {
+  return (await rules.at({ project, worktree })).rescue === "off";
 }
 
 /**

@@ -232,6 +232,15 @@ describe("never kept", () => {
     world.put(dir, ".kite/config.json", JSON.stringify({ rescue: "off" }));
     await world.write("s-off", dir, "a.ts", "marker-off\n");
     expect(await world.versions({ project: dir })).toEqual([]);
+    // Switched off later, nothing of it is looked at any more.
+    const late = world.repo("off-later");
+    await world.write("s-late", late, "a.ts", "a.ts\nkept\n");
+    world.put(late, ".kite/config.json", JSON.stringify({ rescue: "off" }));
+    await world.stop();
+    world.git(late, "checkout", "-q", "a.ts");
+    await world.start();
+    await world.settled();
+    expect(await world.rows("wipes", { project: late })).toEqual([]);
     await world.stop();
     writeFileSync(world.paths.config, JSON.stringify({ rescue: "off" }));
     const store = `${world.paths.rescue}.aside`;
