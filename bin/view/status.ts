@@ -145,7 +145,9 @@ function wipedLines(wiped: readonly WipeRow[], screen: Screen): string[] {
     const [first] = files;
     const isOne = files.length === 1 && more === 0;
     const lines = isOne && first?.lines != null ? `${counted(first.lines, "line")} of ` : "";
-    const others = isOne ? "" : ` and ${counted(files.length - 1 + more, "other file")}`;
+    // At further files the daemon did not look.
+    const atMost = more === 0 ? "" : "up to ";
+    const others = isOne ? "" : ` and ${atMost}${counted(files.length - 1 + more, "other file")}`;
     const who = by === null ? clean(command) : `${clean(by.name)}: ${clean(command)}`;
     return [
       { text: duration(screen.now - at), style: "dim" as const },

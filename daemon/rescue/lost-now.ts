@@ -8,7 +8,8 @@ import type { Wipe, WipedFile } from "./wipes.ts";
 
 /**
  * Returns the wipes of the last hour with the files that no commit and no file has again, the latest first; null: of all projects.
- * What an agent's own line did to its own work is left out. Looks at `limits.rescueStatusFilesMax` files at most.
+ * What an agent's own line did to its own work is left out. Looks at `limits.rescueStatusFilesMax` files at most;
+ * `more` counts those at which it did not look.
  */
 export async function lostNow(
   services: RescueServices,
@@ -29,12 +30,15 @@ export async function lostNow(
     if (wipe.atMs < since) break;
     if (project !== null && wipe.project !== project) continue;
     const lost: WipedFile[] = [];
+    let unseen = wipe.files.length;
     for (const file of wipe.files) {
       if (looks === limits.rescueStatusFilesMax || clock.now() > untilMs) break;
       looks += 1;
+      unseen -= 1;
       if (await isLost(rescue, wipe, file)) lost.push(file);
     }
-    if (lost.length > 0) wiped.push(wipeRow(rescue.archive, { ...wipe, files: lost }));
+    const more = wipe.more + unseen;
+    if (lost.length > 0) wiped.push(wipeRow(rescue.archive, { ...wipe, files: lost, more }));
   }
   return { wiped };
 }
