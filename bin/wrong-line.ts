@@ -26,6 +26,7 @@ const otherWords: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   message: { list: "inbox", ls: "inbox", post: "send", read: "inbox", write: "send" },
   config: { edit: "set", get: "", list: "", ls: "", remove: "unset", rm: "unset", show: "" },
   agents: { clean: "prune", kill: "stop", list: "", ls: "", remove: "prune", rm: "prune", start: "" },
+  rescue: { bring: "restore", get: "restore", list: "", ls: "", rm: "purge", show: "", undo: "restore" },
   debate: { create: "open", ls: "list", new: "open", start: "open" },
 };
 
@@ -106,6 +107,7 @@ function noCommand(word: string, command: Command, path: string, { program, comm
     return { is, meant: near === null ? null : ["kite", ...present].join(" ") };
   }
   const is = `${path} has no command ${word}`;
+  if (path === "kite rescue" && /^[rv]-\d+$/.test(word)) return { is, meant: `${path} restore ${word}` };
   const others = otherWords[command.name()] ?? {};
   const other = Object.hasOwn(others, word) ? others[word] : undefined;
   if (other !== undefined) return { is, meant: `${path} ${other}`.trimEnd() };
