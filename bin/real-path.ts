@@ -18,3 +18,10 @@ export async function realPath(cwd: string, file: string): Promise<string> {
 export async function namesOf(cwd: string, file: string): Promise<readonly string[]> {
   return [...new Set([resolve(cwd, file), await realPath(cwd, file)])];
 }
+
+/** Returns the same, the real one first, and between them the file itself, also if it is a link now. */
+export async function namesBefore(cwd: string, file: string): Promise<readonly string[]> {
+  const path = resolve(absolute(cwd, file));
+  const beside = join(await realPath(cwd, dirname(path)), basename(path));
+  return [...new Set([await realPath(cwd, file), beside, path])];
+}

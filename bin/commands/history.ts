@@ -21,7 +21,7 @@ Examples:
 export function add(command: Command, run: Run): void {
   command
     .argument("<file>", "a file, or a directory: all files below it")
-    .option("--all", "show older versions, too: of what is committed")
+    .option("--all", "show older versions, too: from before a file was last as committed")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action((file: string, flags: { readonly all?: boolean; readonly json?: boolean }) =>

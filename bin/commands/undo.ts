@@ -5,7 +5,7 @@ import { addWait } from "../rescue/write-back.ts";
 
 const help = `
 Undo takes the last write of a file back, whoever wrote it; --to takes back all writes since a version, --before those of
-one agent. What others wrote since stays where nothing overlaps. Undo shows what it will do, and asks on a terminal;
+one agent. A file that is gone gets back what it had. What others wrote since stays where nothing overlaps. Undo shows what it will do, and asks on a terminal;
 elsewhere --yes says yes, which an agent needs to take back the work of others. What the file had before is kept: undo
 says how to have it again.
 

@@ -1,15 +1,14 @@
 /** `kite diff`: what changed between versions of a file, or what is not committed, or was, by writer. */
 import { actingSession } from "../actor.ts";
 import { type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
-import { realPath } from "../real-path.ts";
 import { type Asker, asAsker } from "../rescue/asker.ts";
 import { Commits, type CommittedFile } from "../rescue/committed.ts";
 import { bytesOf } from "../rescue/merge.ts";
 import { onDisk } from "../rescue/on-disk.ts";
 import { Texts } from "../rescue/texts.ts";
-import { neededContent, versionsOf } from "../rescue/versions.ts";
+import { keptFile, neededContent } from "../rescue/versions.ts";
 import { clean, listed } from "../view/text.ts";
-import { code } from "../view/versions.ts";
+import { code, fileWord } from "../view/versions.ts";
 import { exitCodes, fail, Refused } from "../with-daemon.ts";
 import { type Change, differs, modeOf, placeOf } from "./changes.ts";
 import { committedBy } from "./committed-by.ts";
@@ -91,7 +90,7 @@ export async function found(
   const none = { unseen: [], odd: [], more: 0 };
   const { from, to, by, commit = false, patch = false, isFile = false } = flags;
   if (what !== undefined && (from !== undefined || to !== undefined))
-    return { ...none, changes: await between(asker, tools, await realPath(world.cwd, what), flags) };
+    return { ...none, changes: await between(asker, tools, what, flags) };
   const named = await meant(world, asker, what, isFile || by !== undefined);
   const who =
     by !== undefined ? await agentNamed(world, asker, by) : named?.is === "agent" ? named.agent : null;
@@ -120,17 +119,17 @@ async function state({ client }: Asker): Promise<{ readonly on: boolean }> {
 async function between(
   asker: Asker,
   { commits }: Tools,
-  path: string,
+  typed: string,
   { from, to }: DiffFlags,
 ): Promise<readonly Change[]> {
-  const rows = await versionsOf(asker, path);
+  const { path, rows } = await keptFile(asker, typed);
   const place = await placeOf(path, rows);
   const disk = onDisk(path);
   const of = async (name: string | undefined, isFrom: boolean): Promise<Buffer | null> => {
     if (name === undefined && isFrom) return commits.content(await commits.head(place.worktree), place);
     if (name === undefined) return bytesOf(disk);
     const row = rows.find(({ version }) => version === name);
-    return row === undefined ? undefinedVersion(name, place) : await neededContent(row);
+    return row === undefined ? undefinedVersion(name, place, typed) : await neededContent(row);
   };
   const [before, after] = [await of(from, true), await of(to, false)];
   const change = {
@@ -146,11 +145,11 @@ async function between(
   return differs(change) ? [change] : [];
 }
 
-function undefinedVersion(name: string, { file }: CommittedFile): never {
+function undefinedVersion(name: string, { file }: CommittedFile, typed: string): never {
   throw new Refused({
     ok: false,
     code: "unknown_version",
-    error: `Kite keeps no version ${name} of ${file}; kite history --all ${file} lists them`,
+    error: `Kite keeps no version ${name} of ${file}; kite history --all ${fileWord(typed)} lists them`,
   });
 }
 

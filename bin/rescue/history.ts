@@ -1,14 +1,13 @@
 /** `kite history`: which versions Kite keeps of a file. */
 import type { UnkeptRow, VersionRow } from "../../protocol/rescue.ts";
 import { type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
-import { realPath } from "../real-path.ts";
 import { clean, counted, type Screen } from "../view/text.ts";
-import { unkeptLines, versionRows } from "../view/versions.ts";
+import { fileWord, offLines, unkeptLines, versionRows } from "../view/versions.ts";
 import { ask, exitCodes, rowsOf } from "../with-daemon.ts";
 import { type Asker, asAsker, readerOf } from "./asker.ts";
 import { Commits } from "./committed.ts";
 import { onDisk } from "./on-disk.ts";
-import { contentOf, uncommittedOf, versionsOf } from "./versions.ts";
+import { contentOf, keptFile, uncommittedOf } from "./versions.ts";
 
 interface HistoryFlags {
   readonly all?: boolean;
@@ -35,17 +34,17 @@ interface HistoryData {
 export function history(world: ProcessContext, file: string, flags: HistoryFlags): Promise<number> {
   const json = flags.json === true;
   return asAsker(world, json, async asker => {
-    const data = await historyOf(asker, await realPath(world.cwd, file), flags.all === true);
+    const data = await historyOf(asker, file, flags.all === true);
     if (json) printJson(world, { ok: true, ...data });
     else printFramed(world, historyView(data, file, screenOf(world)));
     return exitCodes.done;
   });
 }
 
-async function historyOf(asker: Asker, path: string, isAll: boolean): Promise<HistoryData> {
+async function historyOf(asker: Asker, typed: string, isAll: boolean): Promise<HistoryData> {
   const commits = new Commits(asker);
   const { on, trouble } = await ask(asker.client, "rescue_state", {});
-  const all = await versionsOf(asker, path);
+  const { path, rows: all } = await keptFile(asker, typed);
   const unkept = await rowsOf(asker.client, "unkept", { file: path, ...readerOf(asker) });
   const shown: VersionRow[] = [];
   for (const own of byFile(all)) {
@@ -81,37 +80,40 @@ async function nowOf(latest: VersionRow): Promise<Now> {
   return content?.equals(disk.content) === true ? { version: latest.version } : "changed";
 }
 
-function historyView(data: HistoryData, typed: string, screen: Screen): string[] {
+function historyView(data: HistoryData, typed: string, screen: Screen): readonly string[] {
   const { path, versions, older, unkept, now, on, trouble } = data;
-  const name = clean(typed);
-  if (!on) return ["Kite keeps no versions of files: the setting rescue is off."];
+  const [name, word] = [clean(typed), fileWord(typed)];
+  if (!on) return offLines;
   const isOfMany = versions.some(row => row.path !== path);
   const rows = versionRows(versions, isOfMany, screen);
   const [latest] = versions;
   return [
     ...(rows.length === 0
-      ? [nothing(name, older)]
+      ? [nothing(name, word, older)]
       : [`What Kite keeps of ${name}, the latest first:`, ...rows]),
     ...(older > 0 && rows.length > 0
-      ? [`  ${counted(older, "older version")}, of what is committed: kite history --all ${name}`]
+      ? [`  ${counted(older, "older version")}, ${olderFrom}: kite history --all ${word}`]
       : []),
-    ...nowLines(now, latest, name),
+    ...nowLines(now, latest, word),
     ...(unkept.length === 0 ? [] : ["Not kept:", ...unkeptLines(unkept, screen)]),
     ...(trouble === null ? [] : [`! ${clean(trouble)}`]),
   ];
 }
 
-function nothing(name: string, older: number): string {
+/** From when the versions are that no longer count as uncommitted work. */
+const olderFrom = "from before it was last as committed";
+
+function nothing(name: string, word: string, older: number): string {
   if (older === 0) return `Kite keeps no version of ${name}.`;
-  return `Of ${name} nothing is uncommitted; ${counted(older, "older version")}: kite history --all ${name}`;
+  return `Of ${name} Kite keeps ${counted(older, "older version")}, ${olderFrom}: kite history --all ${word}`;
 }
 
-function nowLines(now: Now | null, latest: VersionRow | undefined, name: string): string[] {
+function nowLines(now: Now | null, latest: VersionRow | undefined, word: string): string[] {
   if (now === null || latest === undefined || typeof now === "object") return [];
-  const back = `kite undo ${name} --to ${latest.version}`;
+  const back = `kite undo ${word} --to ${latest.version}`;
   if (now === "absent") return [`The file is gone. To have ${latest.version} back: ${back}`];
   if (now === "odd") return ["In its place is no regular file now."];
   return [
-    `The file has changed since ${latest.version}, outside of Kite: kite diff ${name} --from ${latest.version}`,
+    `The file has changed since ${latest.version}, outside of Kite: kite diff ${word} --from ${latest.version}`,
   ];
 }

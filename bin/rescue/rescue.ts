@@ -1,12 +1,12 @@
 /** `kite rescue`: what was wiped lately; `kite rescue restore`: brings it back. */
 
 import type { RescueStateReply, WipedRow, WipeRow } from "../../protocol/rescue.ts";
-import { nearPath, shellArgument } from "../../protocol/text.ts";
+import { nearPath } from "../../protocol/text.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
 import { realPath } from "../real-path.ts";
 import { type ScopeFlags, scopeProject } from "../scope.ts";
 import { bytes, clean, counted, type Screen } from "../view/text.ts";
-import { wipesView } from "../view/versions.ts";
+import { fileWord, offLines, wipesView } from "../view/versions.ts";
 import { ask, exitCodes, fail, rowsOf } from "../with-daemon.ts";
 import { type Asker, asAsker, readerOf } from "./asker.ts";
 import { Commits } from "./committed.ts";
@@ -48,16 +48,17 @@ async function wipesFor(world: ProcessContext, asker: Asker, flags: RescueFlags)
   return rowsOf(asker.client, "wipes", { ...(project === null ? {} : { project }), ...readerOf(asker) });
 }
 
-function rescueView(wipes: readonly WipeRow[], state: RescueStateReply, screen: Screen): string[] {
-  if (!state.on) return ["Kite keeps no versions of files: the setting rescue is off."];
+function rescueView(wipes: readonly WipeRow[], state: RescueStateReply, screen: Screen): readonly string[] {
+  if (!state.on) return offLines;
   const shown = wipes.slice(0, wipesMax);
   const more = wipes.length - shown.length;
-  const { versions, files, bytes: size, missed, trouble } = state;
+  const { versions, files, bytes: size, waiting, missed, trouble } = state;
   return [
     ...(shown.length === 0 ? ["Nothing was wiped here lately."] : wipesView(shown, screen)),
     ...(more > 0 ? ["", `${counted(more, "earlier wipe")}: kite rescue --json`] : []),
     "",
     `Kite keeps ${counted(versions, "version")} of ${counted(files, "file")}, ${bytes(size)}: kite history FILE`,
+    ...(waiting > 0 ? ["! Kite still looks at what changed, and may find more: ask again in a moment."] : []),
     ...(missed > 0 ? [`! ${counted(missed, "write")} could not be kept since the daemon started.`] : []),
     ...(trouble === null ? [] : [`! ${clean(trouble)}`]),
   ];
@@ -132,7 +133,9 @@ function printRestored(
 function restoredLine({ path, version, is, why, conflicts, before }: RestoredFile, cwd: string): string {
   const name = clean(nearPath(path, cwd));
   const had =
-    before === null ? "" : `; what it had is ${before}: kite undo ${shellArgument(name)} --to ${before}`;
+    before === null
+      ? ""
+      : `; what it had is ${before}: kite undo ${fileWord(nearPath(path, cwd))} --to ${before}`;
   switch (is) {
     case "restored":
       return `${version} is back in ${name}${had}`;

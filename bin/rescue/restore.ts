@@ -1,7 +1,7 @@
 /** Brings back what a wipe took: whole where the file did not go on, else by a merge; never over newer work. */
 import { join } from "node:path";
 import type { VersionRow, WipedRow, WipeRow } from "../../protocol/rescue.ts";
-import { realPath } from "../real-path.ts";
+import { namesBefore } from "../real-path.ts";
 import { Refused, rowsOf } from "../with-daemon.ts";
 import { type Asker, readerOf } from "./asker.ts";
 import type { Commits } from "./committed.ts";
@@ -77,9 +77,9 @@ export async function filesOf(
   file: string | null,
 ): Promise<readonly WipedRow[]> {
   if (file === null) return wipe.files;
-  const path = await realPath(asker.cwd, file);
+  const names = await namesBefore(asker.cwd, file);
   const found = wipe.files.filter(
-    one => one.path === path || one.path.startsWith(`${path}/`) || one.file === file,
+    one => one.file === file || names.some(name => one.path === name || one.path.startsWith(`${name}/`)),
   );
   if (found.length > 0) return found;
   const error = `${wipe.wipe} wiped no file ${file}; kite rescue lists what it wiped`;
@@ -143,7 +143,7 @@ async function plan(
   const now = bytesOf(disk);
   if (now === null || disk.is === "odd")
     return left(
-      `${disk.is === "odd" ? disk.what : "something else"} is in its place: move it away, or use --into DIR`,
+      `it is ${disk.is === "odd" ? disk.what : "something else"} now; move that away, or use --into DIR`,
     );
   if (disk.is === "file" && now.equals(kept)) return { ...row, is: "same", why: null };
   const placing = (content: Buffer, mode: number): Placing => ({ path, was: disk, content, mode, version });

@@ -31,7 +31,9 @@ export function stepsOf(
   switch (choice.is) {
     case "last": {
       const at = rows.findIndex(({ kind }, i) => kind === "write" && i < uncommitted);
-      return at === -1 ? "Kite keeps no write of it that is not committed" : [step(rows, at, at + 1)];
+      return at === -1
+        ? "Kite keeps no write of it since it was last as committed"
+        : [step(rows, at, at + 1)];
     }
     case "to": {
       const at = rows.findIndex(({ version }) => version === choice.version);
@@ -50,7 +52,9 @@ export function stepsOf(
         if (end > at) steps.push(step(rows, at, end));
         at = end + 1;
       }
-      return steps.length === 0 ? `Kite keeps no write of ${choice.name} in it that is not committed` : steps;
+      return steps.length === 0
+        ? `Kite keeps no write of ${choice.name} in it since it was last as committed`
+        : steps;
     }
   }
 }

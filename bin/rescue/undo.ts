@@ -3,11 +3,10 @@ import type { VersionRow } from "../../protocol/rescue.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { isYes, terminalQuestion } from "../ask-person.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
-import { realPath } from "../real-path.ts";
 import { scopeProject } from "../scope.ts";
 import { paint } from "../view/color.ts";
 import { clean, type Screen } from "../view/text.ts";
-import { authorName, diffLines, versionRows } from "../view/versions.ts";
+import { authorOf, diffLines, fileWord, versionRows } from "../view/versions.ts";
 import { exitCodes, fail, Refused, rowsOf } from "../with-daemon.ts";
 import { type Asker, asAsker, readerOf } from "./asker.ts";
 import { Commits } from "./committed.ts";
@@ -16,7 +15,7 @@ import { type OnDisk, onDisk } from "./on-disk.ts";
 import { conflictText, modeOf } from "./restore.ts";
 import { Texts } from "./texts.ts";
 import { type Choice, isBy, type Step, stepsOf } from "./undo-steps.ts";
-import { neededContent, uncommittedOf, versionsOf } from "./versions.ts";
+import { keptFile, neededContent, uncommittedOf, versionsOf } from "./versions.ts";
 import { type WaitFlag, waitOf, writeBack } from "./write-back.ts";
 
 export interface UndoFlags extends WaitFlag {
@@ -110,13 +109,16 @@ async function planOf(
   { to, before, whole = false }: UndoFlags,
 ): Promise<Plan | string> {
   const last = file === undefined ? await lastBy(world, asker, before ?? "") : null;
-  const path = last?.path ?? (await realPath(world.cwd, file ?? ""));
-  const rows = await versionsOf(asker, path);
+  const { path, rows } =
+    last === null
+      ? await keptFile(asker, file ?? "")
+      : { path: last.path, rows: await versionsOf(asker, last.path) };
   const [latest] = rows;
   if (latest === undefined)
-    return `Kite keeps no version of ${file ?? path}; kite history ${file ?? path} says more`;
+    return `Kite keeps no version of ${file ?? path}; kite history ${fileWord(file ?? path)} says more`;
   const commits = new Commits(world);
   const { versions } = await uncommittedOf(commits, latest, rows);
+  const was = onDisk(path);
   const choice: Choice =
     last !== null
       ? { is: "one", version: last.version }
@@ -124,10 +126,13 @@ async function planOf(
         ? { is: "to", version: to }
         : before !== undefined
           ? { is: "before", name: before }
-          : { is: "last" };
+          : // What made the file go was the last change.
+            was.is === "absent"
+            ? { is: "to", version: latest.version }
+            : { is: "last" };
   const steps = stepsOf(rows, versions.length, choice);
-  if (typeof steps === "string") return `${steps}: ${file ?? path}`;
-  const was = onDisk(path);
+  if (typeof steps === "string")
+    return `${steps}: ${file ?? path}; kite history --all ${fileWord(file ?? path)} lists all that it keeps`;
   const now = bytesOf(was);
   if (now === null || was.is === "odd")
     return `${path} is ${was.is === "odd" ? was.what : "no file"} now: move it away first`;
@@ -184,7 +189,7 @@ async function changeOf(commits: Commits, { from, to }: Step, file: string): Pro
   throw new Refused({
     ok: false,
     code: "unknown_version",
-    error: `Kite keeps nothing of ${file} before ${from.version}, and no commit has it; it may not have been there`,
+    error: `Kite keeps nothing of ${file} before ${from.version}, and no commit has it: if it was not there before, remove it; ${from.version} stays kept`,
   });
 }
 
@@ -192,7 +197,7 @@ async function changeOf(commits: Commits, { from, to }: Step, file: string): Pro
 async function mayWrite(
   world: ProcessContext,
   { acting }: Asker,
-  { file, takes }: Plan,
+  { file, takes, version }: Plan,
   { yes = false, json = false }: UndoFlags,
 ): Promise<string | null> {
   if (yes) return null;
@@ -204,10 +209,12 @@ async function mayWrite(
     return "";
   }
   if (isOwn) return null;
-  const others = [
-    ...new Set(takes.filter(({ by }) => by?.id !== acting?.id).map(({ by }) => authorName(by))),
-  ];
-  return `this takes back work of ${others.join(", ")}; nothing was changed. To do it all the same: --yes`;
+  const others = takes.filter(({ by }) => acting === null || by?.id !== acting.id);
+  const what =
+    others.length === 0
+      ? `this puts ${version ?? "an earlier version"} into ${clean(file)}`
+      : `this takes back changes of others (${[...new Set(others.map(authorOf))].join(", ")})`;
+  return `${what}; nothing was changed. To do it all the same: --yes`;
 }
 
 function refused(

@@ -6,6 +6,7 @@ import { inflate } from "node:zlib";
 import { limits } from "../../protocol/limits.ts";
 import type { VersionRow } from "../../protocol/rescue.ts";
 import { isSystemError } from "../../protocol/system-error.ts";
+import { namesBefore } from "../real-path.ts";
 import { Refused, rowsOf } from "../with-daemon.ts";
 import { type Asker, readerOf } from "./asker.ts";
 import type { Commits, CommittedFile } from "./committed.ts";
@@ -15,6 +16,22 @@ const inflated = promisify(inflate);
 /** Returns the versions of a file, or of all files below a directory; the latest first. */
 export function versionsOf(asker: Asker, path: string): Promise<VersionRow[]> {
   return rowsOf(asker.client, "versions", { file: path, ...readerOf(asker) });
+}
+
+/**
+ * Returns the path under which Kite keeps a file that somebody typed, and its versions. Something may have become a link since:
+ * then a name from before has them.
+ */
+export async function keptFile(
+  asker: Asker,
+  typed: string,
+): Promise<{ readonly path: string; readonly rows: readonly VersionRow[] }> {
+  const names = await namesBefore(asker.cwd, typed);
+  const all = await versionsOf(asker, names.at(-1) ?? typed);
+  const below = (name: string) => all.filter(({ path }) => path === name || path.startsWith(`${name}/`));
+  const [real = typed] = names;
+  const path = names.find(name => below(name).length > 0) ?? real;
+  return { path, rows: below(path) };
 }
 
 /** Returns the versions of a file of a worktree, also if a link is in its place now, which the daemon would follow. */

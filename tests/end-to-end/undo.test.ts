@@ -41,7 +41,7 @@ describe("kite history", () => {
     world.git(dir, "commit", "-qam", "both");
     const after = await world.kite(dir, ["history", "a.txt"]);
     expect(after.out).toMatch(
-      /^Of a\.txt nothing is uncommitted; 2 older versions: kite history --all a\.txt\n/,
+      /^Of a\.txt Kite keeps 2 older versions, from before it was last as committed: kite history --all a\.txt\n/,
     );
     expect((await world.json(dir, ["history", "a.txt", "--all"]))["versions"]).toHaveLength(2);
     await world.write("h-ann", dir, "a.txt", "anew\n");
@@ -203,7 +203,10 @@ describe("kite undo", () => {
     expect(world.read(dir, "a.txt")).toBe(ten);
     await world.write("u-bea", dir, "new.txt", "made\n");
     const fresh = await world.kite(dir, ["undo", "new.txt", "--yes"]);
-    expect(fresh).toMatchObject({ code: 1, err: expect.stringContaining("it may not have been there") });
+    expect(fresh).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/if it was not there before, remove it;\s+v-\d+ stays kept/),
+    });
     expect(world.read(dir, "new.txt")).toBe("made\n");
   });
 
@@ -264,7 +267,7 @@ describe("kite undo", () => {
     const asked = await world.kite(dir, ["undo", "a.txt"], "u-own");
     expect(asked).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/takes back work of .*; nothing was changed\. .*--yes/),
+      err: expect.stringMatching(/takes back changes of others \(u-other\); nothing was changed\. .*--yes/),
     });
     expect(asked.out.split("\n")[0]).toBe(frame);
     expect(world.read(dir, "a.txt")).toBe("own\nother\n");
@@ -276,6 +279,46 @@ describe("kite undo", () => {
       "Nothing was changed: --dry-run.",
     );
     expect(world.read(dir, "a.txt")).toBe("own\n");
+  });
+
+  test("of a file that is gone brings back what it had", async () => {
+    const dir = tenLines("undo-gone");
+    await world.write("u-gone", dir, "a.txt", "first\n");
+    await world.write("u-gone", dir, "a.txt", "second\n");
+    unlinkSync(join(dir, "a.txt"));
+    const asked = await world.kite(dir, ["undo", "a.txt"]);
+    expect(asked.out).toMatch(/^This puts v-\d+ into a\.txt\n/);
+    expect(asked.err).toMatch(/^kite: this puts v-\d+ into a\.txt; nothing was changed\. .*--yes\n$/);
+    expect((await world.kite(dir, ["undo", "a.txt", "--yes"])).code).toBe(0);
+    expect(world.read(dir, "a.txt")).toBe("second\n");
+  });
+
+  test("names a person's own restore, and what nobody saw, among what it takes back", async () => {
+    const dir = tenLines("undo-person");
+    await world.write("u-person", dir, "a.txt", "first\n");
+    world.put(dir, "a.txt", "by hand\n");
+    await world.kite(dir, ["status"]);
+    await world.settled();
+    expect((await world.kite(dir, ["undo", "a.txt", "--to", "v-999999"])).code).toBe(1);
+    const [, first] = await world.versions({ file: join(dir, "a.txt") });
+    await world.kite(dir, ["undo", "a.txt", "--to", first?.version ?? "", "--whole", "--yes"]);
+    await world.settled();
+    const asked = await world.kite(dir, ["undo", "a.txt"]);
+    expect(asked.err).toMatch(/^kite: this takes back changes of others \(\S.*\); nothing was changed\./);
+  });
+
+  test("says a line to paste that a shell reads as it is meant", async () => {
+    const dir = tenLines("undo-paste");
+    for (const name of ["-n", "a b", "$(touch pwned)"]) {
+      await world.write("u-paste", dir, name, "kept\n");
+      unlinkSync(join(dir, name));
+      const { out } = await world.kite(dir, ["history", "--", name]);
+      const [, line = ""] = /^The file is gone\. To have v-\d+ back: kite (.*)$/m.exec(out) ?? [];
+      const words = world.shell(dir, `printf '%s\\0' ${line}`).split("\0").slice(0, -1);
+      expect(await world.kite(dir, [...words, "--yes"])).toMatchObject({ code: 0 });
+      expect(world.read(dir, name)).toBe("kept\n");
+    }
+    expect(readdirSync(dir)).not.toContain("pwned");
   });
 
   test("keeps the mode, takes hostile names, and leaves nothing behind", async () => {
@@ -321,5 +364,31 @@ describe("kite undo", () => {
     expect((await world.kite(dir, ["undo", join(dir, "src/c.ts"), "--yes"])).code).toBe(1);
     expect(world.read(dir, "a.ts")).toBe("a.ts\n");
     expect(latest).toBeDefined();
+  });
+
+  test("finds what was kept of a file in whose place, or on whose way, a link is now", async () => {
+    const dir = world.repo("kept-link");
+    await world.write("k-link", dir, "new.ts", "marker-linked\n");
+    await world.write("k-link", dir, "lib/d.ts", "marker-behind\n");
+    world.shell(
+      dir,
+      "mv new.ts ../moved.ts && ln -s ../moved.ts new.ts && mv lib ../moved && ln -s ../moved lib",
+    );
+    for (const name of ["new.ts", "lib/d.ts", "./new.ts", join(dir, "lib/d.ts")]) {
+      expect((await world.json(dir, ["history", name]))["versions"]).toMatchObject([
+        { by: { id: "k-link" } },
+      ]);
+      expect((await world.kite(dir, ["history", name])).out).toContain(
+        "In its place is no regular file now.",
+      );
+      const undone = await world.kite(dir, ["undo", name, "--whole", "--yes"]);
+      expect(undone).toMatchObject({ code: 1, err: expect.stringMatching(/link now: move it away/) });
+    }
+    const purged = await world.kite(dir, ["rescue", "purge", "new.ts"]);
+    expect(purged.out).toMatch(/^Removed for good: 1 version, 1 content/);
+    expect((await world.kite(dir, ["rescue", "purge", "lib/d.ts"])).out).toMatch(
+      /^Removed for good: 1 version/,
+    );
+    expect(world.stored()).not.toMatch(/marker-(?:linked|behind)/);
   });
 });

@@ -90,7 +90,9 @@ describe("stepsOf", () => {
 
   test("takes the last write back, and none that a commit contains", () => {
     expect(names(stepsOf(rows, 4, { is: "last" }))).toEqual([["v-4", "v-3"]]);
-    expect(names(stepsOf(rows, 0, { is: "last" }))).toBe("Kite keeps no write of it that is not committed");
+    expect(names(stepsOf(rows, 0, { is: "last" }))).toBe(
+      "Kite keeps no write of it since it was last as committed",
+    );
   });
 
   test("goes back to a version over all since", () => {
@@ -108,7 +110,7 @@ describe("stepsOf", () => {
       ["v-1", null],
     ]);
     expect(names(stepsOf(rows, 1, { is: "before", name: "bob" }))).toBe(
-      "Kite keeps no write of bob in it that is not committed",
+      "Kite keeps no write of bob in it since it was last as committed",
     );
   });
 });
