@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import * as z from "zod";
@@ -220,7 +221,7 @@ function stream(
       }))
     : [{ start: { type: "text", text: "" }, delta: { type: "text_delta", text: turn.say } }];
   const usage = { input_tokens: 1, output_tokens: 1 };
-  const shape = { id: "msg_kite", type: "message", role: "assistant", model, content: [], usage };
+  const shape = { id: `msg_${randomUUID()}`, type: "message", role: "assistant", model, content: [], usage };
 
   response.writeHead(200, { "content-type": "text/event-stream" });
   send("message_start", { message: { ...shape, stop_reason: null, stop_sequence: null } });
