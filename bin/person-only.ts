@@ -15,6 +15,7 @@ const rows = {
   role: { does: "gives roles", isHere: true },
   lead: { does: "spawns an agent that leads", isHere: true },
   approve: { does: "says yes to a task", isHere: true },
+  pr: { does: "pushes a branch for a pull request", isHere: true },
   trust: { does: "trusts checks" },
   revoke: { does: "revokes trust in checks" },
   config: { does: "changes Kite's settings" },

@@ -130,6 +130,7 @@ const acts = [
   "check --all",
   "merge nobranch",
   "merge --dry-run",
+  "merge nobranch --pr",
   "merge --cancel 1",
   "go MALLORY",
   "off --session MALLORY",

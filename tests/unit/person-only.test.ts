@@ -21,6 +21,7 @@ const lines: { readonly [Deed in PersonsDeed]: readonly [string, ...string[]] } 
   role: ["role", "bob", "architect"],
   lead: ["spawn", "work", "--lead"],
   approve: ["task", "approve", "1"],
+  pr: ["merge", "bob", "--pr"],
   trust: ["check", "--trust", "--yes"],
   revoke: ["check", "--trust", "--revoke"],
   config: ["config", "set", "treeGuard", "off"],

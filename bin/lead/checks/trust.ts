@@ -16,6 +16,7 @@ import { exitCodes, fail, printDone } from "../../with-daemon.ts";
 import { gitOf } from "../merge/git.ts";
 import { type Programs, programsIn, untrustedOf } from "../merge/programs.ts";
 import { worktreesOf } from "../merge/worktrees.ts";
+import { pushSettings } from "../pull-request/push-settings.ts";
 import { checksAt, type NamedChecks } from "./read.ts";
 import { showPrograms, showTrust } from "./trust-text.ts";
 import { setTrusted } from "./trusted-store.ts";
@@ -115,10 +116,12 @@ async function programsOf({ env }: ProcessContext, { repository }: NamedChecks):
   const git = gitOf(env, repository.gitDir, new AbortController().signal);
   // A folder that only looks like a repository has no configuration that git reads.
   if ((await git(["rev-parse", "--git-dir"])).code !== 0) return new Map();
-  return programsIn(
-    git,
-    (await worktreesOf(git)).map(({ path }) => path),
-  );
+  const folders = (await worktreesOf(git)).map(({ path }) => path);
+  const remotes = (await git(["remote"])).out.split("\n").filter(one => one !== "");
+  const found = new Map(await programsIn(git, folders));
+  for (const remote of [null, ...remotes])
+    for (const [key, value] of await pushSettings(git, folders, remote)) found.set(key, value);
+  return found;
 }
 
 function trustedWords({ checks }: Pick<NamedChecks, "checks">): string {

@@ -23,6 +23,10 @@ uncommitted work stays as it is. A base in several worktrees, or in a rebase, do
 No hook of the repository runs, neither on the merge nor on the base: the checks decide. Submodules are merged as commits
 and not checked out. --rebase puts the branch's commits onto the base; the branch itself stays where it is.
 
+--pr merges nothing here: it pushes the branch to the remote and lets gh, if it is installed, open a pull request into the
+base. Only a person may; it shows what goes where and asks each time. It never forces. No hook runs: with a hook pre-push it
+pushes nothing. What the repository's own git configuration names for a push counts only after kite check --trust.
+
 Without names it merges what waits for the base and no command attends to: commands that were killed leave such.
 Ctrl-C removes the worktree, and cancels what the command queued.
 
@@ -35,6 +39,7 @@ Exit codes: 0 all merged, or with --check all could be; 1 one was not, or refuse
 Examples:
   $ kite merge alice bob
   $ kite merge pay cart --into release --check
+  $ kite merge alice --pr
   $ kite merge --list`;
 
 export function add(command: Command, run: Run): void {
@@ -44,6 +49,7 @@ export function add(command: Command, run: Run): void {
     .option("--check", "merge and check, and leave the base where it is")
     .option("--dry-run", "say which branches would be merged, in which order")
     .option("--rebase", "rebase each branch onto the base instead of merging it")
+    .option("--pr", "push the branch and open a pull request with gh, instead of merging here; it asks you")
     .option("--list", "show what waits, runs, and has ended")
     .option("--cancel <id>", "cancel a merge: its id, or a part of it that fits one of the project alone")
     .option(
@@ -64,6 +70,12 @@ export function add(command: Command, run: Run): void {
         await run(world =>
           cancel === undefined ? listMerges(world, flags) : cancelMerge(world, cancel, flags),
         );
+        return;
+      }
+      const [name] = names;
+      if (flags.pr === true && name !== undefined) {
+        const { pullRequest } = await import("../pull-request/pull-request.ts");
+        await run(world => pullRequest(world, name, flags));
         return;
       }
       await run(world => merge(world, names, flags));

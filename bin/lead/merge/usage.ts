@@ -3,6 +3,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { MergeFlags } from "./merge.ts";
 
 export interface MergeUsage extends MergeFlags {
+  readonly pr?: boolean;
   readonly list?: boolean;
   readonly cancel?: string;
   readonly project?: string;
@@ -15,7 +16,7 @@ export function wrongUsage(names: readonly string[], flags: MergeUsage): string 
 
 /** `--list` and `--cancel` take nothing else: what else was meant would be left undone. */
 function aboutQueue(names: readonly string[], flags: MergeUsage): string | null {
-  const { list = false, cancel, project, into, check, dryRun, rebase } = flags;
+  const { list = false, cancel, project, into, check, dryRun, rebase, pr } = flags;
   if (project?.trim() === "") return "--project needs the path of a project";
   if (!list && cancel === undefined)
     return project === undefined
@@ -28,6 +29,7 @@ function aboutQueue(names: readonly string[], flags: MergeUsage): string | null 
     ...(check === true ? ["--check"] : []),
     ...(dryRun === true ? ["--dry-run"] : []),
     ...(rebase === true ? ["--rebase"] : []),
+    ...(pr === true ? ["--pr"] : []),
     ...names,
   ];
   const [first] = given;
@@ -37,7 +39,11 @@ function aboutQueue(names: readonly string[], flags: MergeUsage): string | null 
     : `--cancel takes one merge, by its id; leave out ${first}`;
 }
 
-function aboutNames(names: readonly string[], { into, check, rebase }: MergeUsage): string | null {
+function aboutNames(names: readonly string[], flags: MergeUsage): string | null {
+  const { into, check, rebase, pr, dryRun } = flags;
+  if (pr === true && names.length !== 1) return "--pr takes one branch, or one agent";
+  if (pr === true && (check === true || rebase === true || dryRun === true))
+    return "--pr goes with --into alone: it merges nothing here, and asks you";
   if (into?.trim() === "") return "--into needs the name of a branch, such as main";
   if (names.some(name => name.trim() === "")) return "one of the names is empty; name branches, or agents";
   if (names.length > limits.mergeBranchesMax)
