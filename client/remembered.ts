@@ -84,6 +84,6 @@ export interface Bound {
 }
 
 function keyOf(request: Message): string {
-  const { id, agent, command, file, files } = request;
-  return JSON.stringify([id, agent, command, file ?? files]);
+  const { id, agent, command, file, files, resource } = request;
+  return JSON.stringify([id, agent, command, file ?? files, resource]);
 }

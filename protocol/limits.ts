@@ -20,6 +20,8 @@ export const limits = {
   sessionNamesKeptMax: 5_000,
   pathBytes: 4096,
   filesMax: 1000,
+  /** Longest name of a resource, with its @. */
+  resourceChars: 64,
   rowsDefault: 200,
   rowsMax: 1000,
   /** Rows of one kind that a command fetches to show. */
@@ -57,6 +59,8 @@ export const limits = {
   commandLeaseMs: 150_000,
   /** The lease of an explicit lock of a session without anchor, from its last sign of life. */
   explicitLeaseMs: 600_000,
+  /** The lease of a lock on a resource that no running command holds, from its holder's latest request. */
+  resourceLeaseMs: 600_000,
   /** Files named in one event; `more` counts the rest. */
   eventFilesMax: 100,
   /** After a restart, a lock bound to a connection waits this long for its client to reconnect. */

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { limits } from "./limits.ts";
 import { once, type RequestTable, repeatable, reply } from "./request-table.ts";
+import { wrongResource } from "./resource.ts";
 import { baseShape, idSchema, type OkReply, pathSchema } from "./session.ts";
 
 const actorShape = { ...baseShape, id: idSchema, agent: idSchema.optional() };
@@ -13,14 +14,32 @@ const commandSchema = idSchema.regex(/^[\w.-]+(?:\/[\w.-]+)*$/, {
   error: "a command is named by letters and digits, behind the commands around it: outer/inner",
 });
 const filesSchema = z.array(pathSchema).min(1).max(limits.filesMax);
-const fileOrFiles = "give exactly one of file and files";
+/** Names of what is no file: see `resource.ts`. In replies, rows and events they stand where files do. */
+const resourceSchema = z
+  .union([z.string(), z.array(z.string()).min(1).max(limits.filesMax)])
+  .superRefine(named);
 
-/** Locks one file, a directory (its whole subtree) or several of them, all or none. */
+function named(names: string | readonly string[], { addIssue }: z.core.$RefinementCtx): void {
+  const wrong = [names]
+    .flat()
+    .map(wrongResource)
+    .find(one => one !== null);
+  if (wrong !== undefined) addIssue({ code: "custom", message: wrong ?? "" });
+}
+
+/** Whether one of these is there, or a resource, which may also stand beside the one. */
+function isOneOf(these: readonly unknown[], resource: unknown): boolean {
+  const count = these.filter(one => one !== undefined).length;
+  return count === 1 || (count === 0 && resource !== undefined);
+}
+
+/** Locks one file, a directory (its whole subtree), a resource or several of them, all or none. */
 export const fileLockSchema = z
   .object({
     ...actorShape,
     file: pathSchema.optional(),
     files: filesSchema.optional(),
+    resource: resourceSchema.optional(),
     /** How long to wait, in milliseconds; 0: do not wait. */
     waitMs: z.number().int().min(0).max(limits.waitMaxMs).optional(),
     /** Release when this connection closes. */
@@ -41,30 +60,42 @@ export const fileLockSchema = z
     byPerson: z.literal(true).optional(),
     command: commandSchema.optional(),
   })
-  .refine(r => (r.file === undefined) !== (r.files === undefined), { error: fileOrFiles });
+  .refine(r => isOneOf([r.file, r.files], r.resource), {
+    error: "give exactly one of file and files, or a resource",
+  });
 
-/** Releases locks of files, or all of the actor, and ends its waits for them. */
+/** Releases locks of files and resources, or all of the actor, and ends its waits for them. */
 export const fileUnlockSchema = z
   .object({
     ...actorShape,
     id: idSchema.optional(),
     file: pathSchema.optional(),
     files: filesSchema.optional(),
+    resource: resourceSchema.optional(),
     all: z.boolean().optional(),
     /** Release any holder's lock by force: the trail records it, and the holder gets `lock_revoked`. */
     force: z.boolean().optional(),
     /** Release what this command has; absent: what the session or agent has, or one of its commands. */
     command: commandSchema.optional(),
   })
-  .refine(r => [r.file, r.files, r.all || undefined].filter(v => v !== undefined).length === 1, {
-    error: "give exactly one of file, files and all:true",
+  .refine(r => isOneOf([r.file, r.files, r.all || undefined], r.all ? undefined : r.resource), {
+    error: "give exactly one of file, files and all:true, or a resource",
   })
   .refine(r => r.id !== undefined || (r.force === true && !r.all), {
     error: "id is required, unless force:true names files",
   });
 
-/** Tells whether the actor holds the file under this token. */
-const fileCheckSchema = z.object({ ...actorShape, file: pathSchema, token: idSchema });
+/** Tells whether the actor holds the file or resource under this token. */
+const fileCheckSchema = z
+  .object({
+    ...actorShape,
+    file: pathSchema.optional(),
+    resource: z.string().superRefine(named).optional(),
+    token: idSchema,
+  })
+  .refine(r => (r.file === undefined) !== (r.resource === undefined), {
+    error: "give exactly one of file and resource",
+  });
 
 /** Tells that the session has the file open. If another one has it open, too, both get `file_conflict`. */
 const fileTouchSchema = z.object({
@@ -92,10 +123,14 @@ export interface WaiterRow extends ActorRow {
  */
 export type LockUse = "writes" | "command" | "kept";
 
-/** A path that is locked or waited for. */
+/** A path or resource that is locked or waited for. `file` and `path` of a resource are its name. */
 export interface LockRow {
   readonly file: string;
   readonly path: string;
+  /** It is a resource. Absent: a file. */
+  readonly resource?: true;
+  /** When the lock ends by itself, in milliseconds from the answer; only of a resource that no running command holds. */
+  readonly leaseLeftMs?: number;
   readonly project: string;
   readonly kind: "explicit" | "turn";
   readonly holder: ActorRow | null;

@@ -11,7 +11,7 @@ interface Allowed {
 const schemas = /^protocol\//;
 /** The protocol's files that bring no schemas along. */
 const plainProtocol =
-  /^protocol\/(?:codes|declaration-example|limits(?:\/[a-z]+)?|lead\/(?:gates|limits|roles|role-words)|json-position|paths|person|repeatable|risk|system-error|text|whole-lines|wire|nearest)\.ts$/;
+  /^protocol\/(?:codes|declaration-example|limits(?:\/[a-z]+)?|lead\/(?:gates|limits|roles|role-words)|json-position|paths|person|repeatable|resource|risk|system-error|text|whole-lines|wire|nearest)\.ts$/;
 const node = /^node:/;
 /** Pure: what a payload of an agent client means, and what a shell line does. */
 const adapters = /^hooks\/(?:claude-code\/(?!settings\/)|git\/|plans\/|seam\/|shell\/)/;
@@ -29,7 +29,7 @@ const table: readonly Allowed[] = [
     folder: /^daemon\/core\//,
     values: [
       /^daemon\/core\//,
-      /^protocol\/(?:codes|declaration-example|limits|nearest|person|risk|lead\/(?:gates|roles)|text)\.ts$/,
+      /^protocol\/(?:codes|declaration-example|limits|nearest|person|resource|risk|lead\/(?:gates|roles)|text)\.ts$/,
     ],
     types: [schemas, /^hooks\/seam\//],
   },

@@ -1,7 +1,8 @@
-/** Turns file names into the keys of locks. */
+/** Turns names of files and resources into the keys of locks. */
 
 import { resolve } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { lockKey, resourceName } from "../../protocol/resource.ts";
 import type { FileName, FileRef } from "../core/file-ref.ts";
 import type { Facts } from "./facts.ts";
 import type { PathFact } from "./path-cache.ts";
@@ -50,6 +51,16 @@ export async function fileName(services: Looking, cwd: string, file: string): Pr
   return "unreachable" in fact
     ? { file, lexical: resolve(cwd, file), key: null }
     : refOf(services, file, fact);
+}
+
+/**
+ * Returns the key of a resource: its name, and its project unless it is the machine's. No path begins with @, so no file has
+ * such a key, and no directory holds it.
+ */
+export function resourceRef({ node }: Pick<Looking, "node">, project: string, named: string): FileRef {
+  const path = resourceName(named);
+  const lexical = lockKey({ path, project });
+  return { file: named, lexical, key: `${node}:${lexical}`, dir: false, path };
 }
 
 /** The reference made from each fact. Facts are cached, so their keys are shared strings as well. */

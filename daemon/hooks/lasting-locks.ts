@@ -1,6 +1,7 @@
 /** Who keeps a lock until its work is done. */
 
 import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { isResource } from "../../protocol/resource.ts";
 import type { Hold } from "../core/base-state.ts";
 import {
   type Ask,
@@ -18,11 +19,14 @@ interface Keeper extends Pick<Hold, "actor" | "since" | "first"> {
   readonly stays: "kept";
 }
 
-/** The actor that locked the file until its work is done: its holder, or who lent it to the holder; null: there is none. */
+/**
+ * The actor that locked the file until its work is done: its holder, or who lent it to the holder; null: there is none, as
+ * of a resource, whose lock has a lease.
+ */
 export function keptBy(hold: Hold): Keeper | null {
   const holds = hold.kind === "explicit" ? [hold, ...loansOf(hold)] : loansOf(hold);
   const kept = holds.find(({ bound }) => bound === null);
-  return kept === undefined
+  return kept === undefined || isResource(hold.lexical)
     ? null
     : { actor: kept.actor, since: kept.since, first: kept.first, stays: "kept" };
 }

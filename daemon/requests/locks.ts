@@ -1,4 +1,4 @@
-/** file_lock, file_unlock, file_check, file_touch: turns paths into keys; the core decides. */
+/** file_lock, file_unlock, file_check, file_touch: turns paths and resources into keys; the core decides. */
 
 import { dirname, isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
@@ -6,19 +6,20 @@ import { limits } from "../../protocol/limits.ts";
 import type { lockRequests } from "../../protocol/lock.ts";
 import { personOnWire } from "../../protocol/person.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
+import { isResource } from "../../protocol/resource.ts";
 import { type Actor, sameActor } from "../core/actor.ts";
 import type { FileName, FileRef } from "../core/file-ref.ts";
 import { actorRow, pathOf, tokenText } from "../core/locks/replies.ts";
 import { ownHold } from "../core/locks/table.ts";
 import type { Reply } from "../core/outcome.ts";
-import { fileName, once, refs, refsNow } from "../facts/file-refs.ts";
+import { fileName, once, refs, refsNow, resourceRef } from "../facts/file-refs.ts";
 import { refuseKept } from "../hooks/lasting-locks.ts";
 import { type Call, isRefusal, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { lockCommand, signOfLife } from "../sessions/commands.ts";
 import { noteLock, noteReply } from "../trail/decisions.ts";
 import { beyondReach } from "./agent-reach.ts";
-import { actorOfId, sessionProject } from "./caller.ts";
+import { type Asking, actorOfId, projectOf, sessionProject } from "./caller.ts";
 import type { DaemonServices, HandlersOf, RequestHandler } from "./handler.ts";
 
 const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
@@ -29,7 +30,9 @@ const fileLock: RequestHandler<"file_lock"> = (services, request, call) => {
     call.reply(cwd);
     return undefined;
   }
-  const lock = (files: readonly FileRef[]) => {
+  const resources = request.resource === undefined ? noResources : resourcesOf(services, request, call);
+  const lock = (paths: readonly FileRef[]) => {
+    const files = resources.length === 0 ? paths : [...paths, ...resources];
     // On a closed connection no client would learn of the lock.
     if (!call.connection.isClosed) proposeLock(services, request, call, actor, files, cwd);
   };
@@ -79,7 +82,9 @@ const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
     call.reply(cwd);
     return undefined;
   }
-  const go = (files: readonly FileName[], project: string | null = null) => {
+  const resources = request.resource === undefined ? noResources : resourcesOf(services, request, call);
+  const go = (paths: readonly FileName[], project: string | null = null) => {
+    const files = resources.length === 0 ? paths : [...paths, ...resources];
     const told = (reply: Reply) => {
       noteUnlock(services, request, request.id === undefined ? null : actor, files, reply, project);
       return reply;
@@ -90,7 +95,9 @@ const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
     } else call.propose({ type: "lock_release", actor, files, ...retry }, told);
   };
   if (request.id === undefined)
-    return unlockOfPerson(services, names, cwd).then(([files, project]) => go(files, project));
+    return unlockOfPerson(services, names, cwd).then(([files, project]) =>
+      go(files, project ?? request.project),
+    );
   const now = heldNow(services, actor, cwd, names) ?? refsNow(services, cwd, names);
   if (now !== null) {
     go(now);
@@ -98,6 +105,18 @@ const fileUnlock: RequestHandler<"file_unlock"> = (services, request, call) => {
   }
   return Promise.all(names.map(name => fileName(services, cwd, name))).then(files => go(files));
 };
+
+const noResources: readonly FileRef[] = [];
+
+/** Returns the resources that the request names, each once, as keys. */
+function resourcesOf(
+  services: Services,
+  request: Asking & { readonly resource?: string | readonly string[] | undefined },
+  call: Call,
+): FileRef[] {
+  const project = projectOf(services, request, call);
+  return once([request.resource ?? []].flat().map(name => resourceRef(services, project, name)));
+}
 
 function withCommand(actor: Actor, command: string | undefined): Actor {
   return command === undefined ? actor : { ...actor, command };
@@ -139,17 +158,18 @@ function noteUnlock(
   }
 }
 
-const fileCheck: RequestHandler<"file_check"> = (services, request, call) => {
-  const actor = actorOfId(services, request.id, request.agent, call);
-  const cwd = cwdFor(services, request.id, [request.file]);
+const fileCheck: RequestHandler<"file_check"> = async (services, request, call) => {
+  const { id, agent, file = "" } = request;
+  const actor = actorOfId(services, id, agent, call);
+  const [resource] = request.resource === undefined ? noResources : resourcesOf(services, request, call);
+  const cwd = cwdFor(services, id, namesOf(request));
   if (typeof cwd !== "string") {
     call.reply(cwd);
-    return undefined;
+    return;
   }
-  signOfLife(services, request.id, request.agent ?? null);
-  return fileName(services, cwd, request.file).then(name =>
-    services.engine.read(() => call.reply(checkToken(services, actor, name, request.token))),
-  );
+  signOfLife(services, id, agent ?? null);
+  const name = resource ?? (await fileName(services, cwd, file));
+  await services.engine.read(() => call.reply(checkToken(services, actor, name, request.token)));
 };
 
 const fileTouch: RequestHandler<"file_touch", DaemonServices> = async (services, request, call) => {
@@ -203,7 +223,7 @@ function proposeLock(
     {
       actor,
       files,
-      single: request.file !== undefined,
+      single: files.length === 1 && request.files === undefined && typeof request.resource !== "object",
       kind: "explicit",
       waitMs: request.waitMs ?? limits.waitMs,
       detach: request.detach ?? false,
@@ -266,14 +286,11 @@ function checkToken(services: Services, actor: Actor, name: FileName, token: str
   }
   const holder = hold === undefined ? null : actorRow(state, hold.actor);
   const who = holder === null ? "no session holds it now" : `${holder.name} holds it now`;
-  return refuse(
-    "lease_lost",
-    `the lock on ${name.file} was lost; ${who}; lock it again and read the file anew`,
-    {
-      file: name.file,
-      holder,
-    },
-  );
+  const next = isResource(name.lexical) ? "before you use it" : "and read the file anew";
+  return refuse("lease_lost", `the lock on ${name.file} was lost; ${who}; lock it again ${next}`, {
+    file: name.file,
+    holder,
+  });
 }
 
 type Pair = { readonly epoch: number; readonly grant: number };

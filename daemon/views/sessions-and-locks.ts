@@ -12,6 +12,7 @@ import { useOf, waitersOver } from "../core/locks/blockers.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { holdsOf } from "../core/locks/release.ts";
 import { actorRow, pathOf, tokenText } from "../core/locks/replies.ts";
+import { resourceLeaseOverAt } from "../core/locks/resources.ts";
 import { agentName } from "../core/sessions/agent-names.ts";
 import { sessionsFrom } from "../core/sessions/in-order.ts";
 import type { State } from "../core/state.ts";
@@ -178,6 +179,8 @@ function lockRow(source: RowSource, file: FileRef, hold: Hold | null): LockRow {
   const [first] = waiters;
   const session = hold?.actor.session ?? first?.actor.session ?? "";
   const use = hold === null ? null : useOf(hold);
+  const isResource = file.lexical.startsWith("@");
+  const leaseOverAt = isResource && hold !== null ? resourceLeaseOverAt(hold) : null;
   return {
     file: file.file,
     path: pathOf(file),
@@ -186,6 +189,8 @@ function lockRow(source: RowSource, file: FileRef, hold: Hold | null): LockRow {
     holder: hold === null ? null : actorRowOf(source, hold.actor),
     token: hold === null ? null : tokenText(state, hold.token),
     heldMs: hold === null ? 0 : now - hold.since,
+    ...(isResource ? { resource: true } : {}),
+    ...(leaseOverAt === null ? {} : { leaseLeftMs: Math.max(0, leaseOverAt - now) }),
     ...(file.dir ? { dir: true } : {}),
     ...(use === null ? {} : { use }),
     waiters: waiters

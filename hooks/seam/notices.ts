@@ -39,7 +39,7 @@ export interface PeerLock extends Pick<LockNote, "file" | "heldMs" | "waiters" |
 }
 
 /** What an agent is told of its files with its next event that waits. */
-export type BaseNote = PastLockNote | TakenNote | WipedNote | StashTakenNote | OverlapNote;
+export type BaseNote = LeaseNote | PastLockNote | TakenNote | WipedNote | StashTakenNote | OverlapNote;
 
 /**
  * An actor wrote a file without its lock (after the lock had ended, or by a shell command). Or two actors wrote it
@@ -55,6 +55,13 @@ export interface PastLockNote {
   readonly other: string | null;
   /** Of a conflict: the lines that the other actor changed, if known. */
   readonly lines?: string;
+}
+
+/** The lease of the agent's lock on a resource is over, and it did not lock the resource again. */
+export interface LeaseNote {
+  readonly what: "lease_over";
+  /** The resource's name. */
+  readonly file: string;
 }
 
 /** The files that an agent declared that it will change. */

@@ -9,7 +9,9 @@ import type { Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step, Timer } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { dueAt } from "../../daemon/core/timers.ts";
+import { resourceRef } from "../../daemon/facts/file-refs.ts";
 import { type Limits, limits } from "../../protocol/limits.ts";
+import { isResource } from "../../protocol/resource.ts";
 import { lockTerms } from "../lock-terms.ts";
 
 /** A check costs what there is: after the first commands only every so many are followed by one. */
@@ -110,13 +112,12 @@ export class World {
   }
 
   unlock(session: string | Actor, files: string | readonly string[] | "all"): Reply {
-    const named =
-      files === "all" ? "all" : list(files).map(f => ({ file: f, lexical: `/p/${f}`, key: `n:/p/${f}` }));
+    const named = files === "all" ? "all" : list(files).map(nameOf);
     return this.do({ type: "lock_release", actor: actor(session), files: named });
   }
 
   holder(file: string): string | null {
-    const hold = this.state.locks.holds.get(`n:/p/${file}`);
+    const hold = this.state.locks.holds.get(nameOf(file).key);
     return hold === undefined
       ? null
       : hold.actor.agent === null
@@ -145,10 +146,7 @@ export function lockOf(
   return {
     type: "lock_request",
     actor: actor(session),
-    files: list(files).map(f => {
-      const path = f.replace(/\/$/, "");
-      return { file: f, lexical: `/p/${path}`, key: `n:/p/${path}`, dir: f.endsWith("/") };
-    }),
+    files: list(files).map(f => ({ dir: f.endsWith("/"), ...nameOf(f.replace(/\/$/, "")), file: f })),
     ...lockTerms,
     single: typeof files === "string",
     waitMs: 30_000,
@@ -157,6 +155,12 @@ export function lockOf(
     wallMs: now,
     ...more,
   };
+}
+
+/** A file of /p, or a resource of the project /p. */
+function nameOf(file: string) {
+  if (isResource(file)) return resourceRef({ node: "n" }, "/p", file);
+  return { file, lexical: `/p/${file}`, key: `n:/p/${file}` };
 }
 
 function list(files: string | readonly string[]): readonly string[] {

@@ -128,6 +128,7 @@ export interface LockDues {
   wait_over: OfWaiter;
   place_over: OfWaiter;
   turn_lease_over: OfLock;
+  resource_lease_over: OfLock;
   yield_over: OfLock;
   unseen_over: OfLock;
   bound_over: OfLock;

@@ -23,6 +23,7 @@ import { cycleByGrant, cycleOf } from "./deadlock.ts";
 import { noOrigins, toldAgain } from "./grant-answers.ts";
 import { holdBehind, loanOf, passHold } from "./inherit.ts";
 import { actorRow, deadlock, fileLists, grantReply } from "./replies.ts";
+import { leaseResource } from "./resources.ts";
 import { addHold, attachWaiter, removeWaiter, renewHold, setFlights } from "./table.ts";
 import { firstOf } from "./wait-graph.ts";
 import { leaseMsOf, yieldLater } from "./yield.ts";
@@ -68,7 +69,7 @@ export function take(state: BaseState, request: Request, origin: Origin, step: S
       const due: Due = { what: "turn_lease_over", key: file.key, first: mine.first.grant };
       step.timers.push({ at: state.t + leaseMsOf(mine), due });
       yieldLater(mine, step);
-    }
+    } else if (mine.lexical.startsWith("@")) leaseResource(state, mine, step);
   }
   return token;
 }

@@ -6,6 +6,7 @@
 
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { isResource } from "../../../protocol/resource.ts";
 import { type Actor, sameActor, sameOwner } from "../actor.ts";
 import type { BaseState, Hold, Loan, Locks, Waiter } from "../base-state.ts";
 import { forgetConflicts } from "../messages/notices.ts";
@@ -21,6 +22,7 @@ import { expireWrites } from "./in-flight.ts";
 import { dropLoans, loanOf, loansOf, returnHold, setHeard } from "./inherit.ts";
 import { releaseOne } from "./release-one.ts";
 import { actorRow, fileLists, tokenText } from "./replies.ts";
+import { leaseResource } from "./resources.ts";
 import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./table.ts";
 import { yieldLater } from "./yield.ts";
 
@@ -302,8 +304,10 @@ export function releaseParts(
       const back = final ? null : returnHold(state, hold);
       const goesOn = back !== null && sameActor(back.actor, hold.actor);
       if (isCutShort(state, hold, cause) && !goesOn) expireWrites(state, hold);
-      if (back !== null)
+      if (back !== null) {
         announceGrant(state, { actor: back.actor, files: [back] }, tokenText(state, back.token), 0, step);
+        if (isResource(back.lexical)) leaseResource(state, back, step);
+      }
     }
     const reply = refuse("lock_given_up", `the wait was given up: ${cause}`, { queued: false });
     dismissAll(state, actor, places, reply, cause, step);

@@ -3,6 +3,7 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
+import { isResource } from "../../../protocol/resource.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { BaseState, Token, Waiter } from "../base-state.ts";
 import type { FileRef } from "../file-ref.ts";
@@ -92,17 +93,24 @@ export function lockHeld(state: BaseState, requester: Actor, blocker: Blocker): 
       { ...lockedBy(state, requester, blocker), lent: true },
     );
   }
-  const by = blocker.actor.session.slice(0, 8);
   return refuse(
     "lock_held",
-    `file locked by ${by}; ask again with waitMs to wait for it`,
+    `${lockedWords(blocker)}; ask again with waitMs to wait for it`,
     lockedBy(state, requester, blocker),
   );
 }
 
+/** Returns the published beginning of a refusal: who has the file, by the beginning of an id. */
+function lockedWords({ actor, file }: Blocker): string {
+  return `${isResource(file.lexical) ? file.file : "file"} locked by ${actor.session.slice(0, 8)}`;
+}
+
 export function queueFull(state: BaseState, requester: Actor, blocker: Blocker): Refusal {
-  const by = blocker.actor.session.slice(0, 8);
-  return refuse("lock_queue_full", `file locked by ${by}, queue full`, lockedBy(state, requester, blocker));
+  return refuse(
+    "lock_queue_full",
+    `${lockedWords(blocker)}, queue full`,
+    lockedBy(state, requester, blocker),
+  );
 }
 
 export function waitOver(state: BaseState, waiter: Waiter, blocker: Blocker | null): Refusal {

@@ -40,12 +40,14 @@ export function takeFree(state: BaseState, request: LockRequest, meta: Meta, ste
   return true;
 }
 
-/** Returns the request's one file if it is for one that nobody has, and nobody waits for any; else null. */
+/** Returns the request's one file if nobody has it, and nobody waits for any; null also of a resource. */
 export function freeFile({ locks }: BaseState, request: LockRequest): FileRef | null {
   const { files, kind, flight, single } = request;
   const [file] = files;
   if (file === undefined || files.length !== 1 || !single || kind !== "explicit" || flight !== null)
     return null;
+  // A resource, whose lock has a lease.
+  if (file.lexical.startsWith("@")) return null;
   return locks.waiters.size > 0 || locks.heldPaths.touches(file.key, file.dir) ? null : file;
 }
 

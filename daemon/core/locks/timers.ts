@@ -10,6 +10,7 @@ import { answerWaiter, detachWaiter, dismiss } from "./grant.ts";
 import { loansOf } from "./inherit.ts";
 import { disconnectLoans, releaseParts } from "./release.ts";
 import { waitOver } from "./replies.ts";
+import { resourceLeaseOverAt, tellLeaseOver } from "./resources.ts";
 import { removeWaiter } from "./table.ts";
 import { expireUnseen, unseenOverAt } from "./unseen.ts";
 import { leaseMsOf, yieldAt } from "./yield.ts";
@@ -24,6 +25,10 @@ export const lockTimers: TimerRules<keyof LockDues> = {
   turn_lease_over: timer(holdAt, turnLeaseOverAt, (state, hold, step) =>
     dropHold(state, hold, "lease over", step),
   ),
+  resource_lease_over: timer(holdAt, resourceLeaseOverAt, (state, hold, step) => {
+    tellLeaseOver(state, hold);
+    dropHold(state, hold, "lease over", step);
+  }),
   yield_over: timer(holdAt, yieldAt, (state, hold, step) => dropHold(state, hold, "yielded", step)),
   unseen_over: timer(holdAt, unseenOverAt, expireUnseen),
   bound_over: timer(boundAt, boundOverAt, (state, { hold, part }, step) =>
@@ -47,6 +52,7 @@ export function* lockDues({ locks }: BaseState): Generator<Due> {
       yield { what: "turn_lease_over", ...named };
       yield { what: "yield_over", ...named };
     }
+    if (resourceLeaseOverAt(hold) !== null) yield { what: "resource_lease_over", ...named };
     if (hold.unseen !== undefined) yield { what: "unseen_over", ...named };
     for (const { bound, first: part } of [hold, ...loansOf(hold)])
       if (bound !== null) yield { what: "bound_over", key, first: part.grant };

@@ -1,7 +1,14 @@
 /** Words the notes on an agent's files: what happened, and what to do about it. */
 import { limits } from "../../../protocol/limits.ts";
-import { nearPath, plain, quote, shellArgument } from "../../../protocol/text.ts";
-import type { OverlapNote, PastLockNote, StashTakenNote, TakenNote, WipedNote } from "../../seam/notices.ts";
+import { duration, nearPath, plain, quote, shellArgument } from "../../../protocol/text.ts";
+import type {
+  LeaseNote,
+  OverlapNote,
+  PastLockNote,
+  StashTakenNote,
+  TakenNote,
+  WipedNote,
+} from "../../seam/notices.ts";
 import type { FileNote } from "../../seam/slices.ts";
 import { isChangedLines } from "./changed-lines.ts";
 import { howToWrite, type Reader } from "./reader.ts";
@@ -22,6 +29,7 @@ export const baseHeadings: readonly Heading[] = [
   ["uncommitted work was wiped or overwritten, and Kite kept it", "wiped"],
   ["another agent took stash entries of yours", "stash_taken"],
   ["agents wrote files without holding their locks", "bypassed", "lost_update"],
+  ["the time of a lock of yours is over", "lease_over"],
   ["another agent plans to change the same files as you", "overlap"],
   ["another agent changed a file that you wrote", "conflict"],
 ];
@@ -44,6 +52,11 @@ function lostLine({ file, mine, other }: PastLockNote, who: string, { cwd }: Rea
   const undone =
     other === null ? "other agents may have written it in between" : `${who} held the file by then`;
   return `- your write of ${it} came after your lock had ended, and ${undone}: read it again, and restore what your write undid.`;
+}
+
+function leaseLine({ file }: LeaseNote): string {
+  const time = duration(limits.resourceLeaseMs);
+  return `- your lock of ${file} ended: Kite keeps one for ${time} without a request. Another agent may use ${file} now: lock it again before you go on with it.`;
 }
 
 function overlapLine({ file, will }: OverlapNote, who: string, reader: Reader): string {
@@ -106,4 +119,5 @@ export const baseLines = {
   wiped: wipedLine,
   stash_taken: stashTakenLine,
   overlap: overlapLine,
+  lease_over: leaseLine,
 } satisfies { readonly [W in FileNote["what"]]?: NoteLine<FileNote> };
