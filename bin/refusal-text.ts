@@ -5,6 +5,7 @@
 import type { TrailWould } from "../daemon/trail/line.ts";
 import { type Code, codes } from "../protocol/codes.ts";
 import { withPersonName } from "../protocol/person.ts";
+import { isResource } from "../protocol/resource.ts";
 import { duration } from "../protocol/text.ts";
 
 /** A refusal as it came, or as a row tells of it. */
@@ -99,6 +100,7 @@ const typed: Readonly<Record<string, string>> = {
   description: "the description",
   files: "a file",
   file: "a file",
+  resource: "a resource",
   hold: "the freeze",
   key: "the key",
   labels: "--label",
@@ -160,6 +162,7 @@ interface TrailRefusal {
   readonly why?: string | null | undefined;
   /** Who had the file. */
   readonly holder?: string | null | undefined;
+  readonly file?: string | null | undefined;
   readonly would?: TrailWould | undefined;
 }
 
@@ -180,13 +183,20 @@ const wouldWords: Readonly<Record<TrailWould, string>> = {
   tell: "was told nothing",
 };
 
-function decisionReason({ code = null, why = null, holder = null }: TrailRefusal): string | null {
+function decisionReason({
+  code = null,
+  why = null,
+  holder = null,
+  file = null,
+}: TrailRefusal): string | null {
   if (code === null) return why === null ? null : withPersonName(why);
-  if (code === "lock_held" && holder !== null) return `${holder} had the file`;
+  const resource = file !== null && isResource(file) ? file : undefined;
+  const it = resource ?? "the file";
+  if (code === "lock_held" && holder !== null) return `${holder} had ${it}`;
   if (code === "lock_queue_full" && holder !== null)
-    return `${holder} had the file, and as many waited for it as may`;
+    return `${holder} had ${it}, and as many waited for it as may`;
   const error = why ?? (Object.hasOwn(codes, code) ? codes[code as Code] : code);
-  return refusalText({ code, error, locked_by_name: holder }, "terminal");
+  return refusalText({ code, error, locked_by_name: holder, file: resource }, "terminal");
 }
 
 /** The published sentences about locks: they say an id where the refusal also has a name. */

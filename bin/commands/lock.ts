@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { limits } from "../../protocol/limits.ts";
+import { isResource, wrongResource } from "../../protocol/resource.ts";
 import { hold, type LockRun } from "../lock/run-under-lock.ts";
 import type { Run, Work } from "../process-context.ts";
 import { reportFailure } from "../report-failure.ts";
@@ -17,7 +18,9 @@ const wrongCommandLine = 64;
 
 const help = `
 COMMAND follows "--" and runs while Kite holds the files; a directory with a slash at its end stands for every file
-in it. The lock belongs to the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else to this
+in it. @NAME is no file but what agents share, as a browser, a database or a build: only one holds it at a time.
+@port-N and @machine/NAME count for the machine, other names for the project. The file of that name is ./@NAME.
+The lock belongs to the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else to this
 terminal. Another \`kite lock\` of the session waits for it; one that COMMAND runs shares it (KITE_LOCK names the outer
 one). A session locks directories below its project's worktrees and its working directory only, a person any directory.
 Kite passes SIGTERM, SIGHUP and SIGUSR1/2 on to COMMAND; also SIGINT and SIGQUIT if no terminal sends them.
@@ -34,11 +37,12 @@ Exit codes: COMMAND's own, or 128 + the signal that ended it.
 
 Examples:
   $ kite lock package.json -- npm install
-  $ kite lock --wait 0 src/db/ -- ./migrate.sh || echo busy`;
+  $ kite lock --wait 0 src/db/ -- ./migrate.sh || echo busy
+  $ kite lock @browser @port-3000 -- npx playwright test`;
 
 export function add(command: Command, run: Run): void {
   command
-    .argument("<file...>", "files, or directories with a slash at their end")
+    .argument("<file...>", "files, directories with a slash at their end, or resources (@NAME)")
     .usage("[options] FILE... -- COMMAND...")
     .option(
       "-w, --wait <seconds>",
@@ -82,14 +86,18 @@ function locking(words: readonly string[], flags: LockFlags): Work {
 export function parse(words: readonly string[], argv: readonly string[], flags: LockFlags): LockRun | string {
   const separator = argv.indexOf("--");
   const count = separator === -1 ? 0 : argv.length - separator - 1;
-  const files = words.slice(0, words.length - count);
+  const names = words.slice(0, words.length - count);
   const [command, ...args] = words.slice(words.length - count);
   if (count === 0 || command === undefined) {
     return "give a command to hold the lock for: kite lock FILE... -- COMMAND...";
   }
-  if (files.length === 0) return "give a file before the --: kite lock FILE... -- COMMAND...";
-  if (files.includes(""))
+  if (names.length === 0) return "give a file before the --: kite lock FILE... -- COMMAND...";
+  if (names.includes(""))
     return "the name of a file is empty; name a file, or ./ for everything in this directory";
+  for (const name of names.filter(isResource)) {
+    const wrong = wrongResource(name);
+    if (wrong !== null) return wrong;
+  }
   const seconds = /^\d+(\.\d+)?$/.test(flags.wait) ? Number(flags.wait) : -1;
   const most = limits.waitMaxMs / 1000;
   if (seconds < 0 || seconds > most) return `--wait takes seconds from 0 to ${most}, not ${flags.wait}`;
@@ -97,5 +105,5 @@ export function parse(words: readonly string[], argv: readonly string[], flags: 
   if (refusedCode < 0 || refusedCode > 255) {
     return `--conflict-exit-code takes a number from 0 to 255, not ${flags.conflictExitCode}`;
   }
-  return { files, command, args, waitMs: Math.round(seconds * 1000), refusedCode, json: flags.json === true };
+  return { names, command, args, waitMs: Math.round(seconds * 1000), refusedCode, json: flags.json === true };
 }

@@ -12,12 +12,12 @@ import {
   type Run,
   screenOf,
 } from "../process-context.ts";
-import { namesOf } from "../real-path.ts";
 import { numbering } from "../tasks/numbers.ts";
 import { decisionsIn, type TrailFilter, wantedBy } from "../trail/filter.ts";
 import { followTrail, readAtEnd } from "../trail/follow.ts";
 import { unknownAgent } from "../trail/known-agents.ts";
 import { missingFile } from "../trail/known-files.ts";
+import { trailNames } from "../trail/names.ts";
 import { sinceForms, sinceTime } from "../trail/since.ts";
 import { logLines } from "../view/log.ts";
 import { clean } from "../view/text.ts";
@@ -136,7 +136,7 @@ async function askedBy(world: ProcessContext, flags: LogFlags): Promise<LogQuery
   if (typeof decisions === "string") return decisions;
   const since = flags.since === undefined ? undefined : sinceTime(flags.since, world.now());
   if (since === null) return `--since takes ${sinceForms}, not ${flags.since}`;
-  const paths = file === undefined ? undefined : await namesOf(world.cwd, file);
+  const paths = file === undefined ? undefined : await trailNames(world, file);
   const all = since === undefined ? linesDefault : null;
   return {
     filter: { agent, paths, decisions, since },

@@ -1,8 +1,11 @@
 import type { Command } from "commander";
+import { isResource } from "../../protocol/resource.ts";
 import { shellArgument } from "../../protocol/text.ts";
-import { absolute, actingSession } from "../actor.ts";
+import { actingSession } from "../actor.ts";
+import { isOn, lockable } from "../lockable.ts";
 import { refuseAgent, seemsAgents } from "../person.ts";
 import { type Client, type ProcessContext, print, printJson, type Run } from "../process-context.ts";
+import { ownProject, projectOf } from "../project.ts";
 import { clean } from "../view/text.ts";
 import { ask, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 
@@ -13,7 +16,8 @@ interface UnlockFlags {
 
 const help = `
 Without --force, unlock releases only locks of the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in
-KITE_AGENT), and gives up its queue positions for the files. It releases all of the files, or none.
+KITE_AGENT), and gives up its queue positions for the files. It releases all of the files, or none. @NAME is a resource,
+the file of that name is ./@NAME (kite help lock).
 With --force, each holder loses its lock; Kite tells the holder and records it in the log (kite log).
 
 --json: {"ok":true, "released":[...]}, or the refusal.
@@ -26,7 +30,7 @@ Examples:
 
 export function add(command: Command, run: Run): void {
   command
-    .argument("<file...>", "the files, as they were locked")
+    .argument("<file...>", "the files and resources (@NAME), as they were locked")
     .option("--force", "release the locks of any holder")
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
@@ -50,9 +54,13 @@ export async function unlock(
     world,
     json,
     async client => {
+      // Nobody's session says which project's resource it is.
+      const isForced = force && own === null && files.some(isResource);
+      const project = isForced ? { project: await projectOf(world.cwd) } : {};
       const answer = await ask(client, "file_unlock", {
         ...own,
-        files: files.map(file => absolute(world.cwd, file)),
+        ...project,
+        ...lockable(world.cwd, files),
         ...(force ? { force } : {}),
       }).catch(error => throwWhole(error, world));
       if (json) printJson(world, answer);
@@ -70,8 +78,9 @@ async function noneOfMine(
   files: readonly string[],
   json: boolean,
 ): Promise<number> {
-  const locked = new Set((await rowsOf(client, "locks")).map(({ path }) => path));
-  const force = files.filter(file => locked.has(absolute(world.cwd, file)));
+  const locked = await rowsOf(client, "locks");
+  const project = files.some(isResource) ? await ownProject(world) : null;
+  const force = files.filter(file => locked.some(isOn(world.cwd, file, project)));
   const [first = ""] = files;
   const next =
     force.length === 0

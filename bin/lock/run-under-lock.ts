@@ -1,4 +1,4 @@
-/** `kite lock`: holds files while a command runs. */
+/** `kite lock`: holds files and resources while a command runs. */
 
 import { spawn } from "node:child_process";
 import { statSync } from "node:fs";
@@ -11,7 +11,8 @@ import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import { nameOrPerson } from "../../protocol/person.ts";
 import { errorText } from "../../protocol/system-error.ts";
-import { type Acting, absolute, actingSession, commandSession } from "../actor.ts";
+import { type Acting, actingSession, commandSession } from "../actor.ts";
+import { type Lockable, lockable } from "../lockable.ts";
 import { isAgents } from "../person.ts";
 import { registerPerson } from "../person-session.ts";
 import { type Client, jsonLine, type ProcessContext } from "../process-context.ts";
@@ -21,7 +22,8 @@ import { clean } from "../view/text.ts";
 import { rowsOf } from "../with-daemon.ts";
 
 export interface LockRun {
-  readonly files: readonly string[];
+  /** Files and resources as they were typed. */
+  readonly names: readonly string[];
   readonly command: string;
   readonly args: readonly string[];
   readonly waitMs: number;
@@ -119,15 +121,15 @@ class Holding {
     if (refusal !== null) return this.#refused(refusal);
     const outer = await this.#outer();
     if (outer !== null) this.#command = `${outer}/${this.#command}`;
-    const files = this.#run.files.map(file => absolute(this.#world.cwd, file));
-    const answer = await this.#lock(files);
+    const wanted = lockable(this.#world.cwd, this.#run.names);
+    const answer = await this.#lock(wanted);
     if (!answer.ok) return this.#refused(answer);
     const paths = answer.paths ?? (answer.path === undefined ? [] : [answer.path]);
     this.#paths = new Set(paths);
     this.#held = true;
     this.#say({ is: "held", files: paths, token: answer.token }, null);
     const exitCode = await this.#runCommand();
-    await this.#release(files);
+    await this.#release(wanted);
     this.#say({ is: "released", exitCode }, null);
     return exitCode;
   }
@@ -166,16 +168,15 @@ class Holding {
     return nearest(rows.flatMap(({ holder }) => holder?.command ?? []));
   }
 
-  async #lock(files: readonly string[]) {
-    const [first = ""] = files;
-    const named = files.length === 1 ? { file: first } : { files: [...files] };
+  async #lock(wanted: Lockable) {
     const { waitMs } = this.#run;
     const command = this.#command;
     // The daemon asks who locks a directory, and of no file.
-    const isPerson = files.some(isDirectory) && !(await isAgents(this.#world));
+    const isPerson =
+      [wanted.file ?? wanted.files ?? []].flat().some(isDirectory) && !(await isAgents(this.#world));
     const by = isPerson ? ({ byPerson: true } as const) : {};
     const how = { waitMs, bind: true, progress: true, ...by };
-    return await this.#client.request("file_lock", { ...this.#own, command, ...named, ...how });
+    return await this.#client.request("file_lock", { ...this.#own, command, ...wanted, ...how });
   }
 
   #isOwn(actor: ActorRow): boolean {
@@ -191,7 +192,7 @@ class Holding {
       const isOurs = event.holder !== null && this.#isOfActor(event.holder);
       const holder = isOurs ? "another command of this session" : (event.holder?.name ?? null);
       const behind = holder === null ? "" : `, held by ${holder}`;
-      const sentence = `waiting for ${this.#run.files.join(", ")}${behind}, queue position ${event.position}`;
+      const sentence = `waiting for ${this.#run.names.join(", ")}${behind}, queue position ${event.position}`;
       this.#say({ is: "waiting", holder, position: event.position }, sentence);
     }
     if (event.event !== "lock_revoked" && event.event !== "lock_released") return;
@@ -210,7 +211,7 @@ class Holding {
 
   #refused(refusal: Refusal): number {
     const { code, error } = refusal;
-    const named = { ...refusal, file: this.#run.files.join(", ") };
+    const named = { ...refusal, file: this.#run.names.join(", ") };
     this.#say({ is: "refused", code, error }, `the command did not run: ${refusalText(named, "terminal")}`);
     return this.#run.refusedCode;
   }
@@ -235,7 +236,7 @@ class Holding {
   }
 
   /** Releases the locks at once, because the daemon notices the end of the connection only a moment later. */
-  async #release(files: readonly string[]): Promise<void> {
+  async #release(wanted: Lockable): Promise<void> {
     const held = this.#held;
     this.#held = false;
     if (this.#client.absence === "gone") {
@@ -247,8 +248,7 @@ class Holding {
     try {
       const options = { timeoutMs: limits.shutdownMs };
       const command = this.#command;
-      if (held)
-        await this.#client.request("file_unlock", { ...this.#own, command, files: [...files] }, options);
+      if (held) await this.#client.request("file_unlock", { ...this.#own, command, ...wanted }, options);
       if (this.#isTerminal) await this.#client.request("deregister", { id: this.#own.id }, options);
     } catch (error) {
       // The daemon is away: locks that are bound to the connection end with it.

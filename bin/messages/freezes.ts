@@ -1,6 +1,8 @@
 /** The commands `kite freeze` and `kite thaw`; on the wire `broadcast` with `hold`, and `resume`. */
 
 import { limits } from "../../protocol/limits.ts";
+import { isResource } from "../../protocol/resource.ts";
+import { shellArgument } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";
 import { durationOf } from "../commands/off.ts";
@@ -41,6 +43,16 @@ export async function freeze(
   const ttlMs = durationOf(flags.for);
   if (ttlMs === null || ttlMs > limits.freezeMaxMs)
     return fail(world, json, "usage", `--for takes a time like 90s or 5m, up to 10m, not ${flags.for}`);
+  const resource = files.find(isResource);
+  if (resource !== undefined) {
+    const lock = `to keep others from ${resource}, run what you do under its lock: kite lock ${shellArgument(resource)} -- COMMAND`;
+    return fail(
+      world,
+      json,
+      "usage",
+      `a freeze keeps files from edits, and ${resource} is a resource; ${lock}`,
+    );
+  }
   const asks = files.length > 0;
   const refused = asks ? await refuseAgent(world, json, "freeze") : null;
   if (refused !== null) return refused;

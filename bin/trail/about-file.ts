@@ -1,7 +1,8 @@
-/** A file or directory: its holders, waiters, freezes and last writer. */
+/** A file, a directory or a resource: its holders, waiters, freezes and last writer. */
 import { existsSync } from "node:fs";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { LockRow, WaiterRow } from "../../protocol/lock.ts";
+import { isResource, lockKey, nameInKey } from "../../protocol/resource.ts";
 import type { WriteRow } from "../../protocol/write.ts";
 import type { Client } from "../process-context.ts";
 import { rowsOf } from "../with-daemon.ts";
@@ -17,6 +18,8 @@ export interface HolderNow {
   readonly who: string;
   readonly kind: LockRow["kind"] | null;
   readonly heldMs: number;
+  /** As in `LockRow`. */
+  readonly leaseLeftMs?: number;
 }
 
 export interface WaiterNow {
@@ -29,7 +32,7 @@ export interface WaiterNow {
   readonly holder: string | null;
 }
 
-/** The present of a file or directory; `heldMs`, `waitedMs` and `leftMs` count from the answer. */
+/** The present of a file, a directory or a resource, whose `path` is its name; `heldMs`, `waitedMs` and `leftMs` count from the answer. */
 export interface FileNow {
   readonly path: string;
   readonly holders: readonly HolderNow[];
@@ -58,7 +61,7 @@ export class AboutFile implements About {
   #lastWrite: TrailLine | null = null;
   #isInTrail = false;
 
-  /** `paths`: all absolute names of the file; the last one is its real path. */
+  /** `paths`: all absolute names of the file, the last one its real path; or the key of a resource. */
   constructor(paths: readonly string[], max: number) {
     this.#paths = paths;
     this.#story = new Story(line => this.#isAbout(line), max);
@@ -73,7 +76,7 @@ export class AboutFile implements About {
   }
 
   get isKnown(): boolean {
-    return this.#isInTrail || existsSync(this.path);
+    return this.#isInTrail || isResource(this.path) || existsSync(this.path);
   }
 
   add(line: TrailLine, history: LockHistory): void {
@@ -97,9 +100,11 @@ export class AboutFile implements About {
         this.#paths.some(one => isWithin(file, one) || isWithin(one, file)),
       );
       const holders = taken.map(one => takenNow(one, nowMs));
-      return { path, holders, waiters: [], freezes: [], lastWrite };
+      return { path: nameInKey(path), holders, waiters: [], freezes: [], lastWrite };
     }
-    const locks = (await rowsOf(client, "locks")).filter(row => isMine(row.path));
+    const locks = (await rowsOf(client, "locks")).filter(row => isMine(lockKey(row)));
+    const [holders, waiters] = [locks.flatMap(holderOf), locks.flatMap(row => waitersOf(row))];
+    if (isResource(path)) return { path: nameInKey(path), holders, waiters, freezes: [], lastWrite: null };
     const holds = (await rowsOf(client, "holds")).flatMap(({ paths, project: of, by, leftMs }) =>
       paths.filter(isMine).map(file => ({ file, project: of, who: by?.name ?? null, leftMs })),
     );
@@ -109,8 +114,8 @@ export class AboutFile implements About {
     const writes = project === undefined ? [] : await rowsOf(client, "writes", { project });
     return {
       path,
-      holders: locks.flatMap(holderOf),
-      waiters: locks.flatMap(row => waitersOf(row)),
+      holders,
+      waiters,
       freezes: holds,
       lastWrite: latest(
         lastWrite,
@@ -131,13 +136,15 @@ function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === "/" ? folder : `${folder}/`);
 }
 
-export function holderOf({ path, project, holder, kind, heldMs }: LockRow): HolderNow[] {
-  return holder === null ? [] : [{ file: path, project, who: holder.name, kind, heldMs }];
+export function holderOf({ path, project, holder, kind, heldMs, leaseLeftMs }: LockRow): HolderNow[] {
+  if (holder === null) return [];
+  const lease = leaseLeftMs === undefined ? {} : { leaseLeftMs };
+  return [{ file: path, project, who: holder.name, kind, heldMs, ...lease }];
 }
 
 /** A lock of which only the trail tells. */
 export function takenNow({ file, project, who, at }: Taken, nowMs: number): HolderNow {
-  return { file, project, who, kind: null, heldMs: nowMs - at };
+  return { file: nameInKey(file), project, who, kind: null, heldMs: nowMs - at };
 }
 
 /** The waiters that `isMeant` selects, in queue order. */

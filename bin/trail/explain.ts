@@ -4,7 +4,6 @@ import type { Refusal } from "../../protocol/codes.ts";
 import { cardOf } from "../agent/agent.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
 import { projectOf } from "../project.ts";
-import { namesOf } from "../real-path.ts";
 import { refusalText } from "../refusal-text.ts";
 import { numbering, taskNamed } from "../tasks/numbers.ts";
 import { tokensFor } from "../tokens/session.ts";
@@ -21,6 +20,7 @@ import { AboutTask, isWhole } from "./about-task.ts";
 import { unknownAgent } from "./known-agents.ts";
 import { missingFile } from "./known-files.ts";
 import { LockHistory } from "./lock-history.ts";
+import { trailNames } from "./names.ts";
 
 export interface Question {
   readonly world: ProcessContext;
@@ -52,7 +52,7 @@ export async function answer(question: Question): Promise<number> {
   const about = {
     task: new AboutTask(name, project, task?.ok ? task.task : null, max),
     agent: new AboutAgent(name, sessions, max),
-    file: new AboutFile(await namesOf(world.cwd, name), max),
+    file: new AboutFile(await trailNames(world, name), max),
   };
   const history = new LockHistory();
   let lastAt: number | null = null;
@@ -118,7 +118,7 @@ async function failUnknown(
   refusal: Refusal | null,
 ): Promise<void> {
   const unknown = kind === "agent" ? await unknownAgent(world.paths.trail, name) : null;
-  const paths = await namesOf(world.cwd, name);
+  const paths = await trailNames(world, name);
   const isFile = kind === null || kind === "file";
   const missing = isFile ? await missingFile(world.paths.trail, { paths, cwd: world.cwd }) : null;
   const look =

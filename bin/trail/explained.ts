@@ -1,7 +1,7 @@
 /** Lines of the trail as things that happened, for `kite explain`. */
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { trailReason } from "../refusal-text.ts";
-import { pathIn } from "./filter.ts";
+import { keyIn, pathIn } from "./filter.ts";
 import { actorIn, type LockHistory } from "./lock-history.ts";
 
 /** One thing that happened. Times are wall time in milliseconds. */
@@ -93,7 +93,7 @@ export class Story {
 function explained(line: TrailLine, history: LockHistory): Explained {
   const { at, event, type, project } = line;
   const who = actorIn(line);
-  const file = pathIn(line);
+  const [file, key] = [pathIn(line), keyIn(line)];
   const what = whatOf(line);
   const command = isGit(type) ? type : null;
   const asked = (what === "waited" || what === "denied") && command === null;
@@ -105,7 +105,7 @@ function explained(line: TrailLine, history: LockHistory): Explained {
     heldMs: line.heldMs ?? null,
     again: 0,
     until: at,
-    before: asked && file !== null ? history.otherHolder(file, who) : null,
+    before: asked && key !== null ? history.otherHolder(key, who) : null,
     ...(line.would === undefined
       ? { code: line.code ?? null, why: line.why ?? null, holder: line.holder ?? null }
       : { code: null, why: trailReason(line), holder: null }),

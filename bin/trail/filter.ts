@@ -2,12 +2,13 @@
 import { resolve } from "node:path";
 import { type TrailDecision, type TrailLine, trailDecisions } from "../../daemon/trail/line.ts";
 import { nearest } from "../../protocol/nearest.ts";
+import { isResource, lockKey } from "../../protocol/resource.ts";
 import { projectRoot } from "../view/places.ts";
 
 export interface TrailFilter {
   /** A session's or an agent's name, its id, or the beginning of its id. */
   readonly agent?: string | undefined;
-  /** A file or directory by all its absolute names. */
+  /** A file or directory by all its absolute names, or a resource by its key. */
   readonly paths?: readonly string[] | undefined;
   /** Without it all but `event`. */
   readonly decisions?: ReadonlySet<TrailDecision> | undefined;
@@ -43,15 +44,21 @@ function isNamed(name: string, agent: string): boolean {
   return name.startsWith(agent) && (name[agent.length] === "/" || name[agent.length] === "#");
 }
 
-/** Whether the line is about the file, or a file below it. */
+/** Whether the line is about the file, or a file below it; a resource is meant by its key. */
 export function isAbout(line: TrailLine, path: string): boolean {
-  const file = pathIn(line);
+  const file = keyIn(line);
   return file !== null && (file === path || file.startsWith(path === "/" ? path : `${path}/`));
 }
 
-/** The line's file as an absolute path. Earlier versions recorded relative ones, too. */
+/** What tells the line's file or resource from others. */
+export function keyIn(line: TrailLine): string | null {
+  const path = pathIn(line);
+  return path === null ? null : lockKey({ path, project: line.project ?? "" });
+}
+
+/** The line's file as an absolute path, or its resource's name. Earlier versions recorded relative paths, too. */
 export function pathIn({ file, project }: TrailLine): string | null {
-  if (file === null || file.startsWith("/")) return file;
+  if (file === null || file.startsWith("/") || isResource(file)) return file;
   return resolve(projectRoot(project ?? "/"), file);
 }
 

@@ -4,6 +4,7 @@ import type { TrailLine } from "../../daemon/trail/line.ts";
 import { readTrail } from "../../daemon/trail/read.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
+import { isResource, lockKey } from "../../protocol/resource.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { actingSession } from "../actor.ts";
 import { callingAgent } from "../calling-agent.ts";
@@ -151,11 +152,13 @@ function wayOut(line: TrailLine, locks: readonly LockRow[] | null): WayOut {
 }
 
 function lockWay(line: TrailLine, file: string, locks: readonly LockRow[] | null): WayOut {
-  const held = locks?.find(({ path }) => path === file || file.startsWith(`${path}/`));
+  const key = lockKey({ path: file, project: line.project ?? "" });
+  const held = locks?.find(row => lockKey(row) === key || file.startsWith(`${row.path}/`));
+  const it = isResource(file) ? file : "the file";
   if (locks !== null && (held === undefined || held.holder === null || held.holder.id === line.id))
-    return { ends: "nobody else has the file now: the agent may try again", letThrough: null };
+    return { ends: `nobody else has ${it} now: the agent may try again`, letThrough: null };
   const name = held?.holder?.name ?? line.holder ?? null;
-  const holder = name === null ? "whoever has the file" : clean(name);
+  const holder = name === null ? `whoever has ${it}` : clean(name);
   const seconds = limits.yieldMs / 1000;
   const ends =
     held?.use !== undefined

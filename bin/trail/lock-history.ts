@@ -3,13 +3,14 @@
 import { BoundedMap } from "../../daemon/bounded-map.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { isCommandsSession, personName, personOnWire } from "../../protocol/person.ts";
-import { pathIn } from "./filter.ts";
+import { keyIn } from "./filter.ts";
 
 /** Files whose holders are kept; of more, the longest untouched are forgotten. */
 const filesMax = 10_000;
 
 /** An agent that took a file, and when: wall time in milliseconds. */
 export interface Taken {
+  /** Absolute; of a resource its key. */
   readonly file: string;
   readonly who: string;
   readonly session: string | null;
@@ -51,7 +52,7 @@ export class LockHistory {
       for (const { file } of this.holders(taken => taken.session === line.id)) this.#taken.delete(file);
       return;
     }
-    const file = pathIn(line);
+    const file = keyIn(line);
     if (file === null) return;
     const who = actorIn(line);
     const isRelease = line.event === "lock_released" || line.event === "file_unlock";

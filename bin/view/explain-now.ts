@@ -1,6 +1,7 @@
 /** The present of a file, an agent or a task, a sentence for each fact. */
 
 import { nameOrPerson } from "../../protocol/person.ts";
+import { isResource } from "../../protocol/resource.ts";
 import { riskReasons } from "../../protocol/risk.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { trailReason } from "../refusal-text.ts";
@@ -30,11 +31,16 @@ export function fileNow(now: FileNow, isLive: boolean, screen: Screen): string[]
     return `${clean(nameOrPerson(who))} froze ${nameOf(file, project)} for another ${duration(leftMs)}: others may not edit it.`;
   });
   const write = now.lastWrite;
+  const isFile = !isResource(now.path);
   const wrote =
     write === null
       ? "The log tells of no write."
       : `${clean(write.who)} wrote ${nameOf(write.file, write.project)} last, at ${clock(write.at, screen.now)}${howOf(write)}.`;
-  return [...(holders.length + waiters.length === 0 ? [free] : [...holders, ...waiters]), ...freezes, wrote];
+  return [
+    ...(holders.length + waiters.length === 0 ? [free] : [...holders, ...waiters]),
+    ...freezes,
+    ...(isFile ? [wrote] : []),
+  ];
 }
 
 function howOf({ by, isCommitted }: NonNullable<FileNow["lastWrite"]>): string {
@@ -42,14 +48,19 @@ function howOf({ by, isCommitted }: NonNullable<FileNow["lastWrite"]>): string {
   return isCommitted === false ? `${how}; that work is not committed` : how;
 }
 
-function holderSentence({ file, project, who, kind, heldMs }: HolderNow, screen: Screen): string {
+function holderSentence(
+  { file, project, who, kind, heldMs, leaseLeftMs }: HolderNow,
+  screen: Screen,
+): string {
   const [name, path] = [clean(who), fileName(file, project, screen.home)];
   const since = clock(screen.now - heldMs, screen.now);
   if (kind === null) return `${name} took ${path} at ${since}, and the log tells of no release.`;
   const until =
     kind === "turn"
       ? `its edit lock ends when ${name} has answered its prompt`
-      : `its kept lock ends when ${name} unlocks it, or with the session`;
+      : leaseLeftMs === undefined
+        ? `its kept lock ends when ${name} unlocks it, or with the session`
+        : `its lock ends when ${name} unlocks it, or in ${duration(leaseLeftMs)} if ${name} does not lock it again`;
   return `${name} holds ${path} since ${since}: ${until}.`;
 }
 

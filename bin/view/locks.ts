@@ -1,7 +1,7 @@
 /** Locks and their queues as text. */
 import type { ActorRow, LockRow, WaiterRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
+import { locksOfProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places } from "./places.ts";
 import { heading } from "./sessions.ts";
 import { type Cell, table } from "./table.ts";
@@ -27,7 +27,7 @@ const nameColumns = 20;
 /** `kite status --locks`: every lock with its queue. */
 export function locksView(data: LocksData, screen: Screen): string[] {
   const project = shownProject(data, data.project ?? null);
-  const locks = ofProject(data.locks, project);
+  const locks = locksOfProject(data.locks, project);
   const others = otherProjectLines(data, project, "kite status --locks --all", screen);
   const own =
     locks.length === 0

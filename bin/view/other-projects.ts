@@ -1,5 +1,6 @@
 /** The projects that a view sums up in a line each, because the person stands in another one. */
 import type { LockRow } from "../../protocol/lock.ts";
+import { isOfMachine } from "../../protocol/resource.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { paint } from "./color.ts";
 import { needsIn } from "./needs.ts";
@@ -27,6 +28,11 @@ export function ofProject<Row extends { readonly project: string }>(
   project: string | null,
 ): readonly Row[] {
   return project === null ? rows : rows.filter(row => row.project === project);
+}
+
+/** Returns the locks of a project, with those on the machine's resources; null: all locks. */
+export function locksOfProject(locks: readonly LockRow[], project: string | null): readonly LockRow[] {
+  return project === null ? locks : locks.filter(row => row.project === project || isOfMachine(row.path));
 }
 
 /**

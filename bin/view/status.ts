@@ -12,7 +12,7 @@ import { refusalText } from "../refusal-text.ts";
 import { paint } from "./color.ts";
 import { lockLines } from "./locks.ts";
 import { needsLines } from "./needs.ts";
-import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
+import { locksOfProject, ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places, tilde } from "./places.ts";
 import { riskLines } from "./risks.ts";
 import { sessionLines } from "./sessions.ts";
@@ -113,7 +113,7 @@ function within(data: StatusData, project: string): StatusData {
   return {
     ...data,
     sessions,
-    locks: ofProject(data.locks, project),
+    locks: locksOfProject(data.locks, project),
     holds: ofProject(data.holds, project),
     refusals: data.refusals.filter(({ id }) => isHere(id)),
     risks: ofProject(data.risks, project),

@@ -9,7 +9,7 @@ import { refusalText } from "../refusal-text.ts";
 import { paint, unpainted } from "./color.ts";
 import { lockItems } from "./locks.ts";
 import { needsText } from "./needs.ts";
-import { ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
+import { locksOfProject, ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { briefSessions, heading, inRowOrder, sessionLines } from "./sessions.ts";
 import { table } from "./table.ts";
 import { summaryOf, taskGroups } from "./tasks.ts";
@@ -98,7 +98,7 @@ function withoutOthers(all: WatchData): WatchData {
     sessions: ofProject(all.sessions, project).filter(s =>
       has(s.name, s.branch, s.worktree, s.waitingFor, s.attention, ...s.agents.map(a => a.name)),
     ),
-    locks: ofProject(all.locks, project).filter(l =>
+    locks: locksOfProject(all.locks, project).filter(l =>
       has(l.path, l.holder?.name ?? null, ...l.waiters.map(w => w.name)),
     ),
     tasks: ofProject(all.tasks, project).filter(t => has(t.description, t.assigneeName, t.id)),

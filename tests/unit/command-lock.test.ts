@@ -17,7 +17,7 @@ describe("the command line of kite lock", () => {
     expect(
       parse(["a", "b", "make", "-j", "--", "x"], argv("a", "b", "--", "make", "-j", "--", "x"), flags),
     ).toEqual({
-      files: ["a", "b"],
+      names: ["a", "b"],
       command: "make",
       args: ["-j", "--", "x"],
       waitMs: 30_000,
@@ -58,7 +58,7 @@ describe("for whom a command acts", () => {
 
 describe("kite lock", () => {
   const run: LockRun = {
-    files: ["src/a.ts"],
+    names: ["src/a.ts"],
     command: process.execPath,
     args: ["-e", "process.exit(7)"],
     waitMs: 0,
@@ -80,7 +80,7 @@ describe("kite lock", () => {
     expect(command).toMatch(new RegExp(`^${process.pid}[.][0-9a-z]+$`));
     expect(changes(daemon.asked)).toEqual([
       { type: "file_lock", id: "s1", agent: "x", command, file, waitMs: 0, bind: true, progress: true },
-      { type: "file_unlock", id: "s1", agent: "x", command, files: [file] },
+      { type: "file_unlock", id: "s1", agent: "x", command, file },
     ]);
     expect(world.err()).toBe("");
   });
@@ -144,7 +144,7 @@ describe("kite lock", () => {
     const world = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     expect(await hold(world, { ...run, refusedCode: 9 })).toBe(9);
     expect(world.err()).toBe(
-      `kite: the command did not run: ${run.files.join(", ")} did not get free within 1 s; bob has it. Ask again, ask bob for it (kite message send), or do something else first\n`,
+      `kite: the command did not run: ${run.names.join(", ")} did not get free within 1 s; bob has it. Ask again, ask bob for it (kite message send), or do something else first\n`,
     );
     const asJson = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     await hold(asJson, { ...run, json: true });
@@ -214,7 +214,7 @@ describe("kite unlock", () => {
     const daemon = fakeDaemon({ file_unlock: { ok: true, released: [path] } });
     const world = fakeWorld({ daemon, env: { KITE_SESSION: "s1" } });
     expect(await unlock(world, ["a.ts"], {})).toBe(0);
-    expect(daemon.asked).toEqual([{ type: "file_unlock", id: "s1", files: [path] }]);
+    expect(daemon.asked).toEqual([{ type: "file_unlock", id: "s1", file: path }]);
     expect(world.out()).toBe(`released: ${path}\n`);
   });
 
@@ -231,7 +231,7 @@ describe("kite unlock", () => {
       "kite: you hold no lock at this terminal; to release it for its holder: kite unlock --force a.ts\n",
     );
     expect(await unlock(world, ["a.ts"], { force: true, json: true })).toBe(0);
-    expect(daemon.asked.at(-1)).toEqual({ type: "file_unlock", files: [path], force: true });
+    expect(daemon.asked.at(-1)).toEqual({ type: "file_unlock", file: path, force: true });
     expect(JSON.parse(world.out())).toEqual({ ok: true, released: [path] });
   });
 

@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { isResource } from "../../../protocol/resource.ts";
 import { actingSession } from "../../actor.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "../../agent/named.ts";
 import { unlock } from "../../commands/unlock.ts";
@@ -20,7 +21,7 @@ export interface ReleaseFlags {
 
 /**
  * Releases agents and files in one go: a word is an agent's name, unless a lock is on a file of that name and no agent is
- * called just so; a word that is no agent's is a file. A person takes the files from any holder, an agent gives back its own.
+ * called just so; a word that is no agent's is a file, or a resource if it begins with @. A person takes the files from any holder, an agent gives back its own.
  * Returns the exit code, that of a failure if one failed.
  */
 export async function releaseEach(
@@ -58,6 +59,7 @@ async function isFile(
 ): Promise<boolean> {
   const path = resolve(world.cwd, word);
   const isCalled = agents.some(({ id, agent, name }) => name === word || (agent ?? id) === word);
+  if (isResource(word)) return !isCalled;
   if (locked.has(path) || locked.has(await realPath(world.cwd, word))) return !isCalled;
   if (isCalled) return false;
   const isPath = word.includes("/") ? !agents.some(({ name }) => name.startsWith(word)) : existsSync(path);
