@@ -5,25 +5,35 @@ import type { KiteClient } from "../../client/client.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { FileLockReply } from "../../protocol/lock.ts";
 import { fileLockSchema, fileUnlockSchema } from "../../protocol/lock.ts";
+import { isResource } from "../../protocol/resource.ts";
 import { duration, nearPath, quote } from "../../protocol/text.ts";
-import { absolute } from "../actor.ts";
+import { type Lockable, lockable } from "../lockable.ts";
 import { granted, Refused } from "../with-daemon.ts";
 import { type Call, type Tool, tool } from "./tool.ts";
+
+const resource = z.string().max(limits.pathBytes).optional();
 
 const lock = tool({
   name: "kite_lock",
   title: "Hold files",
   description:
-    "Lock files until kite_unlock, for work over several files or prompts. Single edits need none: Kite locks those " +
-    "until you answer.",
-  input: z.object({
-    files: fileLockSchema.shape.files.unwrap().describe("dir/ locks all below it"),
-    waitMs: fileLockSchema.shape.waitMs,
-  }),
-  run: async (call, { files, waitMs: asked }) => {
+    "Lock files until kite_unlock, for work over several files or prompts, or a shared `resource` for 10 minutes (@db, " +
+    "@port-3000). Single edits need none: Kite locks those until you answer.",
+  input: z
+    .object({
+      files: fileLockSchema.shape.files.describe("dir/ locks all below it"),
+      resource,
+      waitMs: fileLockSchema.shape.waitMs,
+    })
+    .refine(({ files, resource: name }) => (files ?? name) !== undefined, {
+      error: "give files, or a resource such as @db",
+    }),
+  run: async (call, { files: paths = [], resource: name, waitMs: asked }) => {
     const own = await call.own();
     const waitMs = asked ?? limits.waitMs;
-    const given = { ...call.actor, files: files.map(file => absolute(call.acting.cwd, file)), waitMs };
+    const files = wordsOf(paths, name);
+    const wanted = lockable(call.acting.cwd, files);
+    const given = { ...call.actor, ...wanted, waitMs };
     // Nobody knows when a kept lock ends: a call waits for it only if it says how long.
     const unlessKept = asked === undefined || asked === 0;
     const reply = await whileTold(call, own, waitMs, () =>
@@ -32,10 +42,13 @@ const lock = tool({
     const { token, granted_from_queue: waited } = granted(reply);
     // The client cancelled the call meanwhile and will not see the grant, so this releases the lock.
     if (call.signal.aborted && waited) {
-      await call.client.request("file_unlock", { ...call.actor, files: given.files });
+      await call.client.request("file_unlock", { ...call.actor, ...wanted });
     }
     const names = files.map(file => quote(nearPath(file, call.acting.cwd))).join(", ");
-    const text = `You hold ${names}${waited ? ", after waiting in the queue" : ""}. Release with kite_unlock when you are done.`;
+    const lease = files.some(isResource)
+      ? ` Kite ends a resource's lock after ${duration(limits.resourceLeaseMs)}; lock it again to keep it longer.`
+      : "";
+    const text = `You hold ${names}${waited ? ", after waiting in the queue" : ""}. Release with kite_unlock when you are done.${lease}`;
     return { text, data: { files, token, waited: waited === true } satisfies Data };
   },
 });
@@ -46,26 +59,33 @@ interface Data {
   readonly waited: boolean;
 }
 
+/** Returns files and a resource as one list of words; the resource's name may lack its @. */
+function wordsOf(files: readonly string[], resourceNamed: string | undefined): readonly string[] {
+  if (resourceNamed === undefined) return files;
+  return [...files, isResource(resourceNamed) ? resourceNamed : `@${resourceNamed}`];
+}
+
 const unlock = tool({
   name: "kite_unlock",
   title: "Release files",
-  description: "Release files you locked or wait for; `all` of them.",
+  description: "Release what you locked or wait for; `all` of it.",
   input: z
     .object({
       files: fileUnlockSchema.shape.files,
+      resource,
       all: fileUnlockSchema.shape.all,
     })
-    .refine(({ files, all }) => (files === undefined) === (all === true), {
-      error: "give either files, or all: true",
+    .refine(({ files, resource: name, all }) => ((files ?? name) === undefined) === (all === true), {
+      error: "give either files or a resource, or all: true",
     }),
-  run: async (call, { files, all }) => {
+  run: async (call, { files = [], resource: name, all }) => {
     const { acting, client, actor } = call;
     if (acting.by === "process" && (await hasAgents(client, acting.id))) {
       const error =
         "Kite did not see which agent of this session calls, and must not release another agent's files; call again";
       throw new Refused({ ok: false, code: "unknown_session", error });
     }
-    const named = files === undefined ? {} : { files: files.map(file => absolute(acting.cwd, file)) };
+    const named: Lockable = all === true ? {} : lockable(acting.cwd, wordsOf(files, name));
     const answer = await client.request("file_unlock", {
       ...actor,
       ...named,

@@ -32,7 +32,7 @@ const statusTool = (own: OwnScreen) =>
     name: "kite_status",
     title: "Who works here",
     description:
-      "Who works here, which files are locked or frozen, who waits, ready tasks, unread messages. Call it before work on " +
+      "Who works here, what is locked or frozen, who waits, ready tasks, unread messages. Call it before work on " +
       "files others may edit. `diff`: an agent's or file's uncommitted work.",
     input: z.object({
       details: z.boolean().optional().describe("Also directories, agents, open files"),

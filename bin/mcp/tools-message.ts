@@ -68,8 +68,7 @@ const broadcast = tool({
   name: "kite_broadcast",
   title: "Write to everyone",
   description:
-    "Write to all sessions of this project. `hold` freezes files for them, while you change what their edits " +
-    "would break; kite_thaw ends it.",
+    "Write to all sessions of this project. `hold` freezes files that they must not edit meanwhile; kite_thaw ends it.",
   input: z.object({
     message: broadcastSchema.shape.message,
     hold: broadcastSchema.shape.hold.meta(inWords("{files: [paths], ttlMs}")),

@@ -31,7 +31,10 @@ const foreign =
   /Input validation|expected|received|undefined|\bnull\b|exactly one of file\b|\bfile_\w|(?<!kite_)\btask_[a-z]+|kite (?:task (?:list|ready|show)|debate|context|message|spawn)|(?<![\w-])--[a-z]|status pending/;
 
 const mistakes: readonly (readonly [string, Record<string, unknown>, string])[] = [
-  ["kite_lock", {}, "files is missing; give a list"],
+  ["kite_lock", {}, "give files, or a resource such as @db"],
+  ["kite_lock", { resource: "a b" }, '"@a b" is no name of a resource: write @ and letters'],
+  ["kite_lock", { resource: "@port-0" }, '"@port-0" is no port: write @port- and a number'],
+  ["kite_lock", { files: ["@types/a.ts"] }, "a file is named with ./ before the @"],
   ["kite_lock", { files: [] }, "files: give at least 1 item"],
   ["kite_lock", { files: "a.ts" }, "files: give a list, not a text"],
   ["kite_lock", { file: "a.ts", files: ["a.ts"] }, "kite_lock has no parameter file; did you mean files?"],
@@ -39,9 +42,10 @@ const mistakes: readonly (readonly [string, Record<string, unknown>, string])[] 
   ["kite_lock", { files: ["a.ts"], waitMs: -1 }, "waitMs: give at least 0"],
   ["kite_lock", { files: ["a.ts"], waitMs: 1e12 }, "waitMs: give at most 600000"],
   ["kite_lock", { files: ["a.ts"], waitMs: 1.5 }, "waitMs: give a whole number, not a number"],
-  ["kite_unlock", {}, "give either files, or all: true"],
-  ["kite_unlock", { files: ["a.ts"], all: true }, "give either files, or all: true"],
-  ["kite_unlock", { all: false }, "give either files, or all: true"],
+  ["kite_unlock", {}, "give either files or a resource, or all: true"],
+  ["kite_unlock", { files: ["a.ts"], all: true }, "give either files or a resource, or all: true"],
+  ["kite_unlock", { all: false }, "give either files or a resource, or all: true"],
+  ["kite_unlock", { resource: "db" }, "@db is neither held nor waited for by tester; nothing was released"],
   ["kite_unlock", { files: ["x.ts"] }, "x.ts is neither held nor waited for by tester; nothing was released"],
   ["kite_status", { details: "yes" }, "details: give true or false, not a text"],
   ["kite_status", { all: true }, "kite_status has no parameter all; it takes details, diff"],
