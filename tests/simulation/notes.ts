@@ -146,6 +146,7 @@ export class NoteLives {
       }
     }
     if (command.type === "work_wiped") this.#wiped(state, command);
+    this.#leases(state, command, step);
     if (touched.has("notes")) yield* this.#compare(state);
   }
 
@@ -182,6 +183,20 @@ export class NoteLives {
     const [other] = lost.flatMap(work => work.writers.filter(one => !isOwn(one)));
     if (doer === null || lost.length === 0 || !isAlive(state, doer.actor)) return;
     say(doer.actor, true, other === undefined ? null : actorRow(state, other.actor).name, lost);
+  }
+
+  /** Whose lease of a resource is over is told, unless it has the resource again. */
+  #leases(state: State, command: Command, step: Step): void {
+    const isLease = command.type === "elapse" && command.due.what === "resource_lease_over";
+    for (const { event } of step.events) {
+      if (!isLease || event.event !== "lock_released") continue;
+      for (const file of event.paths) this.#tell(state, event.holder, { what: "lease_over", file });
+    }
+    for (const { event } of step.events) {
+      if (event.event !== "lock_granted") continue;
+      const { paths, holder } = event;
+      this.#unsay(holder, note => note.what === "lease_over" && paths.includes(note.file));
+    }
   }
 
   /** Whoever leads in the project of a red or critical task is to be told that it begins. */
@@ -297,11 +312,13 @@ export class NoteLives {
   }
 
   /** Takes back what the actor was not told yet. */
-  #unsay(actor: Actor, isOver: (note: FileNote) => boolean): void {
+  #unsay(actor: Actor | ActorRow, isOver: (note: FileNote) => boolean): void {
     this.#change(actor, note => (isOver(note) ? null : note));
   }
 
-  #change({ session: id, agent }: Actor, corrected: (note: FileNote) => FileNote | null): void {
+  #change(whose: Actor | ActorRow, corrected: (note: FileNote) => FileNote | null): void {
+    const { agent } = whose;
+    const id = "session" in whose ? whose.session : whose.id;
     const left = (this.#pending.get(keyOf({ id, agent })) ?? []).flatMap(words => {
       const note = corrected(JSON.parse(words));
       return note === null ? [] : [JSON.stringify(note)];

@@ -211,6 +211,22 @@ export function* notReturned(state: State, before: readonly Hold[], command: Com
   }
 }
 
+/** Whether the lock is on a resource, and no running command holds it. */
+function isLeased({ lexical, kind, bound }: Hold): boolean {
+  return lexical.startsWith("@") && kind === "explicit" && bound === null;
+}
+
+/** A lock on a resource goes with its lease, after all of it, and no other lock does. */
+export function* endedEarly(state: State, before: readonly Hold[], command: Command): Generator<string> {
+  if (command.type !== "elapse" || command.due.what !== "resource_lease_over") return;
+  const { key, first } = command.due;
+  const was = before.find(h => h.key === key && h.first.grant === first);
+  const now = state.locks.holds.get(key);
+  if (was === undefined || now?.token.grant === was.token.grant) return;
+  if (!isLeased(was) || was.touched + limits.resourceLeaseMs > state.t)
+    yield `the lease of ${key} ended early`;
+}
+
 /** What must be over once everything due has been proposed and delivered. */
 export function* overdue(state: State): Generator<string> {
   const { t } = state;
@@ -223,6 +239,8 @@ export function* overdue(state: State): Generator<string> {
     const leaseFrom = Math.max(h.touched, h.renewed ?? 0);
     if (h.kind === "turn" && leaseFrom + limits.turnLeaseMs < t)
       yield `the turn hold on ${h.key} outlives its lease`;
+    if (isLeased(h) && h.touched + limits.resourceLeaseMs < t)
+      yield `the hold on ${h.key} outlives its lease`;
     const wanted = [...state.locks.waiters.values()].filter(
       w => w.origin !== null && !own(h, w) && w.files.some(f => overlap(f, h)),
     );

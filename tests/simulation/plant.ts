@@ -65,8 +65,8 @@ export function findsPlanted(part: Part): void {
   });
 }
 
-function looksFor({ merges = false, commands = false, hooks = false }: Planted) {
-  return { tell: false, audit: false, merges, commands, hooks };
+function looksFor({ merges = false, commands = false, resources = false, hooks = false }: Planted) {
+  return { tell: false, audit: false, merges, commands, resources, hooks };
 }
 
 /** Those that found it before, then others: many short runs find more than a few long ones, and stay true for longer. */

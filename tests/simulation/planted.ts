@@ -32,6 +32,8 @@ export interface Planted {
   readonly merges?: boolean;
   /** Only actors that run commands find it. */
   readonly commands?: boolean;
+  /** Only clients that lock a resource find it. */
+  readonly resources?: boolean;
   /** The simulation of hooks finds it. */
   readonly hooks?: boolean;
   /** Words of a violation that tells this bug. */

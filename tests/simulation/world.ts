@@ -9,6 +9,7 @@ import { firstRulesLevel, type Hold, type KeptReply, type Token } from "../../da
 import { check } from "../../daemon/core/check.ts";
 import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import { emptyState } from "../../daemon/core/empty-state.ts";
+import type { FileRef } from "../../daemon/core/file-ref.ts";
 import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import type { Bound, Origin } from "../../daemon/core/origin.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
@@ -16,6 +17,7 @@ import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
+import { resourceRef } from "../../daemon/facts/file-refs.ts";
 import type { Found, Journal } from "../../daemon/journal/journal.ts";
 import { lateRunner } from "../../daemon/lead/merges/late-runner.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -33,7 +35,7 @@ import { flyingBefore, LateWrites } from "./late.ts";
 import { leftRunners, MergeLives } from "./merges.ts";
 import { NameLives } from "./names.ts";
 import { NoteLives, notesBefore } from "./notes.ts";
-import { type Granted, isHeir, notReturned, overdue, wrongs } from "./oracle.ts";
+import { endedEarly, type Granted, isHeir, notReturned, overdue, wrongs } from "./oracle.ts";
 import { misplaced } from "./positions.ts";
 import { Random } from "./random.ts";
 import { type ReleaseBefore, ReleaseLives, releaseBefore } from "./releases.ts";
@@ -96,6 +98,8 @@ export interface Looks {
   readonly merges?: boolean;
   /** Actors run commands under locks of their own, as they do with every seventh seed. */
   readonly commands?: boolean;
+  /** Clients lock a resource where they would lock `c`, as they do with every seventh seed. */
+  readonly resources?: boolean;
   /** Agents of a client send events of hooks, instead of all else (`hooks/world.ts`). */
   readonly hooks?: boolean;
   /** Kite only observes these agents. */
@@ -125,6 +129,7 @@ export class World {
   readonly transcript: string[] = [];
   readonly counts: Counts = { commands: new Map(), replies: new Map() };
   readonly #tell: boolean;
+  readonly #hasResources: boolean;
   readonly #audit: boolean;
   /** Slices that entries touched since the core's own check looked at them. */
   readonly #unchecked = new Set<TableName>();
@@ -183,13 +188,14 @@ export class World {
   constructor(
     seed: number,
     host: "file" | "remote",
-    { tell, audit, merges = false, commands = false }: Looks,
+    { tell, audit, merges = false, commands = false, resources = false }: Looks,
   ) {
     this.random = new Random(seed);
     this.clock = new SimulatedClock(1_700_000_000_000);
     this.host =
       host === "file" ? new FileHost(this.random.fork(), this.clock) : new RemoteHost(this.random.fork());
     this.#tell = tell;
+    this.#hasResources = resources || seed % 7 === 3;
     this.#audit = audit;
     this.#checkedAt = seed % checkEvery;
     this.#tasks = new TaskLives(this.random.fork());
@@ -440,6 +446,7 @@ export class World {
     yield* this.#talk.observe(state, entry, step, locks, touched);
     if (before.yielding?.length && step.reply?.ok) yield `a hold yielded with ${before.yielding} in flight`;
     yield* notReturned(state, before.holds, entry.command);
+    yield* endedEarly(state, before.holds, entry.command);
     yield* this.#releases.observe(state, entry, step.reply, before.holds, before.released);
     yield* this.#tasks.observe(state, before.tasks, entry, step.reply, touched, before.roles);
     yield* this.#names.observe(state, entry, step);
@@ -549,7 +556,7 @@ export class World {
     const isHeir = heirs.length > 0 && random.chance(0.6);
     const { session, incarnation } = actor;
     const who = isHeir ? { session, agent: random.pick(heirs), incarnation } : this.#client().actor;
-    const wanted = [{ file, lexical, key: path, dir }, ref(random.pick(files))];
+    const wanted = [{ file, lexical, key: path, dir }, this.#ref(random.pick(files))];
     const named = random.chance(0.6) ? wanted.slice(0, 1) : wanted;
     const isTurn = random.chance(0.5);
     this.#submit(this.#connect(who), {
@@ -597,7 +604,7 @@ export class World {
     }
     const command: LockCommand = {
       ...lockOf(client.actor),
-      files: [...new Set(wanted)].map(ref),
+      files: [...new Set(wanted)].map(file => (isTurn ? ref(file) : this.#ref(file))),
       single: wanted.length === 1,
       kind: isTurn ? "turn" : "explicit",
       waitMs: random.pick([0, 1000, 30_000, 30_000, 600_000]),
@@ -702,19 +709,23 @@ export class World {
     this.#submit(client, lives.command(this.#running().state, client.actor));
   }
 
+  #ref(file: string): FileRef {
+    return this.#hasResources && file === "c" ? resourceRef({ node: "local" }, "/p", "@db") : ref(file);
+  }
+
   #unlock(): void {
     const client = this.#client();
     const mine = [...this.#running().state.locks.holds.values()].filter(
       h => h.actor.session === client.actor.session,
     );
     const all = this.random.chance(0.2);
-    const hold =
-      mine.length > 0 && this.random.chance(0.8) ? this.random.pick(mine) : ref(this.random.pick(files));
-    const { file, lexical } = hold;
-    const named = [{ file, lexical, key: this.random.chance(0.5) ? hold.key : null }];
-    const owner = "actor" in hold ? hold.actor : client.actor;
+    const held = mine.length > 0 && this.random.chance(0.8) ? this.random.pick(mine) : null;
+    const { file, lexical, key: path } = held ?? this.#ref(this.random.pick(files));
+    const named = [{ file, lexical, key: this.random.chance(0.5) ? path : null }];
+    const owner = held?.actor ?? client.actor;
+    const loan = held?.loan ?? null;
     // The lender may give up what a descendant of his uses.
-    const lender = "loan" in hold && hold.loan !== null && this.random.chance(0.4) ? hold.loan.actor : null;
+    const lender = loan !== null && this.random.chance(0.4) ? loan.actor : null;
     const actor = lender ?? owner;
     this.#submit(client, { type: "lock_release", actor, files: all ? "all" : named });
   }
@@ -790,7 +801,7 @@ export class World {
   }
 
   #revoke(): void {
-    const { file, lexical, key: path } = ref(this.random.pick(files));
+    const { file, lexical, key: path } = this.#ref(this.random.pick(files));
     this.#submit(this.#client(), {
       type: "lock_revoke",
       by: "a person",
