@@ -13,8 +13,7 @@ const { key, ifVersion, ttlMs } = contextSetSchema.shape;
 const set = tool({
   name: "kite_context_set",
   title: "Share a note",
-  description:
-    "Share a value with this project's agents: a decision, an interface, a finding. Replaces the old.",
+  description: "Share a value with this project's agents: a decision, an interface. Replaces the old.",
   input: z.object({
     key: key.describe("Such as api/errors"),
     value: z.unknown(),

@@ -18,10 +18,10 @@ const lock = tool({
   title: "Hold files",
   description:
     "Lock files until kite_unlock, for work over several files or prompts, or a shared `resource` for 10 minutes (@db, " +
-    "@port-3000). Single edits need none: Kite locks those until you answer.",
+    "@port-3000). Kite locks single edits until you answer.",
   input: z
     .object({
-      files: fileLockSchema.shape.files.describe("dir/ locks all below it"),
+      files: fileLockSchema.shape.files.describe("dir/: all below it"),
       resource,
       waitMs: fileLockSchema.shape.waitMs,
     })

@@ -32,8 +32,8 @@ const statusTool = (own: OwnScreen) =>
     name: "kite_status",
     title: "Who works here",
     description:
-      "Who works here, what is locked or frozen, who waits, ready tasks, unread messages. Call it before work on " +
-      "files others may edit. `diff`: an agent's or file's uncommitted work.",
+      "Who works here, what is locked or frozen, who waits, ready tasks, unread messages. Call it before work on shared " +
+      "files. `diff`: an agent's or file's uncommitted work.",
     input: z.object({
       details: z.boolean().optional().describe("Also directories, agents, open files"),
       diff: z.string().max(limits.pathBytes).optional(),

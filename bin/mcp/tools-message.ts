@@ -22,7 +22,7 @@ const { to, text: words, replyTo, urgent } = messageSendSchema.shape;
 const message = tool({
   name: "kite_message",
   title: "Message an agent",
-  description: "Write to an agent of this project, which reads it at its next step.",
+  description: "Write to an agent here, which reads it at its next step.",
   input: z.object({
     to: to.describe("A name, or everyone"),
     text: words,
@@ -68,7 +68,7 @@ const broadcast = tool({
   name: "kite_broadcast",
   title: "Write to everyone",
   description:
-    "Write to all sessions of this project. `hold` freezes files that they must not edit meanwhile; kite_thaw ends it.",
+    "Write to all sessions here. `hold` freezes files they must not edit meanwhile; kite_thaw ends it.",
   input: z.object({
     message: broadcastSchema.shape.message,
     hold: broadcastSchema.shape.hold.meta(inWords("{files: [paths], ttlMs}")),
