@@ -4,18 +4,25 @@ import { LocalError } from "../client/errors.ts";
 import type { TrailLine } from "../daemon/trail/line.ts";
 import { readTrail } from "../daemon/trail/read.ts";
 import type { EventLine } from "../protocol/events.ts";
+import { shellArgument } from "../protocol/text.ts";
 import { streamEnd } from "./live.ts";
 import { nextStep } from "./next-step.ts";
-import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "./process-context.ts";
+import { seemsAgents } from "./person.ts";
+import { type Client, type ProcessContext, screenOf } from "./process-context.ts";
 import { scopeProject } from "./scope.ts";
 import { numbering } from "./tasks/numbers.ts";
+import { terminalTexts } from "./terminals.ts";
+import { Titles } from "./titles.ts";
+import { unpainted } from "./view/color.ts";
 import { eventSentence } from "./view/events.ts";
 import { logText } from "./view/log.ts";
 import { Places } from "./view/places.ts";
-import { clock } from "./view/text.ts";
-import { choosable, type News, type WatchData, watchView } from "./view/watch.ts";
-import { afterKey, firstMode, following } from "./view/watch-keys.ts";
-import { ask, exitCodes, fail, Refused, rowsOf } from "./with-daemon.ts";
+import { clean, widthOf, wrap } from "./view/text.ts";
+import { choosable, lastTop, type News, type WatchData, watchView } from "./view/watch.ts";
+import { type ActionName, actions, afterKey, firstMode, following } from "./view/watch-keys.ts";
+import { act, type RunLine, wordsOf } from "./watch/act.ts";
+import { Listing, type Shown } from "./watch/lines.ts";
+import { ask, exitCodes, fail, Refused, rowsOf, unnamedPerson } from "./with-daemon.ts";
 
 export interface WatchFlags {
   readonly json?: boolean;
@@ -24,6 +31,7 @@ export interface WatchFlags {
 /** Least time between two redraws, in milliseconds; the ages redraw once a second. */
 const drawMs = 250;
 const agesEvery = 4;
+const titlesEvery = 20;
 /** Watch reports a query that takes longer than this many times `drawMs`. */
 const slowTicks = 4;
 const retryMs = 1_000;
@@ -39,9 +47,14 @@ const clearBelow = "\u001b[J";
 
 /**
  * Shows sessions, locks, tasks and events until `until` is aborted: on a terminal's screen, or as lines in a pipe. It
- * waits for a daemon that stops, and fails if none runs at the start. Returns the exit code.
+ * waits for a daemon that stops, and fails if none runs at the start. `runLine` does what a person asks for by a key. Returns the exit code.
  */
-export async function watch(world: ProcessContext, flags: WatchFlags, until: AbortSignal): Promise<number> {
+export async function watch(
+  world: ProcessContext,
+  flags: WatchFlags,
+  until: AbortSignal,
+  runLine: RunLine,
+): Promise<number> {
   const json = flags.json === true;
   let found = await connect(world);
   if (!("client" in found)) {
@@ -49,7 +62,9 @@ export async function watch(world: ProcessContext, flags: WatchFlags, until: Abo
     return exitCodes.notRunning;
   }
   const isScreen = world.stdout.isTTY === true && world.env["TERM"] !== "dumb" && !json;
-  const painting = isScreen ? new Painting(world, await projectHere(world), await lately(world)) : null;
+  const painting = isScreen
+    ? new Painting(world, await projectHere(world), await lately(world), runLine)
+    : null;
   const shown = painting ?? new Listing(world, json);
   const ended = new AbortController();
   const over = AbortSignal.any([until, ended.signal]);
@@ -82,19 +97,6 @@ async function lately(world: ProcessContext): Promise<News[]> {
   const lines = await readTrail(paths.trail, { limit: latelyMax, filter: isShown });
   const worded = await numbering(world, null, lines.map(({ why = "" }) => why).join(" "));
   return lines.map(line => ({ at: line.at, text: logText(line, env["HOME"] ?? "", worded) }));
-}
-
-/** A way to show events: a screen or lines. */
-interface Shown {
-  /** Queries everything again. */
-  look(client: Client): Promise<void>;
-  event(event: EventLine): void;
-  /** Reports that events were missed. */
-  missed(): void;
-  away(why: string): void;
-  /** Called every `drawMs` while a daemon answers. */
-  tick(client: Client): Promise<void>;
-  end(): void;
 }
 
 /** Cursor of the last event shown; a cursor is valid in one store only. */
@@ -169,7 +171,9 @@ async function connect(
   world: ProcessContext,
 ): Promise<{ readonly client: Client } | { readonly why: string }> {
   try {
-    return { client: await world.connect({ name: "kite watch", reconnect: true }) };
+    // The titles of sessions are a person's.
+    const person = world.stdout.isTTY === true ? unnamedPerson(world) : {};
+    return { client: await world.connect({ name: "kite watch", reconnect: true, ...person }) };
   } catch (error) {
     if (!(error instanceof LocalError)) throw error;
     return { why: error.message };
@@ -185,9 +189,15 @@ class Painting implements Shown {
   #mode = firstMode;
   #isStale = false;
   #ticks = 0;
+  #isOver = false;
+  readonly #runLine: RunLine;
+  readonly #titles = new Titles();
+  /** Whether a person reads; null: not looked at yet. */
+  #isPersons: boolean | null = null;
 
-  constructor(world: ProcessContext, project: string | null, news: News[]) {
+  constructor(world: ProcessContext, project: string | null, news: News[], runLine: RunLine) {
     this.#world = world;
+    this.#runLine = runLine;
     this.#project = project;
     this.#news = news;
     world.stdout.write(enter);
@@ -204,6 +214,7 @@ class Painting implements Shown {
     ]);
     const { version } = client.daemon;
     this.#data = {
+      ...this.#data,
       version,
       sessions,
       locks,
@@ -241,17 +252,71 @@ class Painting implements Shown {
   key(key: string): boolean {
     const mode = afterKey(this.#mode, key, this.#rows());
     if (mode === null) return false;
-    this.#mode = mode;
+    const { action, text, chosen } = mode;
+    this.#mode = mode.isDue ? { ...mode, action: null, text: "", isDue: false } : mode;
+    this.#data = { ...this.#data, notice: "" };
+    if (mode.at === "agent") this.#lookAtTerminal();
     this.#draw();
+    if (mode.isDue && action !== null) void this.#act(action, chosen, text);
     return true;
   }
 
+  /** Does the action; what its command says in one line stands at the bottom, more fills the screen. */
+  async #act(name: ActionName, chosen: string | null, text: string): Promise<void> {
+    const { sessions } = this.#data;
+    const session = sessions.find(({ id }) => id === chosen);
+    if (session === undefined) return;
+    const words = wordsOf(actions[name], session, sessions, text);
+    const title = `kite ${words.map(shellArgument).join(" ")}`;
+    this.#data = { ...this.#data, notice: `runs: ${clean(title)}` };
+    this.#draw();
+    const lines = await act(this.#world, name, words, this.#runLine);
+    const [first = "", ...more] = lines;
+    const { width } = screenOf(this.#world);
+    const isWide = (line: string) => widthOf(unpainted(line)) > width;
+    const isShort = more.length === 0 && !isWide(first);
+    // Who types meanwhile is not interrupted.
+    const isTyping = ["filter", "message", "confirm"].includes(this.#mode.at);
+    if (isShort || isTyping) this.#data = { ...this.#data, notice: first === "" ? "done" : first };
+    else {
+      // A changed line of a file is cut, a sentence goes on below.
+      const isText = actions[name].isPiped !== true;
+      const fitting = lines.flatMap(line =>
+        isText && isWide(line) ? wrap(unpainted(line), width, 2) : [line],
+      );
+      this.#data = { ...this.#data, page: { title, lines: fitting } };
+      this.#mode = { ...this.#mode, at: "page", top: 0 };
+    }
+    this.#isStale = true;
+    this.#draw();
+  }
+
+  /** The chosen session's terminal, when its own screen opens. */
+  #lookAtTerminal(): void {
+    const session = this.#data.sessions.find(({ id }) => id === this.#mode.chosen);
+    const pids = session?.pid == null ? [] : [session.pid];
+    this.#data = { ...this.#data, terminals: terminalTexts(pids) };
+  }
+
+  /** Beside the looks, which do not wait for it. */
+  async #lookAtTitles(client: Client): Promise<void> {
+    try {
+      this.#isPersons ??= !(await seemsAgents(this.#world));
+      if (this.#isPersons) this.#data = { ...this.#data, titles: await this.#titles.read(client) };
+    } catch (error) {
+      // The connection has ended, which the watch itself reports.
+      if (!(error instanceof LocalError)) throw error;
+    }
+  }
+
   async tick(client: Client): Promise<void> {
+    if (this.#ticks % titlesEvery === 0) void this.#lookAtTitles(client);
     this.#ticks += 1;
     if (this.#isStale || this.#ticks % agesEvery === 0) await this.look(client);
   }
 
   end(): void {
+    this.#isOver = true;
     this.#world.stdout.write(leave);
   }
 
@@ -261,9 +326,15 @@ class Painting implements Shown {
   }
 
   #draw(): void {
+    // A command may end after the watch.
+    if (this.#isOver) return;
     const { sessions } = this.#data;
     this.#mode = following(this.#mode, this.#rows(), id => sessions.some(one => one.id === id));
     const rows = this.#world.stdout.rows ?? 24;
+    const { page } = this.#data;
+    // A page ends where its last line stands at the bottom.
+    if (this.#mode.at === "page" && page !== undefined)
+      this.#mode = { ...this.#mode, top: Math.min(this.#mode.top, lastTop(page, rows)) };
     const lines = watchView({ ...this.#data, mode: this.#mode }, screenOf(this.#world), rows);
     // Overwrites the old lines to avoid flicker; the last line has no line break, to avoid scrolling.
     const text = lines.map(line => `${line}${clearLine}`).join("\r\n");
@@ -280,49 +351,3 @@ const empty: WatchData = {
   news: [],
   away: null,
 };
-
-/** Prints a line for each event. */
-class Listing implements Shown {
-  readonly #world: ProcessContext;
-  readonly #json: boolean;
-  #isAway = false;
-
-  constructor(world: ProcessContext, json: boolean) {
-    this.#world = world;
-    this.#json = json;
-  }
-
-  async look(client: Client): Promise<void> {
-    this.#isAway = false;
-    const [sessions, locks] = await Promise.all([rowsOf(client, "sessions"), rowsOf(client, "locks")]);
-    if (this.#json) printJson(this.#world, { sessions, locks });
-    else this.#say(`watching  sessions: ${sessions.length}, locks: ${locks.length}`);
-  }
-
-  event(event: EventLine): void {
-    if (this.#json) {
-      printJson(this.#world, event);
-      return;
-    }
-    const text = eventSentence(event);
-    if (text !== null) this.#say(text);
-  }
-
-  missed(): void {
-    fail(this.#world, this.#json, "lagged", "events were missed; see kite status");
-  }
-
-  away(why: string): void {
-    if (!this.#isAway) fail(this.#world, this.#json, "not_running", `${why}; waiting for it`);
-    this.#isAway = true;
-  }
-
-  async tick(): Promise<void> {}
-
-  end(): void {}
-
-  #say(text: string): void {
-    const now = this.#world.now();
-    printFramed(this.#world, [`${clock(now, now)}  ${text}`]);
-  }
-}

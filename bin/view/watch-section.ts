@@ -22,7 +22,7 @@ export interface Section {
   readonly about?: string;
   /** The command that shows the rest. */
   readonly more: string;
-  /** It gets up to half of the screen before the others share the rest. */
+  /** It gets the lines of its short form first, of what the least of each other section leaves. */
   readonly isMain?: boolean;
 }
 
@@ -41,7 +41,8 @@ export function sectionLines(sections: readonly Section[], room: number, screen:
   // If there is room, a blank line separates sections.
   const isSpaced = wants.reduce((sum, want) => sum + want + 1, 0) <= room;
   const main = sections.findIndex(({ isMain }) => isMain === true);
-  for (const [i, given] of share(wants, room, main).entries()) {
+  const inShort = sections[main]?.items.reduce((sum, { lines, short = lines }) => sum + short.length, 1);
+  for (const [i, given] of share(wants, room, main, inShort).entries()) {
     const section = sections[i];
     if (section === undefined || given === 0) continue;
     if (isSpaced) lines.push("");
@@ -54,10 +55,10 @@ export function sectionLines(sections: readonly Section[], room: number, screen:
 }
 
 /**
- * Divides `room` lines among sections: each gets its least, the one at `main` up to half of the room, and then small wants
- * are met in full, while the others share the rest evenly.
+ * Divides `room` lines among sections: each gets its least, the one at `main` up to `first` lines of what is left, and then
+ * small wants are met in full, while the others share the rest evenly.
  */
-export function share(wants: readonly number[], room: number, main = -1): number[] {
+export function share(wants: readonly number[], room: number, main = -1, first = wants[main] ?? 0): number[] {
   const given = wants.map(() => 0);
   let left = room;
   for (const [i, want] of wants.entries()) {
@@ -65,8 +66,8 @@ export function share(wants: readonly number[], room: number, main = -1): number
     given[i] = Math.min(want, least);
     left -= given[i] ?? 0;
   }
-  const half = Math.min(wants[main] ?? 0, Math.floor(room / 2));
-  const extra = Math.max(0, Math.min(left, half - (given[main] ?? 0)));
+  const begun = given[main] ?? 0;
+  const extra = begun === 0 ? 0 : Math.max(0, Math.min(left, first - begun));
   if (extra > 0) given[main] = (given[main] ?? 0) + extra;
   left -= extra;
   for (;;) {

@@ -15,7 +15,7 @@ import { table } from "./table.ts";
 import { summaryOf, taskGroups } from "./tasks.ts";
 import { clean, clock, counted, cut, type Screen, widthOf, wrap } from "./text.ts";
 import { hasWait } from "./urgency.ts";
-import { firstMode, keysHelp, type WatchMode } from "./watch-keys.ts";
+import { actions, firstMode, keysHelp, type WatchMode } from "./watch-keys.ts";
 import { lineItems, type Section, sectionLines } from "./watch-section.ts";
 
 export interface WatchData {
@@ -34,8 +34,20 @@ export interface WatchData {
   /** The project to show in full, the others in a line each; null: all. */
   readonly project?: string | null;
   readonly mode?: WatchMode;
+  /** The terminals of processes that were looked at. */
+  readonly terminals?: ReadonlyMap<number, string>;
+  /** What a command said, for a screen of its own. */
+  readonly page?: Page;
+  /** What a command said in one line; empty: nothing. */
+  readonly notice?: string;
   /** What to do where there are no sessions. */
   readonly next?: readonly string[];
+}
+
+/** Lines of a command, in its own colours. */
+export interface Page {
+  readonly title: string;
+  readonly lines: readonly string[];
 }
 
 /** One event as text; `at` is wall time in milliseconds. */
@@ -50,6 +62,7 @@ const footerFrom = 8;
 /** Returns the screen: at most `rows` lines. */
 export function watchView(all: WatchData, screen: Screen, rows: number): string[] {
   const { mode = firstMode } = all;
+  if (mode.at === "page" && all.page !== undefined) return pageView(all.page, mode.top, screen, rows);
   const data = withoutOthers(all);
   const lines = [header(all, screen)];
   const footer = rows < footerFrom ? [] : [footerLine(data, mode, screen)];
@@ -65,6 +78,29 @@ export function watchView(all: WatchData, screen: Screen, rows: number): string[
     lines.push(...footer);
   }
   return lines.map(line => within(line, screen.width));
+}
+
+/** Returns the last line from which a page of so many rows is full. */
+export function lastTop({ lines }: Page, rows: number): number {
+  return Math.max(0, lines.length - Math.max(1, rows - pageFrame));
+}
+
+/** The title of a page and its footer. */
+const pageFrame = 2;
+
+function pageView(page: Page, top: number, screen: Screen, rows: number): string[] {
+  const room = Math.max(1, rows - pageFrame);
+  const shown = page.lines.slice(top, top + room);
+  const left = page.lines.length - top - shown.length;
+  const rest = left === 0 ? [] : [`${counted(left, "line")} below`];
+  const keys = ["Esc back", "up, down, space, b scroll", "q end", ...rest].join("   ");
+  const lines = [
+    paint(screen, "bold", cut(clean(page.title), screen.width)),
+    ...shown,
+    ...Array.from({ length: room - shown.length }, () => ""),
+    paint(screen, "dim", cut(keys, screen.width)),
+  ];
+  return lines.slice(0, rows).map(line => within(line, screen.width));
 }
 
 /** Nobody is there: what to do, in place of an empty screen. */
@@ -121,13 +157,16 @@ function chosenSession(data: WatchData): SessionRow | undefined {
 function agentSections(data: WatchData, session: SessionRow, screen: Screen): Section[] {
   const { id, name } = session;
   const own = data.locks.filter(l => l.holder?.id === id || l.waiters.some(w => w.id === id));
-  const one = { sessions: [session], locks: data.locks };
+  const { titles } = data;
+  const one = { sessions: [session], locks: data.locks, ...(titles === undefined ? {} : { titles }) };
   const news = data.news.filter(({ text }) => text.includes(name));
   const refusals = data.refusals.filter(r => r.id === id);
   const sections = [
     {
       title: clean(name),
-      items: lineItems(sessionLines(one, screen, { condense: false, detail: true })),
+      items: lineItems(
+        sessionLines(one, screen, { condense: false, detail: true, terminals: data.terminals }),
+      ),
       noun: "line",
       about: ` about ${clean(name)}`,
       more: `kite explain ${clean(name)}`,
@@ -143,23 +182,42 @@ function helpLines(screen: Screen): string[] {
   return ["", ...table(keysHelp, [{}, { min: 12 }], screen, 2)];
 }
 
-function footerLine(data: WatchData, { at, filter }: WatchMode, screen: Screen): string {
+function footerLine(data: WatchData, mode: WatchMode, screen: Screen): string {
+  const { at, filter, text, action } = mode;
   const chosen = chosenSession(data);
+  const name = clean(chosen?.name ?? "");
+  if (at === "message") {
+    const keys = "   Enter sends it   Esc does not";
+    const begin = `to ${cut(name, Math.floor(screen.width / 4))}: `;
+    const room = Math.max(1, screen.width - widthOf(begin) - widthOf(keys) - 1);
+    return paint(screen, "yellow", cut(`${begin}${cut(clean(text), room, "start")}_${keys}`, screen.width));
+  }
+  const asks = at === "confirm" && action !== null ? actions[action].asks : undefined;
+  if (asks !== undefined) {
+    const keys = "? y yes   other keys no";
+    const room = Math.max(1, screen.width - widthOf(asks("") + keys));
+    return paint(screen, "yellow", asks(cut(name, room)) + keys);
+  }
+  if (data.notice !== undefined && data.notice !== "") return paint(screen, "yellow", unpainted(data.notice));
   const shown = filter === "" ? "/ filter" : `/ "${clean(filter)}"`;
   const parts =
     at === "filter"
       ? [`show rows with: ${clean(filter)}_`, "Enter keeps it", "Esc clears it"]
-      : at === "agent" || at === "help"
-        ? ["Esc back", "q end"]
-        : [
-            "q end",
-            shown,
-            "p projects",
-            "? keys",
-            ...(chosen === undefined ? [] : [`Enter ${clean(chosen.name)}`]),
-          ];
+      : at === "agent"
+        ? ["Esc back", ...actionKeys, "q end"]
+        : at === "help"
+          ? ["Esc back", "q end"]
+          : [
+              "q end",
+              shown,
+              "p projects",
+              "? keys",
+              ...(chosen === undefined ? [] : [`Enter ${clean(chosen.name)}`]),
+            ];
   return paint(screen, "dim", cut(parts.join("   "), screen.width));
 }
+
+const actionKeys = Object.entries(actions).map(([name, { key }]) => `${key} ${name}`);
 
 /** Cuts a line of a table whose least width exceeds the terminal's. */
 function within(line: string, width: number): string {

@@ -6,6 +6,7 @@ import { widthOf } from "../../bin/view/text.ts";
 import { choosable, type WatchData, watchView } from "../../bin/view/watch.ts";
 import { afterKey, firstMode, following, type WatchMode } from "../../bin/view/watch-keys.ts";
 import { share } from "../../bin/view/watch-section.ts";
+import type { RunLine } from "../../bin/watch/act.ts";
 import { watch } from "../../bin/watch.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { type FakeDaemon, type FakeWorldOptions, fakeDaemon, fakeWorld } from "./command-world.ts";
@@ -248,6 +249,26 @@ describe("a key", () => {
     expect(press(["\r"])).toMatchObject({ at: "agent" });
     expect(press(["\r", "\u001b"])).toMatchObject({ at: "all" });
     expect(press(["?"])).toMatchObject({ at: "help" });
+    expect(press(["?", "r"])).toMatchObject({ at: "help", action: null });
+    const chosen = { ...firstMode, chosen: "a" };
+    expect(press(["r"])).toEqual(firstMode);
+    expect(press(["e"], chosen)).toMatchObject({ action: "explain", isDue: true });
+    for (const key of ["r", "o"]) {
+      expect(press([key], chosen)).toMatchObject({ at: "confirm", isDue: false });
+      expect(press([key, "y"], chosen)).toMatchObject({ at: "all", isDue: true, chosen: "a" });
+      for (const no of ["n", "Y", "\r", "\u001b", key])
+        expect(press([key, no], chosen)).toMatchObject({ at: "all", action: null, isDue: false });
+    }
+    expect(press(["m", "q", "/", "\r"], chosen)).toMatchObject({
+      action: "message",
+      text: "q/",
+      isDue: true,
+    });
+    expect(press(["m", " ", "\r"], chosen)).toMatchObject({ action: null, isDue: false });
+    expect(press(["m", "x", "\u001b"], chosen)).toMatchObject({ at: "all", action: null, text: "" });
+    const page = { ...chosen, at: "page" as const, top: 5 };
+    expect(press(["k", " ", "b", "j", "r"], page)).toMatchObject({ at: "page", top: 5, action: null });
+    expect(press(["\u001b"], page)).toMatchObject({ at: "all", top: 0 });
     expect(press(["?", "?", "x"])).toEqual(firstMode);
     expect(afterKey(firstMode, "\r", [])).toEqual(firstMode);
   });
@@ -259,7 +280,8 @@ describe("the room", () => {
     expect(share([5, 5, 5, 5], 40)).toEqual([5, 5, 5, 5]);
     expect(share([9, 9, 9, 9], 5)).toEqual([3, 2, 0, 0]);
     expect(share([9, 9], 1)).toEqual([0, 0]);
-    expect(share([20, 9, 9], 20, 0)).toEqual([12, 4, 4]);
+    expect(share([20, 9, 9], 20, 0)).toEqual([16, 2, 2]);
+    expect(share([6, 9, 9], 20, 0)).toEqual([6, 7, 7]);
   });
 });
 
@@ -270,13 +292,16 @@ describe("kite watch", () => {
       "query sessions": { ok: true, rows: busy.sessions },
       "query locks": { ok: true, rows: busy.locks },
       "query refusals": { ok: true, rows: [] },
+      "query transcripts": { ok: true, rows: [] },
+      whoami: { ok: false, code: "unknown_session", error: "none of these is a session's" },
       "query tasks": ({ status }) => ({ ok: true, rows: status === "active" ? [] : [task("1")] }),
     });
   }
-  async function start(options: FakeWorldOptions, flags: { json?: boolean } = {}) {
+  const noLine = () => Promise.reject(new Error("no command was to run"));
+  async function start(options: FakeWorldOptions, flags: { json?: boolean } = {}, runLine: RunLine = noLine) {
     const world = fakeWorld(options);
     const ending = new AbortController();
-    const code = watch(world, flags, ending.signal);
+    const code = watch(world, flags, ending.signal, runLine);
     await expect.poll(() => world.out().includes("\u001b[H") || world.out().includes("watching")).toBe(true);
     return { world, ending, code };
   }
@@ -396,7 +421,7 @@ describe("kite watch", () => {
     const daemon = daemonOf();
     const world = fakeWorld({ daemon });
     const ending = new AbortController();
-    const code = watch(world, { json: true }, ending.signal);
+    const code = watch(world, { json: true }, ending.signal, noLine);
     await expect.poll(world.out).not.toBe("");
     daemon.push(began);
     ending.abort();
@@ -414,7 +439,7 @@ describe("kite watch", () => {
 
   it("says at once that there is no daemon", async () => {
     const world = fakeWorld();
-    expect(await watch(world, {}, new AbortController().signal)).toBe(3);
+    expect(await watch(world, {}, new AbortController().signal, noLine)).toBe(3);
     expect(world.err()).toContain("kite up");
     expect(world.out()).toBe("");
   });

@@ -1,0 +1,65 @@
+/** `kite watch` in a pipe: a line for each event; and what each way to show events does. */
+import type { EventLine } from "../../protocol/events.ts";
+import { type Client, type ProcessContext, printFramed, printJson } from "../process-context.ts";
+import { eventSentence } from "../view/events.ts";
+import { clock } from "../view/text.ts";
+import { fail, rowsOf } from "../with-daemon.ts";
+
+/** A way to show events: a screen or lines. */
+export interface Shown {
+  /** Queries everything again. */
+  look(client: Client): Promise<void>;
+  event(event: EventLine): void;
+  /** Reports that events were missed. */
+  missed(): void;
+  away(why: string): void;
+  /** Called every `drawMs` while a daemon answers. */
+  tick(client: Client): Promise<void>;
+  end(): void;
+}
+
+/** Prints a line for each event. */
+export class Listing implements Shown {
+  readonly #world: ProcessContext;
+  readonly #json: boolean;
+  #isAway = false;
+
+  constructor(world: ProcessContext, json: boolean) {
+    this.#world = world;
+    this.#json = json;
+  }
+
+  async look(client: Client): Promise<void> {
+    this.#isAway = false;
+    const [sessions, locks] = await Promise.all([rowsOf(client, "sessions"), rowsOf(client, "locks")]);
+    if (this.#json) printJson(this.#world, { sessions, locks });
+    else this.#say(`watching  sessions: ${sessions.length}, locks: ${locks.length}`);
+  }
+
+  event(event: EventLine): void {
+    if (this.#json) {
+      printJson(this.#world, event);
+      return;
+    }
+    const text = eventSentence(event);
+    if (text !== null) this.#say(text);
+  }
+
+  missed(): void {
+    fail(this.#world, this.#json, "lagged", "events were missed; see kite status");
+  }
+
+  away(why: string): void {
+    if (!this.#isAway) fail(this.#world, this.#json, "not_running", `${why}; waiting for it`);
+    this.#isAway = true;
+  }
+
+  async tick(): Promise<void> {}
+
+  end(): void {}
+
+  #say(text: string): void {
+    const now = this.#world.now();
+    printFramed(this.#world, [`${clock(now, now)}  ${text}`]);
+  }
+}
