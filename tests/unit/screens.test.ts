@@ -14,7 +14,7 @@ import { statusView } from "../../bin/view/status.ts";
 import { type Screen, widthOf } from "../../bin/view/text.ts";
 import { watchView } from "../../bin/view/watch.ts";
 import { whoseView } from "../../bin/view/whose.ts";
-import { here, locksOf, sessionsOf, tasksOf, trailOf, writesOf } from "./screens-world.ts";
+import { here, locksOf, sessionsOf, tasksOf, titlesOf, trailOf, writesOf } from "./screens-world.ts";
 import { svgOf } from "./svg.ts";
 import { now, screen } from "./view-rows.ts";
 
@@ -75,6 +75,11 @@ const views: Readonly<Record<string, (data: Data, at: Screen) => string[]>> = {
     const news = data.trail.map(line => ({ at: line.at, text: logText(line, at.home) }));
     const of = { version: "0.1.0", refusals: [], news, away: null, project: here };
     return watchView({ ...data, ...of }, at, rows[at.width] ?? 24);
+  },
+  "status-titles": (data, at) => statusView({ ...statusOf(data, here), titles: titlesOf(data.sessions) }, at),
+  "watch-titles": (data, at) => {
+    const of = { version: "0.1.0", refusals: [], news: [], away: null, project: here };
+    return watchView({ ...data, ...of, titles: titlesOf(data.sessions) }, at, rows[at.width] ?? 24);
   },
   log: ({ trail }, at) => trail.flatMap(line => logLines(line, at)),
 };
