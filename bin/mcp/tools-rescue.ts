@@ -39,7 +39,7 @@ export const rescueTools: readonly Tool[] = [rescue];
 function listed({ acting: { cwd } }: Call, all: readonly WipeRow[]): ToolAnswer {
   const wipes = all.slice(0, limits.mcpRowsMax);
   const data = { wipes, more: all.length - wipes.length };
-  if (wipes.length === 0) return { text: "Nothing was wiped in this project lately.", data };
+  if (wipes.length === 0) return { text: "Kite saw nothing wiped in this project lately.", data };
   const lines = wipes.map(({ wipe, by, command, at, files, more }) => {
     const names = files.slice(0, filesShownMax).map(file => {
       const whose = [...new Set(file.writers.map(({ name }) => quote(name)))].join(", ");

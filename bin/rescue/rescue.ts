@@ -54,7 +54,7 @@ function rescueView(wipes: readonly WipeRow[], state: RescueStateReply, screen: 
   const more = wipes.length - shown.length;
   const { versions, files, bytes: size, waiting, missed, trouble } = state;
   return [
-    ...(shown.length === 0 ? ["Nothing was wiped here lately."] : wipesView(shown, screen)),
+    ...(shown.length === 0 ? ["Kite saw nothing wiped here lately."] : wipesView(shown, screen)),
     ...(more > 0 ? ["", `${counted(more, "earlier wipe")}: kite rescue --json`] : []),
     "",
     `Kite keeps ${counted(versions, "version")} of ${counted(files, "file")}, ${bytes(size)}: kite history FILE`,

@@ -131,7 +131,9 @@ export function wipesView(wipes: readonly WipeRow[], screen: Screen): string[] {
       `${paint(screen, "bold", wipe.wipe)}  ${head}`,
       ...table(files, [{}, { min: 12, cut: "middle" }, {}, { min: 8, max: 40 }], screen, 2),
       ...(more > 0 ? [`  and ${counted(more, "further file")}`] : []),
-      `  bring it back: kite rescue restore ${shellArgument(wipe.wipe)}`,
+      wipe.files.some(({ version }) => version !== null)
+        ? `  bring it back: kite rescue restore ${shellArgument(wipe.wipe)}`
+        : "  nothing of it is kept any more",
     ];
   });
 }

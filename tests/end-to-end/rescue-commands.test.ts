@@ -46,7 +46,7 @@ describe("kite rescue", () => {
     expect(first).toMatch(/^ {2}v-\d+ +a\.ts +2 lines +r-ann$/);
     expect(second).toMatch(/^ {2}v-\d+ +src\/new\.ts +1 line +r-ann$/);
     expect(line).toBe(`  bring it back: kite rescue restore ${id}`);
-    expect((await world.kite(other, ["rescue"])).out).toMatch(/^Nothing was wiped here lately\.\n/);
+    expect((await world.kite(other, ["rescue"])).out).toMatch(/^Kite saw nothing wiped here lately\.\n/);
     expect((await world.kite(other, ["rescue", "--all"])).out).toContain(id);
     expect(await world.json(dir, ["rescue"], "r-ann")).toMatchObject({
       ...{ ok: true, wipes: [{ wipe: id, command: "python3" }], state: { on: true } },
@@ -293,6 +293,8 @@ describe("kite rescue purge", () => {
     const dir = world.repo("purge");
     await world.write("r-pur", dir, "a.ts", "purged marker\n");
     await world.write("r-pur", dir, "b.ts", "stays\n");
+    await world.write("r-pur", dir, "lost.ts", "lost\n");
+    await world.wipe(dir, () => rmSync(join(dir, "lost.ts")));
     const refused = await world.kite(dir, ["rescue", "purge", "a.ts"], "r-pur");
     expect(refused).toMatchObject({
       code: 1,
@@ -312,8 +314,13 @@ describe("kite rescue purge", () => {
     const shared = (await world.kite(dir, ["rescue", "purge", "b.ts"])).out;
     expect(shared).toContain("! The same content is kept of c d.ts: kite rescue purge 'c d.ts'\n");
     expect(world.stored()).toContain("stays\n");
+    expect((await world.kite(dir, ["rescue"])).out).toContain("bring it back: kite rescue restore ");
     expect(await world.json(dir, ["rescue", "purge", "--before", "2099-01-01"])).toMatchObject({ ok: true });
     expect(await world.versions()).toEqual([]);
+    // Of what nothing is kept there is no line that would bring it back.
+    const { out: listed } = await world.kite(dir, ["rescue"]);
+    expect(listed).toContain("nothing of it is kept any more");
+    expect(listed).not.toContain("bring it back");
   });
 });
 
