@@ -24,7 +24,7 @@ export const lockEnds: ReadonlyMap<string, string> = new Map([
 /** Why a freeze ended, for people. */
 export const freezeEnds: ReadonlyMap<string, string> = new Map([
   ...sessionEnds,
-  ["resumed", "it was ended"],
+  ["resumed", "before its time, on request"],
   ["over", "its time was over"],
 ]);
 

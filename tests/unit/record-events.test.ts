@@ -67,6 +67,9 @@ it("writes down who froze which file, and when that ended", () => {
   expect(JSON.stringify(last())).not.toContain("secret");
   w.pass(2_500);
   expect(last()).toMatchObject([{ id: null, file: "/p/x", why: "the freeze ended: its time was over" }]);
+  w.do({ ...freeze, actor: actor("a") });
+  w.do({ type: "resume", actor: actor("a"), project: "/p", hold: null });
+  expect(last()).toMatchObject([{ file: "/p/x", why: "the freeze ended: before its time, on request" }]);
 });
 
 it("writes down which tasks nobody works on any more, and not what was given back", () => {
