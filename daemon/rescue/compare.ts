@@ -6,10 +6,10 @@
 import { limits } from "../../protocol/limits.ts";
 import type { DirtyFile } from "../core/base-state.ts";
 import { latestOf, pathOfWork } from "../core/files/dirty-files.ts";
-import { idOfKey } from "../core/sessions/start-key.ts";
 import { worksIn } from "../worktree/uncommitted.ts";
 import { isNotedGone, type Loss, noteWipes } from "./ended-line.ts";
 import { candidateOf } from "./losses.ts";
+import { runsLine } from "./running-lines.ts";
 import type { Rescue, RescueServices } from "./services.ts";
 
 /** The command of a wipe that no tool use explains. */
@@ -78,7 +78,7 @@ async function compare(
     for (const work of works.slice(0, limits.shellFilesMax)) {
       const isSkipped =
         skipped.get(work.worktree) ??
-        (runsLine(services, rescue, work.worktree) || (await isOff(services, work)));
+        (runsLine(services, rescue.compared.ends, work.worktree) || (await isOff(services, work)));
       skipped.set(work.worktree, isSkipped);
       if (isSkipped) continue;
       const loss = await look(services, rescue, work, isStart);
@@ -92,19 +92,6 @@ async function compare(
 /** Whether the project switches the setting off: then nothing of it is looked at, whatever was kept before. */
 async function isOff({ rules }: RescueServices, { project, worktree }: DirtyFile): Promise<boolean> {
   return (await rules.at({ project, worktree })).rescue === "off";
-}
-
-/**
- * Whether an agent's shell command runs in the worktree, or its end is still to be looked at. What changes meanwhile is looked at
- * then, and tells of it.
- */
-function runsLine({ engine, presence }: RescueServices, { compared }: Rescue, worktree: string): boolean {
-  if (compared.ends.has(worktree)) return true;
-  for (const key of engine.state.sessions.worktrees.get(worktree) ?? []) {
-    const row = presence.of(idOfKey(key));
-    if ([row, ...row.agents.values()].some(({ doing }) => doing?.verb === "runs")) return true;
-  }
-  return false;
 }
 
 async function compareDirty(
@@ -125,7 +112,7 @@ async function compareDirty(
     const current = writes.files.get(work.key);
     const isSame = current !== undefined && latestOf(current).seq === seq;
     const isWritten = queue.has(path) || (locks.holds.get(work.key)?.flights.length ?? 0) > 0;
-    return !isSame || isWritten || runsLine(services, rescue, work.worktree);
+    return !isSame || isWritten || runsLine(services, rescue.compared.ends, work.worktree);
   };
   const [seen, now] = [keeper.seen(path), await facts.stamped(path)];
   const latest = archive.versions.latestOf(path);
@@ -173,7 +160,7 @@ async function compareSettled(
   if (now === null || now.stamp === seen) return null;
   const candidate = { ...candidateOf(work), version: latest };
   const loss = await losses.of(candidate, null);
-  if (runsLine(services, rescue, work.worktree)) return null;
+  if (runsLine(services, rescue.compared.ends, work.worktree)) return null;
   compared.settled.set(path, now.stamp);
   return loss === null ? null : { candidate, loss };
 }

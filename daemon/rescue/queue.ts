@@ -10,8 +10,8 @@ interface Waiting {
 
 export interface KeepQueueOptions {
   readonly keeper: Pick<FileKeeper, "keep" | "keepSent">;
-  /** Whether somebody writes the file now. */
-  readonly isWritten: (key: string) => boolean;
+  /** Whether somebody writes the file now, or a shell line may have since its write ended. */
+  readonly isWritten: (asked: FileToKeep) => boolean;
   /** Something should have been kept and was not. */
   readonly onMissed: (asked: FileToKeep, why: string) => void;
 }
@@ -107,12 +107,12 @@ export class KeepQueue {
 
   async #keep({ asked, overtaken }: Waiting): Promise<void> {
     const { keeper, isWritten } = this.#options;
-    const { path, key, atMs } = asked;
+    const { path, atMs } = asked;
     try {
       for (const one of overtaken) this.#note(one, await keeper.keepSent(one));
       // Another write of the file has ended meanwhile, or one is under way and has changed it already.
       const isOvertaken = (changedAt: number) =>
-        this.#waiting.has(path) || (changedAt > atMs && isWritten(key));
+        this.#waiting.has(path) || (changedAt > atMs && isWritten(asked));
       this.#note(asked, await keeper.keep(asked, isOvertaken));
     } catch (error) {
       this.#miss(asked, error instanceof Error ? error.message : String(error));

@@ -15,6 +15,7 @@ import { FileKeeper } from "./keep.ts";
 import { WipingLines } from "./lines.ts";
 import { Losses } from "./losses.ts";
 import { KeepQueue } from "./queue.ts";
+import { runsLine } from "./running-lines.ts";
 import { UnkeptFiles } from "./unkept.ts";
 
 /** A restore that has begun and not ended. */
@@ -87,9 +88,15 @@ export function openRescue(
   const git = new KeptFileFacts(outside, gitChild);
   const never = config.values.rescueNever;
   const keeper = new FileKeeper({ archive, unkept, services, facts, git, outside, never });
+  const compared = new Compared();
   const queue = new KeepQueue({
     keeper,
-    isWritten: key => (engine.state.locks.holds.get(key)?.flights.length ?? 0) > 0,
+    isWritten: ({ key, session }) => {
+      const { locks, sessions } = engine.state;
+      const worktree = sessions.live.get(session ?? "")?.worktree ?? "";
+      const isInFlight = (locks.holds.get(key)?.flights.length ?? 0) > 0;
+      return isInFlight || runsLine(services, compared.ends, worktree);
+    },
     onMissed: ({ path }, why) => onTrouble(`a version of ${path} was not kept: ${why}`, null),
   });
   void archive.open();
@@ -106,7 +113,7 @@ export function openRescue(
     pending += 1;
     last = (async () => {
       await before;
-      await queue.settled();
+      await queue.settled(limits.rescueLaterMs);
       await work();
     })()
       .catch((error: unknown) => onTrouble("changed files could not be looked at", error))
@@ -128,7 +135,7 @@ export function openRescue(
     queue,
     lines: new WipingLines(),
     losses,
-    compared: new Compared(),
+    compared,
     get waiting() {
       return queue.size + pending;
     },

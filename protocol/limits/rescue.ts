@@ -18,7 +18,10 @@ export const rescueLimits = {
   rescueLineBytes: 256 * 1024,
   /** A store that could not be read is read again after this. */
   rescueReadAgainMs: 30_000,
-  /** Numbers of versions and wipes that a start leaves out if the daemon before it did not end in order. */
+  /**
+   * Numbers of versions and wipes that a start leaves out if the daemon before it did not end in order: more than an index loses
+   * at its end when the power fails, since it is never synced. Nobody knows how many those were.
+   */
   rescueNumbersSkipped: 1_000,
   /** Dead lines of the index before it is written anew, if they are more than the live ones. */
   rescueDeadLinesMax: 1_000,
@@ -61,6 +64,8 @@ export const rescueLimits = {
   rescueReadsMax: 3,
   /** Longest time that an answer waits for the writes that are being kept. */
   rescueSettleMs: 1_000,
+  /** Longest time that the look at what a line wiped waits for them: without the versions of before it finds no loss. */
+  rescueLaterMs: 30_000,
   /** Longest time that a stop waits for what is being kept. */
   rescueStopMs: 500,
   /** Restores that have begun and not ended, and how long one may take. */

@@ -159,6 +159,31 @@ describe("a wipe", () => {
     expect(wipe).toMatchObject({ by: { id: bob }, command: "python3", files: [{ file: "a.ts" }] });
   });
 
+  test("of what still waits to be kept has the text that the tool sent", async () => {
+    const dir = world.repo("waiting");
+    for (const session of ["s-many", "s-fast"])
+      await world.event(session, dir, { hook_event_name: "SessionStart", source: "startup" });
+    const files = Array.from({ length: 60 }, (_, n) => `f${n}.ts`);
+    for (const file of files) {
+      const call = world.call("Write", { file_path: join(dir, file), content: `${file}\none\n` });
+      await world.event("s-many", dir, { hook_event_name: "PreToolUse", ...call });
+      world.put(dir, file, `${file}\none\n`);
+      await world.event("s-many", dir, { hook_event_name: "PostToolUse", ...call });
+    }
+    await world.event("s-fast", dir, { hook_event_name: "UserPromptSubmit", prompt: "go on" });
+    const last = files.at(-1) ?? "";
+    const call = world.call("Bash", { command: "python3 gen.py" });
+    await world.event("s-fast", dir, { hook_event_name: "PreToolUse", ...call });
+    world.put(dir, last, "generated\n");
+    await world.event("s-fast", dir, { hook_event_name: "PostToolUse", duration_ms: 1, ...call });
+    await world.settled();
+    const [wipe, ...more] = await world.wipes({ project: dir });
+    expect(more).toEqual([]);
+    expect(wipe).toMatchObject({ by: { id: "s-fast" }, files: [{ file: last }] });
+    expect(await broughtBack(wipe)).toEqual({ [last]: `${last}\none\n` });
+    expect((await world.texts({ file: join(dir, last) }))[0]).toBe("generated\n");
+  });
+
   const places: Readonly<Record<string, (path: string) => void>> = {
     "a link": path => symlinkSync("b.ts", path),
     "a folder": path => void mkdirSync(path),

@@ -22,7 +22,7 @@ class Notes {
         return { is: "nothing" };
       },
     },
-    isWritten: key => this.written.has(key),
+    isWritten: ({ key }) => this.written.has(key),
     onMissed: ({ path }, why) => this.missed.push(`${path}: ${why}`),
   });
 
