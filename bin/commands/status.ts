@@ -176,7 +176,8 @@ export async function status(
         ),
       );
     },
-    { absent, ...(isScreen ? { person: "unnamed" } : {}) },
+    // What was wiped in all projects a person sees alone.
+    { absent, ...(isScreen || isOfAll ? { person: "unnamed" } : {}) },
   );
 }
 

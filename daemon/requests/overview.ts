@@ -41,7 +41,9 @@ export const overview: RequestHandler<"overview", OverviewServices> = async (ser
     return [name, shown] as const;
   });
   const answers = await Promise.all(named);
-  const wiped = await lostNow(services, place.project);
+  // An agent sees kept work of its own project alone.
+  const maySee = place.project !== null || call.connection.isPersons;
+  const wiped = maySee ? await lostNow(services, place.project) : {};
   await call.replyLong(() => overviewText(services, { ...place, ...wiped }, answers));
 };
 

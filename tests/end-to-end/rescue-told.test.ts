@@ -257,6 +257,23 @@ describe("kite status", () => {
     expect(await shown()).not.toContain("Wiped lately");
   });
 
+  test("shows an agent nothing of other projects", async () => {
+    const { dir, ann, bob } = await two("status-agents");
+    await writes(ann, dir);
+    await world.line(bob, dir, "./deploy.sh", () => world.shell(dir, "git checkout -q . && rm new.ts"));
+    const elsewhere = world.repo("status-elsewhere");
+    const eve = "eve-status";
+    await world.event(eve, elsewhere, { hook_event_name: "SessionStart", source: "startup" });
+    const wiped = async (session?: string) =>
+      ((await world.json(elsewhere, ["status", "--all"], session))["wiped"] as readonly WipeRow[]).map(
+        ({ project }) => project,
+      );
+    expect(await wiped()).toContain(dir);
+    expect(await wiped(eve)).toEqual([]);
+    expect((await world.kite(elsewhere, ["status", "--all"], eve)).out).not.toContain("Wiped lately");
+    expect((await world.kite(dir, ["status"], ann)).out).toContain("Wiped lately");
+  });
+
   test("shows what a person's own command wiped as soon as it is asked, and not what an agent did to its own", async () => {
     const { dir, ann } = await two("status-outside");
     await writes(ann, dir);
