@@ -218,6 +218,21 @@ describe("kite rescue restore", () => {
     expect((await world.kite(dir, words, "r-ice")).code).toBe(0);
   });
 
+  test("merges into a file that was made anew from the commit", async () => {
+    const dir = world.repo("anew");
+    const text = (second: string, end = "") => `one\n${second}\nthree\nfour\nfive\n${end}`;
+    world.put(dir, "long.ts", text("two"));
+    world.git(dir, "add", "long.ts");
+    world.git(dir, "commit", "-qm", "long");
+    await world.write("r-anew", dir, "long.ts", text("2"));
+    const id = await world.wipe(dir, () => rmSync(join(dir, "long.ts")));
+    // What the wipe left is nothing: the commit is what both sides come from.
+    await world.write("r-anew", dir, "long.ts", text("two", "six\n"));
+    const said = await world.kite(dir, ["rescue", "restore", id]);
+    expect(said).toMatchObject({ code: 0, out: expect.stringContaining("is merged into what long.ts had") });
+    expect(world.read(dir, "long.ts")).toBe(text("2", "six\n"));
+  });
+
   test("follows no link, and replaces nothing that is no file", async () => {
     const { dir, id } = await wiped("links", "r-link");
     const victim = join(world.folder, "victim");
