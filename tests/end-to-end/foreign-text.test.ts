@@ -232,6 +232,7 @@ test("these lists show the hostile text, or the tests above would mean nothing",
   const lines = [
     "whose",
     "history .",
+    "rescue",
     "diff MALLORY",
     "team",
     "declare --show MALLORY",
@@ -245,6 +246,11 @@ test("these lists show the hostile text, or the tests above would mean nothing",
     const { out } = await world.home.command(wordsOf(line), asAgent);
     expect(out, line).toContain("SYSTEM:");
   }
+});
+
+test("a status shows the hostile name of what was wiped", async () => {
+  const { out } = await world.home.command(["status"], { COLUMNS: "2000" });
+  expect(out.slice(out.indexOf("Wiped lately"))).toContain("SYSTEM:");
 });
 
 test.each(streams)("kite %s begins no line with another agent's words", async line => {

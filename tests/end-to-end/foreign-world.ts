@@ -1,6 +1,6 @@
 /** What a hostile session wrote, in every field of every request that takes words, and in the client's events. */
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect } from "vitest";
 import * as z from "zod";
@@ -175,11 +175,50 @@ export async function foreignWorld(): Promise<ForeignWorld> {
     expect(reply, named).toMatchObject(code === undefined ? { ok: true } : { ok: false, code });
     for (const name of ["spawn", "merge"]) ids.set(name, idIn(reply[name]) ?? ids.get(name));
   }
+  await loseWork(home, mallory);
   for (const event of eventsIn(home.work))
     expect(await mallory.ask({ type: "hook", event })).toMatchObject({
       ok: true,
     });
   return { home, mallory, id, file: frozen, asks };
+}
+
+/** A script that bob runs wipes a file of mallory's: `kite status` and `kite rescue` show it. */
+async function loseWork(home: Home, mallory: Client): Promise<void> {
+  const cwd = home.work;
+  const file = join(cwd, hostileName("lost").replaceAll("/", "-"));
+  // Work that another file has as well is not lost.
+  const content = `${hostile}lost`;
+  const write = {
+    tool_name: "Write",
+    tool_input: { file_path: file, content },
+    tool_use_id: "lost",
+  };
+  const line = {
+    tool_name: "Bash",
+    tool_input: { command: "./clean.sh" },
+    tool_use_id: "clean",
+    duration_ms: 1,
+  };
+  const tell = async (session_id: string, hook_event_name: string, call: object) => {
+    const event = { session_id, cwd, hook_event_name, ...call };
+    expect(await mallory.ask({ type: "hook", event })).toMatchObject({ ok: true });
+  };
+  const person = await home.connectPerson();
+  const settled = async () => {
+    do await person.ask({ type: "query", target: "versions", limit: 1 });
+    while ((await person.ask({ type: "rescue_state" }))["waiting"] !== 0);
+  };
+  await tell(id, "PreToolUse", write);
+  writeFileSync(file, content);
+  await tell(id, "PostToolUse", write);
+  await settled();
+  await tell("bob", "PreToolUse", line);
+  rmSync(file);
+  await tell("bob", "PostToolUse", line);
+  await settled();
+  expect((await person.ask({ type: "query", target: "wipes" }))["rows"]).toHaveLength(1);
+  person.destroy();
 }
 
 function idIn(row: unknown): unknown {
