@@ -163,7 +163,9 @@ async function noted(count: number): Promise<void> {
 
 const asksMax = 30;
 
-test("in ten ways one session wipes the other's work, and the line that both read brings it back", async () => {
+test("in ten ways one session wipes the other's work, and the line that both read brings it back", {
+  timeout: 400_000,
+}, async () => {
   const acts = ways.map(way => ({
     ...way,
     begins: new Moment(),
