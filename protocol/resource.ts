@@ -3,6 +3,7 @@
  * file. `@port-N` and `@machine/NAME` mean the same for the whole machine, any other name for its project.
  */
 import { limits } from "./limits.ts";
+import { quote } from "./text.ts";
 
 const machine = "machine/";
 const plainName = /^[A-Za-z0-9][\w.-]*$/;
@@ -16,7 +17,7 @@ export function isResource(word: string): boolean {
 /** Returns what is wrong with the name of a resource, as a sentence without an end; null: nothing. */
 export function wrongResource(name: string): string | null {
   const inner = name.startsWith(`@${machine}`) ? name.slice(machine.length + 1) : name.slice(1);
-  const shown = JSON.stringify(name.slice(0, limits.resourceChars));
+  const shown = quote(name, limits.resourceChars);
   if (!isResource(name) || name.length > limits.resourceChars || !plainName.test(inner))
     return (
       `${shown} is no name of a resource: write @ and letters, digits, dots, _ and -, at most ${limits.resourceChars} ` +

@@ -109,6 +109,9 @@ const acts = [
   "rescue purge FILE",
   "lock FILE -- true",
   "unlock FILE",
+  "lock @MALLORY -- true",
+  "unlock @MALLORY",
+  "release @MALLORY",
   "declare --task x --file FILE",
   "debate open q --hypothesis a=b --hypothesis c=d",
   "debate challenge 1 a x",
@@ -193,6 +196,7 @@ test("every field of a request that takes words was filled with hostile ones", (
 function wordsOf(line: string): string[] {
   const filled = new Map([
     ["MALLORY", world.id],
+    ["@MALLORY", `@${world.id}`],
     ["FILE", world.file],
   ]);
   return line.split(" ").map(word => filled.get(word) ?? word);

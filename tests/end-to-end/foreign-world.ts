@@ -52,6 +52,11 @@ function asksOf(project: string): readonly Ask[] {
   return [
     { type: "file_lock", file: hostile },
     { type: "file_lock", files: [`2${hostile}`, `3${hostile}`] },
+    { type: "file_lock", resource: `@${hostileName("r")}`, code: "invalid_request" },
+    { type: "file_lock", resource: [`@${hostileName("r")}`], code: "invalid_request" },
+    { type: "file_unlock", resource: `@${hostileName("r")}`, code: "invalid_request" },
+    { type: "file_unlock", resource: [`@${hostileName("r")}`], code: "invalid_request" },
+    { type: "file_check", resource: `@${hostileName("r")}`, token: "t", code: "invalid_request" },
     { type: "file_touch", file: `4${hostile}`, action: hostileName("write") },
     { type: "file_unlock", file: `5${hostile}`, code: "not_held" },
     { type: "file_unlock", files: [`2${hostile}`] },
