@@ -3,6 +3,7 @@
 import { isAbsolute, relative } from "node:path";
 import type { MergeNote } from "../../hooks/seam/notices.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
+import type { Refusal } from "../../protocol/codes.ts";
 import type { Actor } from "../core/actor.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { actorRow, pathOf } from "../core/locks/replies.ts";
@@ -18,43 +19,40 @@ import { grantVerdict, stops } from "./verdict.ts";
 
 export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const { services, call, plan } = run;
-  const found = await run.scope.ruledFile(asked);
-  if (isRefusal(found)) return refused("lock", found);
-  const { rules } = found;
-  const file = { ...found.file, file: nearName(asked.cwd, asked.file) };
-  const path = pathOf(file);
   const actor = actorOfAction(run, asked);
-  if (rules.ignores(path)) {
-    noteIgnored(services, plan.event, toolOf(plan), actor, path);
-    return { did: "ignored", ok: true };
-  }
+  const found = await lockable(run, asked, actor);
+  if (isRefusal(found)) return refused("lock", found);
+  const { files, lockWaitMs, yieldMs } = found;
+  const [first] = files;
+  if (first === undefined) return { did: "ignored", ok: true };
   const ancestors = await ancestorsOf(services, asked);
-  const longestMs = Math.min(asked.waitMs, rules.lockWaitMs);
-  const wanted = { actor, files: [file], ancestors, ticket: Number.POSITIVE_INFINITY };
+  const longestMs = Math.min(asked.waitMs, lockWaitMs);
+  const wanted = { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY };
   const waitMs = keptAgainst(services.engine.state, wanted) === null ? longestMs : 0;
   const action = { ...asked, waitMs, ancestors };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
-  services.presence.touched(action.session, path, file.key);
-  const ask = { ...action, files: [file], yieldMs: rules.yieldMs };
-  const { waited, delivered } = services.hookLocks.ask(services, call, ask, actor);
+  for (const file of files) services.presence.touched(action.session, pathOf(file), file.key);
+  const { waited, delivered } = services.hookLocks.ask(services, call, { ...action, files, yieldMs }, actor);
   const { reply, waitedMs, before, change, isAbandoned } = await waited;
   if (isAbandoned && isRefusal(reply)) return refused("lock", reply);
   const would = isRefusal(reply) ? wouldWait(services, reply.code, waitMs) : {};
-  const locked = { event: plan.event, type: toolOf(plan), actor, file: action.file, files: [file], ...would };
+  const locked = { event: plan.event, type: toolOf(plan), actor, file: action.file, files, ...would };
   noteLock(services, locked, reply, waitedMs, before !== null);
+  const blocked = isRefusal(reply) ? files.find(file => pathOf(file) === reply["path"]) : first;
   if (!services.observes)
-    services.hookWakes.decided(services, { actor, file, prompt: action.promptId }, reply);
+    services.hookWakes.decided(services, { actor, file: blocked ?? first, prompt: action.promptId }, reply);
   if (isRefusal(reply)) {
-    const outcome = contested("lock", services, wanted, [file], reply);
+    const outcome = contested("lock", services, wanted, files, reply);
     // It goes ahead, as a second writer.
-    if (services.observes && outcome.verdict === "deny") writeBegins(services, actor, file, action.toolUseId);
+    if (services.observes && outcome.verdict === "deny")
+      for (const file of files) writeBegins(services, actor, file, action.toolUseId);
     return { ...outcome, waitMs };
   }
   run.delivery.whenSettled(delivered);
-  const { changedWhileWaiting, changedBy } = await change;
-  void services.baselines.take(file);
+  const changed = await change;
+  for (const file of files) void services.baselines.take(file);
   const mergeRisks = takeRisks(run, actor.session);
-  const verdict = grantVerdict(action, { changedWhileWaiting, mergeRisks });
+  const verdict = grantVerdict(action, { ...changed, mergeRisks });
   if (stops(services, verdict)) {
     // The answer will tell the agent to read the file again, so nothing is written now.
     await services.engine.submitAndWait({
@@ -64,20 +62,37 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
       wrote: false,
     });
   } else {
-    writeBegins(services, actor, file, action.toolUseId);
+    for (const file of files) writeBegins(services, actor, file, action.toolUseId);
   }
   const granted = { ...reply, token: String(reply["token"]) };
-  return {
-    did: "lock",
-    ok: true,
-    reply: granted,
-    verdict,
-    waitedMs,
-    changedWhileWaiting,
-    changedBy,
-    before,
-    mergeRisks,
-  };
+  return { did: "lock", ok: true, reply: granted, verdict, waitedMs, ...changed, before, mergeRisks };
+}
+
+/** The files of an edit that their projects do not ignore, each once, and the shortest of the times that these set. */
+interface Lockable {
+  readonly files: readonly FileRef[];
+  readonly lockWaitMs: number;
+  readonly yieldMs: number;
+}
+
+async function lockable(run: Run, asked: LockAction, actor: Actor): Promise<Lockable | Refusal> {
+  const { services, plan } = run;
+  const files = new Map<string, FileRef>();
+  let [lockWaitMs, yieldMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (const name of [asked.file, ...(asked.moreFiles ?? [])]) {
+    const found = await run.scope.ruledFile({ session: asked.session, cwd: asked.cwd, file: name });
+    if (isRefusal(found)) return found;
+    const { file, rules } = found;
+    const path = pathOf(file);
+    if (rules.ignores(path)) {
+      noteIgnored(services, plan.event, toolOf(plan), actor, path);
+      continue;
+    }
+    if (!files.has(file.key)) files.set(file.key, { ...file, file: nearName(asked.cwd, name) });
+    lockWaitMs = Math.min(lockWaitMs, rules.lockWaitMs);
+    yieldMs = Math.min(yieldMs, rules.yieldMs);
+  }
+  return { files: [...files.values()], lockWaitMs, yieldMs };
 }
 
 /** The tool writes the file now, as far as anybody knows until its end is reported. */

@@ -43,25 +43,33 @@ export interface Waited {
   readonly waitedMs: number;
   /** The holder when the wait began; null if there was no wait. */
   readonly before: string | null;
-  /** What happened to the file between the start of the wait and the answer. */
+  /** What happened to the files between the start of the wait and the answer. */
   readonly change: Promise<Change>;
   /** Every client that waited is gone: the daemon decided nothing, and no client reads an answer. */
   readonly isAbandoned: boolean;
 }
 
-type Change = Pick<Extract<HookOutcome, { did: "lock"; ok: true }>, "changedWhileWaiting" | "changedBy">;
+type Change = Pick<Extract<HookOutcome, { did: "lock"; ok: true }>, "changedWhileWaiting" | "changedBy"> & {
+  /** The first file that changed. */
+  readonly changedFile: string | null;
+};
 
-const unchanged: Promise<Change> = Promise.resolve({ changedWhileWaiting: false, changedBy: null });
+const unchanged = { changedWhileWaiting: false, changedBy: null, changedFile: null } as const;
 
 /** The start of a wait. */
 interface Parked {
   readonly blocker: Actor | null;
-  /** The file's last reported write, and its latest write without a report. */
+  readonly files: readonly ParkedFile[];
+}
+
+interface ParkedFile {
+  readonly file: FileRef;
+  /** Its last reported write, and its latest write without a report. */
   readonly wrote: Writer | null;
   readonly writing: Writing | null;
   /**
-   * Stamps of the file at that time, as far as known. If the blocker was writing the file then, its stamp from before
-   * that write is among them.
+   * Its stamps at that time, as far as known. If the blocker was writing it then, its stamp from before that write is
+   * among them.
    */
   readonly stamps: Promise<readonly (string | null)[]>;
 }
@@ -156,7 +164,7 @@ export class HookLocks {
       settle = resolve;
     });
     const refused = (reply: Reply, isAbandoned: boolean) =>
-      settle({ reply, waitedMs: clock.now() - began, before, change: unchanged, isAbandoned });
+      settle({ reply, waitedMs: clock.now() - began, before, change: Promise.resolve(unchanged), isAbandoned });
     const asked: PendingEditLock = {
       waited,
       calls,
@@ -184,16 +192,13 @@ export class HookLocks {
       },
     };
     this.#asked.set(key, asked);
-    const [file] = action.files;
     n = engine.submit(commandOf(services, action, actor), {
       answer: reply => {
         const now = clock.now();
         asked.isDecided = true;
         this.#decide(n, key, asked, now);
         const change =
-          reply.ok && parked !== null && file !== undefined
-            ? changeSince(services, parked, file, actor)
-            : unchanged;
+          reply.ok && parked !== null ? changeSince(services, parked, actor) : Promise.resolve(unchanged);
         settle({ reply, waitedMs: now - began, before, change, isAbandoned: false });
       },
       parked: () => {
@@ -203,13 +208,15 @@ export class HookLocks {
         const ask = { actor, files: action.files, ticket: seq, ancestors: action.ancestors };
         const blocker = firstBlocker(locks, ask);
         before = blocker === null ? null : nameOf(services, blocker.actor);
-        const isWriting = blocker?.by === "hold" && blocker.hold.flights.length > 0;
-        if (file !== undefined) {
-          const stamps = stampsOf(services, file, isWriting);
-          const { writers } = services;
-          const [wrote, writing] = [writers.last(file.key), writers.unreported(file.key)];
-          parked = { blocker: blocker?.actor ?? null, wrote, writing, stamps };
-        }
+        parked = {
+          blocker: blocker?.actor ?? null,
+          files: action.files.map(file => {
+            const hold = locks.holds.get(file.key) ?? (blocker?.by === "hold" ? blocker.hold : null);
+            const stamps = stampsOf(services, file, hold !== null && hold.flights.length > 0);
+            const { writers } = services;
+            return { file, wrote: writers.last(file.key), writing: writers.unreported(file.key), stamps };
+          }),
+        };
         if (calls.size === 0) asked.abandon();
         // Locked since the request was made.
         else if (keptAgainst(engine.state, ask) !== null) asked.giveUp();
@@ -289,11 +296,21 @@ async function stampsOf(
   return [before, now?.stamp].filter(stamp => stamp !== undefined);
 }
 
-/** Whether the file changed since the wait began, and who changed it, as far as that is known. */
-async function changeSince(
+/** Whether a file changed since the wait began, and who changed it, as far as that is known. */
+async function changeSince(services: LockServices, parked: Parked, actor: Actor): Promise<Change> {
+  let first: Change | null = null;
+  for (const file of parked.files) {
+    const change = await changeOf(services, parked.blocker, file, actor);
+    if (change.changedWhileWaiting) return change;
+    first ??= change;
+  }
+  return first ?? unchanged;
+}
+
+async function changeOf(
   { facts, writers }: LockServices,
-  { blocker, wrote, writing, stamps }: Parked,
-  file: FileRef,
+  blocker: Actor | null,
+  { file, wrote, writing, stamps }: ParkedFile,
   actor: Actor,
 ): Promise<Change> {
   // Two events may have one time, so the write itself tells whether it was reported before.
@@ -309,7 +326,8 @@ async function changeSince(
   const now = facts.stampedNow(file.lexical, pathOf(file)) ?? (await facts.stamped(pathOf(file)));
   const were = await stamps;
   // A file that cannot be read does not count as changed.
-  return { changedWhileWaiting: now !== null && were.some(stamp => stamp !== now.stamp), changedBy };
+  const changedWhileWaiting = now !== null && were.some(stamp => stamp !== now.stamp);
+  return { changedWhileWaiting, changedBy, changedFile: changedWhileWaiting ? pathOf(file) : null };
 }
 
 function keysOf({ files }: HookAsk): string[] {

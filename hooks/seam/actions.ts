@@ -40,12 +40,14 @@ export type BaseAction =
       readonly failed?: boolean;
     }
   | {
-      /** Lock the file for the rest of the actor's turn; may wait. */
+      /** Lock the file, and those of the same edit, for the rest of the actor's turn: all of them or none; may wait. */
       readonly do: "lock";
       readonly session: string;
       readonly agent?: string;
       readonly pid?: number;
       readonly file: string;
+      /** Further files that the same edit writes. */
+      readonly moreFiles?: readonly string[];
       readonly cwd: string;
       readonly promptId: string | null;
       readonly toolUseId: string;

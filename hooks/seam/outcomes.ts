@@ -152,6 +152,8 @@ export type BaseOutcome<N extends Names> =
       readonly mergeRisks: readonly MergeNote[];
       /** Who wrote the file meanwhile, if the daemon saw it. */
       readonly changedBy: { readonly name: string; readonly lines: string | null } | null;
+      /** The path of that file; null: none changed. */
+      readonly changedFile?: string | null;
       readonly before: string | null;
     }
   | {

@@ -142,7 +142,8 @@ async function locked(
   const changed = await change;
   await writesBegin(services, actor, edits, flight);
   const verdict = changed.changedWhileWaiting ? "allow_with_note" : outcome.verdict;
-  return { ...outcome, verdict, waitedMs, before, file: pathOf(first), ...changed };
+  const { changedFile, ...how } = changed;
+  return { ...outcome, verdict, waitedMs, before, file: changedFile ?? pathOf(first), ...how };
 }
 
 /** The line writes these files now. */
