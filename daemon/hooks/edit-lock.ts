@@ -164,7 +164,13 @@ export class HookLocks {
       settle = resolve;
     });
     const refused = (reply: Reply, isAbandoned: boolean) =>
-      settle({ reply, waitedMs: clock.now() - began, before, change: Promise.resolve(unchanged), isAbandoned });
+      settle({
+        reply,
+        waitedMs: clock.now() - began,
+        before,
+        change: Promise.resolve(unchanged),
+        isAbandoned,
+      });
     const asked: PendingEditLock = {
       waited,
       calls,

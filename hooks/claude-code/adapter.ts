@@ -1,9 +1,5 @@
-import { limits } from "../../protocol/limits.ts";
-import { nearPath, quote } from "../../protocol/text.ts";
-import { alsoTellPerson, nothing } from "../plans/answers/answer.ts";
-import { doingOf } from "../plans/doing.ts";
 import { type Event, readEvent } from "../plans/event.ts";
-import { idle, otherEvent, type Plan, type Row } from "../plans/plan-parts.ts";
+import { hookPlan, idle, otherEvent, type Plan, type Row } from "../plans/plan-parts.ts";
 import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
 import { agentFile } from "./agent-file.ts";
 import { workerOf } from "./agents.ts";
@@ -54,43 +50,12 @@ function plan(payload: Event["raw"], context: HookContext): HookPlan {
           { session, ...(agent === null ? {} : { agent }), ...(pid === null ? {} : { pid }) },
           context,
         );
-  const file = plan.file ?? null;
-  const answer = plan.answer ?? (() => nothing);
-  return {
-    event: name ?? "unknown",
-    session,
-    agent,
-    tool: event.tool,
-    file,
-    doing: doingOf(event, file),
-    ...(context.env["KITE_SPAWN"] === undefined ? {} : { spawn: context.env["KITE_SPAWN"] }),
+  return hookPlan(event, plan, {
+    env: context.env,
     home: homeOf(event),
-    transcript: event.transcript,
-    actions: plan.actions,
-    ...(plan.refuses === undefined ? {} : { refuses: plan.refuses }),
-    answer: outcomes => writeAnswer(name ?? "", answer(outcomes)),
-    ...(name === "PreToolUse"
-      ? {
-          tellDenial: (outcomes, by) => {
-            const said = answer(outcomes);
-            const told = alsoTellPerson(said, denialText(event, file, by));
-            return told === said ? null : writeAnswer(name, told);
-          },
-        }
-      : {}),
-  };
-}
-
-/** Says once in a session what a denial is about: its person sees the agent's words for it, and not who stopped what. */
-function denialText({ tool, cwd }: Event, file: string | null, by: string): string {
-  const what =
-    file !== null
-      ? `an edit of ${quote(nearPath(file, cwd ?? ""))}`
-      : tool === "Bash"
-        ? "a command line"
-        : `a call of ${quote(tool ?? "")}`;
-  const who = quote(by, limits.nameBytes);
-  return `Kite stopped ${what} by ${who}. Why, and what to do: kite explain --last`;
+    isCall: name === "PreToolUse",
+    write: answer => writeAnswer(name ?? "", answer),
+  });
 }
 
 /** The client's status line names its session; it is no event, and shows no life of it. */

@@ -1,8 +1,11 @@
 /** What the rows make their plans of. */
 
-import type { HookContext } from "../seam/plan.ts";
+import { limits } from "../../protocol/limits.ts";
+import { nearPath, quote } from "../../protocol/text.ts";
+import type { HookContext, HookPlan } from "../seam/plan.ts";
 import type { HookAction, HookOutcome } from "../seam/slices.ts";
-import type { Answer } from "./answers/answer.ts";
+import { type Answer, alsoTellPerson, nothing } from "./answers/answer.ts";
+import { doingOf } from "./doing.ts";
 import { type Actor, type Event, label } from "./event.ts";
 
 /** What one event asks of the daemon, and its answer; without `answer` it prints nothing. */
@@ -83,3 +86,58 @@ export const otherEvent: Row = (_event, actor) => ({ actions: [heartbeat(mainOf(
 export const waitingEvent: Row = (event, actor, context) => ({
   actions: [...begin(event, actor), ...otherEvent(event, actor, context).actions],
 });
+
+type Words = ReturnType<HookPlan["answer"]>;
+
+/** What an adapter adds to the plan of an event. */
+interface Form {
+  readonly env: HookContext["env"];
+  /** The client's own folder, as far as the event tells. */
+  readonly home: string | null;
+  /** A tool is about to run, so the answer may deny it. */
+  readonly isCall: boolean;
+  /** Writes an answer in the client's form. */
+  readonly write: (answer: Answer) => Words;
+}
+
+/** Returns the plan of an event as the daemon runs it. */
+export function hookPlan(event: Event, plan: Plan, { env, home, isCall, write }: Form): HookPlan {
+  const { name, session, agent, tool, transcript } = event;
+  const file = plan.file ?? null;
+  const answer = plan.answer ?? (() => nothing);
+  return {
+    event: name ?? "unknown",
+    session,
+    agent,
+    tool,
+    file,
+    doing: doingOf(event, file),
+    ...(env["KITE_SPAWN"] === undefined ? {} : { spawn: env["KITE_SPAWN"] }),
+    home,
+    transcript,
+    actions: plan.actions,
+    ...(plan.refuses === undefined ? {} : { refuses: plan.refuses }),
+    answer: outcomes => write(answer(outcomes)),
+    ...(isCall
+      ? {
+          tellDenial: (outcomes, by) => {
+            const said = answer(outcomes);
+            const told = alsoTellPerson(said, denialText(event, file, by));
+            return told === said ? null : write(told);
+          },
+        }
+      : {}),
+  };
+}
+
+/** Says once in a session what a denial is about: its person sees the agent's words for it, and not who stopped what. */
+function denialText({ tool, cwd }: Event, file: string | null, by: string): string {
+  const what =
+    file !== null
+      ? `an edit of ${quote(nearPath(file, cwd ?? ""))}`
+      : tool === "Bash"
+        ? "a command line"
+        : `a call of ${quote(tool ?? "")}`;
+  const who = quote(by, limits.nameBytes);
+  return `Kite stopped ${what} by ${who}. Why, and what to do: kite explain --last`;
+}

@@ -4,8 +4,10 @@
  */
 import { limits } from "../../../protocol/limits.ts";
 import { otherEvent, type Row } from "../../plans/plan-parts.ts";
+import { sessionStart } from "../../plans/session.ts";
+import { subagentStart } from "../../plans/turn.ts";
 import { toolSlices } from "../slices.ts";
-import { sessionEnd, sessionStart, userPromptSubmit } from "./session.ts";
+import { sessionEnd, userPromptSubmit } from "./session.ts";
 import * as tool from "./tool.ts";
 import * as turn from "./turn.ts";
 import { wakingStop } from "./wake.ts";
@@ -96,7 +98,7 @@ export const eventTable: readonly EventRow[] = [
   // A stop right behind it must find it: the recovery gate asks whether the last call failed.
   waits("PostToolUseFailure", tool.postToolUseFailure, { matcher: ends, ...brief }),
   observed("PermissionRequest", tool.permissionRequest),
-  waits("SubagentStart", turn.subagentStart),
+  waits("SubagentStart", subagentStart),
   waits("SubagentStop", turn.subagentStop),
   waits("Stop", turn.stop),
   { event: "Stop", row: wakingStop, how: "waking", registrations: [waking] },

@@ -11,7 +11,7 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   },
   {
     bug: "a prompt that leaves what an interrupted turn had in flight",
-    file: "hooks/claude-code/rows/session.ts",
+    file: "hooks/plans/session.ts",
     find: "prompt === null ? [] : [{ do:",
     put: "prompt !== null ? [] : [{ do:",
     tells: /stays in flight/,
