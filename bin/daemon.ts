@@ -7,6 +7,7 @@ import { LiveConfig } from "../daemon/config/live-config.ts";
 import { createLog } from "../daemon/instance/log.ts";
 import { startDaemon } from "../daemon/start.ts";
 import { claudeCode } from "../hooks/claude-code/adapter.ts";
+import { codex } from "../hooks/codex/adapter.ts";
 import { kitePaths } from "../protocol/paths.ts";
 import { setPerson } from "../protocol/person.ts";
 import { errorText } from "../protocol/system-error.ts";
@@ -54,7 +55,8 @@ export async function runDaemon({
     process.exit(1);
   });
   try {
-    const options = { paths, version, config, adapter: claudeCode, log: logger, unlessDown };
+    const otherAdapters = new Map([["codex", codex]]);
+    const options = { paths, version, config, adapter: claudeCode, otherAdapters, log: logger, unlessDown };
     const started = await startDaemon(options);
     if (started.is === "refused") throw new Error(started.error);
     if (started.is === "held") {

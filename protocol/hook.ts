@@ -15,7 +15,8 @@ const eventSchema = z.custom<Readonly<Record<string, unknown>>>(isObject, {
  * uses, and the parent's pid. `reply: "raw"` asks for a header line `exitCode stdoutBytes stderrBytes envBytes`, then
  * those bytes, then the end of the connection (for clients without a JSON parser). `wake` marks the second hook of
  * a Stop: exit code 2 wakes the session. `statusLine`: the event is what the client gives its status line, and the
- * output is the line; it changes nothing, and is no sign of life.
+ * output is the line; it changes nothing, and is no sign of life. `client` names the agent's client; without it the event is
+ * of Claude Code. A name that the daemon does not know: `not_available`.
  */
 export const hookSchema = z.object({
   ...baseShape,
@@ -25,6 +26,7 @@ export const hookSchema = z.object({
   reply: z.literal("raw").optional(),
   wake: z.boolean().optional(),
   statusLine: z.boolean().optional(),
+  client: z.string().max(limits.nameBytes).optional(),
 });
 
 export interface HookReply {

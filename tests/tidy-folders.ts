@@ -22,6 +22,7 @@ const floors: readonly (readonly string[])[] = [
     "daemon/core",
   ],
   ["hooks/claude-code", "hooks/plans", "hooks/git", "hooks/shell", "hooks/seam"],
+  ["hooks/codex", "hooks/plans"],
   ["hooks/claude-code", "hooks/install"],
 ];
 

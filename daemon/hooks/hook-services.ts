@@ -1,7 +1,7 @@
 /** The services of the base that only hook events need. */
 
 import type { MergeNote } from "../../hooks/seam/notices.ts";
-import type { HookAdapter } from "../../hooks/seam/plan.ts";
+import type { HookAdapter, OtherAdapters } from "../../hooks/seam/plan.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
@@ -36,6 +36,7 @@ import { HookWakes } from "./wake.ts";
 export interface HookServices extends Services {
   /** Null: this daemon knows no agent client, and answers no hook. */
   readonly adapter: HookAdapter | null;
+  readonly otherAdapters: OtherAdapters;
   readonly points: HookPoints<HookServices>;
   readonly pending: Pending;
   readonly socket: string;
@@ -72,6 +73,7 @@ export interface HookServices extends Services {
 
 export interface HookServicesOptions {
   readonly adapter: HookAdapter | null;
+  readonly otherAdapters: OtherAdapters;
   readonly paths: KitePaths;
   readonly config: UserConfig;
   readonly outside: BudgetedFs;
@@ -90,12 +92,13 @@ interface FromSlices {
 
 /** Returns `services` with those of the base that hooks need. */
 export function hookServices(services: Services, options: HookServicesOptions & FromSlices): HookServices {
-  const { adapter, paths, config, outside, trusted, trustedIn, points, onProblem } = options;
+  const { adapter, otherAdapters, paths, config, outside, trusted, trustedIn, points, onProblem } = options;
   const { facts } = services;
   const configFile = paths.config;
   return {
     ...services,
     adapter,
+    otherAdapters,
     points,
     pending: new Pending(),
     socket: paths.socket,
@@ -132,4 +135,12 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     stashLines: new StashLines(),
     lineEdits: new LineEdits(),
   };
+}
+
+/** The adapter of the client that an entry names, or of entries that name none; null: the daemon has none. */
+export function adapterOf(
+  { adapter, otherAdapters }: Pick<HookServices, "adapter" | "otherAdapters">,
+  client: string | undefined,
+): Pick<HookAdapter, "plan"> | null {
+  return client === undefined ? adapter : (otherAdapters.get(client) ?? null);
 }

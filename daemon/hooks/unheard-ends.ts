@@ -6,7 +6,7 @@
  */
 import { lstatSync, readFileSync, renameSync, unlinkSync } from "node:fs";
 import * as z from "zod";
-import type { HookAdapter, HookPlan } from "../../hooks/seam/plan.ts";
+import type { HookPlan } from "../../hooks/seam/plan.ts";
 import type { HookAction } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { rowsOfActor, rowsOfSession } from "../core/locks/by-actor.ts";
@@ -14,7 +14,7 @@ import { holdsOf } from "../core/locks/release.ts";
 import { type ActionOf, actorOfAction, type EventRun } from "./action.ts";
 import { releaseIndexes } from "./guard/guard.ts";
 import { endLineFlight } from "./guard/plain-files.ts";
-import type { HookServices } from "./hook-services.ts";
+import { adapterOf, type HookServices } from "./hook-services.ts";
 import { agentGone } from "./inbox.ts";
 import { end, suspend, turnOver } from "./session-actions.ts";
 import { flightEnd } from "./write-actions.ts";
@@ -24,21 +24,22 @@ const lineSchema = z.object({
   at: z.number(),
   pid: z.number(),
   event: z.record(z.string(), z.string()),
+  /** The client whose event it is; absent: Claude Code. */
+  client: z.string().optional(),
 });
 
 type Line = z.infer<typeof lineSchema>;
 
 /** Takes the lines that hook clients left at `path`, the oldest first, and removes them. Returns how many there were. */
 export async function takeUnheardEnds(services: HookServices, path: string): Promise<number> {
-  const { adapter } = services;
-  if (adapter === null) return 0;
+  if (services.adapter === null) return 0;
   let count = 0;
   // One that a daemon was taking when it was killed, the older half, and the rest.
   for (const file of [`${path}.taken`, `${path}.old`, path]) {
     const text = textOf(file, `${path}.taken`);
     if (text === null) continue;
     for (const line of linesOf(text)) {
-      await take(services, adapter, line);
+      await take(services, line);
       count += 1;
     }
     unlinkSync(`${path}.taken`);
@@ -69,7 +70,9 @@ function parsedLine(line: string): unknown {
   }
 }
 
-async function take(services: HookServices, adapter: HookAdapter, { at, pid, event }: Line): Promise<void> {
+async function take(services: HookServices, { at, pid, event, client }: Line): Promise<void> {
+  const adapter = adapterOf(services, client);
+  if (adapter === null) return;
   const { engine, clock, socket, ownFiles } = services;
   const context = { env: {}, ppid: pid, socket, home: ownFiles.home, waitMs: 0, wake: false };
   const { session: id } = adapter.plan(event, context);

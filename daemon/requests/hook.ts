@@ -4,10 +4,11 @@ import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
+import { quote } from "../../protocol/text.ts";
 import { isOff, nothingOff, withoutWaits } from "../config/off-switch.ts";
 import { actorRow } from "../core/locks/replies.ts";
 import { Delivery } from "../hooks/delivery.ts";
-import type { HookServices } from "../hooks/hook-services.ts";
+import { adapterOf, type HookServices } from "../hooks/hook-services.ts";
 import { observedPlan, observing, silenced } from "../hooks/observe.ts";
 import { runPlan } from "../hooks/run.ts";
 import type { Call } from "../server/call.ts";
@@ -29,9 +30,13 @@ const offLine = "kite: off\n";
 
 async function answer(acting: HookServices, request: RequestOf<"hook">, call: Call): Promise<void> {
   const began = performance.now();
-  const { adapter, hookCounts } = acting;
+  const { hookCounts } = acting;
+  const adapter = adapterOf(acting, request.client);
   if (adapter === null) {
-    const error = "this daemon runs without an adapter for hooks; start it with kite up";
+    const error =
+      request.client === undefined
+        ? "this daemon runs without an adapter for hooks; start it with kite up"
+        : `this daemon does not know the client ${quote(request.client, limits.nameBytes)}; update Kite`;
     call.reply(refuse("not_available", error));
     return;
   }

@@ -33,7 +33,7 @@ export function buildServices(
   { onTrouble }: Troubles,
   stop: (why: string) => void,
 ): Built {
-  const { paths, version, config, adapter, log } = options;
+  const { paths, version, config, adapter, otherAdapters = new Map(), log } = options;
   const git = new GitProgram({ env: process.env, workedIn: () => directoriesOf(engine.state) });
   const outside = options.outside ?? new BudgetedFs();
   const gitChild = options.git ?? new GitChild(process.env, git, new SpawnRoom(limits.descriptorsForGit));
@@ -45,7 +45,16 @@ export function buildServices(
   const onProblem = (problem: string) => log.warn(problem);
   const token = openPersonToken(paths.personToken, onTrouble);
   const base = { node, engine, clock, facts, presence, recorder };
-  const hooks = allHookServices(base, { adapter, paths, config, outside, events, onTrouble, onProblem });
+  const hooks = allHookServices(base, {
+    adapter,
+    otherAdapters,
+    paths,
+    config,
+    outside,
+    events,
+    onTrouble,
+    onProblem,
+  });
   const services: HandlerServices = {
     ...hooks,
     rescue: openRescue(hooks, { paths, config, outside, git: gitChild, onTrouble }),

@@ -5,6 +5,7 @@
 # `perl -T hook.pl MS`: it spends at most MS milliseconds, rounded up to whole seconds because alarm needs them.
 # `perl -T hook.pl MS wake`: the hook beside a Stop. The agent client does not wait; exit code 2 wakes the session.
 # `perl -T hook.pl MS '' plugin|shared`: an entry that other machines have too. It leaves the event to one of this machine.
+# `perl -T hook.pl MS '' '' CLIENT`: an entry of another agent client than Claude Code, by its name.
 # `perl -T hook.pl MS statusline`: not a hook but the status line; standard input is what the agent client gives that.
 #
 # It runs at every edit, so it loads no module (the build removes strict). Its numbers for Socket, Fcntl and Errno are
@@ -21,6 +22,9 @@ my $lost = 'Kite stays down: its journal is missing. Edits in this session are n
 
 my $wakes = ($ARGV[1] // '') eq 'wake';
 my $is_line = ($ARGV[1] // '') eq 'statusline';
+# The agent client, if it is not Claude Code; no other form can be a name.
+my (undef, undef, undef, $named) = @ARGV;
+my ($client) = ($named // '') =~ /^([a-z-]{1,40})\z/;
 my ($home, $event, $started, $asked, $parked, $lost_at) = ('', '', 0, 0, 0, 0);
 my $patience_ms = $limits{firstByteMs};
 $SIG{__DIE__}  = sub { exit 0 };
@@ -124,7 +128,8 @@ sub request_line {
         push @env, qq("$name":"$value");
     }
     my $env = join ',', @env;
-    my $wake = $wakes ? ',"wake":true' : $is_line ? ',"statusLine":true' : '';
+    my $from = defined $client ? qq(,"client":"$client") : '';
+    my $wake = $wakes ? ',"wake":true' : $is_line ? ',"statusLine":true' : $from;
     return qq({"type":"hook","event":$payload,"env":{$env},"ppid":${\getppid},"reply":"raw"$wake}\n);
 }
 
@@ -315,8 +320,10 @@ sub leave_end {
     # Without this module, the beginning of the second: what began in it does not count as ended.
     my $seconds = do { local $SIG{__DIE__}; eval { require Time::HiRes; Time::HiRes::time() } } || time;
     (my $at = sprintf '%.3f', $seconds) =~ tr/.//d;
-    my $pid = ($ENV{CLAUDE_PID} // '') =~ /^([1-9]\d{0,9})\z/ ? $1 : getppid;
-    my $line = qq({"at":$at,"pid":$pid,"event":{$ids}}\n);
+    # Another client may have been started in a shell of Claude Code.
+    my $pid = !defined $client && ($ENV{CLAUDE_PID} // '') =~ /^([1-9]\d{0,9})\z/ ? $1 : getppid;
+    my $from = defined $client ? qq(,"client":"$client") : '';
+    my $line = qq({"at":$at,"pid":$pid,"event":{$ids}$from}\n);
     my $ends = "$home/unheard-ends";
     return if lstat $ends && !-f _;
     rename $ends, "$ends.old" if ((lstat $ends)[7] // 0) + length $line > $limits{unheardEndsBytes} / 2;
@@ -326,7 +333,7 @@ sub leave_end {
 # Returns the ids at the event's own top level, as JSON; '' if it ends nothing, or one of them cannot be an id. No text
 # of a tool or a person poses as one: whatever cannot be an id is emptied first, then everything nested goes.
 sub ids_of_end {
-    my $kinds = 'PostToolUse|PostToolUseFailure|Stop|SubagentStop|StopFailure|SessionEnd';
+    my $kinds = 'PostToolUse|PostToolUseFailure|Stop|SubagentStop|StopFailure|Interrupt|SessionEnd';
     return '' if $event !~ /"hook_event_name"\s*:\s*"(?:$kinds)"/ || !is_one_object($event);
     my $rest = $event;
     $rest =~ s/\\["\\]/ /g;
@@ -353,7 +360,7 @@ sub is_before_tool {
 }
 
 sub is_edit {
-    return is_before_tool() && $event =~ /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit)"/;
+    return is_before_tool() && $event =~ /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit|apply_patch)"/;
 }
 
 # Returns whether the person in this session was not told yet, and records it. A failed record counts as told.

@@ -4,7 +4,8 @@
  * anything fails, it exits 0 and the agent continues; only an answer of the daemon makes it refuse anything.
  * `hook.cjs MS`: it spends at most MS milliseconds. `hook.cjs MS wake`: the hook beside a Stop. The agent's client does
  * not wait for it; exit code 2 wakes the session. `hook.cjs MS '' plugin|shared`: an entry that other machines have too;
- * it leaves the event to one of this machine. hook.pl does the same on machines that have perl.
+ * it leaves the event to one of this machine. `hook.cjs MS '' '' CLIENT`: an entry of another agent client than Claude Code,
+ * by its name. hook.pl does the same on machines that have perl.
  *
  * It runs at every edit, so it loads two modules and imports only types from the protocol. It has no SIGTERM handler:
  * the default ends it at once, and the closed connection tells the daemon that no client waits any more.
@@ -60,6 +61,8 @@ const wakes = process.argv[3] === "wake";
 /** Not a hook but the status line; standard input is what the agent's client gives that. */
 const isLine = process.argv[3] === "statusline";
 const origin = process.argv[4] ?? "";
+/** The agent client, if it is not Claude Code; no other form can be a name. */
+const client = /^[a-z-]{1,40}$/.exec(process.argv[5] ?? "")?.[0] ?? "";
 let home = "";
 let event = "";
 let isStarted = false;
@@ -189,7 +192,8 @@ function requestLine(payload: string): Buffer {
     if (value !== undefined && Buffer.byteLength(value) <= pathBytes) env[name] = value;
   }
   const oneLine = payload.replace(/[\r\n]/g, " ");
-  const kind = wakes ? ',"wake":true' : isLine ? ',"statusLine":true' : "";
+  const from = client === "" ? "" : `,"client":"${client}"`;
+  const kind = wakes ? ',"wake":true' : isLine ? ',"statusLine":true' : from;
   const around = `"env":${JSON.stringify(env)},"ppid":${process.ppid},"reply":"raw"${kind}`;
   const line = Buffer.from(`{"type":"hook","event":${oneLine},${around}}\n`);
   if (line.length > lineBytes) throw new RangeError("the event is too long");
@@ -341,7 +345,7 @@ function failOpen(failed = false): never {
     const flag = (stat?.size ?? 0) < 1024 ? "a" : "w";
     if (stat?.isFile() ?? true) succeeds(() => writeFileSync(path, at, { flag }));
   }
-  if (!wakes && !isLine) succeeds(() => leaveEnd(home, event));
+  if (!wakes && !isLine) succeeds(() => leaveEnd(home, event, client));
   const session = /"session_id"\s*:\s*"([\w-]{1,100})"/.exec(event)?.[1];
   // The daemon refuses to begin anew without its journal; see daemon/journal/store-mark.ts.
   const isLost = existsSync(`${home}/store.json`) && !existsSync(`${home}/journal`);
@@ -366,7 +370,7 @@ function isBeforeTool(): boolean {
 }
 
 function isEdit(): boolean {
-  return isBeforeTool() && /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit)"/.test(event);
+  return isBeforeTool() && /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit|apply_patch)"/.test(event);
 }
 
 /** Returns whether the person in this session was not told yet, and records it. A failed record counts as told. */

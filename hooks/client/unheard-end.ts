@@ -9,11 +9,14 @@ const endsBytes: typeof limits.unheardEndsBytes = 256 * 1024;
  * Leaves a line for the next daemon if the event ends something. At the bound the older half goes. Throws if the event
  * or the file cannot be read.
  */
-export function leaveEnd(home: string, event: string): void {
+export function leaveEnd(home: string, event: string, client: string): void {
   const ids = idsOfEnd(event);
   if (ids === null) return;
-  const pid = Number(/^[1-9]\d{0,9}$/.exec(process.env["CLAUDE_PID"] ?? "")?.[0] ?? process.ppid);
-  const line = `${JSON.stringify({ at: Date.now(), pid, event: ids })}\n`;
+  // Another client may have been started in a shell of Claude Code.
+  const named = client === "" ? (process.env["CLAUDE_PID"] ?? "") : "";
+  const pid = Number(/^[1-9]\d{0,9}$/.exec(named)?.[0] ?? process.ppid);
+  const from = client === "" ? {} : { client };
+  const line = `${JSON.stringify({ at: Date.now(), pid, event: ids, ...from })}\n`;
   const path = `${home}/unheard-ends`;
   const stat = () => lstatSync(path, { throwIfNoEntry: false });
   if ((stat()?.size ?? 0) + line.length > endsBytes / 2) renameSync(path, `${path}.old`);
@@ -32,7 +35,8 @@ function idsOfEnd(event: string): Record<string, string> | null {
     ids[name] = id;
   }
   const { hook_event_name: kind = "", session_id: session } = ids;
-  return session && /^(?:PostToolUse(?:Failure)?|(?:Subagent)?Stop|StopFailure|SessionEnd)$/.test(kind)
+  return session &&
+    /^(?:PostToolUse(?:Failure)?|(?:Subagent)?Stop|StopFailure|Interrupt|SessionEnd)$/.test(kind)
     ? ids
     : null;
 }

@@ -3,7 +3,7 @@
 import type { ShellUses } from "../../protocol/guard.ts";
 import type { HookAction, HookOutcome } from "../seam/slices.ts";
 import type { Answer } from "./answers/answer.ts";
-import type { Edit } from "./answers/lock.ts";
+import type { Edit, Edits } from "./answers/lock.ts";
 import type { Reader } from "./answers/reader.ts";
 import type { Actor } from "./event.ts";
 
@@ -24,6 +24,8 @@ export type Completion = Pick<Reader, "isTeammate"> & { readonly cwd: string | n
 export interface Before {
   /** A write of a file; `isOwn`: it is one of the client's own files. */
   readonly write: readonly Asking<Edit & { readonly isOwn: boolean }>[];
+  /** A patch writes several files at once. */
+  readonly patch: readonly Asking<Edits>[];
   /** A shell line; `written`: the files in Kite's own directory that it writes, as far as its words tell. */
   readonly shell: readonly Asking<ShellUses & Reader & { readonly written: readonly string[] }>[];
   /** A shell line wipes or changes the files that it names; absolute paths. */

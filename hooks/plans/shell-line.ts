@@ -1,5 +1,5 @@
 /**
- * The event before a shell line: it guards the line's git commands and the files that its plain commands name, and asks
+ * The events of a shell line. The one before guards the line's git commands and the files that its plain commands name, and asks
  * whether the agent's role allows the line.
  */
 
@@ -16,7 +16,7 @@ import { withInbox } from "./answers/inbox.ts";
 import { keepWorkAnswer } from "./answers/keep-work.ts";
 import { plainAnswer } from "./answers/plain-files.ts";
 import { readerOf } from "./answers/reader.ts";
-import { ancestorsOf, inputText } from "./event.ts";
+import { type Actor, ancestorsOf, type Event, inputText } from "./event.ts";
 import { atWork, begin, otherEvent, type Row } from "./plan-parts.ts";
 import { answerAround, asksBefore } from "./points.ts";
 import { before } from "./slices.ts";
@@ -122,3 +122,27 @@ export const preShell: Row = (event, actor, context) => {
     },
   });
 };
+
+/** A shell command ended, with success or not. One in the background goes on, and no event reports its end. */
+export function shellEnd(event: Event, actor: Actor): readonly HookAction[] {
+  const { toolUseId, cwd } = event;
+  if (event.tool !== "Bash" || toolUseId === null || cwd === null) return [];
+  const ran = event.raw["duration_ms"];
+  const ranMs = typeof ran === "number" && Number.isFinite(ran) && ran >= 0 ? ran : null;
+  const program = programOf(inputText(event, "command") ?? "");
+  const end = {
+    do: "shell_end",
+    ...actor,
+    toolUseId,
+    cwd,
+    ranMs,
+    ancestors: ancestorsOf(event),
+  } as const;
+  return [program === null ? end : { ...end, program }];
+}
+
+/** The name of a line's first program, without its folder; null: the line begins otherwise, perhaps with a value. */
+function programOf(line: string): string | null {
+  const [, name = null] = /^\s*(?:[\w.+/-]*\/)?([\w.+-]{1,80})(?:\s|$)/.exec(line) ?? [];
+  return name;
+}

@@ -60,6 +60,9 @@ export interface HookAdapter {
   readonly lifeFiles: LifeFiles;
 }
 
+/** Adapters of further clients, by the name that their installed entries give. */
+export type OtherAdapters = ReadonlyMap<string, Pick<HookAdapter, "plan">>;
+
 /** A file in which the client keeps the parent of one of its agents. */
 export interface AgentFile {
   /** Whether an absolute path can be such a file. The daemon reads no other, whatever an event names. */

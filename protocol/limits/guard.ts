@@ -70,6 +70,8 @@ export const guardLimits = {
   // Shell lines.
   /** Git commands checked in one shell line. */
   guardedCommandsMax: 32,
+  /** Longest patch that is read, in UTF-16 units. */
+  patchChars: 4 * 1024 * 1024,
   /** Files that one patch touches, as far as they are read: each is locked. */
   patchFilesMax: 200,
   /** Paths that the plain commands of one shell line name. */

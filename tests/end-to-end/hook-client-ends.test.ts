@@ -58,6 +58,14 @@ describe.each(hookPrograms)("the $name client", program => {
     },
   );
 
+  test("of another client: an interrupted turn, by its name, and never the process of Claude Code", async () => {
+    const interrupted = only("Interrupt");
+    await leaves(interrupted, { env: { CLAUDE_PID: "4711" }, more: ["", "", "codex"] });
+    expect(lines()).toEqual([
+      { at: expect.any(Number), pid: process.pid, event: interrupted, client: "codex" },
+    ]);
+  });
+
   test("names its parent where the client names no process", async () => {
     await leaves(only("Stop"), { env: { CLAUDE_PID: "x" } });
     expect(lines()).toMatchObject([{ pid: process.pid }]);

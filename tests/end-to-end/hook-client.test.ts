@@ -43,6 +43,14 @@ describe.each(hookPrograms)("the $name client", program => {
       });
     });
 
+    test("an entry of another client names it, and nothing else can stand there", async () => {
+      const { requests } = await world.daemon(socket => socket.write(answer()));
+      for (const name of ["codex", '"},"type":"shutdown"', "Codex", "co dex", "codex\n"])
+        await run({ more: ["", "", name] });
+      const clients = requests.map(line => JSON.parse(line).client);
+      expect(clients).toEqual(["codex", undefined, undefined, undefined, undefined]);
+    });
+
     test("a variable is text, whatever it holds; one longer than a request may carry is left out", async () => {
       const { requests } = await world.daemon(socket => socket.write(answer()));
       const hostile = '"},"type":"shutdown","x":{"\\"\n{"type":"shutdown"}\r\t\u001b\\\u007f漢😀';

@@ -12,6 +12,7 @@ import { takeUnheardEnds } from "../../daemon/hooks/unheard-ends.ts";
 import { ClientTasks } from "../../daemon/sessions/client-tasks.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
+import { codex } from "../../hooks/codex/adapter.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { actor, World, waits } from "./core-world.ts";
 
@@ -51,6 +52,7 @@ beforeEach(() => {
   };
   services = {
     adapter: claudeCode,
+    otherAdapters: new Map([["codex", codex]]),
     points: hookPoints([]),
     engine,
     clock,
@@ -99,6 +101,26 @@ describe("a line of an end", () => {
     edit(child, "y", "use2");
     expect(await take(line("PostToolUse", pass(10), post))).toBe(1);
     expect([flights("x"), flights("y")]).toEqual([[], ["use2"]]);
+    expect(noted).toEqual(["x"]);
+  });
+
+  it("of another client is read as that client's", async () => {
+    edit("a", "x", "use1");
+    const of = (client: string) =>
+      `${JSON.stringify({ ...JSON.parse(line("Interrupt", pass(10))), client })}\n`;
+    await take(of("nobody"));
+    expect(flights("x")).toEqual(["use1"]);
+    await take(of("codex"));
+    expect(core.state.locks.holds.get("n:/p/x")).toBeUndefined();
+  });
+
+  it("of a patch ends its write, and knows its files by their locks", async () => {
+    edit("a", "x", "use1");
+    const post = {
+      ...JSON.parse(line("PostToolUse", pass(10), { tool_name: "apply_patch", tool_use_id: "use1" })),
+    };
+    await take(`${JSON.stringify({ ...post, client: "codex" })}\n`);
+    expect(flights("x")).toEqual([]);
     expect(noted).toEqual(["x"]);
   });
 

@@ -40,7 +40,7 @@ async function gateFiles(run: LeadRun, action: ActionOf<"gate_files">): Promise<
     const named = { ...action, do: "gate_write", file, isOwn: false } as const;
     const found = await run.scope.ruledFile(named);
     if (isRefusal(found) || !asksBeforeWrites(run, actorOfAction(run, named), found.rules)) continue;
-    if (!(await isProjectFile(run.services, found.file))) continue;
+    if (action.hasNewFiles !== true && !(await isProjectFile(run.services, found.file))) continue;
     const outcome = await gateWrite(run, named);
     if (!("verdict" in outcome) || outcome.verdict === "allow") continue;
     const told = { ...outcome, did: "gate_files", file } as HookOutcome;

@@ -11,7 +11,6 @@ import {
   type Event,
   innerId,
   inputPath,
-  inputText,
   isId,
   responseLabel,
   within,
@@ -29,7 +28,7 @@ import {
   type Row,
 } from "../../plans/plan-parts.ts";
 import { answerAround, asksBefore } from "../../plans/points.ts";
-import { preShell } from "../../plans/shell-line.ts";
+import { preShell, shellEnd } from "../../plans/shell-line.ts";
 import { before } from "../../plans/slices.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import { isAgent } from "../agents.ts";
@@ -199,30 +198,6 @@ function flightEnd(event: Event, actor: Actor, cwd: string, toolUseId: string) {
     lines: null,
     ancestors,
   } as const;
-}
-
-/** A shell command ended, with success or not. One in the background goes on, and no event reports its end. */
-function shellEnd(event: Event, actor: Actor): readonly HookAction[] {
-  const { toolUseId, cwd } = event;
-  if (event.tool !== "Bash" || toolUseId === null || cwd === null) return [];
-  const ran = event.raw["duration_ms"];
-  const ranMs = typeof ran === "number" && Number.isFinite(ran) && ran >= 0 ? ran : null;
-  const program = programOf(inputText(event, "command") ?? "");
-  const end = {
-    do: "shell_end",
-    ...actor,
-    toolUseId,
-    cwd,
-    ranMs,
-    ancestors: ancestorsOf(event),
-  } as const;
-  return [program === null ? end : { ...end, program }];
-}
-
-/** The name of a line's first program, without its folder; null: the line begins otherwise, perhaps with a value. */
-function programOf(line: string): string | null {
-  const [, name = null] = /^\s*(?:[\w.+/-]*\/)?([\w.+-]{1,80})(?:\s|$)/.exec(line) ?? [];
-  return name;
 }
 
 /** What the end of a call says of another agent: it is a teammate, or has ended. */

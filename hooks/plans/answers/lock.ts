@@ -21,8 +21,20 @@ export interface Edit extends Reader {
   readonly waitMs: number;
 }
 
+/** An edit of several files, of which `file` is the first. */
+export interface Edits extends Edit {
+  readonly files: readonly string[];
+}
+
 type Granted = Extract<HookOutcome, { did: "lock"; ok: true }>;
 type Refused = Extract<HookOutcome, { ok: false }>;
+
+/** The same for an edit of several files: it names the one that is held, or that changed. */
+export function patchAnswer(edits: Edits, outcomes: readonly HookOutcome[]): Answer {
+  const refused = refusalOf(outcomes);
+  const path = refused?.refusal["path"] ?? outcomeOf(outcomes, "lock")?.changedFile;
+  return lockAnswer(typeof path === "string" ? { ...edits, file: path } : edits, outcomes);
+}
 
 /** What an agent is told when its edit's lock is granted or refused. */
 export function lockAnswer(edit: Edit, outcomes: readonly HookOutcome[]): Answer {

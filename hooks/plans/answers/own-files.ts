@@ -4,7 +4,7 @@ import { quote } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import type { Asking } from "../points.ts";
 import { type Answer, deny } from "./answer.ts";
-import type { Edit } from "./lock.ts";
+import type { Edit, Edits } from "./lock.ts";
 import { outcomeOf } from "./outcome.ts";
 
 const did = "check_own_files";
@@ -12,6 +12,12 @@ const did = "check_own_files";
 export const writeOwnFiles: Asking<Pick<Edit, "tool" | "file" | "cwd">> = {
   did,
   asks: ({ file, cwd }, actor) => ({ do: did, ...actor, cwd, files: [file] }),
+  answer: ({ tool }, outcomes, rest) => refusedOr(`this ${tool}`, outcomes, rest),
+};
+
+export const patchOwnFiles: Asking<Pick<Edits, "tool" | "files" | "cwd">> = {
+  did,
+  asks: ({ files, cwd }, actor) => ({ do: did, ...actor, cwd, files }),
   answer: ({ tool }, outcomes, rest) => refusedOr(`this ${tool}`, outcomes, rest),
 };
 

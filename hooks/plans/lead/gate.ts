@@ -6,7 +6,7 @@ import { nearPath, nearPathsIn, plain } from "../../../protocol/text.ts";
 import type { GateOutcome } from "../../seam/lead/outcomes.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { type Answer, block, deny, withContext } from "../answers/answer.ts";
-import { type Edit, lineTool } from "../answers/lock.ts";
+import { type Edit, type Edits, lineTool } from "../answers/lock.ts";
 import { outcomeOf } from "../answers/outcome.ts";
 import { declareBy, howToWrite, type Reader } from "../answers/reader.ts";
 import type { Asking, Completion } from "../points.ts";
@@ -29,6 +29,21 @@ export const beforeFiles: Asking<Reader & { readonly files: readonly string[] }>
   answer: (reader, outcomes, rest) => {
     const found = outcomeOf(outcomes, "gate_files");
     return withGate({ ...reader, tool: lineTool, file: found?.file ?? "", waitMs: 0 }, found, rest);
+  },
+};
+
+export const beforePatch: Asking<Edits> = {
+  did: "gate_files",
+  asks: ({ files, cwd }, actor) => ({
+    do: "gate_files",
+    ...actor,
+    files: files.slice(0, limits.gatedFilesMax),
+    cwd,
+    hasNewFiles: true,
+  }),
+  answer: (edit, outcomes, rest) => {
+    const found = outcomeOf(outcomes, "gate_files");
+    return withGate({ ...edit, file: found?.file ?? edit.file }, found, rest);
   },
 };
 

@@ -17,14 +17,16 @@ export type LeadAction =
       readonly isOwn: boolean;
     }
   | {
-      /** Ask the gates before a shell line wipes or changes the files that it names; comes before the guard. */
+      /** Ask the gates before a shell line wipes or changes the files that it names, or a patch its files; comes before the guard. */
       readonly do: "gate_files";
       readonly session: string;
       readonly agent?: string;
       readonly pid?: number;
       readonly cwd: string;
-      /** Absolute paths. */
+      /** Absolute, or below `cwd`. */
       readonly files: readonly string[];
+      /** Files that are not there yet count, too: the tool makes them. */
+      readonly hasNewFiles?: true;
     }
   | {
       /** Ask the gates before the actor runs a shell line; comes before the guard. */

@@ -201,6 +201,7 @@ export class HookWorld {
       { node: "local", engine, clock, facts, presence, recorder },
       {
         adapter: claudeCode,
+        otherAdapters: new Map(),
         paths,
         config: { ...config, values },
         outside: emptyFilesystem(clock),

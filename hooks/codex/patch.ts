@@ -1,0 +1,70 @@
+/** The events around `apply_patch`, the client's one tool that writes files: many at once, named in the text of the patch. */
+import { limits } from "../../protocol/limits.ts";
+import { withInbox } from "../plans/answers/inbox.ts";
+import { patchAnswer } from "../plans/answers/lock.ts";
+import { readerOf } from "../plans/answers/reader.ts";
+import { type Actor, ancestorsOf, type Event, inputText } from "../plans/event.ts";
+import { atWork, begin, heartbeat, type Plan, type Row } from "../plans/plan-parts.ts";
+import { answerAround, asksBefore } from "../plans/points.ts";
+import { before } from "../plans/slices.ts";
+import type { HookAction } from "../seam/slices.ts";
+import { type Patch, readPatch } from "../shell/apply-patch.ts";
+
+/**
+ * Locks all files of the patch, or none. A move is two of them. The client checks the patch against the files after this
+ * event; then only a file that the patch adds or deletes as a whole can lose a change that the agent never saw.
+ */
+export const prePatch: Row = (event, actor, context) => {
+  const { toolUseId, cwd } = event;
+  const { files, unread } = patchOf(event);
+  const [first] = files;
+  if (toolUseId === null || cwd === null) return { actions: [heartbeat(actor)] };
+  const { waitMs } = context;
+  const common = {
+    ...actor,
+    cwd,
+    toolUseId,
+    promptId: event.prompt,
+    waitMs,
+    ancestors: ancestorsOf(event),
+    parentFile: null,
+  };
+  // The patch goes ahead as far as it could not be read, and the trail says so.
+  const note: HookAction[] =
+    unread === null
+      ? []
+      : [{ do: "guard", ...common, commands: [], aliases: [], unread, line: "apply_patch", typed: "" }];
+  const start = [...begin(event, actor), atWork(event, actor)];
+  if (first === undefined) return withInbox(event, actor, cwd, { actions: [...start, ...note] });
+  const [file = "", ...moreFiles] = [...new Set(files.map(({ path }) => path))];
+  const overwrites = files.some(({ does }) => does === "add" || does === "delete");
+  const lock: HookAction = { do: "lock", ...common, file, moreFiles, overwrites };
+  const patch = { ...readerOf(event, cwd), tool: "patch", file, files: [file, ...moreFiles], waitMs };
+  return withInbox(event, actor, cwd, {
+    file,
+    actions: [...start, ...asksBefore(before.patch, patch, actor), lock, ...note],
+    answer: outcomes => answerAround(before.patch, patch, outcomes, () => patchAnswer(patch, outcomes)),
+  });
+};
+
+/** The patch was applied; the client reports no other end. Each file counts as written. */
+export function patchEnd(event: Event, actor: Actor): Plan {
+  const { toolUseId, cwd } = event;
+  const wentOn = heartbeat(actor, { attention: null });
+  if (toolUseId === null || cwd === null) return { actions: [wentOn] };
+  const files = [...new Set(patchOf(event).files.map(({ path }) => path))];
+  const [first = null] = files;
+  // Without names, the files that were locked for the patch count.
+  const ends = [first, ...files.slice(1)].map((file): HookAction => {
+    const of = { file, cwd, lines: null, ancestors: ancestorsOf(event) };
+    return { do: "flight_end", ...actor, toolUseId, wrote: true, ...of };
+  });
+  return { ...(first === null ? {} : { file: first }), actions: [...ends, wentOn] };
+}
+
+function patchOf(event: Event): Patch {
+  const text = inputText(event, "command");
+  return text === null || text.length > limits.patchChars
+    ? { files: [], unread: "the patch is too long, or no text" }
+    : readPatch(text);
+}

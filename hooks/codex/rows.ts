@@ -1,0 +1,103 @@
+/** Every event of the client that Kite asks for, and what each asks of the daemon; the entries in the manual follow from it. */
+import { limits } from "../../protocol/limits.ts";
+import { withInbox } from "../plans/answers/inbox.ts";
+import type { Event } from "../plans/event.ts";
+import { isOwnTool, ownTool, readsInbox, typed } from "../plans/kite-calls.ts";
+import {
+  atWork,
+  begin,
+  heartbeat,
+  mainOf,
+  otherEvent,
+  type Plan,
+  type Row,
+  turnOver,
+  waitingEvent,
+} from "../plans/plan-parts.ts";
+import { promptOf, sessionStart } from "../plans/session.ts";
+import { preShell, shellEnd } from "../plans/shell-line.ts";
+import { subagentStart, turnEnds } from "../plans/turn.ts";
+import { patchEnd, prePatch } from "./patch.ts";
+
+interface EventRow {
+  readonly event: string;
+  readonly row: Row;
+  /** The tools, as the client matches them; if left out, all. */
+  readonly matcher?: string;
+  /** How long the hook waits for the daemon, and the client for the hook; in milliseconds. */
+  readonly budgetMs: number;
+  readonly timeoutMs: number;
+}
+
+const beforeTool: Row = (event, actor, context) => {
+  const tool = event.tool ?? "";
+  if (tool === "apply_patch") return prePatch(event, actor, context);
+  if (isOwnTool(tool)) return withNews(event, actor, ownTool(event, actor, context));
+  if (tool === "Bash") return withNews(event, actor, typed(event, actor, preShell(event, actor, context)));
+  return otherEvent(event, actor, context);
+};
+
+/** An agent that only reads and runs has no other event to hear with. A call that shows the inbox itself shows it once. */
+function withNews(event: Event, actor: Parameters<Row>[1], plan: Plan): Plan {
+  const isTold = plan.actions.some(({ do: act }) => act === "inbox");
+  return isTold || readsInbox(event) ? plan : withInbox(event, actor, event.cwd ?? "/", plan);
+}
+
+/** Comes after a call that ran, whatever its exit code; a patch in a shell line has none. */
+const afterTool: Row = (event, actor) => {
+  const tool = event.tool ?? "";
+  const result = { do: "record_result", ...actor, tool, error: null } as const;
+  const plan = tool === "apply_patch" ? patchEnd(event, actor) : { actions: shellEnd(event, actor) };
+  return { ...plan, actions: [result, ...plan.actions, heartbeat(actor, { attention: null })] };
+};
+
+/** A dialog waits for a person. Meanwhile the actor keeps the locks for its write. */
+const permissionRequest: Row = (event, actor) => {
+  const tool = event.tool ?? "";
+  const renew = { do: "renew", ...actor } as const;
+  const index = { do: "release_index", ...actor } as const;
+  const kept = tool === "apply_patch" ? [renew] : tool === "Bash" ? [index, renew] : [];
+  const name = /^[\w-]+$/.test(tool) ? tool : "a tool";
+  return { actions: [...kept, heartbeat(actor, { attention: `permission for ${name}` })] };
+};
+
+/** The prompt of a subagent is its task. */
+const userPromptSubmit: Row = (event, actor, context) =>
+  actor.agent === undefined
+    ? promptOf(event, actor, true)
+    : {
+        actions: [
+          ...begin(event, actor),
+          atWork(event, actor),
+          ...waitingEvent(event, actor, context).actions,
+        ],
+      };
+
+/** A person ended the turn; a command that it ran may go on in the background. */
+const interrupt: Row = (_event, actor) => ({ actions: turnOver(actor) });
+
+const sessionEnd: Row = (event, actor) => ({
+  actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
+});
+
+const brief = { budgetMs: limits.hookTurnBudgetMs, timeoutMs: limits.hookTurnTimeoutMs };
+const start = { budgetMs: limits.hookStartBudgetMs, timeoutMs: limits.hookStartTimeoutMs };
+const after = { budgetMs: limits.hookObserverBudgetMs, timeoutMs: limits.hookObserverTimeoutMs };
+const write = { budgetMs: limits.hookWriteBudgetMs, timeoutMs: limits.hookWriteTimeoutMs };
+
+/**
+ * One entry an event: the client has a person trust each by its place, its command and its times. It waits for all of them;
+ * a deny before a tool holds in every mode.
+ */
+export const eventTable: readonly EventRow[] = [
+  { event: "SessionStart", row: sessionStart, ...start },
+  { event: "UserPromptSubmit", row: userPromptSubmit, ...brief },
+  { event: "PreToolUse", row: beforeTool, matcher: "^(?:apply_patch|Bash|mcp__kite__.*)$", ...write },
+  { event: "PermissionRequest", row: permissionRequest, ...brief },
+  { event: "PostToolUse", row: afterTool, matcher: "^(?:apply_patch|Bash)$", ...after },
+  { event: "SubagentStart", row: subagentStart, ...brief },
+  { event: "SubagentStop", row: (event, actor) => turnEnds(event, actor), ...brief },
+  { event: "Stop", row: (event, actor) => turnEnds(event, actor), ...brief },
+  { event: "Interrupt", row: interrupt, ...brief },
+  { event: "SessionEnd", row: sessionEnd, ...brief },
+];

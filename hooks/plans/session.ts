@@ -1,0 +1,46 @@
+/** A session begins, and a prompt comes, whichever client says so. */
+import type { HookAction } from "../seam/slices.ts";
+import { promptAnswer, startAnswer } from "./answers/first-context.ts";
+import { readSoFar, withInbox } from "./answers/inbox.ts";
+import type { Actor, Event } from "./event.ts";
+import { begin, heartbeat, idle, mainOf, type Plan, type Row } from "./plan-parts.ts";
+
+/** Also runs after a compaction: the model has lost what the start told it, while its turn may go on. */
+export const sessionStart: Row = (event, actor, context) => {
+  const { session } = actor;
+  const { cwd } = event;
+  if (cwd === null) return idle;
+  const isCompacted = event.raw["source"] === "compact";
+  const rests = isCompacted ? {} : { active: false };
+  const actions: HookAction[] = [
+    ...begin(event, actor, true),
+    heartbeat(mainOf(actor), { attention: null, ...rests }),
+    ...(isCompacted ? [{ do: "context_lost", ...actor } as const] : []),
+    { do: "list_peers", session },
+    readSoFar(mainOf(actor)),
+  ];
+  return { actions, answer: outcomes => startAnswer({ session, cwd }, context.socket, outcomes) };
+};
+
+/**
+ * A new prompt shows that the turn before is over, even if an interruption left no event. A prompt typed into a running
+ * turn carries that turn's id. A prompt without an id tells nothing about turns, so it ends none. Machine-made prompts
+ * carry the session's id, too: its agents keep their locks.
+ */
+export function promptOf(event: Event, actor: Actor, byPerson: boolean): Plan {
+  const { prompt } = event;
+  const ended: HookAction[] = prompt === null ? [] : [{ do: "turn_end", ...actor, keepPrompt: prompt }];
+  const prompted = {
+    do: "prompt_submitted",
+    ...mainOf(actor),
+    promptId: prompt,
+    byPerson,
+  } as const;
+  const working = heartbeat(actor, { active: true, attention: null });
+  const { session } = actor;
+  const changes = { do: "list_peers", session, changesOnly: true } as const;
+  const actions = [...begin(event, actor), ...ended, working, prompted, changes];
+  const cwd = event.cwd ?? "";
+  const answer: Plan["answer"] = outcomes => promptAnswer(cwd, outcomes);
+  return withInbox(event, actor, cwd, { actions, answer });
+}

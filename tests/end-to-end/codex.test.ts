@@ -1,0 +1,138 @@
+/** Sessions of Codex and of Claude Code in one project: hooks that name their client, and hooks that name none. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Client, Home, type Message } from "./daemon.ts";
+
+let home: Home;
+let watch: Client;
+
+beforeEach(async () => {
+  home = new Home();
+  await home.start();
+  watch = await home.connect();
+  await watch.ask({ type: "subscribe" });
+  mkdirSync(join(home.work, "src"));
+  for (const file of ["auth.ts", "pay.ts"]) writeFileSync(join(home.work, "src", file), "old\n");
+  await (await codex("cora", "SessionStart", { source: "startup" })).answer();
+  await (await claude("clay", "SessionStart", { source: "startup" })).answer();
+});
+afterEach(() => home.dispose());
+
+/** One hook on a connection of its own. */
+async function hook(event: Message, more: Message) {
+  const client = await home.connect();
+  client.send({ type: "hook", event: { cwd: home.work, ...event }, ppid: process.pid, ...more });
+  return {
+    answer: async () => {
+      const reply = await client.next(({ ok }) => ok !== undefined);
+      expect(reply).toMatchObject({ ok: true });
+      return reply["output"] === "" ? null : JSON.parse(String(reply["output"])).hookSpecificOutput;
+    },
+    /** It has heard that it waits. */
+    waits: async () => {
+      if (client.blanks === 0) await client.blank();
+    },
+  };
+}
+
+const codex = (session_id: string, hook_event_name: string, fields: Message = {}) =>
+  hook({ session_id, hook_event_name, turn_id: `turn of ${session_id}`, ...fields }, { client: "codex" });
+const claude = (session_id: string, hook_event_name: string, fields: Message = {}) =>
+  hook({ session_id, hook_event_name, prompt_id: session_id, ...fields }, {});
+
+const patch = (...lines: readonly string[]) => ({
+  tool_name: "apply_patch",
+  tool_input: { command: ["*** Begin Patch", ...lines, "*** End Patch"].join("\n") },
+});
+const three = patch(
+  ...["*** Update File: src/auth.ts", "@@", "-old", "+new"],
+  ...["*** Update File: src/pay.ts", "@@", "-old", "+new"],
+  ...["*** Add File: src/fresh.ts", "+fresh"],
+);
+const edit = (file: string) => ({ tool_name: "Edit", tool_input: { file_path: join(home.work, file) } });
+
+/** Who holds what. */
+async function held(): Promise<readonly string[]> {
+  const { rows } = await watch.ask({ type: "query", target: "locks" });
+  return (rows as { path: string; holder: { id: string } | null }[])
+    .flatMap(({ path, holder }) =>
+      holder === null ? [] : [`${holder.id} ${path.slice(path.lastIndexOf("/") + 1)}`],
+    )
+    .sort();
+}
+
+describe("a patch over three files", () => {
+  test("waits for one that the other client's session writes, and gets all", async () => {
+    await (await claude("clay", "PreToolUse", { ...edit("src/pay.ts"), tool_use_id: "c1" })).answer();
+    const waiting = await codex("cora", "PreToolUse", { ...three, tool_use_id: "x1" });
+    await waiting.waits();
+    expect(await held()).toEqual(["clay pay.ts"]);
+    await (await claude("clay", "PostToolUse", { ...edit("src/pay.ts"), tool_use_id: "c1" })).answer();
+    await (await claude("clay", "Stop", { background_tasks: [] })).answer();
+    expect(await waiting.answer()).toBeNull();
+    expect(await held()).toEqual(["cora auth.ts", "cora fresh.ts", "cora pay.ts"]);
+  });
+
+  test("keeps the other client's session from each of them, until the turn ends", async () => {
+    await (await codex("cora", "PreToolUse", { ...three, tool_use_id: "x1" })).answer();
+    const waiting = await claude("clay", "PreToolUse", { ...edit("src/fresh.ts"), tool_use_id: "c1" });
+    await waiting.waits();
+    await (await codex("cora", "PostToolUse", { ...three, tool_use_id: "x1", tool_response: "" })).answer();
+    await (await codex("cora", "Interrupt")).answer();
+    expect(await waiting.answer()).toBeNull();
+    expect(await held()).toEqual(["clay fresh.ts"]);
+  });
+
+  test("what changed while it waited is told, by the file's name", async () => {
+    await (await claude("clay", "PreToolUse", { ...edit("src/pay.ts"), tool_use_id: "c1" })).answer();
+    const waiting = await codex("cora", "PreToolUse", {
+      ...patch(
+        "*** Update File: src/auth.ts",
+        "@@",
+        "-old",
+        "+new",
+        "*** Update File: src/pay.ts",
+        "@@",
+        "-old",
+        "+n",
+      ),
+      tool_use_id: "x1",
+    });
+    await waiting.waits();
+    writeFileSync(join(home.work, "src", "pay.ts"), "other and longer\n");
+    await (await claude("clay", "PostToolUse", { ...edit("src/pay.ts"), tool_use_id: "c1" })).answer();
+    await (await claude("clay", "Stop", { background_tasks: [] })).answer();
+    const said = await waiting.answer();
+    expect(said).not.toHaveProperty("permissionDecision");
+    expect(said.additionalContext).toContain('changed "src/pay.ts"');
+  });
+
+  test("counts as written when it has been applied", async () => {
+    await (await codex("cora", "PreToolUse", { ...three, tool_use_id: "x1" })).answer();
+    for (const file of ["auth.ts", "pay.ts", "fresh.ts"])
+      writeFileSync(join(home.work, "src", file), "new\n");
+    await (await codex("cora", "PostToolUse", { ...three, tool_use_id: "x1", tool_response: "" })).answer();
+    await (await codex("cora", "Stop")).answer();
+    expect(await held()).toEqual([]);
+    const trail = readFileSync(join(home.paths.trail, "trail-1.ndjson"), "utf8");
+    for (const file of ["auth.ts", "pay.ts", "fresh.ts"]) expect(trail).toContain(`src/${file}`);
+  });
+});
+
+test("several sessions may run in one process: the end of one is not the other's", async () => {
+  await (await codex("cyra", "SessionStart", { source: "clear" })).answer();
+  await (await codex("cora", "SessionEnd", { reason: "other" })).answer();
+  const { rows } = await watch.ask({ type: "query", target: "sessions" });
+  expect((rows as { id: string }[]).map(({ id }) => id).sort()).toEqual(["clay", "cyra"]);
+});
+
+test("a client that the daemon does not know is refused by its name", async () => {
+  const client = await home.connect();
+  const reply = await client.ask({ type: "hook", event: {}, client: "nobody" });
+  expect(reply).toMatchObject({
+    ok: false,
+    code: "not_available",
+    error: expect.stringContaining('"nobody"'),
+  });
+});
