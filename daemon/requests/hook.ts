@@ -31,7 +31,8 @@ const offLine = "kite: off\n";
 async function answer(acting: HookServices, request: RequestOf<"hook">, call: Call): Promise<void> {
   const began = performance.now();
   const { hookCounts } = acting;
-  const adapter = adapterOf(acting, request.client);
+  // Most entries name none, and an edit is to enter few files.
+  const adapter = request.client === undefined ? acting.adapter : adapterOf(acting, request.client);
   if (adapter === null) {
     const error =
       request.client === undefined
