@@ -56,8 +56,8 @@ export async function agentNamed(
 }
 
 function unknown(known: readonly NamedAgent[], what: string): Refused {
-  const { refusal } = noAgent(known, what);
-  return new Refused(refuse("recipient_gone", `${refusal.error}; and no file ${what} is here`, { to: what }));
+  const { message } = noAgent(known, what);
+  return new Refused(refuse("recipient_gone", `${message}; and no file ${what} is here`, { to: what }));
 }
 
 function isWhole({ id, agent, name }: NamedAgent, what: string): boolean {

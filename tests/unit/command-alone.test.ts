@@ -16,6 +16,7 @@ function overview(rows: { readonly sessions?: object[]; readonly locks?: object[
 }
 
 const busy = fakeDaemon({
+  "query transcripts": { ok: true, rows: [] },
   overview: overview({ sessions: [session("alice")], locks: [lock("a.ts", "alice")] }),
   whoami: { ok: false, code: "unknown_session", error: "none" },
 });

@@ -43,6 +43,7 @@ function busyDaemon(): FakeDaemon {
     whoami: { ok: false, code: "unknown_session", error: "none" },
     subscribe: { ok: true, cursor: "3.40.0" },
     "query sessions": { ok: true, rows: busy.sessions },
+    "query transcripts": { ok: true, rows: [] },
     "query locks": { ok: true, rows: busy.locks },
     "query refusals": { ok: true, rows: busy.refusals },
     "query risks": { ok: true, rows: busy.risks },

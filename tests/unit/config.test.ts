@@ -49,6 +49,7 @@ const defaults = {
   ignore: [],
   rescue: "on",
   rescueNever: [],
+  titles: "client",
 };
 
 /** The source of a yieldMs that nobody set, beside a lockWaitMs that somebody did. */
@@ -106,6 +107,7 @@ describe("the configuration", () => {
       ignore: ["*.md", "dist/**"],
       rescue: "off",
       rescueNever: ["*.sqlite", "private/"],
+      titles: "client",
     });
     expect(sources).toEqual({
       mode: "default",
@@ -125,6 +127,7 @@ describe("the configuration", () => {
       ignore: "KITE_IGNORE",
       rescue: "KITE_RESCUE",
       rescueNever: "KITE_RESCUE_NEVER",
+      titles: "default",
     });
     expect(problems).toEqual([]);
   });

@@ -19,8 +19,8 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   {
     bug: "a PostToolUse that ends no write",
     file: "hooks/claude-code/rows/tool.ts",
-    find: "const end = { ...flightEnd(actor, cwd, toolUseId), wrote,",
-    put: 'const end = { ...flightEnd(actor, cwd, toolUseId + "-"), wrote,',
+    find: "...flightEnd(event, actor, cwd, toolUseId),\n    wrote,",
+    put: '...flightEnd(event, actor, cwd, toolUseId + "-"),\n    wrote,',
     tells: /stays in flight/,
   },
   {
