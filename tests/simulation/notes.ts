@@ -192,11 +192,10 @@ export class NoteLives {
       if (!isLease || event.event !== "lock_released") continue;
       for (const file of event.paths) this.#tell(state, event.holder, { what: "lease_over", file });
     }
-    for (const { event } of step.events) {
-      if (event.event !== "lock_granted") continue;
-      const { paths, holder } = event;
-      this.#unsay(holder, note => note.what === "lease_over" && paths.includes(note.file));
-    }
+    // A lock that is passed on within a session is announced to nobody, so what counts is who has it now.
+    for (const { lexical, actor, path } of state.locks.holds.values())
+      if (lexical.startsWith("@"))
+        this.#unsay(actor, note => note.what === "lease_over" && note.file === path);
   }
 
   /** Whoever leads in the project of a red or critical task is to be told that it begins. */
