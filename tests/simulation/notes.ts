@@ -323,7 +323,7 @@ export class NoteLives {
       return note === null ? [] : [JSON.stringify(note)];
     });
     if (left.length === 0) this.#pending.delete(keyOf({ id, agent }));
-    else this.#pending.set(keyOf({ id, agent }), left);
+    else this.#pending.set(keyOf({ id, agent }), [...new Set(left)]);
   }
 
   #tell(state: State, whose: { readonly id: string; readonly agent: string | null }, note: object): void {

@@ -318,6 +318,23 @@ describe("work that was wiped and kept", () => {
     expect(other.notes("a")).toEqual(["bypassed /p/z theirs b", "wiped /p/z theirs null: make r-1 3"]);
   });
 
+  it("leaves no notice twice where it makes two of them the same", () => {
+    const w = world("a", "b");
+    const take = (seq: number, ...names: readonly string[]) => {
+      const files = names.map(name => ({ key: `n:/p/${name}`, seq }));
+      const how = { how: "discarded", command: "git stash", commit: null } as const;
+      w.do({ type: "work_taken", ancestors: [], ...how, actor: actor("b"), name: "bob", files });
+    };
+    take(w.wrote("a", "x", "y"), "x", "y");
+    take(w.wrote("a", "x"), "x");
+    wipe(w, bob, [file("y", 4, "a")]);
+    expect(w.notes("a")).toEqual([
+      "discarded /p/x by bob: git stash null",
+      "wiped /p/y theirs bob: make r-1 4",
+    ]);
+    expect(check(w.state)).toEqual([]);
+  });
+
   it("is no news where it is one's own, a family's or an ended one's; unaware, one hears it of oneself", () => {
     const w = world("a", "b");
     w.do({ type: "session_end", session: "a", incarnation: null, cause: "deregistered" });

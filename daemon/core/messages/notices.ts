@@ -102,14 +102,16 @@ export function correct(
 ): void {
   const pending = notes.pending.get(noteKey(whose));
   if (pending === undefined) return;
-  let isSame = true;
-  const left = pending.notes.flatMap(one => {
+  let isChanged = false;
+  const all = pending.notes.flatMap(one => {
     const note = corrected(one.note);
     if (note === one.note) return [one];
-    isSame = false;
+    isChanged = true;
     return note === null ? [] : [{ ...one, note }];
   });
-  if (isSame) return;
+  if (!isChanged) return;
+  // A change may make two notices the same.
+  const left = all.filter((one, i) => !all.slice(0, i).some(known => isSame(known.note, one.note)));
   if (left.length === 0) pendingRecords.drop(notes, pending);
   else pendingRecords.put(notes, { ...pending, notes: left });
 }
