@@ -63,7 +63,7 @@ export const rescueLimits = {
   /** Tries to read a file that is written or replaced meanwhile. */
   rescueReadsMax: 3,
   /** Longest time that an answer waits for the writes that are being kept. */
-  rescueSettleMs: 1_000,
+  rescueSettleMs: 2_500,
   /** Longest time that the look at what a line wiped waits for them: without the versions of before it finds no loss. */
   rescueLaterMs: 30_000,
   /** Longest time that a stop waits for what is being kept. */
