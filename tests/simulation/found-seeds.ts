@@ -151,7 +151,6 @@ export const plantedSeeds = seedsOf([
   ["file", 2, 242, "a report of an earlier run that counts"],
   ["file", 34, 166, "a merge that comes back and leaves its author the task"],
   ["remote", 33, 204, "two red tasks of one project at once"],
-  ["remote", 75, 1111, "a critical task that runs as a red one does"],
   ["file", 26, 42, "a claim beyond the role of the claimer"],
   ["remote", 13, 259, "a person's yes that outlives the run"],
   ["remote", 19, 26, "a role that an agent gives"],

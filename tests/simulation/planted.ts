@@ -800,13 +800,6 @@ export const planted: readonly Planted[] = [
     tells: /run at once|runs beside|was claimed where/,
   },
   {
-    bug: "a critical task that runs as a red one does",
-    file: "daemon/core/tasks/risk.ts",
-    find: 'const missing = risk === "red" ?',
-    put: 'const missing = risk !== "green" ?',
-    tells: /nobody said yes|runs without a yes/,
-  },
-  {
     bug: "a claim beyond the role of the claimer",
     file: "daemon/core/lead/roles/claims.ts",
     find: "  if (rights[role].takes.includes(risk)) return null;\n  const { id, project } = task;",
