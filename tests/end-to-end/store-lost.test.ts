@@ -24,11 +24,24 @@ function replaced(folder: string): void {
   renameSync(`${folder}.copy`, folder);
 }
 
+/** The daemon opens its other stores meanwhile: what it makes after a folder was listed is removed by the next try. */
+function removed(folder: string): void {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      rmSync(folder, { recursive: true });
+      return;
+    } catch (error) {
+      const isFilled = error instanceof Error && "code" in error && error.code === "ENOTEMPTY";
+      if (!isFilled || tries === 20) throw error;
+    }
+  }
+}
+
 const ways: readonly (readonly [string, () => void])[] = [
-  ["Kite's folder is removed", () => rmSync(home.paths.home, { recursive: true, maxRetries: 10 })],
+  ["Kite's folder is removed", () => removed(home.paths.home)],
   ["Kite's folder is renamed", () => renameSync(home.paths.home, `${home.paths.home}2`)],
   ["Kite's folder is replaced by a copy", () => replaced(home.paths.home)],
-  ["the journal's folder is removed", () => rmSync(home.paths.journal, { recursive: true, maxRetries: 10 })],
+  ["the journal's folder is removed", () => removed(home.paths.journal)],
   ["the journal's folder is renamed", () => renameSync(home.paths.journal, `${home.paths.journal}2`)],
   ["the journal's folder is replaced by a copy", () => replaced(home.paths.journal)],
   ["the segment alone is removed", () => rmSync(segment())],
