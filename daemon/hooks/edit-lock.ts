@@ -217,8 +217,10 @@ export class HookLocks {
         parked = {
           blocker: blocker?.actor ?? null,
           files: action.files.map(file => {
-            const hold = locks.holds.get(file.key) ?? (blocker?.by === "hold" ? blocker.hold : null);
-            const stamps = stampsOf(services, file, hold !== null && hold.flights.length > 0);
+            // Of a directory's lock nobody knows which file below it is written.
+            const held = blocker?.by === "hold" && blocker.hold.dir ? blocker.hold : undefined;
+            const { flights = [] } = locks.holds.get(file.key) ?? held ?? {};
+            const stamps = stampsOf(services, file, flights.length > 0);
             const { writers } = services;
             return { file, wrote: writers.last(file.key), writing: writers.unreported(file.key), stamps };
           }),

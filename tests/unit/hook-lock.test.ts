@@ -22,6 +22,8 @@ let locks: HookLocks;
 let services: HookServices;
 let hooks: Hook[];
 let locked: WorkCount;
+/** What files look like that are not as they were, by path. */
+const looks = new Map<string, string>();
 
 beforeEach(begin);
 
@@ -38,12 +40,17 @@ async function begin(): Promise<void> {
   });
   isStarted = true;
   hooks = [];
-  const seen = { stamp: "as it was", changedAt: 0 };
-  const facts = { stampedNow: () => seen, stamped: async () => seen };
+  looks.clear();
+  const stampedNow = (path: string) => ({ stamp: looks.get(path) ?? "as it was", changedAt: 0 });
+  const facts = { stampedNow, stamped: async (path: string) => stampedNow(path) };
   const { engine, clock } = world;
   const presence = new PresenceTable(clock);
   const rest = { baselines: new Baselines(facts), writers: new Writers() };
   services = { engine, clock, facts, presence, ...rest } as unknown as HookServices;
+}
+
+function fileRef(file: string): FileRef {
+  return { file, lexical: `/p/${file}`, key: `n:/p/${file}`, dir: false };
 }
 
 /** One hook of the edit: what the daemon has of it, and what came of it. */
@@ -63,13 +70,13 @@ class Hook {
   readonly report: () => void;
 
   /** What happened to the file while it waited. */
-  readonly change: () => Promise<{ readonly changedBy: unknown }>;
+  readonly change: () => Promise<{ readonly changedBy: unknown; readonly changedFile: string | null }>;
 
   /** `reads`: false where the process dies unseen, so that the answer finds nobody. */
-  constructor({ toolUseId = "toolu_1", reads = true, name = "a.ts" } = {}) {
+  constructor({ toolUseId = "toolu_1", reads = true, name = "a.ts", more = [] as readonly string[] } = {}) {
     const call = { connection: this, park: () => undefined } as unknown as Call;
     const ask = { session: "bob", toolUseId, waitMs: 50_000, promptId: "p", ancestors: [], cwd: "/p" };
-    const files: FileRef[] = [{ file: name, lexical: `/p/${name}`, key: `n:/p/${name}`, dir: false }];
+    const files = [name, ...more].map(fileRef);
     const asked = locks.ask(services, call, { ...ask, files, yieldMs: 15_000 }, bob);
     this.change = async () => (await asked.waited).change;
     let isAnswered = false;
@@ -238,6 +245,27 @@ test("the change during a wait is a write reported since it began, also within o
       const isAlice = during !== steps[0] || before === steps[2];
       expect(changedBy).toEqual(isAlice ? { name: "alice", lines } : null);
     }
+  }
+});
+
+test("of several files that wait for one that is being written, another one that changed long ago did not change", async () => {
+  looks.set("/p/b.ts", "before");
+  await services.baselines.take(fileRef("b.ts"));
+  looks.delete("/p/b.ts");
+  for (const [during, changed] of [
+    [null, null],
+    ["/p/a.ts", "/p/a.ts"],
+    ["/p/b.ts", "/p/b.ts"],
+  ] as const) {
+    await world.lock("alice", ["a.ts"], { kind: "turn", flight: "toolu_9" });
+    const hook = new Hook({ more: ["b.ts"], toolUseId: `of ${during}` });
+    await settle();
+    if (during !== null) looks.set(during, "after");
+    await free();
+    await settle();
+    expect((await hook.change()).changedFile).toBe(changed);
+    looks.clear();
+    for (const file of ["a.ts", "b.ts"]) await world.unlock("bob", file);
   }
 });
 
