@@ -203,8 +203,6 @@ const privatePlaces = new RegExp(["\\.\\./shared\\b", "(?<![\\w.~/-])/(?:work|ro
 export function machinePaths(sources: readonly Source[]): string[] {
   const found: string[] = [];
   for (const { path, text } of sources) {
-    // Codex names its agents like files below the folder of a system's first user.
-    if (path.startsWith("tests/fixtures/codex/") && text.includes("spawn_agent")) continue;
     const hit = privatePlaces.exec(text);
     if (hit !== null) found.push(`${path} names ${hit[0]}`);
   }
