@@ -1,19 +1,12 @@
-import { rmSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { call, Moment, say } from "./script.ts";
-import { World } from "./world.ts";
-
 /**
  * Edits of the real client that end while the daemon is away: the next daemon holds nothing for them, and the next session
  * gets the file. A hook of the person's own holds each edit back until the daemon is gone.
  */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
+import { rmSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { programs } from "./programs.ts";
+import { call, Moment, say } from "./script.ts";
+import { World } from "./world.ts";
 
 const file = "shared.txt";
 const lookMs = 20;

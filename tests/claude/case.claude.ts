@@ -1,24 +1,17 @@
-import { execFileSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import type { TrailLine } from "../../daemon/trail/line.ts";
-import type { Turn } from "./model.ts";
-import { call, Moment, say } from "./script.ts";
-import type { ClaudeSession } from "./session.ts";
-import { World } from "./world.ts";
-
 /**
  * Three sessions of the real client in one checkout: a lead that plans, one agent that mends a wrong multiplier, one that
  * adds paging. They run into each of the eight ways in which agents side by side fail, and get through.
  */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { TrailLine } from "../../daemon/trail/line.ts";
+import type { Turn } from "./model.ts";
+import { programs } from "./programs.ts";
+import { call, Moment, say } from "./script.ts";
+import type { ClaudeSession } from "./session.ts";
+import { World } from "./world.ts";
 
 const settings = { permissions: { allow: ["Bash"] } };
 const question = "does a caller rely on the factor three?";

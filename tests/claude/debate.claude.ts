@@ -1,17 +1,10 @@
-import { fileURLToPath } from "node:url";
+/** A debate of two sessions of the real client: one opens it for its task by the tool, the other challenges by the shell. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Turn } from "./model.ts";
+import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
 import type { ClaudeSession } from "./session.ts";
 import { World } from "./world.ts";
-
-/** A debate of two sessions of the real client: one opens it for its task by the tool, the other challenges by the shell. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 const settings = { permissions: { allow: ["Bash"] } };
 const question = "Why does login hang?";

@@ -3,18 +3,11 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test } from "vitest";
 import type { Turn } from "./model.ts";
+import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
 import { World } from "./world.ts";
-
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 let world: World;
 

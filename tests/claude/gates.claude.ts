@@ -1,17 +1,10 @@
-import { fileURLToPath } from "node:url";
+/** Gates, declarations and their notices, with sessions of the real client that run into them and get through. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Turn } from "./model.ts";
+import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
 import type { ClaudeSession } from "./session.ts";
 import { World } from "./world.ts";
-
-/** Gates, declarations and their notices, with sessions of the real client that run into them and get through. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 const settings = { permissions: { allow: ["Bash"] } };
 

@@ -1,19 +1,12 @@
+/** Two sessions of the real client with work in one checkout, and git commands of the second one. */
 import { execFileSync } from "node:child_process";
 import { tmpdir } from "node:os";
-import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test } from "vitest";
 import type { Turn } from "./model.ts";
+import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
 import type { ClaudeSession } from "./session.ts";
 import { World } from "./world.ts";
-
-/** Two sessions of the real client with work in one checkout, and git commands of the second one. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 const settings = { permissions: { allow: ["Bash"] } };
 const annsText = "ann's work, not committed\n";

@@ -1,20 +1,13 @@
+/** What is known of the health of real sessions. The limits are seconds, so that what raises nothing is seen to outlast them. */
 import { mkdirSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { rowsOf } from "../../bin/with-daemon.ts";
 import { KiteClient } from "../../client/client.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import type { HealthRow } from "../../protocol/lead/health.ts";
+import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
 import { World } from "./world.ts";
-
-/** What is known of the health of real sessions. The limits are seconds, so that what raises nothing is seen to outlast them. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 const limits = { quietMs: 2_000, quietToolMs: 3_000, stalledMs: 2_000 };
 

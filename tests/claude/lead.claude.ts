@@ -1,23 +1,16 @@
+/**
+ * The whole of it: a lead of the real client plans six tasks and starts three agents in worktrees. One agent is killed, one
+ * is stopped, one asks for permission, and two change the same file. All six tasks end in the base, and nothing is left behind.
+ */
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { LeadWorld } from "./lead-world.ts";
 import type { Turn } from "./model.ts";
 import { hasTmux } from "./panes.ts";
 import { allGone, gone, processesAt } from "./processes.ts";
+import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
-
-/**
- * The whole of it: a lead of the real client plans six tasks and starts three agents in worktrees. One agent is killed, one
- * is stopped, one asks for permission, and two change the same file. All six tasks end in the base, and nothing is left behind.
- */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 const wholeMs = 300_000;
 const middle = ["1", "2", "3", "4", "5", "6", "7"].join("\n");

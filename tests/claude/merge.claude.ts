@@ -1,19 +1,12 @@
-import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { limits } from "../../protocol/limits.ts";
-import { LeadWorld } from "./lead-world.ts";
-import { call, say } from "./script.ts";
-
 /**
  * Merges that come back to authors of the real client whose turn is over: a background session that Kite spawned, and a
  * session in a person's terminal. Kite wakes them, and they read why; one that is not woken any more is marked.
  */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { limits } from "../../protocol/limits.ts";
+import { LeadWorld } from "./lead-world.ts";
+import { programs } from "./programs.ts";
+import { call, say } from "./script.ts";
 
 const unread = "bob has not read that its merge came back";
 

@@ -1,21 +1,14 @@
+/** Plain commands that name files: for which lines the real client starts a hook, and what comes of these. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test } from "vitest";
 import { eventTable } from "../../hooks/claude-code/rows/table.ts";
 import type { Turn } from "./model.ts";
 import { ordinaryLines } from "./ordinary-lines.ts";
+import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
 import { World } from "./world.ts";
-
-/** Plain commands that name files: for which lines the real client starts a hook, and what comes of these. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 /** The rules of plain commands, and the older ones, as the client's settings have them. */
 const plain = ["Bash(rm *)", "Bash(mv *)", "Bash(sed -i*)", "Bash(*--write*)"];

@@ -1,16 +1,9 @@
-import { fileURLToPath } from "node:url";
+/** The plugin that `kite plugin` makes, as the real client checks, installs and uses it. */
 import { beforeEach, expect, test } from "vitest";
+import { programs } from "./programs.ts";
 import { call, say } from "./script.ts";
 import type { ClaudeSession } from "./session.ts";
 import { World } from "./world.ts";
-
-/** The plugin that `kite plugin` makes, as the real client checks, installs and uses it. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 let world: World;
 

@@ -1,3 +1,7 @@
+/**
+ * Two sessions of the real client: one wipes the other's work in ways that the guard does not see. Both are told, and the line that
+ * they are told, which the other one pastes into its shell, brings every byte back.
+ */
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,20 +10,10 @@ import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test } from "vitest";
 import type { WipeRow } from "../../protocol/rescue.ts";
 import type { Turn } from "./model.ts";
+import { programs } from "./programs.ts";
 import { Moment, say } from "./script.ts";
 import type { ClaudeSession } from "./session.ts";
 import { World } from "./world.ts";
-
-/**
- * Two sessions of the real client: one wipes the other's work in ways that the guard does not see. Both are told, and the line that
- * they are told, which the other one pastes into its shell, brings every byte back.
- */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 interface Way {
   /** What the session runs. Its words name none of the other one's files. */

@@ -1,17 +1,10 @@
-import { fileURLToPath } from "node:url";
+/** Roles, with sessions of the real client: what their tools are denied, and what runs. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Turn } from "./model.ts";
+import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
 import type { ClaudeSession } from "./session.ts";
 import { World } from "./world.ts";
-
-/** Roles, with sessions of the real client: what their tools are denied, and what runs. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 let world: World;
 

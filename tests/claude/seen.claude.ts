@@ -1,16 +1,9 @@
-import { fileURLToPath } from "node:url";
+/** What a person sees of the real client's sessions: where each is. */
 import { beforeEach, expect, test } from "vitest";
 import { hasTmux } from "./panes.ts";
+import { programs } from "./programs.ts";
 import { Moment, say } from "./script.ts";
 import { World } from "./world.ts";
-
-/** What a person sees of the real client's sessions: where each is. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 let world: World;
 

@@ -1,20 +1,13 @@
-import { fileURLToPath } from "node:url";
-import { beforeEach, expect, test } from "vitest";
-import type { Turn } from "./model.ts";
-import { call, Moment, say } from "./script.ts";
-import type { ClaudeSession, RanHook } from "./session.ts";
-import { type Status, World } from "./world.ts";
-
 /**
  * Sessions of the real client side by side in one repository, each with a model that plays a script; nothing but
  * `kite install --project` ties them to Kite.
  */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
+import { beforeEach, expect, test } from "vitest";
+import type { Turn } from "./model.ts";
+import { programs } from "./programs.ts";
+import { call, Moment, say } from "./script.ts";
+import type { ClaudeSession, RanHook } from "./session.ts";
+import { type Status, World } from "./world.ts";
 
 const file = "shared.txt";
 /** A hold that lasts as long as its turn, however slow the machine is. */

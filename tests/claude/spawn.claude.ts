@@ -1,7 +1,10 @@
+/**
+ * A background session of the real client that `kite spawn` starts: it registers by its record, does its task in a worktree
+ * of its own, is stopped by the client and removed. Nothing of it is left: no process, worktree, branch or record.
+ */
 import { execFile, execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { KiteClient } from "../../client/client.ts";
@@ -10,20 +13,10 @@ import { installPrograms } from "./background.ts";
 import { answeredBefore } from "./interactive.ts";
 import { ScriptedModel, type Turn } from "./model.ts";
 import { allGone, processesAt } from "./processes.ts";
+import { programs } from "./programs.ts";
 import { call, say } from "./script.ts";
 import { environment } from "./session.ts";
 import { World } from "./world.ts";
-
-/**
- * A background session of the real client that `kite spawn` starts: it registers by its record, does its task in a worktree
- * of its own, is stopped by the client and removed. Nothing of it is left: no process, worktree, branch or record.
- */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 const commandMs = 120_000;
 

@@ -1,16 +1,9 @@
+/** The status line of the real client, around one that its person had before. */
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test } from "vitest";
+import { programs } from "./programs.ts";
 import { Moment, say } from "./script.ts";
 import { World } from "./world.ts";
-
-/** The status line of the real client, around one that its person had before. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 let world: World;
 

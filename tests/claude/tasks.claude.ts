@@ -1,15 +1,8 @@
-import { fileURLToPath } from "node:url";
+/** Tasks of the real client's own list: who may go on with one, and who may end it. */
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
 import { World } from "./world.ts";
-
-/** Tasks of the real client's own list: who may go on with one, and who may end it. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 const todo = { CLAUDE_CODE_ENABLE_TODO_TOOLS: "1" };
 const teams = { ...todo, CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: "1" };

@@ -1,18 +1,11 @@
-import { fileURLToPath } from "node:url";
+/** Teams of the real client: it would let all of this through, and Kite refuses it. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { TeamRow } from "../../protocol/lead/team.ts";
 import type { ScriptedModel, Turn } from "./model.ts";
 import { hasTmux } from "./panes.ts";
+import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
 import { World } from "./world.ts";
-
-/** Teams of the real client: it would let all of this through, and Kite refuses it. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 const env = { CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: "1", CLAUDE_CODE_ENABLE_TODO_TOOLS: "1" };
 const tools = "select:TaskCreate,TaskUpdate,TaskStop,SendMessage,EnterWorktree";

@@ -1,17 +1,11 @@
+/** Kite's tools, called by sessions of the real client that found them where `kite install` put them. */
 import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test } from "vitest";
 import type { Turn } from "./model.ts";
+import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
 import type { ClaudeSession } from "./session.ts";
 import { type Watcher, World } from "./world.ts";
-
-/** Kite's tools, called by sessions of the real client that found them where `kite install` put them. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 let world: World;
 let watch: Watcher;

@@ -1,16 +1,9 @@
-import { fileURLToPath } from "node:url";
+/** A session in a terminal: the client says so to its hooks, and only there it is woken. */
 import { expect, test } from "vitest";
 import { nameOfId } from "../session-name.ts";
+import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
 import { World } from "./world.ts";
-
-/** A session in a terminal: the client says so to its hooks, and only there it is woken. */
-const programs = {
-  claude: process.env["KITE_TEST_CLAUDE"] ?? "",
-  kite: fileURLToPath(new URL("../../dist/kite.cjs", import.meta.url)),
-};
-if (programs.claude === "")
-  throw new Error("these tests need the real client; run them with: npm run test:claude");
 
 /** The limit comes soon. The yield has to be shorter, and does not come: what is in flight does not yield. */
 const impatient = { KITE_LOCK_WAIT_MS: "2000", KITE_YIELD_MS: "1500" };
