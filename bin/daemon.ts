@@ -6,12 +6,11 @@ import { loadConfig } from "../daemon/config/config.ts";
 import { LiveConfig } from "../daemon/config/live-config.ts";
 import { createLog } from "../daemon/instance/log.ts";
 import { startDaemon } from "../daemon/start.ts";
-import { claudeCode } from "../hooks/claude-code/adapter.ts";
-import { codex } from "../hooks/codex/adapter.ts";
 import { kitePaths } from "../protocol/paths.ts";
 import { setPerson } from "../protocol/person.ts";
 import { errorText } from "../protocol/system-error.ts";
 import { userName } from "./actor.ts";
+import { adapters } from "./adapters.ts";
 import { closeInherited } from "./close-descriptors.ts";
 import { Notices } from "./notify/with-daemon.ts";
 import { version } from "./version.ts";
@@ -55,8 +54,7 @@ export async function runDaemon({
     process.exit(1);
   });
   try {
-    const otherAdapters = new Map([["codex", codex]]);
-    const options = { paths, version, config, adapter: claudeCode, otherAdapters, log: logger, unlessDown };
+    const options = { paths, version, config, adapters, log: logger, unlessDown };
     const started = await startDaemon(options);
     if (started.is === "refused") throw new Error(started.error);
     if (started.is === "held") {

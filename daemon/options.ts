@@ -1,6 +1,6 @@
 /** The options of a daemon, and the result of starting one. */
 import type { Logger } from "pino";
-import type { HookAdapter, OtherAdapters } from "../hooks/seam/plan.ts";
+import type { HookAdapter } from "../hooks/seam/plan.ts";
 import type { KitePaths } from "../protocol/paths.ts";
 import type { UserConfig } from "./config/config.ts";
 import type { Clock } from "./engine/clock.ts";
@@ -13,10 +13,8 @@ export interface DaemonOptions {
   readonly version: string;
   /** The user's settings; those of a `LiveConfig` change while the daemon runs. */
   readonly config: UserConfig;
-  /** The adapter of events whose entry names no client. */
-  readonly adapter: HookAdapter | null;
-  /** Those of entries that name one, by that name. */
-  readonly otherAdapters?: OtherAdapters;
+  /** One a client; events whose entry names no client are of the first. With none the daemon takes no hooks. */
+  readonly adapters: readonly HookAdapter[];
   readonly log: Logger;
   /** For a hook that starts the daemon: does not start after `kite down`, even if that comes during the start. */
   readonly unlessDown?: boolean;

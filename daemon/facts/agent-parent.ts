@@ -7,14 +7,15 @@ import type { BudgetedFs, Unreachable } from "./filesystem.ts";
  */
 export async function parentAgent(
   outside: BudgetedFs,
-  { isOne, parentIn }: AgentFile,
+  clients: readonly AgentFile[],
   file: string,
 ): Promise<string | null | Unreachable> {
-  if (!isOne(file)) return null;
+  const own = clients.find(({ isOne }) => isOne(file));
+  if (own === undefined) return null;
   const text = await outside.fact(budget =>
     outside.look(file, null, budget, (prober, path) => prober.readSmall(path, limits.smallFileBytes), {
       maybeElsewhere: true,
     }),
   );
-  return typeof text === "string" ? parentIn(text) : text;
+  return typeof text === "string" ? own.parentIn(text) : text;
 }

@@ -74,7 +74,7 @@ export interface Facts {
 export function outsideFacts(
   outside: BudgetedFs,
   gitChild: GitChild,
-  adapter: Pick<HookAdapter, "agentFile" | "lifeFiles"> | null,
+  adapters: readonly Pick<HookAdapter, "agentFile" | "lifeFiles">[],
 ): Facts {
   const paths = new PathFacts({ outside });
   const git = new GitFacts({ outside, paths });
@@ -82,6 +82,8 @@ export function outsideFacts(
   const changes = new ChangeFacts(outside, gitChild);
   const commits = new CommitFacts(outside, gitChild);
   const repository = (cwd: string) => git.repositoryOf(cwd);
+  const agentFiles = adapters.flatMap(({ agentFile }) => agentFile ?? []);
+  const lifeFiles = adapters.flatMap(({ lifeFiles }) => lifeFiles ?? []);
   const states = new StateFacts(outside, gitChild, cwd => git.lookUp(cwd));
   return {
     lexical: (cwd, file) => paths.lexical(cwd, file),
@@ -100,9 +102,9 @@ export function outsideFacts(
     worktreeState: place => states.of(place),
     commitDiff: (place, ids) => commitDiff(outside, gitChild, place, ids),
     repository,
-    parentAgent: async file => (adapter === null ? null : parentAgent(outside, adapter.agentFile, file)),
+    parentAgent: file => parentAgent(outside, agentFiles, file),
     anchor: processAnchor,
     isAlive,
-    lifeSigns: asked => lifeSigns(outside, adapter?.lifeFiles ?? null, asked),
+    lifeSigns: asked => lifeSigns(outside, lifeFiles, asked),
   };
 }

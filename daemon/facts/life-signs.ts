@@ -27,18 +27,18 @@ export interface Transcript extends Pick<FileEnd, "sizeBytes" | "changedAt"> {
   readonly end: TranscriptEnd;
 }
 
-/** Reads at most the end of one file and one small file. */
+/** Reads at most the end of one file and one small file, of the client whose transcript it can be. */
 export async function lifeSigns(
   outside: BudgetedFs,
-  files: LifeFiles | null,
+  clients: readonly LifeFiles[],
   asked: LifeQuestion,
 ): Promise<LifeSigns> {
   const { session, agent, transcript, anchor } = asked;
   const pid = anchor?.pid ?? null;
   const childMs = anchor === null ? "unknown" : youngestChildMs(anchor);
-  const places = transcript === null ? null : (files?.of({ session, agent, transcript, pid }) ?? null);
-  if (places === null || files === null)
-    return { transcript: null, status: null, childMs, isUnreadable: false };
+  const own = transcript === null ? null : placesOf(clients, { session, agent, transcript, pid });
+  if (own === null) return { transcript: null, status: null, childMs, isUnreadable: false };
+  const { files, places } = own;
   const found = await tailOf(outside, places.transcript);
   const status = places.status === null ? null : await smallText(outside, places.status);
   return {
@@ -47,6 +47,14 @@ export async function lifeSigns(
     childMs,
     isUnreadable: [found, status].some(one => one !== null && isUnreachable(one)),
   };
+}
+
+function placesOf(clients: readonly LifeFiles[], agent: WatchedAgent) {
+  for (const files of clients) {
+    const places = files.of(agent);
+    if (places !== null) return { files, places };
+  }
+  return null;
 }
 
 function endOf(files: LifeFiles, { text, sizeBytes, changedAt }: FileEnd): Transcript {

@@ -1,7 +1,7 @@
 /** The services of the base that only hook events need. */
 
 import type { MergeNote } from "../../hooks/seam/notices.ts";
-import type { HookAdapter, OtherAdapters } from "../../hooks/seam/plan.ts";
+import type { HookAdapter } from "../../hooks/seam/plan.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
@@ -34,9 +34,8 @@ import { ToolUses } from "./tool-uses.ts";
 import { HookWakes } from "./wake.ts";
 
 export interface HookServices extends Services {
-  /** Null: this daemon knows no agent client, and answers no hook. */
-  readonly adapter: HookAdapter | null;
-  readonly otherAdapters: OtherAdapters;
+  /** By the name that an entry gives; `undefined`: of entries that give none. Empty: this daemon answers no hook. */
+  readonly adapters: ReadonlyMap<string | undefined, HookAdapter>;
   readonly points: HookPoints<HookServices>;
   readonly pending: Pending;
   readonly socket: string;
@@ -72,8 +71,8 @@ export interface HookServices extends Services {
 }
 
 export interface HookServicesOptions {
-  readonly adapter: HookAdapter | null;
-  readonly otherAdapters: OtherAdapters;
+  /** Events whose entry names no client are of the first. */
+  readonly adapters: readonly HookAdapter[];
   readonly paths: KitePaths;
   readonly config: UserConfig;
   readonly outside: BudgetedFs;
@@ -92,13 +91,12 @@ interface FromSlices {
 
 /** Returns `services` with those of the base that hooks need. */
 export function hookServices(services: Services, options: HookServicesOptions & FromSlices): HookServices {
-  const { adapter, otherAdapters, paths, config, outside, trusted, trustedIn, points, onProblem } = options;
+  const { adapters, paths, config, outside, trusted, trustedIn, points, onProblem } = options;
   const { facts } = services;
   const configFile = paths.config;
   return {
     ...services,
-    adapter,
-    otherAdapters,
+    adapters: byName(adapters),
     points,
     pending: new Pending(),
     socket: paths.socket,
@@ -137,10 +135,8 @@ export function hookServices(services: Services, options: HookServicesOptions & 
   };
 }
 
-/** The adapter of the client that an entry names, or of entries that name none; null: the daemon has none. */
-export function adapterOf(
-  { adapter, otherAdapters }: Pick<HookServices, "adapter" | "otherAdapters">,
-  client: string | undefined,
-): Pick<HookAdapter, "plan"> | null {
-  return client === undefined ? adapter : (otherAdapters.get(client) ?? null);
+function byName(adapters: readonly HookAdapter[]): HookServices["adapters"] {
+  const [first] = adapters;
+  const named = adapters.map(adapter => [adapter.name, adapter] as const);
+  return new Map(first === undefined ? [] : [[undefined, first], ...named]);
 }

@@ -14,7 +14,7 @@ import { holdsOf } from "../core/locks/release.ts";
 import { type ActionOf, actorOfAction, type EventRun } from "./action.ts";
 import { releaseIndexes } from "./guard/guard.ts";
 import { endLineFlight } from "./guard/plain-files.ts";
-import { adapterOf, type HookServices } from "./hook-services.ts";
+import type { HookServices } from "./hook-services.ts";
 import { agentGone } from "./inbox.ts";
 import { end, suspend, turnOver } from "./session-actions.ts";
 import { flightEnd } from "./write-actions.ts";
@@ -32,7 +32,7 @@ type Line = z.infer<typeof lineSchema>;
 
 /** Takes the lines that hook clients left at `path`, the oldest first, and removes them. Returns how many there were. */
 export async function takeUnheardEnds(services: HookServices, path: string): Promise<number> {
-  if (services.adapter === null) return 0;
+  if (services.adapters.size === 0) return 0;
   let count = 0;
   // One that a daemon was taking when it was killed, the older half, and the rest.
   for (const file of [`${path}.taken`, `${path}.old`, path]) {
@@ -71,8 +71,8 @@ function parsedLine(line: string): unknown {
 }
 
 async function take(services: HookServices, { at, pid, event, client }: Line): Promise<void> {
-  const adapter = adapterOf(services, client);
-  if (adapter === null) return;
+  const adapter = services.adapters.get(client);
+  if (adapter === undefined) return;
   const { engine, clock, socket, ownFiles } = services;
   const context = { env: {}, ppid: pid, socket, home: ownFiles.home, waitMs: 0, wake: false };
   const { session: id } = adapter.plan(event, context);

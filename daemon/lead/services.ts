@@ -37,9 +37,10 @@ export function leadServices(
   hooks: HookServices,
   options: HookServicesOptions & { readonly trusted: TrustedReader },
 ): LeadServices {
-  const { adapter, paths, config, outside, trusted, events, onTrouble } = options;
+  const { adapters, paths, config, outside, trusted, events, onTrouble } = options;
   const { rules, hookWakes, pending, facts } = hooks;
   const { repository } = facts;
+  const client = adapters.flatMap(({ teams }) => teams ?? [])[0] ?? null;
   const healthNotes = new HealthNotes(pending);
   const setting = () => config.values.health;
   const listener = healthListener(hooks, {
@@ -56,7 +57,7 @@ export function leadServices(
     gateMemory: new GateMemory(),
     greenRuns: new GreenRuns(),
     completionTries: new CompletionTries(),
-    teams: new Teams({ outside, client: adapter?.teams ?? null, words: processWords }),
+    teams: new Teams({ outside, client, words: processWords }),
     health: new HealthWatch(hooks, setting, listener),
     healthNotes,
   };

@@ -8,7 +8,7 @@ import { quote } from "../../protocol/text.ts";
 import { isOff, nothingOff, withoutWaits } from "../config/off-switch.ts";
 import { actorRow } from "../core/locks/replies.ts";
 import { Delivery } from "../hooks/delivery.ts";
-import { adapterOf, type HookServices } from "../hooks/hook-services.ts";
+import type { HookServices } from "../hooks/hook-services.ts";
 import { observedPlan, observing, silenced } from "../hooks/observe.ts";
 import { runPlan } from "../hooks/run.ts";
 import type { Call } from "../server/call.ts";
@@ -31,9 +31,8 @@ const offLine = "kite: off\n";
 async function answer(acting: HookServices, request: RequestOf<"hook">, call: Call): Promise<void> {
   const began = performance.now();
   const { hookCounts } = acting;
-  // Most entries name none, and an edit is to enter few files.
-  const adapter = request.client === undefined ? acting.adapter : adapterOf(acting, request.client);
-  if (adapter === null) {
+  const adapter = acting.adapters.get(request.client);
+  if (adapter === undefined) {
     const error =
       request.client === undefined
         ? "this daemon runs without an adapter for hooks; start it with kite up"
@@ -46,7 +45,7 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
   const observed = !statusLine && acting.settings.values.mode === "observe" ? observing(acting) : null;
   const services = observed ?? acting;
   const { socket, ownFiles, settings } = services;
-  const waitMs = settings.values.lockWaitMs;
+  const waitMs = Math.min(settings.values.lockWaitMs, adapter.limits.lockWaitMaxMs);
   const context = { env, ppid, socket, home: ownFiles.home, waitMs, wake, statusLine };
   const asked = adapter.plan(request.event, context);
   const { session, home } = asked;

@@ -33,11 +33,11 @@ export function buildServices(
   { onTrouble }: Troubles,
   stop: (why: string) => void,
 ): Built {
-  const { paths, version, config, adapter, otherAdapters = new Map(), log } = options;
+  const { paths, version, config, adapters, log } = options;
   const git = new GitProgram({ env: process.env, workedIn: () => directoriesOf(engine.state) });
   const outside = options.outside ?? new BudgetedFs();
   const gitChild = options.git ?? new GitChild(process.env, git, new SpawnRoom(limits.descriptorsForGit));
-  const facts = outsideFacts(outside, gitChild, adapter);
+  const facts = outsideFacts(outside, gitChild, adapters);
   const presence = new PresenceTable(clock);
   const recorder = new Recorder(trail);
   const kept = new PresenceFile({ path: paths.presence, presence, clock, onTrouble });
@@ -46,8 +46,7 @@ export function buildServices(
   const token = openPersonToken(paths.personToken, onTrouble);
   const base = { node, engine, clock, facts, presence, recorder };
   const hooks = allHookServices(base, {
-    adapter,
-    otherAdapters,
+    adapters,
     paths,
     config,
     outside,

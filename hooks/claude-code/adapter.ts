@@ -1,8 +1,9 @@
-import { type Event, readEvent } from "../plans/event.ts";
+import { type Event, type EventForm, readEvent } from "../plans/event.ts";
 import { hookPlan, idle, otherEvent, type Plan, type Row } from "../plans/plan-parts.ts";
 import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
 import { agentFile } from "./agent-file.ts";
 import { workerOf } from "./agents.ts";
+import { claudeCodeClient } from "./client.ts";
 import { lifeFiles } from "./life-files.ts";
 import { type EventRow, eventTable } from "./rows/table.ts";
 import { statusLine } from "./status-line.ts";
@@ -21,24 +22,28 @@ const rows: ReadonlyMap<string, Row> = rowsOf(({ how }) => how !== "waking");
 /** Rows of the second hook of an event, which may wake its session. */
 const wakingRows: ReadonlyMap<string, Row> = rowsOf(({ how }) => how === "waking");
 
-/** The client's names of an event's fields. */
-const names = {
-  name: "hook_event_name",
-  session: "session_id",
-  agent: "agent_id",
-  prompt: "prompt_id",
-  toolUseId: "tool_use_id",
-  tool: "tool_name",
-  reason: "reason",
-  cwd: "cwd",
-  transcript: "transcript_path",
-} as const;
+/** The client's names of an event's fields, and which of its events come around a call. */
+const form: EventForm = {
+  client: claudeCodeClient,
+  steps: { PreToolUse: "before", PostToolUse: "after", PostToolUseFailure: "failed" },
+  names: {
+    name: "hook_event_name",
+    session: "session_id",
+    agent: "agent_id",
+    prompt: "prompt_id",
+    toolUseId: "tool_use_id",
+    tool: "tool_name",
+    reason: "reason",
+    cwd: "cwd",
+    transcript: "transcript_path",
+  },
+};
 
 /** The adapter for Claude Code. */
-export const claudeCode: HookAdapter = { plan, agentFile, teams: teamFiles, lifeFiles };
+export const claudeCode: HookAdapter = { ...claudeCodeClient, plan, agentFile, teams: teamFiles, lifeFiles };
 
 function plan(payload: Event["raw"], context: HookContext): HookPlan {
-  const event = readEvent(payload, names, workerOf);
+  const event = readEvent(payload, form, workerOf);
   const { name, session, agent } = event;
   if (context.statusLine === true) return statusLinePlan(session);
   const pid = clientPid(context);
@@ -53,7 +58,6 @@ function plan(payload: Event["raw"], context: HookContext): HookPlan {
   return hookPlan(event, plan, {
     env: context.env,
     home: homeOf(event),
-    isCall: name === "PreToolUse",
     write: answer => writeAnswer(name ?? "", answer),
   });
 }

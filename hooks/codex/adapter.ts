@@ -1,6 +1,7 @@
-import { type Event, readEvent, type Worker } from "../plans/event.ts";
+import { type Event, type EventForm, readEvent, type Worker } from "../plans/event.ts";
 import { hookPlan, idle, otherEvent, type Row } from "../plans/plan-parts.ts";
 import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
+import { codexClient } from "./client.ts";
 import { eventTable } from "./rows.ts";
 import { writeAnswer } from "./write-answer.ts";
 
@@ -13,29 +14,33 @@ import { writeAnswer } from "./write-answer.ts";
  */
 const rows: ReadonlyMap<string, Row> = new Map(eventTable.map(({ event, row }) => [event, row]));
 
-/** The client's names of an event's fields. A prompt's turn has the id. */
-const names = {
-  name: "hook_event_name",
-  session: "session_id",
-  agent: "agent_id",
-  prompt: "turn_id",
-  toolUseId: "tool_use_id",
-  tool: "tool_name",
-  reason: "reason",
-  cwd: "cwd",
-  transcript: "transcript_path",
-} as const;
+/** The client's names of an event's fields, and which of its events come around a call. A prompt's turn has the id. */
+const form: EventForm = {
+  client: codexClient,
+  steps: { PreToolUse: "before", PostToolUse: "after" },
+  names: {
+    name: "hook_event_name",
+    session: "session_id",
+    agent: "agent_id",
+    prompt: "turn_id",
+    toolUseId: "tool_use_id",
+    tool: "tool_name",
+    reason: "reason",
+    cwd: "cwd",
+    transcript: "transcript_path",
+  },
+};
 
 /** Every agent within a session is one that the main agent began; nothing names a nested one's parent. */
 const subagent: Worker = { isSubagent: true, isTeammate: false, teammate: null, parentFile: null };
 
 /** The adapter for Codex. */
-export const codex: Pick<HookAdapter, "plan"> = { plan };
+export const codex: HookAdapter = { ...codexClient, plan, agentFile: null, teams: null, lifeFiles: null };
 
 function plan(payload: Event["raw"], { env: all, ppid, ...context }: HookContext): HookPlan {
   // Other variables may be those of another client, in whose shell this one was started.
   const env: HookContext["env"] = all["HOME"] === undefined ? {} : { HOME: all["HOME"] };
-  const event = readEvent(payload, names, () => subagent);
+  const event = readEvent(payload, form, () => subagent);
   const { name, session, agent } = event;
   const row = name === null ? undefined : (rows.get(name) ?? otherEvent);
   const actor = {
@@ -49,7 +54,6 @@ function plan(payload: Event["raw"], { env: all, ppid, ...context }: HookContext
   return hookPlan(event, plan, {
     env,
     home: null,
-    isCall: name === "PreToolUse",
     write: answer => writeAnswer(name ?? "", answer),
   });
 }

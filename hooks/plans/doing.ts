@@ -1,7 +1,7 @@
 /** What an event says that the agent does, for a list of sessions: a file that it writes, a program that it runs. */
 import { limits } from "../../protocol/limits.ts";
 import type { Doing } from "../../protocol/session.ts";
-import { type Event, inputText } from "./event.ts";
+import { type Event, inputText, isShell } from "./event.ts";
 
 /**
  * Returns null for an event that says nothing of it; `file` is the file that the event is about, if it is about one. Of a
@@ -12,15 +12,15 @@ export function doingOf(event: Event, file: string | null): Doing | null {
   if (verbs === null) return null;
   const [ofFile, ofProgram] = verbs;
   if (file !== null) return { verb: ofFile, what: file };
-  const program = event.tool === "Bash" ? programOf(inputText(event, "command") ?? "") : null;
+  const program = isShell(event) ? programOf(inputText(event, "command") ?? "") : null;
   return program === null ? null : { verb: ofProgram, what: program };
 }
 
 /** Returns what the event says of a file, and of a program; null if it says nothing. */
-function verbsOf({ name, raw }: Event): readonly [Doing["verb"], Doing["verb"]] | null {
-  if (name === "PreToolUse") return ["writes", "runs"];
-  if (name === "PostToolUse") return ["wrote", "ran"];
-  if (name !== "PostToolUseFailure") return null;
+function verbsOf({ step, raw }: Event): readonly [Doing["verb"], Doing["verb"]] | null {
+  if (step === "before") return ["writes", "runs"];
+  if (step === "after") return ["wrote", "ran"];
+  if (step === null) return null;
   return raw["is_interrupt"] === true ? ["interrupted", "interrupted"] : ["failed", "failed"];
 }
 

@@ -1,5 +1,6 @@
 /** An event as plans read it, whichever client sent it, and bounded reads of its parts. */
 import { limits } from "../../protocol/limits.ts";
+import type { AgentClient } from "../seam/client.ts";
 
 /** Each field that plans read, and its bound. */
 const bounds = {
@@ -16,8 +17,17 @@ const bounds = {
 
 type Field = keyof typeof bounds;
 
-/** The name that a client gives each field in its events. */
-export type FieldNames = Readonly<Record<Field, string>>;
+/** Where an event stands to the call of a tool: the call is about to run, has run, or failed. */
+export type Step = "before" | "after" | "failed";
+
+/** How a client writes its events. */
+export interface EventForm {
+  readonly client: AgentClient;
+  /** The events around a call, by name; a name that is not here is about no call. */
+  readonly steps: Readonly<Record<string, Step>>;
+  /** The name that it gives each field. */
+  readonly names: Readonly<Record<Field, string>>;
+}
 
 /** What the client's ids and files tell of the agent that acts. */
 export interface Worker {
@@ -31,8 +41,14 @@ export interface Worker {
   readonly parentFile: string | null;
 }
 
-/** One event: the fields that most rows read, null where absent, who acts, and all of it as the client sent it. */
+/**
+ * One event: the fields that most rows read, null where absent, who acts, and all of it. Shared plans look in `raw` for
+ * `tool_input`, `tool_response`, `source`, `stop_hook_active` and the labels below; an adapter whose client has other names
+ * for these gives them in this form.
+ */
 export interface Event extends Readonly<Record<Field, string | null>> {
+  readonly client: AgentClient;
+  readonly step: Step | null;
   readonly raw: Readonly<Record<string, unknown>>;
   readonly worker: Worker;
 }
@@ -60,7 +76,6 @@ const absent: Readonly<Record<Field, null>> = {
   cwd: null,
   transcript: null,
 };
-const unusable: Event = { raw: {}, worker: mainAgent, ...absent };
 
 /**
  * Reads an event; `workerOf` tells who acts in one that names an agent. One field that is neither text within its bound nor
@@ -69,23 +84,29 @@ const unusable: Event = { raw: {}, worker: mainAgent, ...absent };
  */
 export function readEvent(
   raw: Event["raw"],
-  names: FieldNames,
+  { client, steps, names }: EventForm,
   workerOf: (event: AgentEvent) => Worker,
 ): Event {
-  const event: { raw: Event["raw"] } & Record<Field, string | null> = { raw, ...absent };
+  const event: Pick<Event, "raw" | "client"> & Record<Field, string | null> = { raw, client, ...absent };
   for (const field of Object.keys(bounds) as Field[]) {
     const value = raw[names[field]];
     if (value === undefined || value === null) continue;
-    if (!isText(value, bounds[field])) return unusable;
+    if (!isText(value, bounds[field])) return { raw: {}, client, step: null, worker: mainAgent, ...absent };
     event[field] = value;
   }
-  const { agent } = event;
-  return { ...event, worker: agent === null ? mainAgent : workerOf({ ...event, agent }) };
+  const { agent, name } = event;
+  const step = name !== null && Object.hasOwn(steps, name) ? (steps[name] ?? null) : null;
+  return { ...event, step, worker: agent === null ? mainAgent : workerOf({ ...event, step, agent }) };
 }
 
 /** Agents of the session whose locks pass to the one that acts; null is the main agent. */
 export function ancestorsOf({ worker }: Event): readonly null[] {
   return worker.isSubagent ? [null] : [];
+}
+
+/** Whether the event is about a call of the tool that runs shell lines. */
+export function isShell({ tool, client }: Event): boolean {
+  return tool === client.words.shellTool;
 }
 
 /** A name that only people read; null if there is none that can be used. */

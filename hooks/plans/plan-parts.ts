@@ -6,7 +6,7 @@ import type { HookContext, HookPlan } from "../seam/plan.ts";
 import type { HookAction, HookOutcome } from "../seam/slices.ts";
 import { type Answer, alsoTellPerson, nothing } from "./answers/answer.ts";
 import { doingOf } from "./doing.ts";
-import { type Actor, type Event, label } from "./event.ts";
+import { type Actor, type Event, isShell, label } from "./event.ts";
 
 /** What one event asks of the daemon, and its answer; without `answer` it prints nothing. */
 export interface Plan {
@@ -94,14 +94,12 @@ interface Form {
   readonly env: HookContext["env"];
   /** The client's own folder, as far as the event tells. */
   readonly home: string | null;
-  /** A tool is about to run, so the answer may deny it. */
-  readonly isCall: boolean;
   /** Writes an answer in the client's form. */
   readonly write: (answer: Answer) => Words;
 }
 
 /** Returns the plan of an event as the daemon runs it. */
-export function hookPlan(event: Event, plan: Plan, { env, home, isCall, write }: Form): HookPlan {
+export function hookPlan(event: Event, plan: Plan, { env, home, write }: Form): HookPlan {
   const { name, session, agent, tool, transcript } = event;
   const file = plan.file ?? null;
   const answer = plan.answer ?? (() => nothing);
@@ -118,7 +116,8 @@ export function hookPlan(event: Event, plan: Plan, { env, home, isCall, write }:
     actions: plan.actions,
     ...(plan.refuses === undefined ? {} : { refuses: plan.refuses }),
     answer: outcomes => write(answer(outcomes)),
-    ...(isCall
+    // The tool is about to run, so the answer may deny it.
+    ...(event.step === "before"
       ? {
           tellDenial: (outcomes, by) => {
             const said = answer(outcomes);
@@ -131,11 +130,12 @@ export function hookPlan(event: Event, plan: Plan, { env, home, isCall, write }:
 }
 
 /** Says once in a session what a denial is about: its person sees the agent's words for it, and not who stopped what. */
-function denialText({ tool, cwd }: Event, file: string | null, by: string): string {
+function denialText(event: Event, file: string | null, by: string): string {
+  const { tool, cwd } = event;
   const what =
     file !== null
       ? `an edit of ${quote(nearPath(file, cwd ?? ""))}`
-      : tool === "Bash"
+      : isShell(event)
         ? "a command line"
         : `a call of ${quote(tool ?? "")}`;
   const who = quote(by, limits.nameBytes);

@@ -16,14 +16,14 @@ import { withInbox } from "./answers/inbox.ts";
 import { keepWorkAnswer } from "./answers/keep-work.ts";
 import { plainAnswer } from "./answers/plain-files.ts";
 import { readerOf } from "./answers/reader.ts";
-import { type Actor, ancestorsOf, type Event, inputText } from "./event.ts";
+import { type Actor, ancestorsOf, type Event, inputText, isShell } from "./event.ts";
 import { atWork, begin, otherEvent, type Row } from "./plan-parts.ts";
 import { answerAround, asksBefore } from "./points.ts";
 import { before } from "./slices.ts";
 
 /** Variables of the agent's shell that often say where a command runs. */
-function shellEnv({ env, home }: HookContext): ReadonlyMap<string, string> {
-  const given = ["HOME", "CLAUDE_PROJECT_DIR"].flatMap((name): [string, string][] =>
+function shellEnv({ client }: Event, { env, home }: HookContext): ReadonlyMap<string, string> {
+  const given = client.words.placeVariables.flatMap((name): [string, string][] =>
     env[name] ? [[name, env[name]]] : [],
   );
   // Where it is set, this daemon is the one that it leads to.
@@ -43,11 +43,14 @@ function ownWrites(
 }
 
 /** A person's command that the line takes away from its agent is refused as the command itself would be. */
-function hidden(deed: string): Answer {
+function hidden(deed: string, variables: readonly string[]): Answer {
+  const [last = "", ...others] = variables.toReversed();
+  const named =
+    others.length === 0 ? `${last} as it is` : `${others.toReversed().join(", ")} and ${last} as they are`;
   return deny(
     [
       `Kite: this command line did not run: it runs ${deed} so that Kite cannot tell whose command it is, and only a person does that so.`,
-      "What to do: leave KITE_SESSION, CLAUDECODE and CLAUDE_CODE_SESSION_ID as they are, and run it without setsid and nohup; what is refused then, ask your user to do.",
+      `What to do: leave ${named}, and run it without setsid and nohup; what is refused then, ask your user to do.`,
     ].join("\n"),
   );
 }
@@ -60,14 +63,15 @@ export const preShell: Row = (event, actor, context) => {
   const line = inputText(event, "command");
   const { toolUseId, cwd } = event;
   if (line === null || toolUseId === null || cwd === null) return otherEvent(event, actor, context);
-  const deed = hiddenDeed(line, cwd);
+  const { agentVariables } = event.client.words;
+  const deed = hiddenDeed(line, cwd, agentVariables);
   if (deed !== null)
     return {
       actions: [...begin(event, actor), atWork(event, actor)],
       refuses: "person",
-      answer: () => hidden(deed),
+      answer: () => hidden(deed, agentVariables),
     };
-  const env = shellEnv(context);
+  const env = shellEnv(event, context);
   const { commands, aliases, ...git } = guardShell(line, cwd, env);
   const written = ownWrites(line, cwd, env, context);
   const reader = readerOf(event, cwd);
@@ -126,7 +130,7 @@ export const preShell: Row = (event, actor, context) => {
 /** A shell command ended, with success or not. One in the background goes on, and no event reports its end. */
 export function shellEnd(event: Event, actor: Actor): readonly HookAction[] {
   const { toolUseId, cwd } = event;
-  if (event.tool !== "Bash" || toolUseId === null || cwd === null) return [];
+  if (!isShell(event) || toolUseId === null || cwd === null) return [];
   const ran = event.raw["duration_ms"];
   const ranMs = typeof ran === "number" && Number.isFinite(ran) && ran >= 0 ? ran : null;
   const program = programOf(inputText(event, "command") ?? "");

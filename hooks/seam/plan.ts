@@ -2,6 +2,7 @@
 
 import type { HookReply } from "../../protocol/hook.ts";
 import type { Doing } from "../../protocol/session.ts";
+import type { AgentClient } from "./client.ts";
 import type { HookAction, HookOutcome } from "./slices.ts";
 import type { ClientTeams } from "./teams.ts";
 
@@ -52,16 +53,14 @@ export interface HookPlan {
 }
 
 /** What the daemon knows of one agent client. Pure: it reads no file and no clock. */
-export interface HookAdapter {
+export interface HookAdapter extends AgentClient {
   /** Turns one event into a plan. Never throws: an unknown event has no actions and an empty answer. */
   plan(event: Readonly<Record<string, unknown>>, context: HookContext): HookPlan;
-  readonly agentFile: AgentFile;
-  readonly teams: ClientTeams;
-  readonly lifeFiles: LifeFiles;
+  /** Null: the client has no such files, or none that anybody but the client may read. */
+  readonly agentFile: AgentFile | null;
+  readonly teams: ClientTeams | null;
+  readonly lifeFiles: LifeFiles | null;
 }
-
-/** Adapters of further clients, by the name that their installed entries give. */
-export type OtherAdapters = ReadonlyMap<string, Pick<HookAdapter, "plan">>;
 
 /** A file in which the client keeps the parent of one of its agents. */
 export interface AgentFile {

@@ -5,10 +5,7 @@ import { readShell } from "./parser.ts";
 import type { Invocation } from "./walk.ts";
 import { isShell, programOf } from "./wrappers.ts";
 
-/** The variables by which `kite` knows that an agent runs it. */
-const marks: ReadonlyMap<string, string> = new Map(
-  ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "KITE_SESSION"].map(name => [name, "an agent's"]),
-);
+type Marks = ReadonlyMap<string, string>;
 
 /** Programs whose own program outlives the shell above it. */
 const detaches = new Set(["setsid", "nohup"]);
@@ -39,16 +36,21 @@ const deeds: Readonly<Record<string, RegExp>> = {
   uninstall: /^/,
 };
 
-/** Returns the first such command, in two words at most; null: the line has none, as far as its words tell. */
-export function hiddenDeed(line: string, dir: string | null): string | null {
-  if (!/kite\s/.test(line) || !/setsid|nohup|env|unset|CLAUDE|KITE_/.test(line)) return null;
+/**
+ * Returns the first such command, in two words at most; null: the line has none, as far as its words tell. `variables` are
+ * those by which `kite` knows that an agent runs it.
+ */
+export function hiddenDeed(line: string, dir: string | null, variables: readonly string[]): string | null {
+  if (!/kite\s/.test(line)) return null;
+  if (!/setsid|nohup|env|unset/.test(line) && !variables.some(name => line.includes(name))) return null;
+  const marks: Marks = new Map(variables.map(name => [name, "an agent's"]));
   let found: string | null = null;
   let isDetached = false;
   const look = (invocation: Invocation) => {
     const { values, via = [], isGuess } = invocation;
     if (found !== null || isGuess === true) return;
     const isOut = via.some(name => detaches.has(name));
-    found = deedIn(invocation, isOut || isDetached);
+    found = deedIn(invocation, marks, isOut || isDetached);
     // What that shell runs comes next.
     if (isOut && isShell(programOf(values))) isDetached = true;
   };
@@ -56,7 +58,7 @@ export function hiddenDeed(line: string, dir: string | null): string | null {
   return found;
 }
 
-function deedIn({ values, exported }: Invocation, isDetached: boolean): string | null {
+function deedIn({ values, exported }: Invocation, marks: Marks, isDetached: boolean): string | null {
   const [first, ...rest] = values.slice(1).map(({ text }) => text);
   if (first === undefined || programOf(values) !== "kite") return null;
   const more = Object.hasOwn(deeds, first) ? deeds[first] : undefined;

@@ -50,7 +50,7 @@ const disk: Disk = {
 const config = await loadConfig({ env: process.env, paths });
 const { logger: log } = createLog(paths.log);
 const journal = new FileJournal({ dir: paths.journal, disk });
-const started = await startDaemon({ paths, version: "0.0.0", config, adapter: null, log, journal });
+const started = await startDaemon({ paths, version: "0.0.0", config, adapters: [], log, journal });
 writeSync(3, started.is === "started" ? "ready" : started.is);
 closeSync(3);
 if (started.is === "started") process.exit((await started.daemon.done) === null ? 0 : 1);

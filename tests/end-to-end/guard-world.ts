@@ -23,6 +23,7 @@ import { createLog } from "../../daemon/instance/log.ts";
 import type { DaemonOptions, RunningDaemon } from "../../daemon/options.ts";
 import { startDaemon } from "../../daemon/start.ts";
 import { decode, type TrailLine } from "../../daemon/trail/line.ts";
+import { claudeCodeClient } from "../../hooks/claude-code/client.ts";
 import { teamFiles } from "../../hooks/claude-code/team-files.ts";
 import type { HookAdapter } from "../../hooks/seam/plan.ts";
 import type { HookAction, HookOutcome } from "../../hooks/seam/slices.ts";
@@ -35,6 +36,7 @@ type Guarded = Extract<HookOutcome, { did: "guard"; ok: true }>;
 
 /** Does what the event holds, and answers with what came of it. */
 const adapter: HookAdapter = {
+  ...claudeCodeClient,
   plan: event => ({
     event: "test",
     session: null,
@@ -107,7 +109,7 @@ export class GuardWorld {
     const loaded = await loadConfig({ env: {}, paths });
     const { logger } = createLog(paths.log);
     const config = { ...loaded, values: { ...loaded.values, treeGuard } };
-    const options = { paths, version: "test", config, adapter: hooks, log: logger, ...more };
+    const options = { paths, version: "test", config, adapters: [hooks], log: logger, ...more };
     const started = await startDaemon(options);
     if (started.is !== "started") throw new Error(`not started: ${JSON.stringify(started)}`);
     this.#daemon = started.daemon;

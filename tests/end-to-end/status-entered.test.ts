@@ -119,7 +119,13 @@ beforeAll(async () => {
   const { paths } = home;
   const config = await built.loadConfig({ env: {}, paths });
   const { logger: log } = built.createLog(paths.log);
-  const started = await built.startDaemon({ paths, version: "test", config, adapter: built.claudeCode, log });
+  const started = await built.startDaemon({
+    paths,
+    version: "test",
+    config,
+    adapters: [built.claudeCode],
+    log,
+  });
   if (started.is !== "started") throw new Error(`not started: ${JSON.stringify(started)}`);
   daemon = started.daemon;
 });

@@ -13,15 +13,15 @@ mkdirSync(folder, { recursive: true });
 test("an agent's parent is what the client's file says, or none; what cannot be read now is not none", async () => {
   const file = join(folder, "agent-1.meta.json");
   const outside = new BudgetedFs();
-  expect(await parentAgent(outside, agentFile, file)).toBeNull();
+  expect(await parentAgent(outside, [agentFile], file)).toBeNull();
   writeFileSync(file, '{"parentAgentId":"helper"}');
-  expect(await parentAgent(outside, agentFile, file)).toBe("helper");
-  expect(await parentAgent(outside, agentFile, "/etc/passwd")).toBeNull();
+  expect(await parentAgent(outside, [agentFile], file)).toBe("helper");
+  expect(await parentAgent(outside, [agentFile], "/etc/passwd")).toBeNull();
   const failing = {
     ...nodeProber,
     readSmall: () => Promise.reject(Object.assign(new Error("no"), { code: "EIO", syscall: "open" })),
   };
-  expect(await parentAgent(new BudgetedFs(failing), agentFile, file)).toMatchObject({
+  expect(await parentAgent(new BudgetedFs(failing), [agentFile], file)).toMatchObject({
     unreachable: expect.stringContaining("EIO"),
   });
 });

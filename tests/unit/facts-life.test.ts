@@ -78,7 +78,7 @@ it("reads the end of a transcript and the status of the process, and nothing els
   const transcript = join(folder, `${session}.jsonl`);
   const asked = { session, agent: null, transcript, anchor };
   const outside = new BudgetedFs();
-  expect(await lifeSigns(outside, lifeFiles, asked)).toMatchObject({ transcript: null, status: null });
+  expect(await lifeSigns(outside, [lifeFiles], asked)).toMatchObject({ transcript: null, status: null });
 
   writeFileSync(transcript, `${"x".repeat(400_000)}\n`);
   appendFileSync(transcript, `${JSON.stringify({ type: "user", message: { content: "Do it." } })}\n`);
@@ -86,11 +86,11 @@ it("reads the end of a transcript and the status of the process, and nothing els
     join(home, "sessions", `${anchor.pid}.json`),
     JSON.stringify({ sessionId: session, status: "busy" }),
   );
-  const found = await lifeSigns(outside, lifeFiles, asked);
+  const found = await lifeSigns(outside, [lifeFiles], asked);
   expect(found).toMatchObject({ transcript: { end: "model" }, status: { status: "busy" } });
   expect(found.transcript?.sizeBytes).toBeGreaterThan(400_000);
-  expect(await lifeSigns(outside, null, asked)).toMatchObject({ transcript: null, status: null });
-  expect(await lifeSigns(outside, lifeFiles, { ...asked, anchor: null })).toMatchObject({
+  expect(await lifeSigns(outside, [], asked)).toMatchObject({ transcript: null, status: null });
+  expect(await lifeSigns(outside, [lifeFiles], { ...asked, anchor: null })).toMatchObject({
     childMs: "unknown",
   });
 });

@@ -1,5 +1,6 @@
 /** Lines that run a person's command of Kite so that Kite cannot tell whose it is: an agent's hook refuses them. */
 import { expect, it } from "vitest";
+import { claudeCodeClient } from "../../hooks/claude-code/client.ts";
 import { hiddenDeed } from "../../hooks/shell/hidden-kite.ts";
 
 it.each<[string, string]>([
@@ -18,7 +19,7 @@ it.each<[string, string]>([
   ['cd /p && (setsid sh -c "kite config set treeGuard off")', "kite config"],
   ["timeout 9 env --ignore-environment kite doctor --fix --yes", "kite doctor"],
 ])("%s", (line, deed) => {
-  expect(hiddenDeed(line, "/p")).toBe(deed);
+  expect(hiddenDeed(line, "/p", claudeCodeClient.words.agentVariables)).toBe(deed);
 });
 
 it.each([
@@ -34,5 +35,5 @@ it.each([
   "grep -rn 'nohup kite down' docs",
   "env -u CLAUDECODE kite unlock a.ts",
 ])("%s is not one", line => {
-  expect(hiddenDeed(line, "/p")).toBeNull();
+  expect(hiddenDeed(line, "/p", claudeCodeClient.words.agentVariables)).toBeNull();
 });

@@ -97,7 +97,7 @@ export const histories: fc.Arbitrary<Op[]> = fc.array(random, { minLength: 5, ma
 
 const outside = new BudgetedFs();
 const git = new GitChild();
-const realFacts = outsideFacts(outside, git, null);
+const realFacts = outsideFacts(outside, git, []);
 const head = "0".repeat(40);
 
 /** What must be so, beside the store that does it. */

@@ -51,8 +51,10 @@ beforeEach(() => {
     submitWithRetry: (command: Command) => void core.do(command),
   };
   services = {
-    adapter: claudeCode,
-    otherAdapters: new Map([["codex", codex]]),
+    adapters: new Map([
+      [undefined, claudeCode],
+      ["codex", codex],
+    ]),
     points: hookPoints([]),
     engine,
     clock,
@@ -257,7 +259,7 @@ describe("the files of lines", () => {
     expect(await takeUnheardEnds(services, path)).toBe(0);
     rmSync(path, { recursive: true });
     writeFileSync(path, line("Stop", 0));
-    expect(await takeUnheardEnds({ ...services, adapter: null }, path)).toBe(0);
+    expect(await takeUnheardEnds({ ...services, adapters: new Map() }, path)).toBe(0);
     expect(readFileSync(path, "utf8")).toBe(line("Stop", 0));
   });
 });

@@ -38,7 +38,7 @@ const paths = kitePaths(env);
 const config = await loadConfig({ env, paths });
 const { logger } = createLog(paths.log);
 const journal = journalOf();
-const options = { paths, version: "bench", config, adapter: claudeCode, log: logger };
+const options = { paths, version: "bench", config, adapters: [claudeCode], log: logger };
 
 /** The one a daemon has, one in memory, or one in files that says at once that everything is safe. */
 function journalOf() {

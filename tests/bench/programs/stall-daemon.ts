@@ -147,7 +147,7 @@ const options = {
   paths,
   version: "bench",
   config,
-  adapter: claudeCode,
+  adapters: [claudeCode],
   log,
   clock,
   journal,

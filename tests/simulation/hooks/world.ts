@@ -200,8 +200,7 @@ export class HookWorld {
     const all = allHookServices(
       { node: "local", engine, clock, facts, presence, recorder },
       {
-        adapter: claudeCode,
-        otherAdapters: new Map(),
+        adapters: [claudeCode],
         paths,
         config: { ...config, values },
         outside: emptyFilesystem(clock),

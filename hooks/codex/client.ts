@@ -1,0 +1,21 @@
+import { limits } from "../../protocol/limits.ts";
+import type { AgentClient } from "../seam/client.ts";
+
+/**
+ * What is known of Codex. A server in the background runs the sessions of all its windows and outlives them, so a session
+ * that has no turn any more may never be told to have ended.
+ */
+export const codexClient: AgentClient = {
+  name: "codex",
+  title: "Codex",
+  limits: {
+    lockWaitMaxMs: limits.hookWriteBudgetMs - limits.firstByteMs,
+    namesCalls: true,
+    untoldWriteMs: null,
+    idleEndMs: 1_800_000,
+    livesWithParent: false,
+    tellsSubagents: true,
+    asksAllFirst: false,
+  },
+  words: { shellTool: "Bash", placeVariables: ["HOME"], agentVariables: ["KITE_SESSION"] },
+};
