@@ -3,6 +3,7 @@ import { limits } from "../../protocol/limits.ts";
 import { withInbox } from "../plans/answers/inbox.ts";
 import type { Event } from "../plans/event.ts";
 import { isOwnTool, ownTool, readsInbox, typed } from "../plans/kite-calls.ts";
+import { patchEnd, prePatch } from "../plans/patch.ts";
 import {
   atWork,
   begin,
@@ -17,7 +18,6 @@ import {
 import { promptOf, sessionStart } from "../plans/session.ts";
 import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { subagentStart, turnEnds } from "../plans/turn.ts";
-import { patchEnd, prePatch } from "./patch.ts";
 
 interface EventRow {
   readonly event: string;

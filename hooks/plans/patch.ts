@@ -1,14 +1,14 @@
-/** The events around `apply_patch`, the client's one tool that writes files: many at once, named in the text of the patch. */
+/** The events around a tool that applies a patch: it writes many files at once, named in the text of the patch. */
 import { limits } from "../../protocol/limits.ts";
-import { withInbox } from "../plans/answers/inbox.ts";
-import { patchAnswer } from "../plans/answers/lock.ts";
-import { readerOf } from "../plans/answers/reader.ts";
-import { type Actor, ancestorsOf, type Event, inputText } from "../plans/event.ts";
-import { atWork, begin, heartbeat, type Plan, type Row } from "../plans/plan-parts.ts";
-import { answerAround, asksBefore } from "../plans/points.ts";
-import { before } from "../plans/slices.ts";
 import type { HookAction } from "../seam/slices.ts";
 import { type Patch, readPatch } from "../shell/apply-patch.ts";
+import { withInbox } from "./answers/inbox.ts";
+import { patchAnswer } from "./answers/lock.ts";
+import { readerOf } from "./answers/reader.ts";
+import { type Actor, ancestorsOf, type Event, inputText } from "./event.ts";
+import { atWork, begin, heartbeat, type Plan, type Row } from "./plan-parts.ts";
+import { answerAround, asksBefore } from "./points.ts";
+import { before } from "./slices.ts";
 
 /**
  * Locks all files of the patch, or none. A move is two of them. The client checks the patch against the files after this
