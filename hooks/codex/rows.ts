@@ -1,8 +1,7 @@
 /** Every event of the client that Kite asks for, and what each asks of the daemon; the entries in the manual follow from it. */
 import { limits } from "../../protocol/limits.ts";
-import { withInbox } from "../plans/answers/inbox.ts";
-import type { Event } from "../plans/event.ts";
-import { isOwnTool, ownTool, readsInbox, typed } from "../plans/kite-calls.ts";
+import { inputText } from "../plans/event.ts";
+import { isOwnTool, ownTool, typed, withNews } from "../plans/kite-calls.ts";
 import { patchEnd, prePatch } from "../plans/patch.ts";
 import {
   atWork,
@@ -10,7 +9,6 @@ import {
   heartbeat,
   mainOf,
   otherEvent,
-  type Plan,
   type Row,
   turnOver,
   waitingEvent,
@@ -31,23 +29,20 @@ interface EventRow {
 
 const beforeTool: Row = (event, actor, context) => {
   const tool = event.tool ?? "";
-  if (tool === "apply_patch") return prePatch(event, actor, context);
+  if (tool === "apply_patch") return prePatch(event, actor, context, inputText(event, "command"));
   if (isOwnTool(tool)) return withNews(event, actor, ownTool(event, actor, context));
   if (tool === "Bash") return withNews(event, actor, typed(event, actor, preShell(event, actor, context)));
   return otherEvent(event, actor, context);
 };
 
-/** An agent that only reads and runs has no other event to hear with. A call that shows the inbox itself shows it once. */
-function withNews(event: Event, actor: Parameters<Row>[1], plan: Plan): Plan {
-  const isTold = plan.actions.some(({ do: act }) => act === "inbox");
-  return isTold || readsInbox(event) ? plan : withInbox(event, actor, event.cwd ?? "/", plan);
-}
-
 /** Comes after a call that ran, whatever its exit code; a patch in a shell line has none. */
 const afterTool: Row = (event, actor) => {
   const tool = event.tool ?? "";
   const result = { do: "record_result", ...actor, tool, error: null } as const;
-  const plan = tool === "apply_patch" ? patchEnd(event, actor) : { actions: shellEnd(event, actor) };
+  const plan =
+    tool === "apply_patch"
+      ? patchEnd(event, actor, inputText(event, "command"))
+      : { actions: shellEnd(event, actor) };
   return { ...plan, actions: [result, ...plan.actions, heartbeat(actor, { attention: null })] };
 };
 

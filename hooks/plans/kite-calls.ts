@@ -2,6 +2,7 @@
 
 import { limits } from "../../protocol/limits.ts";
 import type { HookAction } from "../seam/slices.ts";
+import { withInbox } from "./answers/inbox.ts";
 import { type Actor, type Event, inputText, within } from "./event.ts";
 import { atWork, begin, otherEvent, type Plan, type Row } from "./plan-parts.ts";
 
@@ -11,10 +12,16 @@ export function isOwnTool(tool: string): boolean {
 }
 
 /** Whether the call shows the agent's inbox. */
-export function readsInbox(event: Event): boolean {
+function readsInbox(event: Event): boolean {
   return (
     event.tool?.endsWith("__kite_inbox") === true || (inputText(event, "command") ?? "").includes(" inbox")
   );
+}
+
+/** An agent that only reads and runs has no other event to hear with. A call that shows the inbox itself shows it once. */
+export function withNews(event: Event, actor: Actor, plan: Plan): Plan {
+  const isTold = plan.actions.some(({ do: act }) => act === "inbox");
+  return isTold || readsInbox(event) ? plan : withInbox(event, actor, event.cwd ?? "/", plan);
 }
 
 /** The call follows with the same tool use id. */

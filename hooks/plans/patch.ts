@@ -1,25 +1,26 @@
 /** The events around a tool that applies a patch: it writes many files at once, named in the text of the patch. */
 import { limits } from "../../protocol/limits.ts";
+import type { HookContext } from "../seam/plan.ts";
 import type { HookAction } from "../seam/slices.ts";
 import { type Patch, readPatch } from "../shell/apply-patch.ts";
 import { withInbox } from "./answers/inbox.ts";
 import { patchAnswer } from "./answers/lock.ts";
 import { readerOf } from "./answers/reader.ts";
-import { type Actor, ancestorsOf, type Event, inputText } from "./event.ts";
-import { atWork, begin, heartbeat, type Plan, type Row } from "./plan-parts.ts";
+import { editEnd } from "./edit.ts";
+import { type Actor, ancestorsOf, type Event } from "./event.ts";
+import { atWork, begin, heartbeat, type Plan } from "./plan-parts.ts";
 import { answerAround, asksBefore } from "./points.ts";
 import { before } from "./slices.ts";
 
 /**
- * Locks all files of the patch, or none. A move is two of them. The client checks the patch against the files after this
+ * Locks all files of the patch `text`, or none. A move is two of them. The client checks the patch against the files after this
  * event; then only a file that the patch adds or deletes as a whole can lose a change that the agent never saw.
  */
-export const prePatch: Row = (event, actor, context) => {
+export function prePatch(event: Event, actor: Actor, { waitMs }: HookContext, text: string | null): Plan {
   const { toolUseId, cwd } = event;
-  const { files, unread } = patchOf(event);
+  const { files, unread } = patchOf(text);
   const [first] = files;
   if (toolUseId === null || cwd === null) return { actions: [heartbeat(actor)] };
-  const { waitMs } = context;
   const common = {
     ...actor,
     cwd,
@@ -45,25 +46,19 @@ export const prePatch: Row = (event, actor, context) => {
     actions: [...start, ...asksBefore(before.patch, patch, actor), lock, ...note],
     answer: outcomes => answerAround(before.patch, patch, outcomes, () => patchAnswer(patch, outcomes)),
   });
-};
+}
 
 /** The patch was applied; the client reports no other end. Each file counts as written. */
-export function patchEnd(event: Event, actor: Actor): Plan {
-  const { toolUseId, cwd } = event;
+export function patchEnd(event: Event, actor: Actor, text: string | null): Plan {
   const wentOn = heartbeat(actor, { attention: null });
-  if (toolUseId === null || cwd === null) return { actions: [wentOn] };
-  const files = [...new Set(patchOf(event).files.map(({ path }) => path))];
+  const files = [...new Set(patchOf(text).files.map(({ path }) => path))];
   const [first = null] = files;
   // Without names, the files that were locked for the patch count.
-  const ends = [first, ...files.slice(1)].map((file): HookAction => {
-    const of = { file, cwd, lines: null, ancestors: ancestorsOf(event) };
-    return { do: "flight_end", ...actor, toolUseId, wrote: true, ...of };
-  });
+  const ends = [first, ...files.slice(1)].flatMap(file => editEnd(event, actor, file, true));
   return { ...(first === null ? {} : { file: first }), actions: [...ends, wentOn] };
 }
 
-function patchOf(event: Event): Patch {
-  const text = inputText(event, "command");
+function patchOf(text: string | null): Patch {
   return text === null || text.length > limits.patchChars
     ? { files: [], unread: "the patch is too long, or no text" }
     : readPatch(text);

@@ -3,8 +3,7 @@
 import { limits } from "../../../protocol/limits.ts";
 import { nearPath, quote } from "../../../protocol/text.ts";
 import { withInbox, withNotes } from "../../plans/answers/inbox.ts";
-import { lockAnswer } from "../../plans/answers/lock.ts";
-import { readerOf } from "../../plans/answers/reader.ts";
+import { preEdit } from "../../plans/edit.ts";
 import {
   type Actor,
   ancestorsOf,
@@ -15,11 +14,9 @@ import {
   responseLabel,
   within,
 } from "../../plans/event.ts";
-import { isOwnTool, ownTool, readsInbox, typed } from "../../plans/kite-calls.ts";
+import { isOwnTool, ownTool, typed, withNews } from "../../plans/kite-calls.ts";
 import {
   agentOver,
-  atWork,
-  begin,
   heartbeat,
   idle,
   mainOf,
@@ -27,9 +24,7 @@ import {
   type Plan,
   type Row,
 } from "../../plans/plan-parts.ts";
-import { answerAround, asksBefore } from "../../plans/points.ts";
 import { preShell, shellEnd } from "../../plans/shell-line.ts";
-import { before } from "../../plans/slices.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import { isAgent } from "../agents.ts";
 import { toolSlices } from "../slices.ts";
@@ -47,27 +42,9 @@ export const preToolUse: Row = (event, actor, context) => {
   const tool = event.tool ?? "";
   if (!writes.has(tool)) return preOtherTool(event, actor, context);
   const file = writtenFile(event);
-  const { toolUseId, cwd } = event;
-  if (file === null || toolUseId === null || cwd === null) return idle;
-  const { waitMs } = context;
-  const lock: HookAction = {
-    do: "lock",
-    ...actor,
-    file,
-    cwd,
-    promptId: event.prompt,
-    toolUseId,
-    waitMs,
-    ancestors: ancestorsOf(event),
-    parentFile: event.worker.parentFile,
-    overwrites: tool !== "Edit",
-  };
-  const edit = { ...readerOf(event, cwd), tool, file, waitMs, isOwn: isOwnFile(file) };
-  return withInbox(event, actor, cwd, {
-    file,
-    actions: [...begin(event, actor), atWork(event, actor), ...asksBefore(before.write, edit, actor), lock],
-    answer: outcomes => answerAround(before.write, edit, outcomes, () => lockAnswer(edit, outcomes)),
-  });
+  return file === null
+    ? idle
+    : preEdit(event, actor, context, { file, overwrites: tool !== "Edit", isOwn: isOwnFile(file) });
 };
 
 const preOtherTool: Row = (event, actor, context) => {
@@ -77,13 +54,6 @@ const preOtherTool: Row = (event, actor, context) => {
   const row = toolSlices.find(({ tools }) => tools.includes(tool))?.row ?? otherEvent;
   return row(event, actor, context);
 };
-
-/** An agent that only reads and runs has no other event to hear with. A call that shows the inbox itself shows it once. */
-function withNews(event: Event, actor: Actor, plan: Plan): Plan {
-  const isTold = plan.actions.some(({ do: act }) => act === "inbox");
-  if (isTold || readsInbox(event)) return plan;
-  return withInbox(event, actor, event.cwd ?? "/", plan);
-}
 
 /** A person is asked about a call (`isAsked`), or it did not run. */
 function callOpen(event: Event, actor: Actor, isAsked: boolean): readonly HookAction[] {

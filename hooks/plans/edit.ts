@@ -1,0 +1,61 @@
+/** The events around a tool that writes one file. */
+import type { HookContext } from "../seam/plan.ts";
+import type { HookAction } from "../seam/slices.ts";
+import { withInbox } from "./answers/inbox.ts";
+import { lockAnswer } from "./answers/lock.ts";
+import { readerOf } from "./answers/reader.ts";
+import { type Actor, ancestorsOf, type Event } from "./event.ts";
+import { atWork, begin, idle, type Plan } from "./plan-parts.ts";
+import { answerAround, asksBefore } from "./points.ts";
+import { before } from "./slices.ts";
+
+/** What a call is about to do to a file. */
+export interface Edit {
+  readonly file: string;
+  /** The tool replaces the whole file: a change that its agent has not seen would be lost. */
+  readonly overwrites: boolean;
+  /** The file is the client's own: nobody's code. */
+  readonly isOwn: boolean;
+}
+
+/** Locks the file of the call; nothing if the event names no call or no directory. */
+export function preEdit(
+  event: Event,
+  actor: Actor,
+  { waitMs }: HookContext,
+  { file, overwrites, isOwn }: Edit,
+): Plan {
+  const { toolUseId, cwd } = event;
+  if (toolUseId === null || cwd === null) return idle;
+  const lock: HookAction = {
+    do: "lock",
+    ...actor,
+    file,
+    cwd,
+    promptId: event.prompt,
+    toolUseId,
+    waitMs,
+    ancestors: ancestorsOf(event),
+    parentFile: event.worker.parentFile,
+    overwrites,
+  };
+  const edit = { ...readerOf(event, cwd), tool: event.tool ?? "", file, waitMs, isOwn };
+  return withInbox(event, actor, cwd, {
+    file,
+    actions: [...begin(event, actor), atWork(event, actor), ...asksBefore(before.write, edit, actor), lock],
+    answer: outcomes => answerAround(before.write, edit, outcomes, () => lockAnswer(edit, outcomes)),
+  });
+}
+
+/** Ends the write of the call. If it `wrote`, the file counts as written; null: the file that was locked for the call. */
+export function editEnd(
+  event: Event,
+  actor: Actor,
+  file: string | null,
+  wrote: boolean,
+): readonly HookAction[] {
+  const { toolUseId, cwd } = event;
+  if (toolUseId === null || cwd === null) return [];
+  const of = { file, cwd, lines: null, ancestors: ancestorsOf(event) };
+  return [{ do: "flight_end", ...actor, toolUseId, wrote, ...of }];
+}
