@@ -6,11 +6,11 @@ import { limits } from "../../../protocol/limits.ts";
 import { otherEvent, type Row } from "../../plans/plan-parts.ts";
 import { sessionStart } from "../../plans/session.ts";
 import { subagentStart } from "../../plans/turn.ts";
+import { awaitWake } from "../../plans/wake.ts";
 import { toolSlices } from "../slices.ts";
 import { sessionEnd, userPromptSubmit } from "./session.ts";
 import * as tool from "./tool.ts";
 import * as turn from "./turn.ts";
-import { wakingStop } from "./wake.ts";
 
 export interface EventRow {
   readonly event: string;
@@ -45,6 +45,10 @@ const index = { ...write, statusMessage: "waiting for the git index (kite)" };
 const files = { ...write, statusMessage: "waiting for a file lock (kite)" };
 const observer = { budgetMs: limits.hookObserverBudgetMs, timeoutMs: limits.hookObserverTimeoutMs };
 const waking = { budgetMs: limits.hookWakeBudgetMs, timeoutMs: limits.hookWakeTimeoutMs };
+
+/** Ends no turn: the hook beside it does. */
+const wakingStop: Row = (event, actor, { env }) =>
+  awaitWake(event, actor, env["CLAUDE_CODE_SESSION_ATTENDED"] === "1");
 
 const edits = [...tool.writes.keys()].join("|");
 /** Tools whose end ends a write, a shell command or an agent. */

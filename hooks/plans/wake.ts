@@ -3,27 +3,26 @@
  * leads stalls, when a merge of its branch comes back, or when it has not heard that others changed or removed its work.
  */
 
-import { limits } from "../../../protocol/limits.ts";
-import { frame, nearPath, quote } from "../../../protocol/text.ts";
-import { type Answer, nothing } from "../../plans/answers/answer.ts";
-import { newsText } from "../../plans/answers/slices.ts";
-import type { Event } from "../../plans/event.ts";
-import { idle, mainOf, type Row } from "../../plans/plan-parts.ts";
-import type { FreedFile, ReturnedMerge } from "../../seam/notices.ts";
-import type { HookOutcome } from "../../seam/slices.ts";
+import { limits } from "../../protocol/limits.ts";
+import { frame, nearPath, quote } from "../../protocol/text.ts";
+import type { FreedFile, ReturnedMerge } from "../seam/notices.ts";
+import type { HookOutcome } from "../seam/slices.ts";
+import { type Answer, nothing } from "./answers/answer.ts";
+import { newsText } from "./answers/slices.ts";
+import type { Actor, Event } from "./event.ts";
+import { idle, mainOf, type Plan } from "./plan-parts.ts";
 
 const opening = "Kite: a file that you were refused is free now.";
-/** By it the prompt that follows is known as the client's own. */
+/** By it the prompt that follows is known as no person's. */
 const alarmOpening = "Kite wakes you, as an agent that you lead may need you.";
 const returnOpening = "Kite wakes you, as a merge came back.";
 const noticeOpening = "Kite wakes you, as other agents changed or removed work of yours.";
 
 /**
- * An unattended session is woken only if Kite spawned it: of others no person expects that they go on by themselves. The hook
- * beside this one ends the turn; this one begins, locks and ends nothing.
+ * Waits until something wakes the session. An unattended one is woken only if Kite spawned it: of others no person expects that
+ * they go on by themselves. The hook beside this one ends the turn; this one begins, locks and ends nothing.
  */
-export const wakingStop: Row = (event, actor, { env }) => {
-  const isAttended = env["CLAUDE_CODE_SESSION_ATTENDED"] === "1";
+export function awaitWake(event: Event, actor: Actor, isAttended: boolean): Plan {
   if (actor.agent !== undefined) return idle;
   const { session } = mainOf(actor);
   const cwd = event.cwd ?? "";
@@ -38,7 +37,7 @@ export const wakingStop: Row = (event, actor, { env }) => {
     ],
     answer: outcomes => answer(cwd, outcomes),
   };
-};
+}
 
 function answer(cwd: string, outcomes: readonly HookOutcome[]): Answer {
   const [woken] = outcomes;
@@ -73,15 +72,7 @@ function returned({ merge, branch, base }: ReturnedMerge): string {
   ].join("\n");
 }
 
-/**
- * Whether the client wrote the prompt itself: a wake-up, an agent's end, a teammate's message. A prompt from another
- * program looks like a person's.
- */
-export function isMachineMade(event: Event): boolean {
-  const { prompt } = event.raw;
-  if (typeof prompt !== "string") return false;
-  return (
-    /^\s*<(?:task-notification|agent-message)[\s>]/.test(prompt) ||
-    [opening, alarmOpening, returnOpening, noticeOpening].some(text => prompt.includes(text))
-  );
+/** Whether a prompt is the text by which Kite woke the session. */
+export function isWakeText(prompt: string): boolean {
+  return [opening, alarmOpening, returnOpening, noticeOpening].some(text => prompt.includes(text));
 }
