@@ -1,12 +1,16 @@
 import type { Command } from "commander";
-import { namingFailures } from "../../hooks/install/failed.ts";
+import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
 import { type Questions, terminalQuestions } from "../ask-person.ts";
+import type { AgentClient, Connection } from "../clients/client.ts";
+import { clients, clientsHere } from "../clients/list.ts";
+import { clientOption } from "../clients/option.ts";
 import { isUnignored } from "../git-ignored.ts";
-import { filesOf, type InstallFlags, type Plan, planOf, putHooks, settingsAfter } from "../install/hooks.ts";
+import { hookProgramOption, hookPrograms } from "../hook-program.ts";
+import { connect, type InstallFlags, type Order, observeFirst, orderOf } from "../install/wish.ts";
 import { refuseAgent } from "../person.ts";
 import { type ProcessContext, print, type Run } from "../process-context.ts";
-import { installLines, planLines } from "../view/install.ts";
-import { clean } from "../view/text.ts";
+import { type FileToWrite, type InstallDone, installLines, planLines } from "../view/install.ts";
+import { clean, listed } from "../view/text.ts";
 import { exitCodes } from "../with-daemon.ts";
 
 const help = `
@@ -14,6 +18,9 @@ At a terminal, install asks before each step and says what it would write where:
 daemon, the hooks of the clients that are there, completion for your shell. Then it looks as kite doctor does, and says
 what to do now. Ctrl-C ends it after a whole step. In a pipe, and
 with --project or --shared, it only writes the hooks; --yes does all steps.
+
+--client names the clients to connect: kite install --client codex, or several with spaces between, or all. Without it, in a
+pipe, install connects Claude Code, and names the others that are here.
 
 Without --project, install writes your own settings, for all projects: ~/.claude/settings.json, or the one in
 CLAUDE_CONFIG_DIR. A second install changes nothing. It keeps every other entry, and a copy of the old file beside it.
@@ -32,8 +39,9 @@ apply to a session, one entry forwards each event, the others do nothing.
 
 In an agent's shell it writes with --project or --shared only.
 
---json: {"file", "changed":true|false, "backup":PATH|null, "events":[...], "client":"perl"|"node", "whyNotPerl"?,
-  "tools":{"file", "installed":true|false, "changed":true|false, "why"?}, "mode"?:"observe"}
+--json: {"name", "file", "changed":true|false, "backup":PATH|null, "events":[...], "hookProgram":"perl"|"node",
+  "whyNotPerl"?, "tools":{"file", "installed":true|false, "changed":true|false, "why"?}, "mode"?:"observe",
+  "others"?:[names of clients that are here]}; for several clients {"clients":[...], "failures":[...]}
 
 Examples:
   $ kite install
@@ -42,7 +50,7 @@ Examples:
 
 export function add(command: Command, run: Run): void {
   command
-    .description("connect Claude Code to Kite: everywhere, or in one project")
+    .description("connect Claude Code and other agents' clients to Kite: everywhere, or in one project")
     .option(
       "--project [DIR]",
       "write your private settings of the project around DIR (by default the working directory)",
@@ -52,11 +60,8 @@ export function add(command: Command, run: Run): void {
     .option("--no-mcp", "install no Kite tools for agents")
     .option("--allow", "let agents use these tools without asking you each time")
     .option("--statusline", "show in Claude Code's status line what a session holds and waits for")
-    .addOption(
-      command
-        .createOption("--client <name>", "which client forwards the events; by default perl if it works")
-        .choices(["perl", "node"]),
-    )
+    .addOption(clientOption("the clients to connect, or all that are here", hookPrograms))
+    .addOption(hookProgramOption())
     .option("--observe", "only record what Kite would do: nothing waits, nobody is refused or told anything")
     .option("--print", "name every file that it would write, print the new settings, and write nothing")
     .option("--yes", "do all steps without a question: for your own scripts")
@@ -73,31 +78,83 @@ export async function install(
 ): Promise<number> {
   const isJson = flags.json === true;
   return namingFailures(async () => {
-    const plan = await planOf(world, flags);
-    const { scope, options, observe } = plan;
-    if (flags.print === true) return printPlan(world, plan);
+    const order = await orderOf(world, flags);
+    const { wish, observe } = order;
+    const isForAll = wish.scope === "user";
+    if (flags.print === true) return printPlan(world, order);
     const refused =
-      (scope === "user" ? await refuseAgent(world, isJson, "install") : null) ??
+      (isForAll ? await refuseAgent(world, isJson, "install") : null) ??
       (observe ? await refuseAgent(world, isJson, "config") : null);
     if (refused !== null) return refused;
     // Nobody but a person came so far.
-    if (scope === "user" && !isJson && (flags.yes === true || questions !== null)) {
+    if (isForAll && !isJson && (flags.yes === true || questions !== null)) {
       const { guide } = await import("../install/guide.ts");
-      return guide(world, plan, flags.yes === true ? null : questions);
+      return guide(world, order, flags.yes === true ? null : questions);
     }
-    const done = await putHooks(world, plan);
-    if (isJson) print(world, [JSON.stringify(done)]);
-    else {
-      const isBare = scope === "project" && done.changed && isUnignored(options.settings);
-      print(world, installLines(done, scope, isBare).map(clean));
-    }
-    return exitCodes.done;
+    return connectAll(world, order, isJson);
   });
 }
 
+/** Connects one client after the other. A failure of one does not keep the others from their hooks. */
+async function connectAll(world: ProcessContext, order: Order, isJson: boolean): Promise<number> {
+  const { wish } = order;
+  const connections = connectionsOf(world, order);
+  const done: InstallDone[] = [];
+  const failures: string[] = [];
+  await observeFirst(world, order);
+  for (const connection of connections) {
+    try {
+      const one = await namingFailures(() => connect(world, connection));
+      done.push(one);
+      const isBare = wish.scope === "project" && one.changed && isUnignored(connection.settings);
+      if (!isJson) print(world, installLines(one, connection, isBare).map(clean));
+    } catch (error) {
+      if (!(error instanceof InstallFailed)) throw error;
+      failures.push(error.message);
+    }
+  }
+  const others = order.named === null && wish.scope === "user" ? othersHere(world) : [];
+  if (isJson && done.length > 0) print(world, [JSON.stringify(jsonOf(connections, done, failures, others))]);
+  else print(world, otherLines(others));
+  if (failures.length > 0) throw new InstallFailed(failures.map(clean).join("\nkite: "));
+  return exitCodes.done;
+}
+
+/** One client that is asked for is the object itself. */
+function jsonOf(
+  connections: readonly Connection[],
+  done: readonly InstallDone[],
+  failures: readonly string[],
+  others: readonly AgentClient[],
+): object {
+  const names = others.length === 0 ? {} : { others: others.map(({ name }) => name) };
+  return connections.length === 1 ? { ...done[0], ...names } : { clients: done, failures };
+}
+
+/** Returns the clients that are here besides the one that is connected without a name, and are not connected. */
+function othersHere(world: ProcessContext): readonly AgentClient[] {
+  return clientsHere(world).filter(client => client !== clients[0] && !client.isConnected(world));
+}
+
+function otherLines(others: readonly AgentClient[]): string[] {
+  if (others.length === 0) return [];
+  const names = others.map(({ name }) => name);
+  return [
+    `also here: ${listed(others.map(({ title }) => title))}; to connect: kite install --client ${names.join(" ")}`,
+  ];
+}
+
+function connectionsOf(world: ProcessContext, { wish, named }: Order): readonly Connection[] {
+  return (named ?? [clients[0]]).map(client => client.plan(world, wish));
+}
+
 /** The summary is for a person: the new text alone goes where a program may read it. */
-function printPlan(world: ProcessContext, plan: Plan): number {
-  world.stderr.write(`${planLines(filesOf(plan)).join("\n")}\n\n`);
-  world.stdout.write(settingsAfter(plan));
+function printPlan(world: ProcessContext, order: Order): number {
+  const mode: FileToWrite = { path: world.paths.config, does: "write", of: "the mode: observe" };
+  for (const connection of connectionsOf(world, order)) {
+    const files = [...connection.files(), ...(order.observe ? [mode] : [])];
+    world.stderr.write(`${planLines(files).join("\n")}\n\n`);
+    world.stdout.write(connection.preview());
+  }
   return exitCodes.done;
 }

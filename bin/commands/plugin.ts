@@ -1,11 +1,11 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Command } from "commander";
-import type { ClientName } from "../../hooks/claude-code/settings/command.ts";
+import { type Command, Option } from "commander";
+import type { HookProgram } from "../../hooks/claude-code/settings/command.ts";
 import { makePlugin } from "../../hooks/claude-code/settings/plugin.ts";
 import { namingFailures } from "../../hooks/install/failed.ts";
 import { shellWord } from "../../protocol/text.ts";
-import { chooseClient } from "../hook-client.ts";
+import { chooseHookProgram, hookProgramOption, hookPrograms } from "../hook-program.ts";
 import { type ProcessContext, print, type Run } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
 import { version } from "../version.ts";
@@ -13,7 +13,9 @@ import { clean } from "../view/text.ts";
 import { fail } from "../with-daemon.ts";
 
 interface PluginFlags {
-  readonly client?: ClientName;
+  readonly hookProgram?: HookProgram;
+  /** The older name of the same. */
+  readonly client?: HookProgram;
   readonly json?: boolean;
 }
 
@@ -24,7 +26,7 @@ it. Where kite install or a project's shared settings forward a session's events
 Update: the same command again; new sessions then have the new plugin. Undo: kite uninstall --all, or claude plugin
 uninstall kite@kite.
 
---json: {"folder", "version", "changed":true|false, "client":"perl"|"node", "whyNotPerl"?}
+--json: {"folder", "version", "changed":true|false, "hookProgram":"perl"|"node", "whyNotPerl"?}
 
 Example:
   $ kite plugin ~/kite-plugin
@@ -35,23 +37,21 @@ Example:
 export function add(command: Command, run: Run): void {
   command
     .argument("<dir>", "a new or empty folder, or the one of an earlier call")
-    .addOption(
-      command
-        .createOption("--client <name>", "which client forwards the events; by default perl if it works")
-        .choices(["perl", "node"]),
-    )
+    .addOption(hookProgramOption())
+    .addOption(new Option("--client <name>").choices(hookPrograms).hideHelp())
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action((dir: string, flags: PluginFlags) => run(world => plugin(world, dir, flags)));
 }
 
-async function plugin(world: ProcessContext, dir: string, { client, json }: PluginFlags): Promise<number> {
+async function plugin(world: ProcessContext, dir: string, flags: PluginFlags): Promise<number> {
   const stat = statSync(resolve(world.cwd, dir), { throwIfNoEntry: false });
   if (stat?.isDirectory() === false)
-    return fail(world, json === true, "usage", `${dir} is a file; name a new or an empty folder`);
+    return fail(world, flags.json === true, "usage", `${dir} is a file; name a new or an empty folder`);
+  const { json } = flags;
   await namingFailures(async () => {
     const { env, paths } = world;
-    const chosen = await chooseClient(client, dist);
+    const chosen = await chooseHookProgram(flags.hookProgram ?? flags.client, dist);
     const made = await makePlugin({
       paths,
       folder: resolve(world.cwd, dir),

@@ -1,15 +1,18 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { Uninstalled } from "../../hooks/claude-code/settings/install.ts";
-import { pluginFolders, removePlugins } from "../../hooks/claude-code/settings/plugin.ts";
-import { projectSettings, sharedSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { projectSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
+import type { Place } from "../clients/client.ts";
+import { clients, clientsNamed, disconnectAll } from "../clients/list.ts";
+import { clientOption } from "../clients/option.ts";
 import { type PartTaken, takeShellParts } from "../install/shell-record.ts";
 import { refuseAgent } from "../person.ts";
 import { type ProcessContext, print, type Run } from "../process-context.ts";
 import { clean } from "../view/text.ts";
 
 interface UninstallFlags {
+  readonly client?: readonly string[];
   readonly project?: string | true;
   readonly shared?: string | true;
   readonly all?: boolean;
@@ -26,6 +29,7 @@ export function add(command: Command, run: Run): void {
     )
     .option("--shared [DIR]", "in the committed settings of the project around DIR, for its whole team")
     .option("--all", "everywhere: your settings, every project, and plugins; not what your teams commit")
+    .addOption(clientOption("only these clients; all keeps the command kite and completion"))
     .option("--statusline", "take only Kite's status line out, and keep the hooks")
     .option("--json", "print one JSON object")
     .addHelpText("after", "\nExample:\n  $ kite uninstall\n  restored: /home/ada/.claude/settings.json")
@@ -63,10 +67,9 @@ async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<
   const isForAll = project === undefined && shared === undefined;
   const refused = isForAll ? await refuseAgent(world, json === true, "uninstall") : null;
   if (refused !== null) return refused;
-  const hooks = await import("../../hooks/claude-code/settings/install.ts");
-  const servers = await import("../../hooks/claude-code/settings/server.ts");
   const { env, paths } = world;
   if (flags.statusline === true) {
+    const { uninstallStatusLine } = await import("../../hooks/claude-code/settings/install.ts");
     if (all === true || shared !== undefined)
       throw new InstallFailed(
         "--statusline goes with --project or alone: a team's settings have none of Kite's",
@@ -75,57 +78,30 @@ async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<
       project === undefined
         ? userSettings(env)
         : projectSettings(resolve(world.cwd, project === true ? "." : project));
-    const done = await namingFailures(() => hooks.uninstallStatusLine(paths, file));
+    const done = await namingFailures(() => uninstallStatusLine(paths, file));
     print(world, [
       json ? JSON.stringify({ statusLine: done }) : clean(`${statusLineWords[done.taken]}: ${done.file}`),
     ]);
     return 0;
   }
-  const results: Uninstalled[] = [];
-  const tools: string[] = [];
-  const failures: string[] = [];
-  const left: string[] = [];
+  const asked = shared ?? project ?? true;
+  const from: Place = {
+    scope:
+      all === true ? "all" : shared !== undefined ? "shared" : project !== undefined ? "project" : "user",
+    dir: resolve(world.cwd, asked === true ? "." : asked),
+  };
+  const named = flags.client === undefined ? null : clientsNamed(flags.client);
   const shell: PartTaken[] = [];
-  const plugins: string[] = [];
-  await namingFailures(async () => {
-    const asked = shared ?? project ?? true;
-    const dir = resolve(world.cwd, asked === true ? "." : asked);
-    const settings = () =>
-      shared !== undefined
-        ? sharedSettings(dir, env)
-        : project !== undefined
-          ? projectSettings(dir)
-          : userSettings(env);
-    const files = all === true ? hooks.installedFiles(paths) : [settings()];
-    const place = isForAll ? servers.userServers(env) : servers.projectServers(env, dir);
-    // Tools before hooks: removing the last hooks also removes the program that the tools' entries start.
-    for (const one of all === true ? [...servers.placesWithTools(paths), place] : [place]) {
-      try {
-        if (await namingFailures(() => servers.removeTools(paths, one))) tools.push(one.file);
-      } catch (error) {
-        if (!(error instanceof InstallFailed)) throw error;
-        failures.push(error.message);
-      }
-    }
-    for (const file of files) {
-      // A failure in one file does not keep the hooks in the other files.
-      try {
-        results.push(await namingFailures(() => hooks.uninstall(paths, file)));
-      } catch (error) {
-        if (!(error instanceof InstallFailed)) throw error;
-        failures.push(error.message);
-      }
-    }
+  const { results, tools, left, plugins, failures } = await namingFailures(async () => {
+    const done = await disconnectAll(world, named ?? clients, from, named !== null);
+    if (!isForAll || named !== null) return done;
     try {
-      if (isForAll) shell.push(...takeShellParts(paths));
+      shell.push(...takeShellParts(paths));
+      return done;
     } catch (error) {
       if (!(error instanceof InstallFailed)) throw error;
-      failures.push(error.message);
+      return { ...done, failures: [...done.failures, error.message] };
     }
-    if (all !== true) return;
-    left.push(...hooks.sharedFiles(paths));
-    for (const file of left) await hooks.forget(paths, file);
-    plugins.push(...(pluginFolders(paths).length > 0 ? await removePlugins(paths) : []));
   });
   const count = results.length + tools.length + failures.length + left.length + shell.length + plugins.length;
   const shown = results.map(({ file, result }) => ({ file, result }));

@@ -172,7 +172,7 @@ function incomplete(world: ProcessContext, file: string, user: string, ours: rea
   }
   const { node, everyEvent } = optionsOf(ours, paths.bin);
   const home = /KITE_HOME=([^"]+)"/.exec(JSON.stringify(ours))?.[1] ?? null;
-  const wanted = groupsFor({ program, client: node ? "node" : "perl", home, everyEvent }).flatMap(
+  const wanted = groupsFor({ program, hookProgram: node ? "node" : "perl", home, everyEvent }).flatMap(
     ([event, { matcher, hooks }]) => hooks.map((entry: HookEntry) => ({ event, matcher, entry })),
   );
   const there = new Set(ours.map(keyOf));

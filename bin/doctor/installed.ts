@@ -109,7 +109,7 @@ export function optionsOf(ours: readonly FoundHook[], bin: string): Options {
 export function installLine(file: string, user: string, { everyEvent, node }: Options): string {
   const isUser = file === linkTarget(user);
   const project = isUser ? [] : ["--project", shellArgument(dirname(dirname(file)))];
-  const options = [...(everyEvent ? ["--every-event"] : []), ...(node ? ["--client node"] : [])];
+  const options = [...(everyEvent ? ["--every-event"] : []), ...(node ? ["--hook-program node"] : [])];
   return ["kite install", ...project, ...options].join(" ");
 }
 

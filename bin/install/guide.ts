@@ -9,6 +9,8 @@ import { LocalError } from "../../client/errors.ts";
 import { ensureDaemon } from "../../client/launch.ts";
 import { errorText, isSystemError } from "../../protocol/system-error.ts";
 import { isYes, type Questions } from "../ask-person.ts";
+import type { AgentClient } from "../clients/client.ts";
+import { clients, clientsHere } from "../clients/list.ts";
 import { allChecks } from "../doctor/checks.ts";
 import { nextLines } from "../next-step.ts";
 import { interrupted, type ProcessContext, print, screenOf } from "../process-context.ts";
@@ -16,19 +18,19 @@ import { daemonProgram } from "../program-paths.ts";
 import { type Check, checkLines, verdict } from "../view/doctor.ts";
 import { paragraphs, wrap } from "../view/text.ts";
 import { exitCodes } from "../with-daemon.ts";
-import { clients } from "./clients.ts";
-import type { Plan } from "./hooks.ts";
+import { clientStep } from "./client-step.ts";
 import { commandStep, completionStep } from "./shell-steps.ts";
 import type { Step } from "./step.ts";
+import type { Order } from "./wish.ts";
 
 const interruptedCode = 130;
 /** How long it looks for a daemon at most. */
 const lookMs = 1_000;
 
 /** Runs all steps. `ask` is null for `--yes`. Returns the exit code. */
-export async function guide(world: ProcessContext, plan: Plan, ask: Questions | null): Promise<number> {
+export async function guide(world: ProcessContext, order: Order, ask: Questions | null): Promise<number> {
   const stop = interrupted();
-  const steps = stepsOf(world, plan);
+  const steps = stepsOf(world, order);
   const done: string[] = [];
   const left: string[] = [];
   let hasFailed = false;
@@ -62,19 +64,16 @@ export async function guide(world: ProcessContext, plan: Plan, ask: Questions | 
 /** Each step is made when it is its turn: one may depend on what another did. */
 function stepsOf(
   world: ProcessContext,
-  plan: Plan,
+  order: Order,
 ): readonly { readonly what: string; readonly step: () => Step | Promise<Step> }[] {
+  // A client that nobody named and that is not here is asked about only if none is.
+  const here = clientsHere(world);
+  const chosen: readonly AgentClient[] = order.named ?? (here.length > 0 ? here : [clients[0]]);
   return [
     { what: "the command kite", step: () => commandStep(world) },
-    ...clients.map(client => ({
-      what: `hooks for ${client.name}`,
-      step: (): Step => {
-        const step = client.step(world, plan);
-        const isHere = client.foundIn(world) !== null;
-        return isHere || step.is !== "open"
-          ? step
-          : { ...step, isUnsure: `${client.name} is not here: no program in PATH, no folder of its own` };
-      },
+    ...chosen.map(client => ({
+      what: `hooks for ${client.title}`,
+      step: () => clientStep(world, client, order),
     })),
     { what: "completion", step: () => completionStep(world) },
     { what: "the daemon", step: () => daemonStep(world) },

@@ -1,6 +1,6 @@
 /** What `kite install` says: what is connected, from when on, what to try next, and how to undo it. */
 import type { PlannedFile } from "../../hooks/claude-code/settings/install.ts";
-import type { ChosenClient } from "../hook-client.ts";
+import type { ChosenProgram } from "../hook-program.ts";
 import { observedText } from "../off/now.ts";
 import { clean } from "./text.ts";
 
@@ -15,7 +15,9 @@ export interface InstalledTools {
   readonly why?: string;
 }
 
-export interface InstallDone extends ChosenClient {
+export interface InstallDone extends ChosenProgram {
+  /** The client's name. */
+  readonly name: string;
   readonly file: string;
   readonly changed: boolean;
   readonly backup: string | null;
@@ -47,7 +49,11 @@ export function planLines(files: readonly FileToWrite[]): string[] {
 }
 
 /** `isUnignored`: git would add the private settings file to a commit. */
-export function installLines(done: InstallDone, scope: InstallScope, isUnignored: boolean): string[] {
+export function installLines(
+  done: InstallDone,
+  { scope, inForce }: { readonly scope: InstallScope; readonly inForce: string },
+  isUnignored: boolean,
+): string[] {
   const { changed, file, backup, events, tools } = done;
   if (!changed && !tools.changed && tools.why === undefined) {
     return [`already installed: ${file}; nothing changed`, ...modeLines(done)];
@@ -55,7 +61,7 @@ export function installLines(done: InstallDone, scope: InstallScope, isUnignored
   return [
     `installed: ${file}`,
     `hooks: ${new Set(events).size} events (--json names them)`,
-    clientLine(done),
+    programLine(done),
     toolsLine(done),
     ...(backup === null ? [] : [`copy of the old file: ${backup}`]),
     ...(isUnignored
@@ -66,7 +72,7 @@ export function installLines(done: InstallDone, scope: InstallScope, isUnignored
           "commit this file: it does nothing for colleagues without Kite; those with Kite run kite install --shared once",
         ]
       : []),
-    `in force: running sessions ${scope === "user" ? "of all projects" : "of this project"} load the hooks within about a second`,
+    `in force: ${inForce}`,
     ...modeLines(done),
     "try next: type a prompt in a session, then run kite status; kite demo shows a conflict of four sessions",
     `undo: kite uninstall${scope === "user" ? "" : ` --${scope}`}`,
@@ -79,10 +85,9 @@ function modeLines({ mode, tools }: InstallDone): string[] {
   return [`mode: ${observedText.replace("kite config set mode act", act)}`];
 }
 
-function clientLine({ client, whyNotPerl }: ChosenClient): string {
-  const why =
-    whyNotPerl === undefined ? "" : `, about 20 ms slower: the perl client does not work (${whyNotPerl})`;
-  return `client: ${client}${why}`;
+function programLine({ hookProgram, whyNotPerl }: ChosenProgram): string {
+  const why = whyNotPerl === undefined ? "" : `, about 20 ms slower: perl does not work (${whyNotPerl})`;
+  return `hook program: ${hookProgram}${why}`;
 }
 
 function toolsLine({ tools: { file, installed, why }, mode }: InstallDone): string {

@@ -106,7 +106,10 @@ describe.each(hookPrograms)("$name", program => {
       program.name === "perl" ? 'print "@ARGV";' : 'process.stdout.write(process.argv.slice(2).join(" "));';
     mkdirSync(bin, { recursive: true });
     writeFileSync(program.name === "perl" ? told.pl : told.cjs, words);
-    const scripts = programScripts({ ...told, node: process.execPath }, { client: program.name, home: null });
+    const scripts = programScripts(
+      { ...told, node: process.execPath },
+      { hookProgram: program.name, home: null },
+    );
     writeFileSync(told.portable, scripts.portable);
     expect(run({ KITE_HOME: dirname(bin) })).toEqual([0, `${entry.args[3]}  shared`, ""]);
   });

@@ -128,7 +128,7 @@ test("all at once, each twice: some wait for others, nobody is refused, nothing 
 });
 
 test("through the Node client, with every event forwarded, it is the same", async () => {
-  await world.run("install", "--project", world.repo, "--client", "node", "--every-event");
+  await world.run("install", "--project", world.repo, "--hook-program", "node", "--every-event");
   const replay = world.replay("c-subagents");
   await replay.toTheEnd();
   checkRan(replay);

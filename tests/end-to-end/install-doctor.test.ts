@@ -29,7 +29,7 @@ async function checks(): Promise<Check[]> {
 }
 
 it.each(["perl", "node"])("sends an event through the %s client, and times it", async client => {
-  await kite("install", "--project", "--client", client);
+  await kite("install", "--project", "--hook-program", client);
   const [where, copies, trip, ...more] = await checks();
   expect([where?.result, copies?.result, trip?.result]).toEqual(["ok", "ok", "ok"]);
   // All entries run the same program, the one that may wait for minutes among them.
@@ -41,7 +41,7 @@ it.each(["perl", "node"])("sends an event through the %s client, and times it", 
 });
 
 it("sees a client of another version, and one that does not get through", async () => {
-  await kite("install", "--client", "perl");
+  await kite("install", "--hook-program", "perl");
   const file = join(home.paths.bin, "hook.pl");
   appendFileSync(file, "# older\n");
   expect((await checks()).map(c => c.result)).toEqual(["ok", "warn", "ok"]);

@@ -46,7 +46,7 @@ describe("kite install", () => {
   it("writes the user's settings, says which client runs, and is undone byte for byte", async () => {
     const said = await kite(["install"]);
     expect(said).toContain(`installed: ${settings}\n`);
-    expect(said).toContain("client: perl\n");
+    expect(said).toContain("hook program: perl\n");
     expect(said).toMatch(
       /in force: running sessions of all projects .*\ntry next: .*\nundo: kite uninstall\n$/,
     );
@@ -129,10 +129,10 @@ describe("kite install", () => {
     ]);
     expect(existsSync(join(root, "config"))).toBe(false);
     expect(existsSync(join(root, ".kite"))).toBe(false);
-    const done = JSON.parse(await kite(["install", "--json", "--client", "node"], env));
+    const done = JSON.parse(await kite(["install", "--json", "--hook-program", "node"], env));
     expect(done).toMatchObject({
       file: join(root, "config", "settings.json"),
-      client: "node",
+      hookProgram: "node",
       changed: true,
     });
     expect(entry("Stop", done.file).args).toContain(join(root, ".kite", "bin", "hook.cjs"));
@@ -172,10 +172,10 @@ describe("kite install", () => {
     expect(readFileSync(settings, "utf8")).toBe(original);
   });
 
-  it("takes one client's place with the other", async () => {
+  it("takes one hook program's place with the other, also by the older option", async () => {
     await kite(["install", "--client", "node"]);
     expect(entry("Stop").command).toBe("/usr/bin/env");
-    await kite(["install", "--client", "perl"]);
+    await kite(["install", "--hook-program", "perl"]);
     expect(entry("Stop").command).toBe("/usr/bin/perl");
     expect(readFileSync(settings, "utf8")).not.toContain("hook.cjs");
     await kite(["uninstall"]);
@@ -185,7 +185,7 @@ describe("kite install", () => {
   it.each(["perl", "node"])(
     "writes commands of %s that let everything through without a daemon",
     async client => {
-      await kite(["install", "--client", client]);
+      await kite(["install", "--hook-program", client]);
       const { command, args } = entry("UserPromptSubmit");
       const event = '{"hook_event_name":"UserPromptSubmit","session_id":"s"}';
       const ran = spawnSync(command, args, { input: event, env: { HOME: root }, encoding: "utf8" });
@@ -199,7 +199,7 @@ describe("kite install", () => {
 it.each(["perl", "node"])(
   "writes commands of %s that refuse nothing where Kite's folder is gone",
   async client => {
-    await kite(["install", "--client", client]);
+    await kite(["install", "--hook-program", client]);
     rmSync(join(root, ".kite"), { recursive: true });
     const { hooks } = JSON.parse(readFileSync(settings, "utf8"));
     const entries: Entry[] = [...hooks["PreToolUse"], ...hooks["Stop"]].flatMap(group => group.hooks);

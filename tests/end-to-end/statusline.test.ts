@@ -106,7 +106,7 @@ describe("kite install --statusline", () => {
     async client => {
       await atWork();
       write('{"model": "opus"}');
-      await home.kite("install", "--statusline", "--client", client);
+      await home.kite("install", "--statusline", "--hook-program", client);
       expect(shown()).toBe("kite: alice · bob waits for you · holds auth.ts +1\n");
       await home.kite("uninstall");
       expect(readFileSync(settings(), "utf8")).toBe('{"model": "opus"}');

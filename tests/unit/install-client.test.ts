@@ -13,13 +13,13 @@ import { temporaryFolder } from "../temporary-folder.ts";
 
 const bin = "/home/ana/.kite/bin";
 const program = programPaths(bin);
-const base = { program, client: "perl", home: null, everyEvent: false } as const;
+const base = { program, hookProgram: "perl", home: null, everyEvent: false } as const;
 const entriesOf = (groups: ReturnType<typeof groupsFor>) => groups.flatMap(([, group]) => group.hooks);
 const nodeGroups = eventGroups({ program: program.cjs, node: program.node, home: null });
 
 describe("entries", () => {
   it("of Node are those of the table", () => {
-    expect(groupsFor({ ...base, client: "node" })).toEqual(nodeGroups);
+    expect(groupsFor({ ...base, hookProgram: "node" })).toEqual(nodeGroups);
   });
 
   it("of perl differ in the command alone, and keep budget and time limit", () => {
@@ -42,8 +42,8 @@ describe("entries", () => {
   });
 
   it("name KITE_HOME where it is set, and are known as Kite's either way", () => {
-    for (const client of ["perl", "node"] as const) {
-      for (const entry of entriesOf(groupsFor({ ...base, client, home: "/k", everyEvent: true }))) {
+    for (const hookProgram of ["perl", "node"] as const) {
+      for (const entry of entriesOf(groupsFor({ ...base, hookProgram, home: "/k", everyEvent: true }))) {
         expect(entry.command).toBe("/usr/bin/env");
         expect(entry.args).toContain("KITE_HOME=/k");
         expect(isOurs(entry, bin)).toBe(true);

@@ -45,7 +45,7 @@ const options = () => ({
   dist,
   node: process.execPath,
   env: { HOME: root, SECRET: "k" },
-  client: "node" as const,
+  hookProgram: "node" as const,
   home: null,
   everyEvent: false,
   allow: false,

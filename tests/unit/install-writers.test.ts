@@ -49,7 +49,7 @@ const put = () =>
     dist: root,
     node: process.execPath,
     env: { HOME: root },
-    client: "node",
+    hookProgram: "node",
     home: null,
     everyEvent: false,
     allow: false,

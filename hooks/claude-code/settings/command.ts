@@ -2,14 +2,14 @@
 import type { Program } from "../../install/program.ts";
 import { type EventGroup, eventGroups, type HookEntry } from "./entries.ts";
 
-/** The two hook clients. They behave alike, but perl starts in a tenth of Node's time. */
-export type ClientName = "perl" | "node";
+/** The two hook programs. They behave alike, but perl starts in a tenth of Node's time. */
+export type HookProgram = "perl" | "node";
 
 const perl = "/usr/bin/perl";
 
 export interface GroupOptions {
   readonly program: Program;
-  readonly client: ClientName;
+  readonly hookProgram: HookProgram;
   /** `KITE_HOME`, if it is set. */
   readonly home: string | null;
   /** Also forward the events of every message and every batch of calls. */
@@ -17,9 +17,9 @@ export interface GroupOptions {
 }
 
 /** Returns the groups for the client's settings, run by the chosen hook client. */
-export function groupsFor({ program, client, home, everyEvent }: GroupOptions): readonly EventGroup[] {
+export function groupsFor({ program, hookProgram, home, everyEvent }: GroupOptions): readonly EventGroup[] {
   const groups = eventGroups({ program: program.cjs, node: program.node, home, everyEvent });
-  if (client === "node") return groups;
+  if (hookProgram === "node") return groups;
   return groups.map(([event, group]) => {
     const hooks = group.hooks.map((entry): HookEntry => {
       // Both hook clients take the arguments that follow the program.

@@ -23,7 +23,7 @@ import {
 } from "../../install/program.ts";
 import { readText } from "../../install/read-file.ts";
 import { addAllow, removeAllow, toolsRule } from "./allow-text.ts";
-import { type ClientName, groupsFor } from "./command.ts";
+import { groupsFor, type HookProgram } from "./command.ts";
 import { type Install, readInstalls, writeInstalls } from "./installs.ts";
 import { readPlugins } from "./plugins.ts";
 import { portableGroups } from "./portable.ts";
@@ -44,7 +44,7 @@ export interface InstallOptions {
   readonly node: string;
   /** The launcher gets the variables that a daemon needs. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly client: ClientName;
+  readonly hookProgram: HookProgram;
   /** `KITE_HOME`, if it is set. */
   readonly home: string | null;
   /** Also forward the events of every message and every batch of calls. */
@@ -67,12 +67,18 @@ export interface Installed {
 
 type Wanted = Pick<
   InstallOptions,
-  "paths" | "client" | "home" | "everyEvent" | "allow" | "shared" | "statusLine"
+  "paths" | "hookProgram" | "home" | "everyEvent" | "allow" | "shared" | "statusLine"
 >;
 
-function wantedGroups({ paths, client, home, everyEvent, shared }: Wanted): ReturnType<typeof groupsFor> {
+function wantedGroups({
+  paths,
+  hookProgram,
+  home,
+  everyEvent,
+  shared,
+}: Wanted): ReturnType<typeof groupsFor> {
   if (shared) return portableGroups({ origin: "shared", everyEvent });
-  return groupsFor({ program: programPaths(paths.bin), client, home, everyEvent });
+  return groupsFor({ program: programPaths(paths.bin), hookProgram, home, everyEvent });
 }
 
 /** Returns the settings file's text after an `install`, without writing it. */

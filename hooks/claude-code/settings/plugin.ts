@@ -11,7 +11,7 @@ import { digest, writeWhole } from "../../install/file.ts";
 import { whileLocked } from "../../install/lock-file.ts";
 import { programPaths, putProgram, removeIfEmpty, removeProgram } from "../../install/program.ts";
 import { readText } from "../../install/read-file.ts";
-import type { ClientName } from "./command.ts";
+import type { HookProgram } from "./command.ts";
 import { readInstalls } from "./installs.ts";
 import { pluginFiles } from "./plugin-files.ts";
 import { type PluginRecord, readPlugins, writePlugins } from "./plugins.ts";
@@ -27,7 +27,7 @@ export interface PluginOptions {
   readonly dist: string;
   readonly node: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly client: ClientName;
+  readonly hookProgram: HookProgram;
 }
 
 export interface MadePlugin {
@@ -42,9 +42,9 @@ export interface MadePlugin {
  * changes nothing, if the folder holds something else.
  */
 export async function makePlugin(options: PluginOptions): Promise<MadePlugin> {
-  const { paths, version, dist, node, env, client } = options;
+  const { paths, version, dist, node, env, hookProgram } = options;
   refuseOthers(resolve(options.folder));
-  const scripts = programScripts(programPaths(paths.bin), { client, home: env["KITE_HOME"] || null });
+  const scripts = programScripts(programPaths(paths.bin), { hookProgram, home: env["KITE_HOME"] || null });
   const programChanged = putProgram({ paths, dist, node, env, scripts });
   mkdirSync(options.folder, { recursive: true });
   const folder = realpathSync(options.folder);

@@ -2,17 +2,17 @@
 import { limits } from "../../../protocol/limits.ts";
 import { shellWord } from "../../../protocol/text.ts";
 import type { Program, ProgramScripts } from "../../install/program.ts";
-import { type ClientName, perlCommand } from "./command.ts";
+import { type HookProgram, perlCommand } from "./command.ts";
 
 export interface ScriptOptions {
-  readonly client: ClientName;
+  readonly hookProgram: HookProgram;
   /** `KITE_HOME`, if it is set. */
   readonly home: string | null;
 }
 
 /** Returns the texts of the scripts. */
-export function programScripts(program: Program, { client, home }: ScriptOptions): ProgramScripts {
-  const run = clientWords(program, client, home).map(shellWord).join(" ");
+export function programScripts(program: Program, { hookProgram, home }: ScriptOptions): ProgramScripts {
+  const run = programWords(program, hookProgram, home).map(shellWord).join(" ");
   const line = `${run} ${limits.hookTurnBudgetMs} statusline`;
   return {
     portable: `# Written by kite install. A shell that reads it becomes the hook client.
@@ -29,8 +29,8 @@ printf '%s\\n' "$input" | ${line}
   };
 }
 
-function clientWords(program: Program, client: ClientName, home: string | null): readonly string[] {
-  if (client === "perl") {
+function programWords(program: Program, hookProgram: HookProgram, home: string | null): readonly string[] {
+  if (hookProgram === "perl") {
     const { command, args } = perlCommand(program.pl, home, []);
     return [command, ...args];
   }
