@@ -35,7 +35,8 @@ describe.each(["perl", "node"])("the %s client", client => {
     ({ root, paths } = home);
     session = await home.bystander();
     mkdirSync(join(root, ".git"));
-    settings = (JSON.parse(await kite("install", "--json", "--hook-program", client)) as { file: string }).file;
+    settings = (JSON.parse(await kite("install", "--json", "--hook-program", client)) as { file: string })
+      .file;
   });
 
   afterEach(() => home.dispose());
