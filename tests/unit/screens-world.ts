@@ -104,6 +104,30 @@ export function locksOf(sessions: readonly SessionRow[]): LockRow[] {
   });
 }
 
+/** What is no file: one that the first session keeps and others wait for, one that a command of the second holds. */
+export function resourcesOf(sessions: readonly SessionRow[]): LockRow[] {
+  const [first, second, ...rest] = sessions;
+  const held = (name: string, session: SessionRow, more: Partial<LockRow>): LockRow =>
+    lock(name, session.name, {
+      path: name,
+      project: session.project,
+      holder: { id: session.id, agent: null, name: session.name },
+      kind: "explicit",
+      resource: true,
+      ...more,
+    });
+  const waiters = rest
+    .filter(({ project }) => project === first?.project)
+    .slice(0, 2)
+    .map(({ id, name }, i) => ({ id, agent: null, name, waitedMs: 95_000 - i * 60_000, attached: true }));
+  return [
+    ...(first === undefined
+      ? []
+      : [held("@db", first, { use: "kept", heldMs: 400_000, leaseLeftMs: 200_000, waiters })]),
+    ...(second === undefined ? [] : [held("@port-3000", second, { use: "command", heldMs: 45_000 })]),
+  ];
+}
+
 function descriptionAt(i: number): string {
   return `Step ${i + 1}: make the page of the orders list load in less than a second`;
 }

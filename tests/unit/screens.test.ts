@@ -14,7 +14,16 @@ import { statusView } from "../../bin/view/status.ts";
 import { type Screen, widthOf } from "../../bin/view/text.ts";
 import { watchView } from "../../bin/view/watch.ts";
 import { whoseView } from "../../bin/view/whose.ts";
-import { here, locksOf, sessionsOf, tasksOf, titlesOf, trailOf, writesOf } from "./screens-world.ts";
+import {
+  here,
+  locksOf,
+  resourcesOf,
+  sessionsOf,
+  tasksOf,
+  titlesOf,
+  trailOf,
+  writesOf,
+} from "./screens-world.ts";
 import { svgOf } from "./svg.ts";
 import { now, screen } from "./view-rows.ts";
 
@@ -70,6 +79,10 @@ const views: Readonly<Record<string, (data: Data, at: Screen) => string[]>> = {
   sessions: (data, at) =>
     sessionsView({ ...data, project: here, terminals: new Map([[4_000, "tmux %5, pts/3"]]) }, at),
   locks: (data, at) => locksView({ ...data, project: here }, at),
+  "status-resources": (data, at) =>
+    statusView(statusOf({ ...data, locks: [...data.locks, ...resourcesOf(data.sessions)] }, here), at),
+  "locks-resources": (data, at) =>
+    locksView({ ...data, locks: [...data.locks, ...resourcesOf(data.sessions)], project: here }, at),
   whose: ({ writes }, at) => whoseView(writes, null, at, here),
   watch: (data, at) => {
     const news = data.trail.map(line => ({ at: line.at, text: logText(line, at.home) }));
