@@ -3,9 +3,10 @@
 import { LocalError } from "../client/errors.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import { isResource, lockKey, resourceName, wrongResource } from "../protocol/resource.ts";
+import { quote } from "../protocol/text.ts";
 import { absolute } from "./actor.ts";
 
-/** A word that begins with @ is no name of a resource. */
+/** A word that begins with @ is no name of a resource, or a file is meant. */
 class WrongName extends LocalError {
   override readonly name = "WrongName";
 }
@@ -38,6 +39,12 @@ export function resourceTyped(word: string): string {
   const wrong = wrongResource(word);
   if (wrong !== null) throw new WrongName(wrong);
   return resourceName(word);
+}
+
+/** Returns a word that names a file or a directory. Throws `WrongName` if it begins with @, and so names a resource. */
+export function fileTyped(word: string): string {
+  if (!isResource(word)) return word;
+  throw new WrongName(`${quote(word)} names a resource, not a file; the file is ${quote(`./${word}`)}`);
 }
 
 /** Returns a test for the locks on what the word names; `project`: that of the directory. */

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { fileTyped } from "../lockable.ts";
 import { type ProcessContext, printFramed, printJson, type Run, screenOf } from "../process-context.ts";
 import { realPath } from "../real-path.ts";
 import { type ScopeFlags, scopeProject } from "../scope.ts";
@@ -39,7 +40,7 @@ export function add(command: Command, run: Run): void {
 
 /** Returns the exit code. */
 export async function whose(world: ProcessContext, file: string | null, flags: WhoseFlags): Promise<number> {
-  const path = file === null ? null : await realPath(world.cwd, file);
+  const path = file === null ? null : await realPath(world.cwd, fileTyped(file));
   return withDaemon(world, flags.json === true, async client => {
     const all = await rowsOf(client, "writes");
     const writes = all.filter(row => path === null || row.path === path || row.path.startsWith(`${path}/`));

@@ -2,12 +2,15 @@
 import { stat } from "node:fs/promises";
 import type { DeclarationParts } from "../../protocol/declaration.ts";
 import { absolute } from "../actor.ts";
+import { fileTyped } from "../lockable.ts";
 
 type CodeView = NonNullable<DeclarationParts["codeView"]>;
 
 /** Returns the view with absolute paths, from directory `cwd`; a folder gets the slash that tells it from a file. */
 export function wholePaths(cwd: string, view: CodeView): Promise<CodeView> {
-  return Promise.all(view.map(async one => ({ ...one, file: await withSlash(absolute(cwd, one.file)) })));
+  return Promise.all(
+    view.map(async one => ({ ...one, file: await withSlash(absolute(cwd, fileTyped(one.file))) })),
+  );
 }
 
 async function withSlash(path: string): Promise<string> {

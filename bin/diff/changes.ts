@@ -1,4 +1,5 @@
 /** What a file was and is, and what of the difference each writer made. */
+import { existsSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import type { VersionRow } from "../../protocol/rescue.ts";
 import type { WriterRow } from "../../protocol/write.ts";
@@ -90,9 +91,16 @@ function numberOf({ version }: VersionRow): number {
 /** Returns where a file is: as a version of it says, else as git does. */
 export async function placeOf(path: string, [row]: readonly VersionRow[]): Promise<CommittedFile> {
   if (row !== undefined) return { worktree: row.worktree, file: row.file };
-  const found = await findRepository(dirname(path));
-  if ("unreachable" in found) return { worktree: dirname(path), file: relative(dirname(path), path) };
-  return { worktree: found.worktree, file: relative(found.worktree, path) };
+  return repositoryAt(path);
+}
+
+/** Returns where the place of this path is; what does not exist any more is where its directory is. */
+export async function repositoryAt(path: string): Promise<CommittedFile> {
+  let there = path;
+  while (!existsSync(there) || !statSync(there).isDirectory()) there = dirname(there);
+  const found = await findRepository(there);
+  const worktree = "unreachable" in found || found.gitDir === null ? there : found.worktree;
+  return { worktree, file: relative(worktree, path) };
 }
 
 export function modeOf(disk: OnDisk): number {

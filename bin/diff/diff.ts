@@ -1,4 +1,5 @@
 /** `kite diff`: what changed between versions of a file, or what is not committed, or was, by writer. */
+import { isResource } from "../../protocol/resource.ts";
 import { actingSession } from "../actor.ts";
 import { type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
 import { type Asker, asAsker } from "../rescue/asker.ts";
@@ -47,17 +48,15 @@ export function diff(world: ProcessContext, what: string | undefined, flags: Dif
   const json = flags.json === true;
   const wrong = misuse(what, flags);
   if (wrong !== null) return Promise.resolve(fail(world, json, "usage", wrong));
+  const isFile = world.argv.includes("--");
+  const named = isFile && what !== undefined && isResource(what) ? `./${what}` : what;
   return asAsker(world, json, async asker => {
     const texts = Texts.open(world);
     if (texts === null) return fail(world, json, "not_available", noGit);
     try {
       const tools = { commits: new Commits(asker), texts };
-      return await print(
-        world,
-        texts,
-        await found(world, asker, tools, what, { ...flags, isFile: world.argv.includes("--") }),
-        flags,
-      );
+      const all = await found(world, asker, tools, named, { ...flags, isFile });
+      return await print(world, texts, all, flags);
     } finally {
       texts.close();
     }
@@ -91,7 +90,7 @@ export async function found(
   const { from, to, by, commit = false, patch = false, isFile = false } = flags;
   if (what !== undefined && (from !== undefined || to !== undefined))
     return { ...none, changes: await between(asker, tools, what, flags) };
-  const named = await meant(world, asker, what, isFile || by !== undefined);
+  const named = await meant(world, asker, what, isFile || by !== undefined, tools.commits);
   const who =
     by !== undefined ? await agentNamed(world, asker, by) : named?.is === "agent" ? named.agent : null;
   const path = named?.is === "path" ? named.path : null;

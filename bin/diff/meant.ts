@@ -3,10 +3,13 @@ import { existsSync } from "node:fs";
 import { refuse } from "../../protocol/codes.ts";
 import type { WriteRow } from "../../protocol/write.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "../agent/named.ts";
+import { fileTyped } from "../lockable.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { realPath } from "../real-path.ts";
 import type { Asker } from "../rescue/asker.ts";
+import type { Commits } from "../rescue/committed.ts";
 import { Refused, rowsOf } from "../with-daemon.ts";
+import { repositoryAt } from "./changes.ts";
 
 /** An agent, a file or directory, or (null) all of the project. */
 export type Meant =
@@ -16,16 +19,18 @@ export type Meant =
 
 /**
  * Returns what is meant. A live agent's whole name comes before a file, a file before the name of an agent that ended or the
- * beginning of a name. `isFile`: it is a file, whatever else is called so. Throws `Refused` if nothing is called so.
+ * beginning of a name. `isFile`: it is a file, whatever else is called so. Throws `Refused` if nothing is called so, and
+ * `WrongName` if a resource is.
  */
 export async function meant(
   world: Pick<ProcessContext, "cwd">,
   asker: Asker,
   what: string | undefined,
   isFile: boolean,
+  commits: Commits,
 ): Promise<Meant> {
   if (what === undefined) return null;
-  const path = await realPath(world.cwd, what);
+  const path = await realPath(world.cwd, fileTyped(what));
   if (isFile || what.startsWith("./") || what.startsWith("/")) return { is: "path", path };
   const sessions = await rowsOf(asker.client, "sessions");
   const live = agentsOf(sessions);
@@ -35,11 +40,20 @@ export async function meant(
   if (agent === null && isThere) return { is: "path", path };
   const rows = await rowsOf(asker.client, "writes");
   // A file that was deleted is one as well.
-  if (agent === null && rows.some(row => row.path === path || row.path.startsWith(`${path}/`)))
-    return { is: "path", path };
+  const isWritten = rows.some(row => row.path === path || row.path.startsWith(`${path}/`));
+  if (agent === null && (isWritten || (await isCommitted(commits, path)))) return { is: "path", path };
   if (agent === null) throw unknown(known, what);
   const session = sessions.find(({ id }) => id === agent.id);
   return { is: "agent", agent, worktree: session?.worktree ?? null };
+}
+
+/** Whether the commit that is checked out has a file or a directory there. */
+async function isCommitted(commits: Commits, path: string): Promise<boolean> {
+  const { worktree, file } = await repositoryAt(path);
+  const head = await commits.head(worktree);
+  if (head === null) return false;
+  const listed = await commits.read(worktree, ["ls-tree", "-z", "--name-only", head, "--", file]);
+  return listed !== null && listed.length > 0;
 }
 
 /** Returns the agent that `--by` names. Throws `Refused` if nobody is called so. */

@@ -1,19 +1,18 @@
 /** What is not committed: of a project, an agent, a file or a directory. */
 import { existsSync, statSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { join, relative } from "node:path";
 import type { WriteRow } from "../../protocol/write.ts";
 import type { NamedAgent } from "../agent/named.ts";
 import type { ProcessContext } from "../process-context.ts";
-import { findRepository } from "../project.ts";
 import type { Asker } from "../rescue/asker.ts";
-import type { Commits, CommittedFile } from "../rescue/committed.ts";
+import type { Commits } from "../rescue/committed.ts";
 import { onDisk } from "../rescue/on-disk.ts";
 import type { Texts } from "../rescue/texts.ts";
 import { contentOf, versionsOf } from "../rescue/versions.ts";
 import { scopeProject } from "../scope.ts";
 import { rowsOf } from "../with-daemon.ts";
 import { changedFiles } from "./changed-files.ts";
-import { type Candidate, type Change, changesOf, differs, modeOf } from "./changes.ts";
+import { type Candidate, type Change, changesOf, differs, modeOf, repositoryAt } from "./changes.ts";
 import { isOf, type Meant } from "./meant.ts";
 import { type Moved, renamesOf } from "./renames.ts";
 
@@ -108,15 +107,6 @@ async function worktreesFor(
   const own = rows.filter(row => project === null || row.project === project).map(row => row.worktree);
   const { worktree } = await repositoryAt(world.cwd);
   return [...new Set([worktree, ...own])].sort();
-}
-
-/** Returns where the place of this path is; what does not exist any more is where its directory is. */
-async function repositoryAt(path: string): Promise<CommittedFile> {
-  let there = path;
-  while (!existsSync(there) || !statSync(there).isDirectory()) there = dirname(there);
-  const found = await findRepository(there);
-  const worktree = "unreachable" in found || found.gitDir === null ? there : found.worktree;
-  return { worktree, file: relative(worktree, path) };
 }
 
 /** The files that may differ, also those that git does not list: what it ignores and somebody named. */

@@ -13,6 +13,7 @@ import {
 import { personName } from "../../protocol/person.ts";
 import { duration, frame, quote } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
+import { fileTyped } from "../lockable.ts";
 import { granted } from "../with-daemon.ts";
 import { inWords } from "./schema.ts";
 import { type Tool, type ToolAnswer, tool } from "./tool.ts";
@@ -74,7 +75,7 @@ const broadcast = tool({
     hold: broadcastSchema.shape.hold.meta(inWords("{files: [paths], ttlMs}")),
   }),
   run: async ({ client, actor, acting: { cwd } }, { message: text, hold }) => {
-    const held = hold && { ...hold, files: hold.files.map(file => absolute(cwd, file)) };
+    const held = hold && { ...hold, files: hold.files.map(file => absolute(cwd, fileTyped(file))) };
     const given = { message: text, ...(held === undefined ? {} : { hold: held }) };
     const reply = granted(await client.request("broadcast", { ...actor, ...given }));
     const answer = sent(reply);

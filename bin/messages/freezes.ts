@@ -6,6 +6,7 @@ import { shellArgument } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";
 import { durationOf } from "../commands/off.ts";
+import { fileTyped } from "../lockable.ts";
 import { refuseAgent } from "../person.ts";
 import { type Client, type ProcessContext, print, printJson } from "../process-context.ts";
 import { findRepository } from "../project.ts";
@@ -137,5 +138,5 @@ function freezesNamed(
   const [first] = names;
   if (first === undefined) return {};
   if (names.length === 1 && /^h-[0-9a-z]+$/.test(first)) return { hold: first };
-  return { files: names.map(name => absolute(cwd, name)) };
+  return { files: names.map(name => absolute(cwd, fileTyped(name))) };
 }

@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { nearPath } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
+import { fileTyped } from "../lockable.ts";
 import { refuseAgent } from "../person.ts";
 import { type ProcessContext, printJson } from "../process-context.ts";
 import { sinceForms, sinceTime } from "../trail/since.ts";
@@ -27,7 +28,7 @@ export async function purge(
     return fail(world, json, "usage", `--before takes ${sinceForms}, not ${before}`);
   if (file === undefined && at === null)
     return fail(world, json, "usage", "say what to remove: a file, or --before a time, or both");
-  const path = file === undefined ? {} : { file: resolve(absolute(world.cwd, file)) };
+  const path = file === undefined ? {} : { file: resolve(absolute(world.cwd, fileTyped(file))) };
   const time = at === null ? {} : { before: at };
   return asPerson(
     world,

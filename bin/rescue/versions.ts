@@ -6,6 +6,7 @@ import { inflate } from "node:zlib";
 import { limits } from "../../protocol/limits.ts";
 import type { VersionRow } from "../../protocol/rescue.ts";
 import { isSystemError } from "../../protocol/system-error.ts";
+import { fileTyped } from "../lockable.ts";
 import { namesBefore } from "../real-path.ts";
 import { Refused, rowsOf } from "../with-daemon.ts";
 import { type Asker, readerOf } from "./asker.ts";
@@ -26,7 +27,7 @@ export async function keptFile(
   asker: Asker,
   typed: string,
 ): Promise<{ readonly path: string; readonly rows: readonly VersionRow[] }> {
-  const names = await namesBefore(asker.cwd, typed);
+  const names = await namesBefore(asker.cwd, fileTyped(typed));
   const all = await versionsOf(asker, names.at(-1) ?? typed);
   const below = (name: string) => all.filter(({ path }) => path === name || path.startsWith(`${name}/`));
   const [real = typed] = names;

@@ -27,9 +27,9 @@ export function authorOf(row: VersionRow): string {
   return row.by === null && isOfKite(row) ? personName() : authorName(row.by);
 }
 
-/** Returns a file as a word of a command to paste: a shell changes nothing in it, and it is no option. */
+/** Returns a file as a word of a command to paste: a shell changes nothing in it, and it is no option and no resource. */
 export function fileWord(file: string): string {
-  return shellArgument(clean(file.startsWith("-") ? `./${file}` : file));
+  return shellArgument(clean(/^[-@]/.test(file) ? `./${file}` : file));
 }
 
 /** A command of Kite wrote it without a session: that of a person. */

@@ -147,6 +147,15 @@ describe("kite diff of an agent", () => {
   });
 });
 
+test("a committed file or folder that a person deleted needs no --", async () => {
+  const dir = world.repo("gone");
+  rmSync(join(dir, "a.ts"));
+  rmSync(join(dir, "src"), { recursive: true });
+  expect(short(await diffs(dir, "a.ts"))).toEqual(["deleted a.ts -"]);
+  expect(short(await diffs(dir, "src"))).toEqual(["deleted src/c.ts -", "deleted src/deep/d.ts -"]);
+  expect((await world.kite(dir, ["diff", "never.ts"])).err).toContain("no file never.ts is here");
+});
+
 test("without versions a file stands whole below all who wrote it, and --commit says why it cannot tell", async () => {
   const off = new RestoreWorld();
   mkdirSync(off.paths.home, { recursive: true, mode: 0o700 });

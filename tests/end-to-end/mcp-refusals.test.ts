@@ -49,10 +49,16 @@ const mistakes: readonly (readonly [string, Record<string, unknown>, string])[] 
   ["kite_unlock", { files: ["x.ts"] }, "x.ts is neither held nor waited for by tester; nothing was released"],
   ["kite_status", { details: "yes" }, "details: give true or false, not a text"],
   ["kite_status", { all: true }, "kite_status has no parameter all; it takes details, diff"],
+  ["kite_status", { diff: "@db" }, '"@db" names a resource, not a file; the file is "./@db"'],
   ["kite_thaw", { freeze: 7 }, "freeze: give a text, not a number"],
   ["kite_declare", { understanding: { confidence: 7 } }, "understanding.confidence: give at most 1"],
   ["kite_declare", { codeView: [{ path: "x" }] }, "codeView[0].file is missing; give a text"],
   ["kite_declare", { codeView: [{ file: "x", drop: true }] }, "x is not in your code view"],
+  [
+    "kite_declare",
+    { codeView: [{ file: "@db" }] },
+    '"@db" names a resource, not a file; the file is "./@db"',
+  ],
   ["kite_task_create", {}, "give exactly one of description and tasks"],
   ["kite_task_create", { tasks: [{ description: " " }] }, "tasks[0].description: a task needs a description"],
   ["kite_task_create", { description: "x", priority: "soon" }, "priority: give one of low, normal, high"],
@@ -79,6 +85,11 @@ const mistakes: readonly (readonly [string, Record<string, unknown>, string])[] 
     "kite_broadcast",
     { message: "x", hold: { files: [] } },
     "hold.files: give at least 1 item; hold.ttlMs is",
+  ],
+  [
+    "kite_broadcast",
+    { message: "x", hold: { files: ["@db"], ttlMs: 60_000 } },
+    '"@db" names a resource, not a file; the file is "./@db"',
   ],
 ];
 
