@@ -30,7 +30,8 @@ export async function namedSession(world: ProcessContext): Promise<Acting | null
   }
 }
 
-async function connected(world: ProcessContext): Promise<Client | null> {
+/** Returns a connection to the daemon; null: none runs. */
+export async function connected(world: ProcessContext): Promise<Client | null> {
   try {
     return await world.connect({ name: "kite", reconnect: false });
   } catch (error) {

@@ -8,7 +8,7 @@ import type { Client } from "../process-context.ts";
 import { rowsOf } from "../with-daemon.ts";
 import type { About } from "./about.ts";
 import { type Explained, Story } from "./explained.ts";
-import { isAbout, pathIn } from "./filter.ts";
+import { isAbout, isWithin, pathIn } from "./filter.ts";
 import { actorIn, type LockHistory, type Taken } from "./lock-history.ts";
 
 /** A lock. `kind` is null if only the trail tells of it. */
@@ -130,10 +130,6 @@ export class AboutFile implements About {
     const { at, project } = line;
     return { file: pathIn(line) ?? "", project, who: actorIn(line), at, by: "edit", isCommitted: null };
   }
-}
-
-function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder === "/" ? folder : `${folder}/`);
 }
 
 export function holderOf({ path, project, holder, kind, heldMs, leaseLeftMs }: LockRow): HolderNow[] {

@@ -47,7 +47,12 @@ function isNamed(name: string, agent: string): boolean {
 /** Whether the line is about the file, or a file below it; a resource is meant by its key. */
 export function isAbout(line: TrailLine, path: string): boolean {
   const file = keyIn(line);
-  return file !== null && (file === path || file.startsWith(path === "/" ? path : `${path}/`));
+  return file !== null && isWithin(file, path);
+}
+
+/** Whether the path is the folder's or below it. A resource's key is below no other, however its project's folder lies. */
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || (!isResource(folder) && path.startsWith(folder === "/" ? folder : `${folder}/`));
 }
 
 /** What tells the line's file or resource from others. */

@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { readTrail } from "../../daemon/trail/read.ts";
 import { nearest } from "../../protocol/nearest.ts";
+import { isResource } from "../../protocol/resource.ts";
 import { nearPath } from "../../protocol/text.ts";
 import { isAbout, pathIn } from "./filter.ts";
 
@@ -15,13 +16,13 @@ interface NamedFile {
   readonly cwd: string;
 }
 
-/** Returns null if the file is there or the trail knows it, else what to say: which name was perhaps meant, or null. */
+/** Returns null if the file is there, the trail knows it or it is a resource, else what to say: which name was perhaps meant, or null. */
 export async function missingFile(
   dir: string,
   { paths, cwd }: NamedFile,
 ): Promise<{ readonly meant: string | null } | null> {
   const path = paths.at(-1) ?? "/";
-  if (existsSync(path)) return null;
+  if (isResource(path) || existsSync(path)) return null;
   const files = new Set<string>();
   const [line] = await readTrail(dir, {
     limit: 1,

@@ -64,6 +64,8 @@ describe("filters", () => {
     expect(src("/shop/srcs/a.ts")).toBe(false);
     expect(src(null)).toBe(false);
     expect(isAbout(line("/etc/x"), "/")).toBe(true);
+    const db = (project: string) => isAbout(line("x", { file: "@db", project }), "@db@/p");
+    expect([db("/p"), db("/p/inner"), db("/q")]).toEqual([true, false, false]);
   });
 
   it("know decisions, leave out events unless asked, and join", () => {
