@@ -19,6 +19,10 @@ if (major < 20 || (major === 20 && minor < 19)) {
   );
   process.exitCode = 1;
 } else {
-  const load = frequent.get(process.argv[2] ?? "") ?? (() => import("./any-command.ts"));
+  const [, , word = "", ...rest] = process.argv;
+  // Alone, `lock` lists the locks.
+  const load =
+    frequent.get(word === "lock" && rest.length === 0 ? "status" : word) ??
+    (() => import("./any-command.ts"));
   void load().then(({ start }) => start());
 }

@@ -45,9 +45,10 @@ export function withPresentWords(words: readonly string[]): readonly string[] {
   return present === undefined ? words : [...words.slice(0, at), ...present, ...words.slice(at + 1)];
 }
 
-/** Returns the words behind `kite`; a command that has only subcommands lists if none is named. */
+/** Returns the words behind `kite`; a command that has only subcommands lists if none is named, and `lock` alone lists the locks. */
 export function listIfAlone(words: readonly string[]): readonly string[] {
   const [word = "", next = "-"] = words;
+  if (word === "lock" && words.length === 1) return ["status", "--locks"];
   const list = lists.get(word);
   const isAlone = next.startsWith("-") && next !== "--help" && next !== "-h";
   return list !== undefined && isAlone ? [word, list, ...words.slice(1)] : words;

@@ -1,9 +1,11 @@
 import type { Command } from "commander";
 import { limits } from "../../protocol/limits.ts";
 import { isResource, wrongResource } from "../../protocol/resource.ts";
+import { shellArgument } from "../../protocol/text.ts";
 import { hold, type LockRun } from "../lock/run-under-lock.ts";
 import type { Run, Work } from "../process-context.ts";
 import { reportFailure } from "../report-failure.ts";
+import { clean } from "../view/text.ts";
 
 interface LockFlags {
   readonly wait: string;
@@ -23,6 +25,7 @@ in it. @NAME is no file but what agents share, as a browser, a database or a bui
 The lock belongs to the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else to this
 terminal. Another \`kite lock\` of the session waits for it; one that COMMAND runs shares it (KITE_LOCK names the outer
 one). A session locks directories below its project's worktrees and its working directory only, a person any directory.
+Without any argument, lock lists the locks, as kite status --locks.
 Kite passes SIGTERM, SIGHUP and SIGUSR1/2 on to COMMAND; also SIGINT and SIGQUIT if no terminal sends them.
 
 Exit codes: COMMAND's own, or 128 + the signal that ended it.
@@ -89,7 +92,9 @@ export function parse(words: readonly string[], argv: readonly string[], flags: 
   const names = words.slice(0, words.length - count);
   const [command, ...args] = words.slice(words.length - count);
   if (count === 0 || command === undefined) {
-    return "give a command to hold the lock for: kite lock FILE... -- COMMAND...";
+    const [name = "FILE...", ...more] = words;
+    const typed = more.length > 0 ? "FILE..." : clean(shellArgument(name));
+    return `give a command to hold the lock for: kite lock ${typed} -- COMMAND...`;
   }
   if (names.length === 0) return "give a file before the --: kite lock FILE... -- COMMAND...";
   if (names.includes(""))

@@ -361,7 +361,7 @@ describe("a wrong command line", () => {
     [["help", "lokcs"], 1, "kite: no command and no chapter is called lokcs; see kite help all\n"],
     [["unlock"], 1, "kite: kite unlock needs FILE; see kite unlock --help\n"],
     [["task", "add", "--bogus"], 1, "kite: kite task add has no option --bogus; see kite task add --help\n"],
-    [["lock"], 64, "kite: kite lock needs FILE; see kite lock --help\n"],
+    [["lock", "a.ts"], 64, "kite: give a command to hold the lock for: kite lock a.ts -- COMMAND...\n"],
     [
       ["lock", "--bogus", "a", "--", "true"],
       64,

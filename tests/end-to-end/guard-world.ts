@@ -102,7 +102,7 @@ export class GuardWorld {
   async start(
     treeGuard: GuardMode = "deny",
     hooks: HookAdapter = adapter,
-    more: Pick<DaemonOptions, "outside" | "git"> = {},
+    more: Pick<DaemonOptions, "outside" | "git" | "clock"> = {},
   ): Promise<void> {
     this.#started = [treeGuard, hooks];
     const { paths } = this;

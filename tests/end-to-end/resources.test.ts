@@ -4,9 +4,13 @@ import { once } from "node:events";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { claudeCode } from "../../hooks/claude-code/adapter.ts";
+import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
+import { SimulatedClock } from "../simulation/host.ts";
 import { type Client, Home } from "./daemon.ts";
-import { ended, textOf } from "./kite.ts";
+import { GuardWorld } from "./guard-world.ts";
+import { ended, kite, textOf } from "./kite.ts";
 
 let home: Home;
 let alice: Client;
@@ -149,4 +153,100 @@ test("a person sees who has it, and takes it from its holder, who is told", asyn
     code: 1,
     err: expect.stringContaining("kite lock @db -- COMMAND"),
   });
+});
+
+describe("where a file is meant", () => {
+  const said = 'kite: "@db" names a resource, not a file; the file is "./@db"\n';
+
+  test.each([
+    ["whose", "@db"],
+    ["history", "@db"],
+    ["diff", "@db"],
+    ["diff", "@db", "--by", "alice"],
+    ["diff", "@db", "--from", "v-1"],
+    ["undo", "@db", "--yes"],
+    ["thaw", "@db"],
+    ["rescue", "purge", "@db"],
+  ])("a resource is refused, and how to name the file: kite %s %s", async (...args) => {
+    writeFileSync(path("@db"), "not a database\n");
+    await expect(home.command(args)).resolves.toEqual({ code: 1, out: "", err: said });
+  });
+
+  test.each([
+    ["whose", "./@db"],
+    ["history", "./@db"],
+    ["diff", "./@db"],
+    ["diff", "--", "@db"],
+  ])("./@db is the file: kite %s %s", async (...args) => {
+    writeFileSync(path("@db"), "not a database\n");
+    const { code, out } = await home.command(args);
+    expect([code, out]).toEqual([0, expect.stringContaining("@db")]);
+  });
+});
+
+test("an agent explains its own project's resource wherever its shell is", async () => {
+  await bob.ask(lock("bob", { resource: "@db" }));
+  const elsewhere = home.folder();
+  execFileSync("git", ["init", "-q", elsewhere], { env: home.environment });
+  const explained = (env: Record<string, string>) => home.command(["explain", "@db"], env, elsewhere);
+  expect((await explained({ KITE_SESSION: "alice" })).out).toContain("bob holds @db since");
+  expect((await explained({})).out).toContain("Nobody holds it");
+  expect((await home.command(["log", "--file", "@db"], { KITE_SESSION: "alice" }, elsewhere)).out).toContain(
+    "@db",
+  );
+  expect(await home.command(["log", "--file", "@browser"])).toMatchObject({
+    code: 0,
+    err: "kite: the log has no such decision yet\n",
+  });
+});
+
+test("kite lock alone lists the locks, and without a command it says what is missing", async () => {
+  await bob.ask(lock("bob", { resource: "@db" }));
+  const listed = await home.command(["lock"]);
+  expect(listed).toMatchObject({ code: 0, err: "", out: expect.stringContaining("@db  bob  kept lock") });
+  expect((await ended(home.startKite(["lock"]))).out).toContain("@db  bob");
+  for (const [args, typed] of [
+    [["@db"], "@db"],
+    [["a b"], "'a b'"],
+    [["@db", "npm", "test"], "FILE..."],
+  ] as const)
+    expect(await ended(home.startKite(["lock", ...args]))).toEqual({
+      code: 64,
+      out: "",
+      err: `kite: give a command to hold the lock for: kite lock ${typed} -- COMMAND...\n`,
+    });
+});
+
+test("a kept lock ends with its lease: the next has it, and its holder hears of it", async () => {
+  const world = new GuardWorld();
+  const clock = new SimulatedClock(Date.now());
+  try {
+    await world.start("deny", claudeCode, { clock });
+    const dir = world.repo("lease");
+    const begin = (id: string) =>
+      world.event(id, dir, { hook_event_name: "SessionStart", source: "startup" });
+    const typed = (...args: string[]) =>
+      kite({ cwd: dir, env: { ...world.environment, KITE_HOME: world.paths.home } }, args);
+    const prompt = { hook_event_name: "UserPromptSubmit", prompt: "go on" };
+    await begin("ann");
+    await begin("ben");
+    const [ann, ben] = [await world.client(), await world.client()];
+    await ann.ask(lock("ann", { resource: "@db" }));
+    clock.pass(60_000);
+    ben.send(lock("ben", { resource: "@db", progress: true, waitMs: limits.waitMaxMs }));
+    await ben.event("lock_queued");
+    // An agent at work is no silent one, and its work is no request for the resource.
+    for (const ms of [200_000, 200_000, limits.resourceLeaseMs - 461_000]) {
+      clock.pass(ms);
+      await world.event("ann", dir, prompt);
+    }
+    expect((await typed("explain", "@db")).out).toMatch(/^ann holds @db .* in\s+1s\s+if/);
+    clock.pass(1000);
+    expect(await ben.reply()).toMatchObject({ ok: true, granted_from_queue: true });
+    expect((await typed("explain", "@db")).out).toMatch(/^ben holds @db /);
+    expect(await world.event("ann", dir, prompt)).toContain("your lock of @db ended: Kite keeps one for 10");
+    expect(await world.event("ann", dir, prompt)).not.toContain("@db");
+  } finally {
+    await world.dispose();
+  }
 });
