@@ -1,5 +1,5 @@
 /** The interface through which handlers read the outside world. */
-import type { HookAdapter } from "../../hooks/seam/plan.ts";
+import type { HookAdapter, LikelySubagent, WatchedAgent } from "../../hooks/seam/plan.ts";
 import type { TreeChange } from "../../protocol/guard.ts";
 import type { Anchor } from "../core/actor.ts";
 import { parentAgent } from "./agent-parent.ts";
@@ -10,7 +10,7 @@ import { CommitFacts, type CommitMark } from "./git/commits.ts";
 import type { GitChild, GitPlace } from "./git/process.ts";
 import { type StashList, stashList } from "./git/stash-list.ts";
 import { type FileState, WorkFacts } from "./git/status.ts";
-import { type LifeQuestion, type LifeSigns, lifeSigns } from "./life-signs.ts";
+import { type LifeQuestion, type LifeSigns, lifeSigns, likelySubagent } from "./life-signs.ts";
 import type { PathFact } from "./path-cache.ts";
 import { PathFacts, type Stamped } from "./paths.ts";
 import { isAlive, processAnchor } from "./processes.ts";
@@ -68,6 +68,8 @@ export interface Facts {
   isAlive(anchor: Anchor): boolean;
   /** Signs of life of an agent, in its client's files and in the process table. */
   lifeSigns(asked: LifeQuestion): Promise<LifeSigns>;
+  /** The subagent that probably acts in a session whose client does not say; null: its main agent. */
+  likelySubagent(asked: Pick<WatchedAgent, "session" | "transcript">): Promise<LikelySubagent | null>;
 }
 
 /** Returns the facts of this machine, all under one budget. */
@@ -106,5 +108,6 @@ export function outsideFacts(
     anchor: processAnchor,
     isAlive,
     lifeSigns: asked => lifeSigns(outside, lifeFiles, asked),
+    likelySubagent: asked => likelySubagent(outside, lifeFiles, asked),
   };
 }

@@ -1,5 +1,11 @@
 /** Looks for signs of life of an agent in the files of its client and in the process table. It writes nothing. */
-import type { ClientStatus, LifeFiles, TranscriptEnd, WatchedAgent } from "../../hooks/seam/plan.ts";
+import type {
+  ClientStatus,
+  LifeFiles,
+  LikelySubagent,
+  TranscriptEnd,
+  WatchedAgent,
+} from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Anchor } from "../core/actor.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
@@ -57,9 +63,32 @@ function placesOf(clients: readonly LifeFiles[], agent: WatchedAgent) {
   return null;
 }
 
-function endOf(files: LifeFiles, { text, sizeBytes, changedAt }: FileEnd): Transcript {
-  const lines = text.split("\n").filter(line => line !== "");
-  return { sizeBytes, changedAt, end: files.readEnd(lines.slice(-limits.transcriptTailLines)) };
+/**
+ * Returns the subagent that probably acts in a session whose client does not say; null: the main agent, or the transcript
+ * is missing, is not the client's own, or could not be read in time. Reads at most the end of one file.
+ */
+export async function likelySubagent(
+  outside: BudgetedFs,
+  clients: readonly LifeFiles[],
+  { session, transcript }: Pick<WatchedAgent, "session" | "transcript">,
+): Promise<LikelySubagent | null> {
+  const own = placesOf(clients, { session, agent: null, transcript, pid: null });
+  if (own === null) return null;
+  const { files, places } = own;
+  const found = await tailOf(outside, places.transcript);
+  return found === null || isUnreachable(found) ? null : files.readSubagent(lastLines(found));
+}
+
+function endOf(files: LifeFiles, found: FileEnd): Transcript {
+  const { sizeBytes, changedAt } = found;
+  return { sizeBytes, changedAt, end: files.readEnd(lastLines(found)) };
+}
+
+function lastLines({ text }: FileEnd): readonly string[] {
+  return text
+    .split("\n")
+    .filter(line => line !== "")
+    .slice(-limits.transcriptTailLines);
 }
 
 const elsewhere = { maybeElsewhere: true } as const;

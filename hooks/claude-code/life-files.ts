@@ -2,6 +2,8 @@
 import { limits } from "../../protocol/limits.ts";
 import { within } from "../plans/event.ts";
 import type { ClientStatus, LifeFiles, TranscriptEnd } from "../seam/plan.ts";
+import { subagentIn } from "./subagent-calls.ts";
+import { blocksOf, parsed } from "./transcript-lines.ts";
 
 /** A session's transcript, below the client's own folder. */
 const transcriptPattern = /^(\/.+)\/projects\/[^/]+\/[\w-]+\.jsonl$/;
@@ -18,6 +20,7 @@ export const lifeFiles: LifeFiles = {
     return { transcript: `${folder}/${session}/subagents/agent-${agent}.jsonl`, status };
   },
   readEnd,
+  readSubagent: subagentIn,
   readStatus,
 };
 
@@ -62,11 +65,6 @@ function asking(requests: number): TranscriptEnd {
   return requests > 1 ? "service" : "model";
 }
 
-function blocksOf(message: unknown): readonly unknown[] {
-  const content = within(message, "content");
-  return Array.isArray(content) ? content : [{ type: "text", text: content }];
-}
-
 function isInterruption(blocks: readonly unknown[]): boolean {
   return blocks.some(block => String(within(block, "text")).startsWith("[Request interrupted by user"));
 }
@@ -78,13 +76,4 @@ function readStatus(text: string, session: string): ClientStatus | null {
   if (status !== "busy" && status !== "idle" && status !== "waiting") return null;
   const on = within(value, "waitingFor");
   return { status, on: typeof on === "string" ? on.slice(0, limits.quoteChars) : "" };
-}
-
-/** Null for a line that is cut or half-written, or not the client's. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -1,5 +1,6 @@
 /** What a session is about, from the records in which its client keeps that: its transcript has a line for each. */
 import { within } from "../plans/event.ts";
+import { parsed } from "./transcript-lines.ts";
 
 export interface SessionWords {
   /** The title that the client made of the first prompt, else the one that a person gave; null: there is none here. */
@@ -30,12 +31,4 @@ function last(part: string, session: string, type: string, field: string): strin
     if (within(record, "sessionId") === session && typeof text === "string") return text.trim() || null;
   }
   return null;
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null; // The end of the part is within this line.
-  }
 }

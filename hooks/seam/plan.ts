@@ -40,6 +40,8 @@ export interface HookPlan {
   readonly home: string | null;
   /** The transcript of the session; null if the event names none. */
   readonly transcript: string | null;
+  /** The event is a subagent's and does not say whose: this client tells no agents apart. */
+  readonly namesNoAgent?: true;
   readonly actions: readonly HookAction[];
   /** The rule by which the adapter itself refuses the step; absent if the outcomes tell whether it may happen. */
   readonly refuses?: string;
@@ -76,8 +78,24 @@ export interface LifeFiles {
   of(agent: WatchedAgent): { readonly transcript: string; readonly status: string | null } | null;
   /** What the end of a transcript tells, by its last lines, the oldest first; the first may be cut. */
   readEnd(lines: readonly string[]): TranscriptEnd;
+  /** Which subagent acts, by the same lines of the main agent's transcript; null: the main agent itself, as far as they tell. */
+  readSubagent(lines: readonly string[]): LikelySubagent | null;
   /** What the status file of this session says; null if it is another session's, or has another form. */
   readStatus(text: string, session: string): ClientStatus | null;
+}
+
+/**
+ * A subagent that probably acts: a guess, for texts and the trail alone. It owns nothing, and no gate holds anybody back by it.
+ */
+export interface LikelySubagent {
+  /** The kind of agent that was asked for. */
+  readonly type: string;
+  /** What it was asked to do, in a few words; null: the call does not say. */
+  readonly description: string | null;
+  /** Another subagent began it. */
+  readonly isNested: boolean;
+  /** So many further subagents run beside it, and each of these may be the one. Those that wait for it do not count. */
+  readonly others: number;
 }
 
 export interface WatchedAgent {

@@ -7,6 +7,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { actor } from "./actor.ts";
 import { context } from "./context.ts";
 import { death } from "./death.ts";
 import { flood } from "./flood.ts";
@@ -46,6 +47,7 @@ const measurements: Readonly<Record<string, () => Tables>> = {
   idle,
   "after-idle": afterIdle,
   read,
+  actor,
   context: () => context(join(root, "tests", "fixtures", "payloads")),
   guard: () => guard(join(root, "dist")),
   hook: () => hook(join(root, "dist"), join(root, "tests", "fixtures", "payloads")),

@@ -51,7 +51,7 @@ const adapter: HookAdapter = {
   }),
   agentFile: { isOne: () => false, parentIn: () => null },
   teams: teamFiles,
-  lifeFiles: { of: () => null, readEnd: () => "unknown", readStatus: () => null },
+  lifeFiles: { of: () => null, readEnd: () => "unknown", readSubagent: () => null, readStatus: () => null },
 };
 
 /** An alias comes to what it is told to in JSON. */

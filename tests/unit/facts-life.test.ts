@@ -1,12 +1,12 @@
 /** Looks at real processes and real files. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import type { Anchor } from "../../daemon/core/actor.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
-import { lifeSigns } from "../../daemon/facts/life-signs.ts";
+import { lifeSigns, likelySubagent } from "../../daemon/facts/life-signs.ts";
 import { AnchorWatch, processAnchor, youngestChildMs } from "../../daemon/facts/processes.ts";
 import { lifeFiles } from "../../hooks/claude-code/life-files.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
@@ -93,4 +93,74 @@ it("reads the end of a transcript and the status of the process, and nothing els
   expect(await lifeSigns(outside, [lifeFiles], { ...asked, anchor: null })).toMatchObject({
     childMs: "unknown",
   });
+});
+
+it("reads who acts at the end of a transcript, whatever its size and whoever writes it meanwhile", async () => {
+  const folder = join(home, "projects", "q");
+  mkdirSync(folder, { recursive: true });
+  const transcript = join(folder, `${session}.jsonl`);
+  const outside = new BudgetedFs();
+  const acting = (path = transcript) => likelySubagent(outside, [lifeFiles], { session, transcript: path });
+  const line = (id: string, subagent_type: string, pad = "") =>
+    `${JSON.stringify({
+      type: "assistant",
+      message: { content: [{ type: "tool_use", id, name: "Task", input: { subagent_type, pad } }] },
+    })}\n`;
+
+  expect(await acting()).toBeNull();
+  writeFileSync(transcript, "");
+  expect(await acting()).toBeNull();
+
+  // Each byte of the end's first character may be the first that is read.
+  const end = line("b", "reviewer");
+  for (let cut = 0; cut < 4; cut += 1) {
+    const before = 256 * 1024 - end.length - 1 - cut;
+    writeFileSync(
+      transcript,
+      `${line("a", "other", "🪁".repeat(90_000)).trimEnd()}${"\n".repeat(before % 2)}`,
+    );
+    appendFileSync(transcript, `${" ".repeat(cut)}\n${end}`);
+    expect(await acting(), `${cut}`).toMatchObject({ type: "reviewer", others: 0 });
+  }
+
+  // The client is in the middle of a line.
+  appendFileSync(transcript, line("c", "late").slice(0, -20));
+  expect(await acting()).toMatchObject({ type: "reviewer" });
+  appendFileSync(transcript, line("c", "late").slice(-20));
+  expect(await acting()).toMatchObject({ type: "late", others: 1 });
+
+  // Older than the lines that are read.
+  appendFileSync(transcript, `${JSON.stringify({ type: "progress" })}\n`.repeat(200));
+  expect(await acting()).toBeNull();
+
+  writeFileSync(transcript, "");
+  truncateSync(transcript, 2 ** 30);
+  appendFileSync(transcript, `\n${end}`);
+  const began = process.memoryUsage().arrayBuffers;
+  expect(await acting()).toMatchObject({ type: "reviewer" });
+  expect(process.memoryUsage().arrayBuffers - began).toBeLessThan(8 * 1024 * 1024);
+
+  expect(await acting(join(home, "elsewhere", `${session}.jsonl`))).toBeNull();
+  expect(await likelySubagent(outside, [], { session, transcript })).toBeNull();
+});
+
+it("reads who acts while the client writes", async () => {
+  const folder = join(home, "projects", "r");
+  mkdirSync(folder, { recursive: true });
+  const transcript = join(folder, `${session}.jsonl`);
+  const content = [{ type: "tool_use", id: "a", name: "Task", input: { subagent_type: "reviewer" } }];
+  writeFileSync(transcript, `${JSON.stringify({ type: "assistant", message: { content } })}\n`);
+  // Half a line, then its rest: fewer lines in all than are read.
+  const script = `for i in $(seq 100); do printf '{"type":'; printf '"progress"}\\n'; done >> "$0"`;
+  const writer = spawn("/bin/sh", ["-c", script, transcript]);
+  started.push(writer);
+  const outside = new BudgetedFs();
+  let hasEnded = false;
+  writer.once("exit", () => {
+    hasEnded = true;
+  });
+  while (!hasEnded)
+    expect(await likelySubagent(outside, [lifeFiles], { session, transcript })).toMatchObject({
+      type: "reviewer",
+    });
 });
