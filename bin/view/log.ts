@@ -83,7 +83,8 @@ function whatOf({ event, type, decision }: TrailLine): string {
 
 /** Returns the reason as a sentence; the code alone is for programs. */
 function whyOf(line: TrailLine): string {
-  return trailReason(line) ?? (line.decision === "event" && line.rule === "write" ? "wrote it" : "");
+  const why = trailReason(line) ?? (line.decision === "event" && line.rule === "write" ? "wrote it" : "");
+  return [why, line.perhaps ?? ""].filter(part => part !== "").join(", ");
 }
 
 /** Returns how long it took, if that is worth a word. */

@@ -46,6 +46,9 @@ export interface HookServices extends Services {
   readonly offSwitches: OffSwitchReader;
   /** Whether the event that these services are for is only observed (`observe.ts`). */
   readonly observes: boolean;
+  /** Sessions whose client tells no agents apart, and who probably acts in the event that these services are for. */
+  readonly untoldAgents: Set<string>;
+  readonly likelyActor: string | null;
   /** By agent and event: a digest of the last words that were not said, since Kite only observed. */
   readonly unsaid: BoundedMap<string, string>;
   /** The user's, as they are now. */
@@ -105,6 +108,8 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     hookCounts: new Map(),
     offSwitches: new OffSwitchReader(paths.home),
     observes: false,
+    untoldAgents: new Set(),
+    likelyActor: null,
     unsaid: new BoundedMap({ entriesMax: limits.gatedActorsMax }),
     settings: config,
     rules: new ProjectRules({

@@ -9,6 +9,7 @@ import { isOff, nothingOff, withoutWaits } from "../config/off-switch.ts";
 import { actorRow } from "../core/locks/replies.ts";
 import { Delivery } from "../hooks/delivery.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
+import { noteUntold, withLikelyActor } from "../hooks/likely-actor.ts";
 import { observedPlan, observing, silenced } from "../hooks/observe.ts";
 import { runPlan } from "../hooks/run.ts";
 import type { Call } from "../server/call.ts";
@@ -43,12 +44,15 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
   const { env = {}, ppid = null, wake = false, statusLine = false } = request;
   // The status line is a person's.
   const observed = !statusLine && acting.settings.values.mode === "observe" ? observing(acting) : null;
-  const services = observed ?? acting;
-  const { socket, ownFiles, settings } = services;
+  const { socket, ownFiles, settings, untoldAgents } = acting;
   const waitMs = Math.min(settings.values.lockWaitMs, adapter.limits.lockWaitMaxMs);
   const context = { env, ppid, socket, home: ownFiles.home, waitMs, wake, statusLine };
   const asked = adapter.plan(request.event, context);
   const { session, home } = asked;
+  if (asked.namesNoAgent === true && session !== null) noteUntold(acting, session);
+  const known = observed ?? acting;
+  const isGuessed = session !== null && untoldAgents.size > 0 && untoldAgents.has(session);
+  const services = isGuessed ? await withLikelyActor(known, asked) : known;
   if (session !== null && home !== null)
     for (const part of services.points.homeTold) part.homeTold(services, session, home);
   const isUnseen = isOffFor(services, asked, request.event["cwd"]);
@@ -114,9 +118,9 @@ function withFirstDenial(
   said: Words,
 ): Words {
   if (session === null || tellDenial === undefined || !outcomes.some(isDenial)) return said;
-  const { engine, denialNotes } = services;
+  const { engine, denialNotes, likelyActor } = services;
   const { name } = actorRow(engine.state, actorOf(services, session, agent, null));
-  const told = tellDenial(outcomes, name);
+  const told = tellDenial(outcomes, likelyActor === null ? name : `${name}, ${likelyActor}`);
   if (told === null) return said;
   return denialNotes.offer(engine.state, session, delivery, () => {}).length === 0 ? said : told;
 }

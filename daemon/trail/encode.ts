@@ -9,7 +9,7 @@ import { clip, type TrailLine } from "./line.ts";
  * way; `tests/unit/trail-encode.test.ts` holds the two equal.
  */
 export function encodeFast(line: TrailLine): string {
-  const { rule, code, why, holder, task, ms, waitedMs, heldMs, would } = line;
+  const { rule, code, why, holder, task, ms, waitedMs, heldMs, perhaps, would } = line;
   let json = `{"at":${jsonNumber(line.at)},"event":${jsonText(clip(line.event))},${whoseOf(line)},"type":${text(line.type)},"file":${text(line.file)},"decision":"${line.decision}"`;
   if (rule !== undefined) json += `,"rule":${jsonText(clip(rule))}`;
   if (code !== undefined) json += `,"code":${jsonText(code)}`;
@@ -19,6 +19,7 @@ export function encodeFast(line: TrailLine): string {
   if (ms !== undefined) json += `,"ms":${jsonNumber(ms)}`;
   if (waitedMs !== undefined) json += `,"waitedMs":${jsonNumber(waitedMs)}`;
   if (heldMs !== undefined) json += `,"heldMs":${jsonNumber(heldMs)}`;
+  if (perhaps !== undefined) json += `,"perhaps":${jsonText(clip(perhaps))}`;
   if (would !== undefined) json += `,"would":"${would}"`;
   return `${json}}\n`;
 }

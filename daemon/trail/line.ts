@@ -48,6 +48,8 @@ export interface TrailLine {
   readonly waitedMs?: number | undefined;
   /** Milliseconds from a lock's grant to its end. */
   readonly heldMs?: number | undefined;
+  /** Who probably acted, in words: the client does not say. A guess, and no name of an agent. */
+  readonly perhaps?: string | undefined;
   /** Of a `note`: nothing was held up, since Kite only observed. */
   readonly would?: TrailWould | undefined;
 }
@@ -99,6 +101,7 @@ export function encode(line: TrailLine): string {
     ms: line.ms,
     waitedMs: line.waitedMs,
     heldMs: line.heldMs,
+    perhaps: clip(line.perhaps),
     would: line.would,
   };
   return `${JSON.stringify(known)}\n`;
@@ -146,6 +149,7 @@ function isTrailLine(value: unknown): value is TrailLine {
     (line.ms === undefined || typeof line.ms === "number") &&
     (line.waitedMs === undefined || typeof line.waitedMs === "number") &&
     (line.heldMs === undefined || typeof line.heldMs === "number") &&
+    (line.perhaps === undefined || typeof line.perhaps === "string") &&
     (line.would === undefined || woulds.has(line.would))
   );
 }

@@ -5,10 +5,11 @@ import type { Trail, TrailLine } from "./trail.ts";
 /** Writes every decision to the trail, and keeps the latest refusals for `kite status`. */
 export class Recorder {
   readonly #trail: Pick<Trail, "write" | "dropped">;
-  readonly #refusals: RefusalRow[] = [];
+  readonly #refusals: RefusalRow[];
 
-  constructor(trail: Pick<Trail, "write" | "dropped">) {
+  constructor(trail: Pick<Trail, "write" | "dropped">, refusals: RefusalRow[] = []) {
     this.#trail = trail;
+    this.#refusals = refusals;
   }
 
   get refusals(): readonly RefusalRow[] {
@@ -28,6 +29,13 @@ export class Recorder {
     if (row !== null) this.#refusals.push(row);
     if (this.#refusals.length > limits.refusalsMax) this.#refusals.shift();
     this.#trail.write(line);
+  }
+
+  /** Returns a recorder for one event of which only a guess tells who acts: each line has it. */
+  guessing(perhaps: string): Recorder {
+    const { dropped } = this;
+    const write = (line: TrailLine) => this.#trail.write({ ...line, perhaps });
+    return new Recorder({ write, dropped }, this.#refusals);
   }
 
   /** Returns a recorder for one event that Kite only observes. */

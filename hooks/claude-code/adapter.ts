@@ -55,11 +55,14 @@ function plan(payload: Event["raw"], context: HookContext): HookPlan {
           { session, ...(agent === null ? {} : { agent }), ...(pid === null ? {} : { pid }) },
           context,
         );
-  return hookPlan(event, plan, {
+  const made = hookPlan(event, plan, {
     env: context.env,
     home: homeOf(event),
     write: answer => writeAnswer(name ?? "", answer),
   });
+  // Every supported client says which subagent begins or stops.
+  const isUnnamed = agent === null && (name === "SubagentStart" || name === "SubagentStop");
+  return isUnnamed ? { ...made, namesNoAgent: true } : made;
 }
 
 /** The client's status line names its session; it is no event, and shows no life of it. */

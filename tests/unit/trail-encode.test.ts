@@ -32,6 +32,7 @@ const fields = {
   ms: fc.option(number, { nil: undefined }),
   waitedMs: fc.option(number, { nil: undefined }),
   heldMs: fc.option(number, { nil: undefined }),
+  perhaps: fc.option(text, { nil: undefined }),
   would: fc.option(fc.constantFrom(...trailWoulds), { nil: undefined }),
 } as const satisfies { readonly [F in keyof Required<TrailLine>]: fc.Arbitrary<unknown> };
 const line: fc.Arbitrary<TrailLine> = fc.record(fields, {

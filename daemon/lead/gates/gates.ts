@@ -125,9 +125,12 @@ function decided(
   { services, plan, delivery }: LeadRun,
   did: GateOutcome["did"],
   actor: Actor,
-  findings: readonly GateFinding[],
+  found: readonly GateFinding[],
   files: readonly string[] = [],
 ): HookOutcome {
+  // The gates know the main agent's declaration and role, and another one may act.
+  const findings =
+    services.likelyActor === null ? found : found.map(one => ({ ...one, mode: "warn" as const }));
   if (findings.length === 0) return passed(did);
   const { gateMemory } = services;
   const held = findings.filter(({ mode }) => mode === "enforce");
