@@ -103,6 +103,8 @@ export const limits = {
   endedAgentsMax: 100,
   /** Silence after which a session without anchor counts as lost. */
   silenceMs: 300_000,
+  /** Writes in flight of one actor in one file, where its client asks about several calls before the first runs. */
+  flightsOfHoldMax: 16,
   /** A lost session's turn locks end after this. */
   lockDelayMs: 15_000,
   /** A lost session ends after this. */
@@ -124,6 +126,9 @@ export const limits = {
 
   /** The same event of the same tool use gets the same decision this long. */
   decidedMs: 10_000,
+  /** Calls without ids that are remembered by their words, and of those with the same words the ones that have not ended. */
+  openCallsMax: 2_000,
+  openCallsAlikeMax: 16,
   /** Files named in a description of a holder's work. */
   doingFilesMax: 3,
   /** Files whose latest writer is kept. */

@@ -156,12 +156,14 @@ export interface Hold {
   placeInRow: number;
 }
 
-/** What is known of writes in flight that began before the present start of their node's daemon. */
+/** What is known of writes in flight whose end may not be heard: they began before their node's daemon started, or are untold. */
 export interface UnseenFlights {
-  /** When that daemon started, or a person was last known to be asked (core time). */
+  /** When that daemon started, a person was last known to be asked, or the untold write is done (core time). */
   readonly sinceMs: number;
   /** A person is asked about the write: it stays in flight. */
   readonly waits: boolean;
+  /** This start saw the write begin, and its client may never tell its end. */
+  readonly untold?: true;
 }
 
 /** The lender's side of an explicit lock that a descendant uses. */
@@ -198,6 +200,8 @@ export interface Waiter {
   readonly kind: LockKind;
   readonly prompt: string | null;
   readonly flight: string | null;
+  readonly untoldMs?: number | undefined;
+  readonly beside?: true | undefined;
   readonly yieldMs: number;
   readonly ancestors: readonly (string | null)[];
   readonly bound: Bound | null;

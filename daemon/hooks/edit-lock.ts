@@ -30,7 +30,7 @@ interface LockServices extends Services {
 /** The fields of a hook's action that make a lock request. */
 export type HookAsk = Pick<
   LockAction,
-  "session" | "agent" | "toolUseId" | "waitMs" | "promptId" | "ancestors" | "cwd"
+  "session" | "agent" | "toolUseId" | "waitMs" | "promptId" | "ancestors" | "cwd" | "untoldMs" | "beside"
 > & {
   /** All of them are granted, or none. */
   readonly files: readonly FileRef[];
@@ -286,8 +286,18 @@ function settleDelivery(asked: PendingEditLock, ok: boolean): void {
 function commandOf(services: LockServices, action: HookAsk, actor: Actor) {
   const { waitMs, promptId: prompt, toolUseId: flight, ancestors, files, yieldMs } = action;
   const { hookQueueDepth: depth, placeMs } = limits;
+  const { untoldMs, beside } = action;
   const turn = { kind: "turn" as const, waitMs, depth, placeMs, prompt, flight, yieldMs, ancestors };
-  return lockCommand(services, { actor, files, single: files.length === 1, ...turn }, action.cwd, undefined);
+  const terms = {
+    ...(untoldMs === undefined ? {} : { untoldMs }),
+    ...(beside === undefined ? {} : { beside }),
+  };
+  return lockCommand(
+    services,
+    { actor, files, single: files.length === 1, ...turn, ...terms },
+    action.cwd,
+    undefined,
+  );
 }
 
 /**

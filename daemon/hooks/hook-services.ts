@@ -24,6 +24,7 @@ import { LineEdits } from "./guard/line-edits.ts";
 import { RunningGitCommands } from "./guard/running-git-commands.ts";
 import { StashLines } from "./guard/stash-lines.ts";
 import { fileNotes, firstDenials, mergeRisks, Notices, type Terminal, terminalCounts } from "./notices.ts";
+import { OpenCalls } from "./open-calls.ts";
 import { OwnFiles } from "./own-files.ts";
 import { PeerMemory } from "./peer-changes.ts";
 import { Pending } from "./pending.ts";
@@ -62,6 +63,7 @@ export interface HookServices extends Services {
   readonly terminalNotes: Notices<Terminal, "open", number>;
   readonly denialNotes: Notices<string, "first", true>;
   readonly toolUses: ToolUses;
+  readonly calls: OpenCalls;
   readonly toolFailures: ToolFailures;
   readonly peerMemory: PeerMemory;
   readonly sessionWorks: SessionWorks;
@@ -128,6 +130,7 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     terminalNotes: new Notices(terminalCounts),
     denialNotes: new Notices(firstDenials),
     toolUses: new ToolUses(),
+    calls: new OpenCalls(),
     toolFailures: new ToolFailures(),
     peerMemory: new PeerMemory(),
     sessionWorks: new SessionWorks(),

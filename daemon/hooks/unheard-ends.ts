@@ -73,8 +73,8 @@ function parsedLine(line: string): unknown {
 async function take(services: HookServices, { at, pid, event, client }: Line): Promise<void> {
   const adapter = services.adapters.get(client);
   if (adapter === undefined) return;
-  const { engine, clock, socket, ownFiles } = services;
-  const context = { env: {}, ppid: pid, socket, home: ownFiles.home, waitMs: 0, wake: false };
+  const { engine, clock, socket, ownFiles, calls } = services;
+  const context = { env: {}, ppid: pid, socket, home: ownFiles.home, waitMs: 0, wake: false, calls };
   const { session: id } = adapter.plan(event, context);
   const session = id === null ? undefined : engine.state.sessions.live.get(id);
   // An id that began anew after the line is another session.

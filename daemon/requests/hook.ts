@@ -44,9 +44,9 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
   const { env = {}, ppid = null, wake = false, statusLine = false } = request;
   // The status line is a person's.
   const observed = !statusLine && acting.settings.values.mode === "observe" ? observing(acting) : null;
-  const { socket, ownFiles, settings, untoldAgents } = acting;
+  const { socket, ownFiles, settings, calls, untoldAgents } = acting;
   const waitMs = Math.min(settings.values.lockWaitMs, adapter.limits.lockWaitMaxMs);
-  const context = { env, ppid, socket, home: ownFiles.home, waitMs, wake, statusLine };
+  const context = { env, ppid, socket, home: ownFiles.home, waitMs, wake, statusLine, calls };
   const asked = adapter.plan(request.event, context);
   const { session, home } = asked;
   if (asked.namesNoAgent === true && session !== null) noteUntold(acting, session);

@@ -31,6 +31,7 @@ export function lockCommand(
   project: string | undefined,
 ): LockRequest & { readonly type: "lock_request" } {
   const known = services.engine.state.sessions.live.get(of.actor.session)?.project;
+  const { untoldMs, beside } = of;
   const command = {
     type: "lock_request" as const,
     actor: of.actor,
@@ -44,6 +45,8 @@ export function lockCommand(
     progress: of.progress ?? false,
     prompt: of.prompt ?? null,
     flight: of.flight ?? null,
+    ...(untoldMs === undefined ? {} : { untoldMs }),
+    ...(beside === undefined ? {} : { beside }),
     yieldMs: of.yieldMs ?? limits.yieldMs,
     ancestors: of.ancestors ?? [],
     bound: of.bound ?? null,

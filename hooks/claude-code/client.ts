@@ -9,6 +9,8 @@ export const claudeCodeClient: AgentClient = {
     lockWaitMaxMs: limits.hookWriteBudgetMs - limits.firstByteMs,
     namesCalls: true,
     untoldWriteMs: null,
+    untoldPatchMs: null,
+    promptsEndTurns: false,
     idleEndMs: null,
     livesWithParent: true,
     tellsSubagents: true,

@@ -12,6 +12,9 @@ export const codexClient: AgentClient = {
     lockWaitMaxMs: limits.hookWriteBudgetMs - limits.firstByteMs,
     namesCalls: true,
     untoldWriteMs: null,
+    // It applies the patch itself, with no event after it. Before it may ask a person, and says so.
+    untoldPatchMs: 5_000,
+    promptsEndTurns: false,
     idleEndMs: 1_800_000,
     livesWithParent: false,
     tellsSubagents: true,

@@ -5,7 +5,7 @@ import { withInbox } from "./answers/inbox.ts";
 import { lockAnswer } from "./answers/lock.ts";
 import { readerOf } from "./answers/reader.ts";
 import { type Actor, ancestorsOf, type Event } from "./event.ts";
-import { atWork, begin, idle, type Plan } from "./plan-parts.ts";
+import { atWork, begin, idle, type Plan, writeTerms } from "./plan-parts.ts";
 import { answerAround, asksBefore } from "./points.ts";
 import { before } from "./slices.ts";
 
@@ -38,6 +38,7 @@ export function preEdit(
     ancestors: ancestorsOf(event),
     parentFile: event.worker.parentFile,
     overwrites,
+    ...writeTerms(event),
   };
   const edit = { ...readerOf(event, cwd), tool: event.tool ?? "", file, waitMs, isOwn };
   return withInbox(event, actor, cwd, {

@@ -8,7 +8,7 @@ import { patchAnswer } from "./answers/lock.ts";
 import { readerOf } from "./answers/reader.ts";
 import { editEnd } from "./edit.ts";
 import { type Actor, ancestorsOf, type Event } from "./event.ts";
-import { atWork, begin, heartbeat, type Plan } from "./plan-parts.ts";
+import { atWork, begin, heartbeat, type Plan, writeTerms } from "./plan-parts.ts";
 import { answerAround, asksBefore } from "./points.ts";
 import { before } from "./slices.ts";
 
@@ -39,7 +39,8 @@ export function prePatch(event: Event, actor: Actor, { waitMs }: HookContext, te
   if (first === undefined) return withInbox(event, actor, cwd, { actions: [...start, ...note] });
   const [file = "", ...moreFiles] = [...new Set(files.map(({ path }) => path))];
   const overwrites = files.some(({ does }) => does === "add" || does === "delete");
-  const lock: HookAction = { do: "lock", ...common, file, moreFiles, overwrites };
+  const terms = writeTerms(event);
+  const lock: HookAction = { do: "lock", ...common, file, moreFiles, overwrites, ...terms };
   const patch = { ...readerOf(event, cwd), tool: "patch", file, files: [file, ...moreFiles], waitMs };
   return withInbox(event, actor, cwd, {
     file,

@@ -2,6 +2,7 @@
 
 import { limits } from "../../protocol/limits.ts";
 import { nearPath, quote } from "../../protocol/text.ts";
+import type { WriteTerms } from "../seam/actions.ts";
 import type { HookContext, HookPlan } from "../seam/plan.ts";
 import type { HookAction, HookOutcome } from "../seam/slices.ts";
 import { type Answer, alsoTellPerson, nothing } from "./answers/answer.ts";
@@ -77,6 +78,13 @@ export function agentOver(actor: Actor & { readonly agent: string }): readonly H
 /** The session's main agent, whichever agent the event names. */
 export function mainOf({ session, pid }: Actor): Actor {
   return { session, ...(pid === undefined ? {} : { pid }) };
+}
+
+/** What the event's client says of its writes; `isPatch`: a shell line applies a patch. */
+export function writeTerms({ client }: Event, isPatch = false): WriteTerms {
+  const { untoldWriteMs, untoldPatchMs, asksAllFirst } = client.limits;
+  const untoldMs = untoldWriteMs ?? (isPatch ? untoldPatchMs : null);
+  return { ...(untoldMs === null ? {} : { untoldMs }), ...(asksAllFirst ? { beside: true } : {}) };
 }
 
 /** Any other event shows that the session lives. It may come late, so it says nothing about the session's agents. */

@@ -24,12 +24,14 @@ export const sessionStart: Row = (event, actor, context) => {
 
 /**
  * A new prompt shows that the turn before is over, even if an interruption left no event. A prompt typed into a running
- * turn carries that turn's id. A prompt without an id tells nothing about turns, so it ends none. Machine-made prompts
- * carry the session's id, too: its agents keep their locks.
+ * turn carries that turn's id. A prompt without an id ends no turn, unless the client's limits say that it does.
+ * Machine-made prompts carry the session's id, too: its agents keep their locks.
  */
 export function promptOf(event: Event, actor: Actor, byPerson: boolean): Plan {
   const { prompt } = event;
-  const ended: HookAction[] = prompt === null ? [] : [{ do: "turn_end", ...actor, keepPrompt: prompt }];
+  const named: HookAction[] = prompt === null ? [] : [{ do: "turn_end", ...actor, keepPrompt: prompt }];
+  const isOver = prompt === null && event.client.limits.promptsEndTurns;
+  const ended: HookAction[] = isOver ? [{ do: "turn_end", ...actor }] : named;
   const prompted = {
     do: "prompt_submitted",
     ...mainOf(actor),

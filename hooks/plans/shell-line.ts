@@ -17,7 +17,7 @@ import { keepWorkAnswer } from "./answers/keep-work.ts";
 import { plainAnswer } from "./answers/plain-files.ts";
 import { readerOf } from "./answers/reader.ts";
 import { type Actor, ancestorsOf, type Event, inputText, isShell } from "./event.ts";
-import { atWork, begin, otherEvent, type Row } from "./plan-parts.ts";
+import { atWork, begin, otherEvent, type Row, writeTerms } from "./plan-parts.ts";
 import { answerAround, asksBefore } from "./points.ts";
 import { before } from "./slices.ts";
 
@@ -95,7 +95,8 @@ export const preShell: Row = (event, actor, context) => {
     ancestors: ancestorsOf(event),
     parentFile: event.worker.parentFile,
   };
-  const plain: HookAction = { do: "plain_files", ...common, named };
+  const terms = writeTerms(event, line.includes("apply_patch"));
+  const plain: HookAction = { do: "plain_files", ...common, named, ...terms };
   const guard: HookAction = {
     do: "guard",
     ...common,

@@ -4,6 +4,14 @@ import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
 import type { NamedFiles, WipedPath } from "./named-files.ts";
 import type { SentText } from "./sent-text.ts";
 
+/** What a client's limits say of a write; absent fields: its end is told, and it has begun when the next one asks. */
+export interface WriteTerms {
+  /** Its end may never be told: this long after its allow, in milliseconds, it counts as done. */
+  readonly untoldMs?: number;
+  /** The actor's earlier writes may not have begun yet. */
+  readonly beside?: true;
+}
+
 /** What an adapter asks the daemon to do for one event. `slices.ts` has all actions, `plan.ts` the plan. */
 export type BaseAction =
   | {
@@ -39,7 +47,7 @@ export type BaseAction =
       /** With `active` false: the turn ended by an error of the agent's client. */
       readonly failed?: boolean;
     }
-  | {
+  | ({
       /** Lock the file, and those of the same edit, for the rest of the actor's turn: all of them or none; may wait. */
       readonly do: "lock";
       readonly session: string;
@@ -58,7 +66,7 @@ export type BaseAction =
       readonly parentFile: string | null;
       /** The tool would overwrite a change that it never saw: if there is one, the tool is denied and no write begins. */
       readonly overwrites: boolean;
-    }
+    } & WriteTerms)
   | {
       /** The client created a task of its own list, or calls one completed; after the gate, if one is asked. */
       readonly do: "client_task";
@@ -130,7 +138,7 @@ export type BaseAction =
       /** The whole line, to recognize it when it is sent again; it is not kept. */
       readonly typed: string;
     }
-  | {
+  | ({
       /** Check whether plain commands wipe other actors' uncommitted work, and lock the files that they change; may wait. */
       readonly do: "plain_files";
       readonly session: string;
@@ -144,7 +152,7 @@ export type BaseAction =
       readonly named: NamedFiles;
       readonly ancestors: readonly (string | null)[];
       readonly parentFile: string | null;
-    }
+    } & WriteTerms)
   | {
       /** Keep the uncommitted work that the line is about to wipe, before it runs; comes after the guards; may wait. */
       readonly do: "keep_work";

@@ -4,13 +4,17 @@
 export interface ClientLimits {
   /** The longest wait of an edit for its lock, in ms. A shorter `lockWaitMs` of the user holds. */
   readonly lockWaitMaxMs: number;
-  /** Both events around a call have its id. False: an end is that of the oldest call with the same tool and input. */
+  /** Both events around a call have its id. False: an end is that of the latest call with the same tool and input. */
   readonly namesCalls: boolean;
   /**
    * How long after its allow such a write may still land whose end the client never tells, in ms: `yieldMs` later its lock
    * yields, and the next prompt ends it. Null: the client tells the end of each write, or of its turn.
    */
   readonly untoldWriteMs: number | null;
+  /** The same for a patch that a shell line applies. */
+  readonly untoldPatchMs: number | null;
+  /** A prompt that names no turn shows that the turn before is over. False: it tells nothing about turns. */
+  readonly promptsEndTurns: boolean;
   /** Without a turn for this long, in ms, a session is over. Null: its process or an event ends it. */
   readonly idleEndMs: number | null;
   /** A session lives as long as its hooks' parent process. False: that process may run many, and outlive their windows. */

@@ -19,6 +19,16 @@ export interface HookContext {
   readonly wake: boolean;
   /** The event is what the client gives its status line. */
   readonly statusLine?: boolean;
+  /** Ids for the calls of a client that names none. */
+  readonly calls: CallIds;
+}
+
+/** Gives ids to calls by their words, of at most 100 characters; two calls may have the same words. */
+export interface CallIds {
+  /** Returns the id of a call that is about to run. */
+  begins(words: string): string;
+  /** Returns the id of the latest call with these words that has not ended; the first one's if none is known. */
+  ends(words: string): string;
 }
 
 /**

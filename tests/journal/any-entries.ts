@@ -79,6 +79,8 @@ const requestFields: Fields<LockRequest> = {
   progress: mostly(false, fc.boolean()),
   prompt: orNull(text),
   flight: orNull(text),
+  untoldMs: count,
+  beside: fc.constant(true as const),
   yieldMs: mostly(15_000, count),
   ancestors: fc.array(orNull(text), { maxLength: 2 }),
   bound,
@@ -87,7 +89,10 @@ const requestFields: Fields<LockRequest> = {
   wallMs: fc.oneof(fc.nat(), fc.double({ noNaN: true, noDefaultInfinity: true })),
   retry,
 };
-const requiredFields = (Object.keys(requestFields) as (keyof LockRequest)[]).filter(name => name !== "retry");
+const optionalFields: ReadonlySet<string> = new Set<keyof LockRequest>(["retry", "untoldMs", "beside"]);
+const requiredFields = (Object.keys(requestFields) as (keyof LockRequest)[]).filter(
+  name => !optionalFields.has(name),
+);
 
 /** With one field that is unusual, or any. */
 const request: fc.Arbitrary<LockRequest> = fc

@@ -19,6 +19,7 @@ export const context: HookContext = {
   home: "/home/dev/.kite",
   waitMs: 50_000,
   wake: false,
+  calls: { begins: words => `${words}-0`, ends: words => `${words}-0` },
 };
 
 export type Payload = Record<string, unknown>;

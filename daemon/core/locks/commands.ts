@@ -23,6 +23,13 @@ export interface LockRequest {
   readonly prompt: string | null;
   /** The tool use that will write after the grant; its write is in flight until its end is seen. */
   readonly flight: string | null;
+  /**
+   * The end of that write may never be told: this long after the grant, in milliseconds, it counts from as an unused lock
+   * does. Absent: its end, or that of its turn, is told.
+   */
+  readonly untoldMs?: number;
+  /** The actor's earlier writes may not have begun yet, so they stay in flight. Absent: they have ended. */
+  readonly beside?: true;
   /** A turn lock untouched for this long, in milliseconds, yields to a waiter. */
   readonly yieldMs: number;
   /** Agents of the same session whose locks pass to this actor; null is the main agent. */

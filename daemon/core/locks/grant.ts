@@ -25,6 +25,7 @@ import { holdBehind, loanOf, passHold } from "./inherit.ts";
 import { actorRow, deadlock, fileLists, grantReply } from "./replies.ts";
 import { leaseResource } from "./resources.ts";
 import { addHold, attachWaiter, removeWaiter, renewHold, setFlights } from "./table.ts";
+import { countUntold } from "./untold.ts";
 import { firstOf } from "./wait-graph.ts";
 import { leaseMsOf, yieldLater } from "./yield.ts";
 
@@ -32,6 +33,8 @@ type Request = Pick<
   LockRequest,
   "actor" | "files" | "kind" | "prompt" | "bound" | "flight" | "yieldMs" | "ancestors"
 > & {
+  readonly untoldMs?: LockRequest["untoldMs"] | undefined;
+  readonly beside?: LockRequest["beside"] | undefined;
   readonly retry?: LockRequest["retry"] | null;
 };
 
@@ -64,7 +67,8 @@ export function take(state: BaseState, request: Request, origin: Origin, step: S
     }
     const mine = locks.holds.get(file.key);
     assert(mine !== undefined, () => `${file.key} was not taken`);
-    if (request.flight !== null) setFlights(locks, mine, [request.flight]);
+    if (request.flight !== null) setFlights(locks, mine, flightsWith(mine, request, request.flight));
+    if (request.untoldMs !== undefined) countUntold(state, mine, request.untoldMs, step);
     if (mine.kind === "turn") {
       const due: Due = { what: "turn_lease_over", key: file.key, first: mine.first.grant };
       step.timers.push({ at: state.t + leaseMsOf(mine), due });
@@ -72,6 +76,11 @@ export function take(state: BaseState, request: Request, origin: Origin, step: S
     } else if (mine.lexical.startsWith("@")) leaseResource(state, mine, step);
   }
   return token;
+}
+
+function flightsWith({ flights }: Hold, { beside }: Request, flight: string): readonly string[] {
+  if (beside !== true) return [flight];
+  return [...flights.filter(one => one !== flight), flight].slice(-limits.flightsOfHoldMax);
 }
 
 /** Whether the grant takes the lock over: an ancestor's, or that of what runs the requesting command. */

@@ -23,6 +23,7 @@ import { rowsOfActor } from "./by-actor.ts";
 import { grantWaiters } from "./grant.ts";
 import { actorRow, pathOf } from "./replies.ts";
 import { setFlights } from "./table.ts";
+import { asksAboutUntold } from "./untold.ts";
 import { yieldLater } from "./yield.ts";
 
 export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, noted }, meta, step) => {
@@ -58,8 +59,10 @@ export const flightEnd: Handler<"flight_end"> = (state, { actor, flight, wrote, 
 
 export const leaseRenew: Handler<"lease_renew"> = (state, { actor }, _meta, step) => {
   step.reply = { ok: true };
-  for (const hold of flyingOf(state, actor))
+  for (const hold of flyingOf(state, actor)) {
     if (hold.renewed === null) state.preimages.writable(hold).renewed = state.t;
+    asksAboutUntold(state, hold);
+  }
 };
 
 /** Ends one of the actor's writes in flight, or all, and schedules the yield of locks that may yield now. */

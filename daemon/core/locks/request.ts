@@ -26,7 +26,7 @@ import { yieldForWait } from "./yield.ts";
 
 export const lockRequest: Handler<"lock_request"> = (state, request, meta, step) => {
   // A new write by the same actor implies that its previous write ended, even if no end event arrived.
-  if (request.flight !== null) endWrites(state, request.actor, null, step);
+  if (request.flight !== null && request.beside !== true) endWrites(state, request.actor, null, step);
   const refused = mayAsk(state, request);
   if (refused !== null) {
     step.reply = refused;
@@ -202,6 +202,8 @@ function joinOrTake(
     kind: request.kind,
     prompt: request.prompt,
     flight: request.flight,
+    untoldMs: request.untoldMs,
+    beside: request.beside,
     yieldMs: request.yieldMs,
     ancestors: request.ancestors,
     bound: request.bound,

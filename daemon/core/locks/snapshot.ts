@@ -103,6 +103,8 @@ function plainWaiter(waiter: Waiter): PlainWaiter {
     kind: waiter.kind,
     prompt: waiter.prompt,
     flight: waiter.flight,
+    untoldMs: waiter.untoldMs,
+    beside: waiter.beside,
     yieldMs: waiter.yieldMs,
     ancestors: waiter.ancestors,
     bound: waiter.bound,

@@ -167,6 +167,8 @@ export function takeUpPlace(locks: Locks, waiter: Waiter, by: LockRequest, origi
     kind,
     prompt,
     flight,
+    untoldMs,
+    beside,
     bound,
     single,
     yieldMs,
@@ -176,7 +178,8 @@ export function takeUpPlace(locks: Locks, waiter: Waiter, by: LockRequest, origi
     waitMs,
     retry = null,
   } = by;
-  const asked = { kind, prompt, flight, bound, single, yieldMs, placeMs, detach, progress, waitMs, retry };
+  const terms = { kind, prompt, flight, untoldMs, beside, bound, single, yieldMs };
+  const asked = { ...terms, placeMs, detach, progress, waitMs, retry };
   Object.assign(locks.preimages.writable(waiter), asked satisfies Partial<Waiter>);
   attachWaiter(locks, waiter, origin);
 }

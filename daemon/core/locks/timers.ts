@@ -12,7 +12,8 @@ import { disconnectLoans, releaseParts } from "./release.ts";
 import { waitOver } from "./replies.ts";
 import { resourceLeaseOverAt, tellLeaseOver } from "./resources.ts";
 import { removeWaiter } from "./table.ts";
-import { expireUnseen, unseenOverAt } from "./unseen.ts";
+import { expireUnseen } from "./unseen.ts";
+import { unseenOverAt } from "./untold.ts";
 import { leaseMsOf, yieldAt } from "./yield.ts";
 
 export const lockTimers: TimerRules<keyof LockDues> = {

@@ -1,31 +1,24 @@
 /**
- * Writes in flight that the daemon's present start did not see begin. Their end may have come while no daemon ran, so
- * they expire some time after the start, unless a person is asked about them.
+ * Writes in flight whose end the daemon may not hear. The present start did not see them begin, so their end may have come
+ * while no daemon ran; or their client tells no end of theirs. They expire some time after the start, or after their
+ * grant, unless a person is asked about them.
  *
- * Invariants: only what an earlier start of the node saw begin expires; nothing of it stays in flight for ever. A write
- * that expired may still land: if its lock yielded meanwhile, that is a lost update.
+ * Invariants: only what an earlier start of the node saw begin expires, and what is untold; nothing of it stays in flight for
+ * ever. A write that expired may still land: if its lock yielded meanwhile, that is a lost update.
  */
 
-import { limits } from "../../../protocol/limits.ts";
 import type { BaseState, Hold } from "../base-state.ts";
 import type { Step } from "../outcome.ts";
 import type { Handler } from "../rules.ts";
 import { flyingOf } from "./in-flight.ts";
 import { setFlights } from "./table.ts";
+import { countFrom } from "./untold.ts";
 import { yieldLater } from "./yield.ts";
 
 /** A daemon of the node starts: it saw none of the writes in flight begin. */
 export function markUnseen(state: BaseState, node: string, step: Step): void {
   for (const hold of state.locks.holds.values())
     if (hold.flights.length > 0 && hold.origin.node === node) countFromNow(state, hold, step);
-}
-
-/** Returns when the lock's unseen writes expire (core time, ms); null: it has none, or a person is asked about them. */
-export function unseenOverAt({ unseen, yieldMs }: Hold): number | null {
-  if (unseen === undefined || unseen.waits) return null;
-  // The lock of one command or edit yields as soon as that is over, which says nothing of when it is.
-  const ms = yieldMs <= 1 ? limits.yieldMs : Math.max(yieldMs, limits.unseenMinMs);
-  return unseen.sinceMs + ms;
 }
 
 /**
@@ -49,8 +42,5 @@ export function expireUnseen(state: BaseState, hold: Hold, step: Step): void {
 }
 
 function countFromNow(state: BaseState, hold: Hold, step: Step): void {
-  state.preimages.writable(hold).unseen = { sinceMs: state.t, waits: false };
-  const at = unseenOverAt(hold);
-  if (at !== null)
-    step.timers.push({ at, due: { what: "unseen_over", key: hold.key, first: hold.first.grant } });
+  countFrom(state, hold, { sinceMs: state.t, waits: false }, step);
 }

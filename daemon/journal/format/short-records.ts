@@ -66,6 +66,8 @@ function isUsualRequest(c: LockRequest, { dir, path }: FileRef): boolean {
     !c.progress &&
     c.prompt === null &&
     c.flight === null &&
+    c.untoldMs === undefined &&
+    c.beside === undefined &&
     c.yieldMs === usualYieldMs &&
     c.ancestors.length === 0 &&
     c.bound === null &&
@@ -90,6 +92,8 @@ function unusualOf(c: LockRequest, { dir, path }: FileRef): Record<keyof Unusual
     progress: c.progress || undefined,
     prompt: c.prompt ?? undefined,
     flight: c.flight ?? undefined,
+    untoldMs: c.untoldMs,
+    beside: c.beside,
     yieldMs: c.yieldMs === usualYieldMs ? undefined : c.yieldMs,
     ancestors: c.ancestors.length === 0 ? undefined : c.ancestors,
     bound: c.bound ?? undefined,
@@ -120,6 +124,8 @@ function longRequest(values: readonly unknown[], at: number, known: KnownNames):
     project: values[at + 5] as string,
     cwd: values[at + 6] as string,
     wallMs: values[at + 7] as number,
+    ...(more.untoldMs === undefined ? {} : { untoldMs: more.untoldMs }),
+    ...(more.beside === undefined ? {} : { beside: more.beside }),
   };
   return more.retry === undefined ? command : { ...command, retry: more.retry };
 }
