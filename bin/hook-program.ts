@@ -1,9 +1,9 @@
 /** Chooses which hook program entries run on this machine. */
 import { join } from "node:path";
 import { Option } from "commander";
-import type { HookProgram } from "../hooks/claude-code/settings/command.ts";
-import { tryPerl } from "../hooks/claude-code/settings/try-client.ts";
 import { InstallFailed } from "../hooks/install/failed.ts";
+import type { HookProgram } from "../hooks/install/hook-program.ts";
+import { tryPerl } from "../hooks/install/try-perl.ts";
 
 export const hookPrograms: readonly HookProgram[] = ["perl", "node"];
 

@@ -4,12 +4,13 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { commandsIn } from "../../hooks/claude-code/settings/find-entries.ts";
 import * as hooks from "../../hooks/claude-code/settings/install.ts";
-import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { pluginFolders, removePlugins } from "../../hooks/claude-code/settings/plugin.ts";
 import { projectSettings, sharedSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import * as servers from "../../hooks/claude-code/settings/server.ts";
 import { clientName, clientProgram } from "../../hooks/claude-code/spawn/words.ts";
 import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
+import { forget, type Uninstalled } from "../../hooks/install/hooks-file.ts";
+import { installsOf } from "../../hooks/install/installs.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
@@ -41,7 +42,7 @@ export const claudeCode: AgentClient = {
 function isConnected({ env, paths }: ProcessContext): boolean {
   if (commandsIn(userSettings(env), paths.bin).length > 0) return true;
   try {
-    return readInstalls(paths.installs).some(({ file }) => commandsIn(file, paths.bin).length > 0);
+    return installsOf(paths.installs, null).some(({ file }) => commandsIn(file, paths.bin).length > 0);
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;
     return false;
@@ -154,7 +155,7 @@ async function disconnect({ env, paths }: ProcessContext, { scope, dir }: Place)
   const place = isForAll ? servers.userServers(env) : servers.projectServers(env, dir);
   const places = scope === "all" ? [...servers.placesWithTools(paths), place] : [place];
   const tools: string[] = [];
-  const results: hooks.Uninstalled[] = [];
+  const results: Uninstalled[] = [];
   // Tools before hooks: removing the last hooks also removes the program that the tools' entries start.
   for (const one of places) if (await tried(() => servers.removeTools(paths, one))) tools.push(one.file);
   for (const one of files) {
@@ -163,7 +164,7 @@ async function disconnect({ env, paths }: ProcessContext, { scope, dir }: Place)
   }
   if (scope !== "all") return { results, tools, left: [], plugins: [], failures };
   const left = hooks.sharedFiles(paths);
-  for (const one of left) await hooks.forget(paths, one);
+  for (const one of left) await forget(paths, one);
   const plugins = pluginFolders(paths).length > 0 ? await removePlugins(paths) : [];
   return { results, tools, left, plugins, failures };
 }

@@ -1,7 +1,7 @@
 /** The form of a client that `kite install` connects. `list.ts` has a row for each. */
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
-import type { Uninstalled } from "../../hooks/claude-code/settings/install.ts";
+import type { Uninstalled } from "../../hooks/install/hooks-file.ts";
 import { foldersOf } from "../doctor/path.ts";
 import type { ChosenProgram } from "../hook-program.ts";
 import type { ProcessContext } from "../process-context.ts";

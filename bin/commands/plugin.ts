@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
-import type { HookProgram } from "../../hooks/claude-code/settings/command.ts";
 import { makePlugin } from "../../hooks/claude-code/settings/plugin.ts";
 import { namingFailures } from "../../hooks/install/failed.ts";
+import type { HookProgram } from "../../hooks/install/hook-program.ts";
 import { shellWord } from "../../protocol/text.ts";
 import { chooseHookProgram, hookProgramOption, hookPrograms } from "../hook-program.ts";
 import { type ProcessContext, print, type Run } from "../process-context.ts";

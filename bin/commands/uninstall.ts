@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import type { Uninstalled } from "../../hooks/claude-code/settings/install.ts";
 import { projectSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
+import type { Uninstalled } from "../../hooks/install/hooks-file.ts";
 import type { Place } from "../clients/client.ts";
 import { clients, clientsNamed, disconnectAll } from "../clients/list.ts";
 import { clientOption } from "../clients/option.ts";

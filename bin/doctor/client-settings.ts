@@ -4,14 +4,14 @@ import { dirname } from "node:path";
 import { groupsFor } from "../../hooks/claude-code/settings/command.ts";
 import type { HookEntry } from "../../hooks/claude-code/settings/entries.ts";
 import { enabledPlugin, settingsAt } from "../../hooks/claude-code/settings/find-entries.ts";
-import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { isOurs } from "../../hooks/claude-code/settings/ours.ts";
-import { linkTarget, projectRoot, userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { projectRoot, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { replaceText } from "../../hooks/install/file.ts";
+import { installsOf } from "../../hooks/install/installs.ts";
 import { member, parseObject, remove } from "../../hooks/install/json-text.ts";
 import { programPaths } from "../../hooks/install/program.ts";
-import { readText } from "../../hooks/install/read-file.ts";
+import { linkTarget, readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { isObject } from "../../protocol/wire.ts";
@@ -51,7 +51,7 @@ export function checkClientSettings(
   }
   let recorded: readonly string[];
   try {
-    recorded = readInstalls(paths.installs).map(({ file }) => file);
+    recorded = installsOf(paths.installs, null).map(({ file }) => file);
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;
     const line = aside(paths.installs);

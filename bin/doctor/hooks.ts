@@ -1,10 +1,12 @@
 /** Checks the installed hooks: where sessions lack them, whether they are current, whether an event gets through. */
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { lstatSync } from "node:fs";
 import { LocalError } from "../../client/errors.ts";
 import { commandsIn, type HookCommand } from "../../hooks/claude-code/settings/find-entries.ts";
-import { linkTarget, userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { linkTarget } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
 import { errorText } from "../../protocol/system-error.ts";
 import { shellArgument } from "../../protocol/text.ts";

@@ -1,13 +1,13 @@
 /** What Kite's entries in a settings file show: their options, and the command that writes them anew. */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { readInstalls } from "../../hooks/claude-code/settings/installs.ts";
 import { isOurs } from "../../hooks/claude-code/settings/ours.ts";
 import { readPlugins } from "../../hooks/claude-code/settings/plugins.ts";
-import { linkTarget, userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
+import { installsOf } from "../../hooks/install/installs.ts";
 import { programPaths } from "../../hooks/install/program.ts";
-import { readText } from "../../hooks/install/read-file.ts";
+import { linkTarget, readText } from "../../hooks/install/read-file.ts";
 import { jsonProblem } from "../../protocol/json-position.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
@@ -63,7 +63,7 @@ export function readSettings(
 /** Returns the settings files that the record names; none if it cannot be read, as another check says. */
 export function recordedFiles({ installs }: Pick<ProcessContext["paths"], "installs">): readonly string[] {
   try {
-    return oddFile(installs) === null ? readInstalls(installs).map(({ file }) => file) : [];
+    return oddFile(installs) === null ? installsOf(installs, null).map(({ file }) => file) : [];
   } catch (error) {
     if (!(error instanceof InstallFailed)) throw error;
     return [];

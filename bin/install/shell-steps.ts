@@ -12,10 +12,9 @@ import {
 } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { linkTarget } from "../../hooks/claude-code/settings/project.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { replaceText, retried } from "../../hooks/install/file.ts";
-import { readText } from "../../hooks/install/read-file.ts";
+import { linkTarget, readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Shell } from "../completion/scripts.ts";
 import { foldersOf, isThere, own, versionOf } from "../doctor/path.ts";

@@ -1,5 +1,5 @@
 /** What `kite install` says: what is connected, from when on, what to try next, and how to undo it. */
-import type { PlannedFile } from "../../hooks/claude-code/settings/install.ts";
+import type { PlannedFile } from "../../hooks/install/hooks-file.ts";
 import type { ChosenProgram } from "../hook-program.ts";
 import { observedText } from "../off/now.ts";
 import { clean } from "./text.ts";

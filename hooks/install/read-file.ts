@@ -1,6 +1,19 @@
 /** Reads other programs' files. */
 import { isUtf8 } from "node:buffer";
-import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { dirname, resolve } from "node:path";
 import { InstallFailed } from "./failed.ts";
 
 /**
@@ -51,4 +64,18 @@ export function readText(path: string, maxBytes: number): string | null {
   if (bytes !== null && !isUtf8(bytes))
     throw new InstallFailed(`${path} is not UTF-8; Kite did not change it`);
   return bytes?.toString("utf8") ?? null;
+}
+
+/**
+ * Returns the file behind symbolic links, even if it does not exist yet, because a write must not replace the link.
+ * Throws if links form a cycle.
+ */
+export function linkTarget(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  let at = path;
+  for (let hops = 0; hops < 40; hops += 1) {
+    if (!lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink()) return at;
+    at = resolve(dirname(at), readlinkSync(at));
+  }
+  throw new InstallFailed(`${path} is a link without a target; remove it or point it at a file`);
 }

@@ -6,8 +6,8 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { commandsIn } from "../../hooks/claude-code/settings/find-entries.ts";
 import { type PortableOrigin, portableGroups } from "../../hooks/claude-code/settings/portable.ts";
-import { programScripts } from "../../hooks/claude-code/settings/scripts.ts";
 import { programPaths } from "../../hooks/install/program.ts";
+import { programScripts } from "../../hooks/install/scripts.ts";
 import { answer, HookWorld, hookPrograms, payload, silent } from "./hook-clients.ts";
 
 const event = JSON.stringify(payload);

@@ -7,8 +7,8 @@ import { groupsFor } from "../../hooks/claude-code/settings/command.ts";
 import { eventGroups } from "../../hooks/claude-code/settings/entries.ts";
 import { isOurs } from "../../hooks/claude-code/settings/ours.ts";
 import { userSettings } from "../../hooks/claude-code/settings/project.ts";
-import { tryPerl } from "../../hooks/claude-code/settings/try-client.ts";
 import { programPaths } from "../../hooks/install/program.ts";
+import { tryPerl } from "../../hooks/install/try-perl.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const bin = "/home/ana/.kite/bin";

@@ -15,7 +15,8 @@ import { dirname, join } from "node:path";
 import { lock } from "proper-lockfile";
 import { beforeEach, describe, expect, test } from "vitest";
 import { install, installedFiles, preview, uninstall } from "../../hooks/claude-code/settings/install.ts";
-import { linkTarget, projectSettings } from "../../hooks/claude-code/settings/project.ts";
+import { projectSettings } from "../../hooks/claude-code/settings/project.ts";
+import { linkTarget } from "../../hooks/install/read-file.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 

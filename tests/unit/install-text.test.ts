@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type EventGroup, eventGroups } from "../../hooks/claude-code/settings/entries.ts";
 import { isOurs } from "../../hooks/claude-code/settings/ours.ts";
-import { addHooks, isEmpty, removeHooks } from "../../hooks/claude-code/settings/settings-text.ts";
+import { addHooks, isEmpty, removeHooks } from "../../hooks/install/hooks-text.ts";
 import { parseText } from "../../hooks/install/json-text.ts";
 import { limits } from "../../protocol/limits.ts";
 
@@ -12,9 +12,10 @@ const older: readonly EventGroup[] = [
   ["Stop", { hooks: [{ type: "command", command: `${bin}/hook`, args: ["800"], timeout: 2 }] }],
   ["Gone", { hooks: [{ type: "command", command: "/usr/bin/env", args: [`${bin}/hook.cjs`], timeout: 2 }] }],
 ];
+const isKites = (entry: unknown) => isOurs(entry, bin);
 const foreign = { hooks: [{ type: "command", command: "echo hi" }] };
 
-const put = (text: string, before = null) => addHooks(text, groups, bin, before);
+const put = (text: string, before = null) => addHooks(text, groups, isKites, before);
 
 /** Texts as people and programs leave them: any content, any indentation, line ends, final newline or none. */
 const settings = fc
@@ -51,7 +52,7 @@ describe("whatever the settings hold", () => {
   test("installing adds Kite's groups and nothing else; uninstalling brings every byte back", () => {
     fc.assert(
       fc.property(settings, few, (text, some) => {
-        const { text: installed, created } = addHooks(text, some, bin, null);
+        const { text: installed, created } = addHooks(text, some, isKites, null);
         const after = parsed(installed);
         const expected = parsed(text);
         expected.hooks ??= {};
@@ -60,7 +61,7 @@ describe("whatever the settings hold", () => {
         expect(Object.keys(after).filter(k => k !== "hooks")).toEqual(
           Object.keys(parsed(text)).filter(k => k !== "hooks"),
         );
-        const removed = removeHooks(installed, bin, created);
+        const removed = removeHooks(installed, isKites, created);
         expect(parsed(removed)).toEqual(parsed(text));
         // Kite fills an empty list or object across lines; emptied again it is written as short as it can be.
         if (!/[{[]\s*[}\]]/.test(text)) expect(removed).toBe(text);
@@ -72,8 +73,8 @@ describe("whatever the settings hold", () => {
   test("a second time changes nothing", () => {
     fc.assert(
       fc.property(settings, few, (text, some) => {
-        const { text: once, created } = addHooks(text, some, bin, null);
-        expect(addHooks(once, some, bin, created)).toEqual({ text: once, created });
+        const { text: once, created } = addHooks(text, some, isKites, null);
+        expect(addHooks(once, some, isKites, created)).toEqual({ text: once, created });
       }),
     );
   });
@@ -81,10 +82,10 @@ describe("whatever the settings hold", () => {
   test("the hooks of an older Kite are replaced", () => {
     fc.assert(
       fc.property(settings, few, (text, some) => {
-        const old = addHooks(text, older, bin, null);
-        const now = addHooks(old.text, some, bin, old.created);
-        expect(parsed(now.text)).toEqual(parsed(addHooks(text, some, bin, null).text));
-        expect(parsed(removeHooks(now.text, bin, now.created))).toEqual(parsed(text));
+        const old = addHooks(text, older, isKites, null);
+        const now = addHooks(old.text, some, isKites, old.created);
+        expect(parsed(now.text)).toEqual(parsed(addHooks(text, some, isKites, null).text));
+        expect(parsed(removeHooks(now.text, isKites, now.created))).toEqual(parsed(text));
       }),
     );
   });
@@ -109,7 +110,7 @@ describe("what people have in their files", () => {
       '{\n\t"env": { "A": "1" },\n\t"hooks": {\n\t\t"Stop": [\n\t\t\t{ "hooks": [] }\n\t\t]\n\t}\n}';
     const [stop] = groups.filter(([event]) => event === "Stop");
     const only = stop === undefined ? [] : [stop];
-    const installed = addHooks(text, only, bin, null).text;
+    const installed = addHooks(text, only, isKites, null).text;
     expect(installed).toBe(
       `{\n\t"env": { "A": "1" },\n\t"hooks": {\n\t\t"Stop": [\n\t\t\t{ "hooks": [] },\n\t\t\t{\n\t\t\t\t"hooks": [\n\t\t\t\t\t${JSON.stringify(
         stop?.[1].hooks[0],
@@ -117,7 +118,7 @@ describe("what people have in their files", () => {
         "\t",
       ).replaceAll("\n", "\n\t\t\t\t\t")}\n\t\t\t\t]\n\t\t\t}\n\t\t]\n\t}\n}`,
     );
-    expect(removeHooks(installed, bin, { hooks: false, events: [] })).toBe(text);
+    expect(removeHooks(installed, isKites, { hooks: false, events: [] })).toBe(text);
   });
 
   test("a file on one line stays on one line", () => {
@@ -132,14 +133,22 @@ describe("what people have in their files", () => {
       null,
       2,
     );
-    expect(JSON.parse(removeHooks(text, bin, null))).toEqual({ hooks: { Stop: [{ hooks: [theirs] }] } });
+    expect(JSON.parse(removeHooks(text, isKites, null))).toEqual({ hooks: { Stop: [{ hooks: [theirs] }] } });
+  });
+
+  test("an older entry gets its new text where it stands, so that no other one changes its place", () => {
+    const list = [foreign, older[0]?.[1], { matcher: "Bash", ...foreign }];
+    const text = JSON.stringify({ hooks: { Stop: list } }, null, 2);
+    const [stop] = groups.filter(([event]) => event === "Stop");
+    const { text: now } = addHooks(text, stop === undefined ? [] : [stop], isKites, null);
+    expect(JSON.parse(now).hooks.Stop).toEqual([foreign, stop?.[1], { matcher: "Bash", ...foreign }]);
   });
 
   test("lists that were empty before stay, lists that Kite made go", () => {
     const text = '{\n  "hooks": {\n    "Stop": []\n  }\n}\n';
     const { text: installed, created } = put(text);
-    expect(removeHooks(installed, bin, created)).toBe(text);
-    expect(removeHooks(installed, bin, null)).toBe("{}\n");
+    expect(removeHooks(installed, isKites, created)).toBe(text);
+    expect(removeHooks(installed, isKites, null)).toBe("{}\n");
     expect(isEmpty("{}\n")).toBe(true);
     expect(isEmpty(text)).toBe(false);
   });
@@ -151,7 +160,7 @@ describe("what people have in their files", () => {
       '{"hooks":{}}',
       '{"hooks":{"Stop":[{"hooks":[]}]}}',
     ]) {
-      expect(removeHooks(text, bin, null)).toBe(text);
+      expect(removeHooks(text, isKites, null)).toBe(text);
     }
   });
 

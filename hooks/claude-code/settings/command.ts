@@ -1,11 +1,8 @@
 /** The commands with which the client runs a hook client. */
+
+import { type HookProgram, perlCommand } from "../../install/hook-program.ts";
 import type { Program } from "../../install/program.ts";
 import { type EventGroup, eventGroups, type HookEntry } from "./entries.ts";
-
-/** The two hook programs. They behave alike, but perl starts in a tenth of Node's time. */
-export type HookProgram = "perl" | "node";
-
-const perl = "/usr/bin/perl";
 
 export interface GroupOptions {
   readonly program: Program;
@@ -28,19 +25,4 @@ export function groupsFor({ program, hookProgram, home, everyEvent }: GroupOptio
     });
     return [event, { ...group, hooks }];
   });
-}
-
-/** Perl exits with 2 if its script is missing, which would refuse the edit or wake the session. */
-const runIfThere = "do $1 if shift =~ /(.+)/s";
-
-/** `-T` makes perl ignore PERL5OPT and PERL5LIB, which would load foreign code into every hook. */
-export function perlCommand(
-  pl: string,
-  home: string | null,
-  rest: readonly string[],
-): { readonly command: string; readonly args: readonly string[] } {
-  const args = ["-T", "-e", runIfThere, pl, ...rest];
-  return home === null
-    ? { command: perl, args }
-    : { command: "/usr/bin/env", args: [`KITE_HOME=${home}`, perl, ...args] };
 }

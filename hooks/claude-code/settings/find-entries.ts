@@ -2,11 +2,10 @@
 import { join } from "node:path";
 import { limits } from "../../../protocol/limits.ts";
 import { isObject } from "../../../protocol/wire.ts";
+import { entriesOf } from "../../install/hooks-text.ts";
 import { programPaths } from "../../install/program.ts";
-import { readIfAny } from "../../install/read-file.ts";
-import { isPortable } from "./ours.ts";
-import { linkTarget } from "./project.ts";
-import { entriesOf } from "./settings-text.ts";
+import { linkTarget, readIfAny } from "../../install/read-file.ts";
+import { isOurs, isPortable } from "./ours.ts";
 
 /** The command of a hook. Behind Kite's program come a budget in milliseconds and perhaps more arguments. */
 export interface HookCommand {
@@ -18,7 +17,7 @@ export interface HookCommand {
 export function commandsIn(settings: string, bin: string): readonly HookCommand[] {
   try {
     const text = readIfAny(linkTarget(settings), limits.settingsBytes)?.toString("utf8") ?? "{}";
-    const found = entriesOf(text, bin)
+    const found = entriesOf(text, entry => isOurs(entry, bin))
       .filter(isCommand)
       .map(one => resolved(one, bin));
     return enabledPlugin(JSON.parse(text)) !== null ? [...found, portableCommand(bin, [])] : found;

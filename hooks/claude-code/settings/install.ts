@@ -1,39 +1,29 @@
-/** Installs Kite's hooks into a settings file, and uninstalls them. */
-import { existsSync, mkdirSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
+/** Installs Kite's hooks into a settings file of Claude Code, and uninstalls them. */
+import { existsSync } from "node:fs";
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
+import { digest, named, replaceText, retried } from "../../install/file.ts";
+import type { HookProgram } from "../../install/hook-program.ts";
 import {
-  backUp,
-  backUpName,
-  digest,
-  named,
-  refuseLinked,
-  removeText,
-  replaceText,
-  retried,
-} from "../../install/file.ts";
+  type PlannedFiles,
+  type PutHooks,
+  plannedHooksFile,
+  previewHooksFile,
+  putHooksFile,
+  takeOutHooksFile,
+  type Uninstalled,
+} from "../../install/hooks-file.ts";
+import { addHooks, type Created, removeHooks } from "../../install/hooks-text.ts";
+import { installsOf, readInstalls, writeInstalls } from "../../install/installs.ts";
 import { whileLocked } from "../../install/lock-file.ts";
-import {
-  programFiles,
-  programPaths,
-  putProgram,
-  removeIfEmpty,
-  removeProgram,
-} from "../../install/program.ts";
-import { readText } from "../../install/read-file.ts";
-import { addAllow, removeAllow, toolsRule } from "./allow-text.ts";
-import { groupsFor, type HookProgram } from "./command.ts";
-import { type Install, readInstalls, writeInstalls } from "./installs.ts";
-import { readPlugins } from "./plugins.ts";
+import { programPaths } from "../../install/program.ts";
+import { linkTarget, readText } from "../../install/read-file.ts";
+import { programScripts } from "../../install/scripts.ts";
+import { type AllowMade, addAllow, removeAllow, toolsRule } from "./allow-text.ts";
+import { groupsFor } from "./command.ts";
+import { isOurs } from "./ours.ts";
 import { portableGroups } from "./portable.ts";
-import { linkTarget } from "./project.ts";
-import { programScripts } from "./scripts.ts";
-import { addHooks, type Created, isEmpty, removeHooks } from "./settings-text.ts";
-import { addStatusLine, removeStatusLine } from "./status-line-text.ts";
-
-/** The text of a new settings file. */
-const noSettings = "{}\n";
+import { addStatusLine, removeStatusLine, type StatusLineMade } from "./status-line-text.ts";
 
 export interface InstallOptions {
   readonly paths: KitePaths;
@@ -57,11 +47,7 @@ export interface InstallOptions {
   readonly statusLine: boolean;
 }
 
-export interface Installed {
-  readonly file: string;
-  /** False if the settings already had every entry. */
-  readonly changed: boolean;
-  readonly backup: string | null;
+export interface Installed extends PutHooks {
   readonly events: readonly string[];
 }
 
@@ -69,6 +55,14 @@ type Wanted = Pick<
   InstallOptions,
   "paths" | "hookProgram" | "home" | "everyEvent" | "allow" | "shared" | "statusLine"
 >;
+
+/** What an install created in the settings. */
+interface Made extends Created {
+  /** Present if Kite added the rule that allows its tools. */
+  readonly allow?: AllowMade;
+  /** Present if Kite put its status line there. */
+  readonly statusLine?: StatusLineMade;
+}
 
 function wantedGroups({
   paths,
@@ -83,188 +77,71 @@ function wantedGroups({
 
 /** Returns the settings file's text after an `install`, without writing it. */
 export function preview(options: Wanted & Pick<InstallOptions, "settings">): string {
-  const file = linkTarget(options.settings);
-  return named(file, () => planned(readText(file, limits.settingsBytes) ?? noSettings, options, null).text);
-}
-
-/** A file that an `install` would write. */
-export interface PlannedFile {
-  readonly path: string;
-  /** `write`: one of Kite's own, which it writes again each time. */
-  readonly does: "create" | "change" | "keep" | "write";
+  return previewHooksFile({ settings: options.settings, plan: planOf(options) });
 }
 
 /** Returns the files that an `install` would write for hooks: the settings, a copy of them, the programs, Kite's record. */
-export function plannedFiles(options: Wanted & Pick<InstallOptions, "settings">): {
-  readonly settings: PlannedFile;
-  readonly copy: string | null;
-  readonly programs: readonly string[];
-  readonly record: string;
-} {
-  const { paths, settings, shared } = options;
-  const file = linkTarget(settings);
-  const old = readText(file, limits.settingsBytes);
-  const does = old === null ? "create" : preview(options) === old ? "keep" : "change";
-  const known = readInstalls(paths.installs).find(one => one.file === file);
-  const hasCopy = shared || known?.madeFile === true || (known?.backup ?? null) !== null;
-  return {
-    settings: { path: file, does },
-    copy: does === "change" && !hasCopy ? backUpName(file) : null,
-    programs: programFiles(paths.bin),
-    record: paths.installs,
-  };
+export function plannedFiles(options: Wanted & Pick<InstallOptions, "settings">): PlannedFiles {
+  return plannedHooksFile({ ...options, plan: planOf(options) });
 }
 
-/** Returns the wanted settings; `before` lists the objects that an earlier install created. */
-function planned(text: string, wanted: Wanted, before: Created | null): ReturnType<typeof addHooks> {
+/** Returns how an install makes the wanted settings; `before` lists the objects that an earlier install created. */
+function planOf(wanted: Wanted): (text: string, before: Made | null) => ReturnType<typeof addHooks<Made>> {
   const { bin } = wanted.paths;
-  let { text: next, created } = addHooks(text, wantedGroups(wanted), bin, before);
-  const also = (more: Partial<Created>) => {
-    created = { ...(created ?? { hooks: false, events: [] }), ...more };
-  };
-  if (wanted.allow) {
-    const { text: allowed, made } = addAllow(next, toolsRule);
-    next = allowed;
-    if (made !== null) also({ allow: made });
-  }
-  if (wanted.statusLine) {
-    const { text: shown, made } = addStatusLine(next, programPaths(bin).statusLine);
-    next = shown;
-    if (made !== null) also({ statusLine: made });
-  }
-  return { text: next, created };
-}
-
-/**
- * Adds Kite's hooks to a settings file. Installs the program first, so that no entry names a missing file. A second
- * call changes nothing. If the file is unusable, throws a sentence for the person and leaves the file unchanged.
- */
-export async function install(options: InstallOptions): Promise<Installed> {
-  const { paths, settings, dist, node, env } = options;
-  const file = linkTarget(settings);
-  const groups = wantedGroups(options);
-  const plan = (text: string, before: Install | undefined) =>
-    named(file, () => planned(text, options, before?.created ?? null));
-  const now = readText(file, limits.settingsBytes);
-  if (plan(now ?? noSettings, undefined).text !== now) refuseLinked(file);
-  const scripts = programScripts(programPaths(paths.bin), options);
-  const programChanged = putProgram({ paths, dist, node, env, scripts });
-  return await whileLocked(paths.installs, async () => {
-    const installs = readInstalls(paths.installs);
-    const known = installs.find(i => i.file === file);
-    const record = (install: Install) =>
-      writeInstalls(paths.installs, [...installs.filter(i => i !== known), install]);
-    const madeFolder = mkdirSync(dirname(file), { recursive: true }) !== undefined;
-    const { backup, changed } = await whileLocked(file, () =>
-      retried(file, () => putHooks({ file, known, madeFolder, isShared: options.shared, plan, record })),
+  return (text, before) => {
+    const isKites = (entry: unknown) => isOurs(entry, bin);
+    let { text: next, created }: { text: string; created: Made | null } = addHooks(
+      text,
+      wantedGroups(wanted),
+      isKites,
+      before,
     );
-    const events = [...new Set(groups.map(([event]) => event))];
-    return { file, changed: changed || programChanged, backup, events };
-  });
-}
-
-interface Put {
-  readonly file: string;
-  readonly known: Install | undefined;
-  readonly madeFolder: boolean;
-  readonly isShared: boolean;
-  readonly plan: (text: string, before: Install | undefined) => ReturnType<typeof addHooks>;
-  readonly record: (install: Install) => void;
-}
-
-/** Writes the record before the settings: after a crash in between, uninstall finds the record and no entries. */
-function putHooks({ file, known, madeFolder, isShared, plan, record }: Put): {
-  readonly backup: string | null;
-  readonly changed: boolean;
-} | null {
-  const old = readText(file, limits.settingsBytes);
-  const before = old === null ? undefined : known;
-  const { text, created } = plan(old ?? noSettings, before);
-  const kind = isShared ? ({ isShared } as const) : {};
-  if (text === old) {
-    if (before === undefined) {
-      record({ file, backup: null, madeFile: false, madeFolder: false, sha256: null, created, ...kind });
+    const also = (more: Partial<Made>) => {
+      created = { ...(created ?? { hooks: false, events: [] }), ...more };
+    };
+    if (wanted.allow) {
+      const { text: allowed, made } = addAllow(next, toolsRule);
+      next = allowed;
+      if (made !== null) also({ allow: made });
     }
-    return { backup: before?.backup ?? null, changed: false };
-  }
-  const copy = old === null || isShared || before?.madeFile || before?.backup ? null : backUp(file, old);
-  const backup = before?.backup ?? copy;
-  const othersWrote = before !== undefined && old !== null && digest(old) !== before.sha256;
-  record({
-    file,
-    backup,
-    madeFile: before?.madeFile ?? old === null,
-    madeFolder: before?.madeFolder ?? madeFolder,
-    sha256: othersWrote ? null : digest(text),
-    created,
-    ...kind,
-  });
-  if (replaceText(file, text, 0o644, old)) return { backup, changed: true };
-  if (copy !== null) rmSync(copy, { force: true });
-  return null;
+    if (wanted.statusLine) {
+      const { text: shown, made } = addStatusLine(next, programPaths(bin).statusLine);
+      next = shown;
+      if (made !== null) also({ statusLine: made });
+    }
+    return { text: next, created };
+  };
 }
 
-export interface Uninstalled {
-  readonly file: string;
-  /** `restored`: byte for byte as before; `edited`: only Kite's entries removed, because others wrote meanwhile. */
-  readonly result: "restored" | "edited" | "nothing_there";
-  /** The file is gone, as it was before Kite wrote it. */
-  readonly isGone?: true;
+/** Adds Kite's hooks to a settings file. A second call changes nothing. Throws as `putHooksFile` does. */
+export async function install(options: InstallOptions): Promise<Installed> {
+  const { paths, dist, node, env } = options;
+  const scripts = programScripts(programPaths(paths.bin), options);
+  const done = await putHooksFile({ ...options, plan: planOf(options) }, { dist, node, env, scripts });
+  return { ...done, events: [...new Set(wantedGroups(options).map(([event]) => event))] };
 }
 
 /** Removes Kite's hooks from one settings file, and the files that `install` put beside it. Throws as `install` does. */
 export async function uninstall(paths: KitePaths, settings: string): Promise<Uninstalled> {
-  const file = linkTarget(settings);
-  if (!existsSync(paths.home)) return await takeOut(paths, file, undefined);
-  return await whileLocked(paths.installs, async () => {
-    const installs = readInstalls(paths.installs);
-    const before = installs.find(i => i.file === file);
-    const done = await takeOut(paths, file, before);
-    const others = installs.filter(i => i !== before);
-    if (others.length > 0 || before !== undefined || done.result !== "nothing_there")
-      keepRecords(paths, others);
-    return done;
+  const { bin } = paths;
+  return await takeOutHooksFile(paths, settings, (text, created: Made | null) => {
+    const without = removeHooks(text, entry => isOurs(entry, bin), created);
+    const { allow, statusLine } = created ?? {};
+    const asked = allow === undefined ? without : removeAllow(without, toolsRule, allow);
+    return statusLine === undefined
+      ? asked
+      : removeStatusLine(asked, programPaths(bin).statusLine, statusLine);
   });
 }
 
 /** Returns the recorded settings files of this person that hold Kite's hooks. */
-export function installedFiles(paths: KitePaths): readonly string[] {
-  return readInstalls(paths.installs).flatMap(i => (i.isShared === true ? [] : [i.file]));
+export function installedFiles({ installs }: KitePaths): readonly string[] {
+  return installsOf(installs, null).flatMap(i => (i.isShared === true ? [] : [i.file]));
 }
 
 /** Returns the recorded settings files that a team commits. */
-export function sharedFiles(paths: KitePaths): readonly string[] {
-  return readInstalls(paths.installs).flatMap(i => (i.isShared === true ? [i.file] : []));
-}
-
-/** Forgets a team's settings file and leaves it as it is. On this machine its entries do nothing without the program. */
-export async function forget(paths: KitePaths, file: string): Promise<void> {
-  await whileLocked(paths.installs, () => {
-    const installs = readInstalls(paths.installs);
-    keepRecords(
-      paths,
-      installs.filter(i => i.file !== file),
-    );
-  });
-}
-
-/** Writes the records that are left; without any, removes the programs that only hooks run. */
-function keepRecords(paths: KitePaths, installs: readonly Install[]): void {
-  if (installs.length > 0) {
-    writeInstalls(paths.installs, installs);
-    return;
-  }
-  rmSync(paths.installs, { force: true });
-  if (readPlugins(paths.plugins).length === 0) removeProgram(paths.bin);
-}
-
-async function takeOut(paths: KitePaths, file: string, before: Install | undefined): Promise<Uninstalled> {
-  const result = existsSync(file)
-    ? await whileLocked(file, () => retried(file, () => takeOutNow(paths.bin, file, before)))
-    : "nothing_there";
-  if (before?.backup) rmSync(before.backup, { force: true });
-  if (before?.madeFolder && existsSync(dirname(file))) removeIfEmpty(dirname(file));
-  return { file, result, ...(result !== "nothing_there" && !existsSync(file) ? { isGone: true } : {}) };
+export function sharedFiles({ installs }: KitePaths): readonly string[] {
+  return installsOf(installs, null).flatMap(i => (i.isShared === true ? [i.file] : []));
 }
 
 /** Takes Kite's status line out of a settings file, and keeps the hooks there. Throws as `install` does. */
@@ -275,12 +152,12 @@ export async function uninstallStatusLine(paths: KitePaths, settings: string): P
   return await whileLocked(paths.installs, async () => {
     const installs = readInstalls(paths.installs);
     const before = installs.find(i => i.file === file);
-    const made = before?.created?.statusLine;
-    if (before === undefined || before.created === null || made === undefined) return nothing;
-    const { statusLine: _, ...created } = before.created;
+    const all: Made | null = before?.created ?? null;
+    if (before === undefined || all?.statusLine === undefined) return nothing;
+    const { statusLine: made, ...created } = all;
     const taken = await whileLocked(file, () =>
       retried(file, () => {
-        const old = readText(file, limits.settingsBytes) ?? noSettings;
+        const old = readText(file, limits.settingsBytes) ?? "{}\n";
         const text = named(file, () => removeStatusLine(old, programPaths(paths.bin).statusLine, made));
         // Settings that nobody else wrote are still restored byte for byte by a later uninstall.
         const sha256 = digest(old) === before.sha256 ? digest(text) : null;
@@ -301,25 +178,4 @@ export interface StatusLineTaken {
   readonly file: string;
   /** `restored`: the one from before Kite's is there again; `removed`: there was none. */
   readonly taken: "restored" | "removed" | "nothing_there";
-}
-
-function takeOutNow(bin: string, file: string, before: Install | undefined): Uninstalled["result"] | null {
-  const old = readText(file, limits.settingsBytes);
-  if (old === null) return "nothing_there";
-  const original = before?.backup ? readText(before.backup, limits.settingsBytes) : null;
-  const untouched = before !== undefined && digest(old) === before.sha256;
-  if (untouched && before.madeFile) return removeText(file, old) ? "restored" : null;
-  if (untouched && original !== null) return replaceText(file, original, 0o644, old) ? "restored" : null;
-  const text = named(file, () => {
-    const without = removeHooks(old, bin, before?.created ?? null);
-    const { allow, statusLine } = before?.created ?? {};
-    const asked = allow === undefined ? without : removeAllow(without, toolsRule, allow);
-    return statusLine === undefined
-      ? asked
-      : removeStatusLine(asked, programPaths(bin).statusLine, statusLine);
-  });
-  if (text === old) return "nothing_there";
-  const isGone = before?.madeFile && isEmpty(text);
-  const done = isGone ? removeText(file, old) : replaceText(file, text, 0o644, old);
-  return done ? "edited" : null;
 }

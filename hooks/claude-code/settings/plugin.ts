@@ -8,14 +8,14 @@ import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
 import { InstallFailed } from "../../install/failed.ts";
 import { digest, writeWhole } from "../../install/file.ts";
+import type { HookProgram } from "../../install/hook-program.ts";
+import { readInstalls } from "../../install/installs.ts";
 import { whileLocked } from "../../install/lock-file.ts";
 import { programPaths, putProgram, removeIfEmpty, removeProgram } from "../../install/program.ts";
 import { readText } from "../../install/read-file.ts";
-import type { HookProgram } from "./command.ts";
-import { readInstalls } from "./installs.ts";
+import { programScripts } from "../../install/scripts.ts";
 import { pluginFiles } from "./plugin-files.ts";
 import { type PluginRecord, readPlugins, writePlugins } from "./plugins.ts";
-import { programScripts } from "./scripts.ts";
 
 /** The file that makes a folder a marketplace. */
 const catalogue = ".claude-plugin/marketplace.json";

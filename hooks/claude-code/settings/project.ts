@@ -1,5 +1,5 @@
 /** Paths of the client's settings files. */
-import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { InstallFailed } from "../../install/failed.ts";
@@ -36,18 +36,4 @@ export function projectRoot(dir: string): string {
     if (existsSync(join(at, ".git"))) return at;
     if (at === dirname(at)) return start;
   }
-}
-
-/**
- * Returns the file behind symbolic links, even if it does not exist yet, because a write must not replace the link.
- * Throws if links form a cycle.
- */
-export function linkTarget(path: string): string {
-  if (existsSync(path)) return realpathSync(path);
-  let at = path;
-  for (let hops = 0; hops < 40; hops += 1) {
-    if (!lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink()) return at;
-    at = resolve(dirname(at), readlinkSync(at));
-  }
-  throw new InstallFailed(`${path} is a link without a target; remove it or point it at a file`);
 }

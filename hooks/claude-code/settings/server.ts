@@ -9,13 +9,13 @@ import { dirname, join, resolve } from "node:path";
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
 import { named, refuseLinked, removeText, replaceText, retried } from "../../install/file.ts";
+import { isEmpty } from "../../install/hooks-text.ts";
 import { mcpPath } from "../../install/launcher.ts";
 import { whileLocked } from "../../install/lock-file.ts";
-import { readText } from "../../install/read-file.ts";
-import { linkTarget, projectRoot } from "./project.ts";
+import { linkTarget, readText } from "../../install/read-file.ts";
+import { projectRoot } from "./project.ts";
 import { addServer, type Made, removeServer, type ServerEntry } from "./server-text.ts";
 import { readServers, type ServerRecord, writeServers } from "./servers.ts";
-import { isEmpty } from "./settings-text.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

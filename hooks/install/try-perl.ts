@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { limits } from "../../../protocol/limits.ts";
-import { errorText } from "../../../protocol/system-error.ts";
-import { perlCommand } from "./command.ts";
+import { limits } from "../../protocol/limits.ts";
+import { errorText } from "../../protocol/system-error.ts";
+import { perlCommand } from "./hook-program.ts";
 
 const event = { hook_event_name: "SessionStart", session_id: "kite-install", prompt: 'a\n"b" 漢' };
 const words = "all is well\n";

@@ -1,8 +1,8 @@
 /** The shell scripts of Kite's `bin` folder that run the chosen hook client. */
-import { limits } from "../../../protocol/limits.ts";
-import { shellWord } from "../../../protocol/text.ts";
-import type { Program, ProgramScripts } from "../../install/program.ts";
-import { type HookProgram, perlCommand } from "./command.ts";
+import { limits } from "../../protocol/limits.ts";
+import { shellWord } from "../../protocol/text.ts";
+import { type HookProgram, perlCommand } from "./hook-program.ts";
+import type { Program, ProgramScripts } from "./program.ts";
 
 export interface ScriptOptions {
   readonly hookProgram: HookProgram;

@@ -1,10 +1,12 @@
 /** Records of installed hooks. */
-import { isObject } from "../../../protocol/wire.ts";
-import { isTextOrNull, readRecords, writeRecords } from "../../install/records.ts";
-import type { Created } from "./settings-text.ts";
+import { isObject } from "../../protocol/wire.ts";
+import type { Created } from "./hooks-text.ts";
+import { isTextOrNull, readRecords, writeRecords } from "./records.ts";
 
 /** The record of one `kite install` in one settings file. */
 export interface Install {
+  /** The name of the client whose file it is; absent: Claude Code. */
+  readonly client?: string;
   /** The written file, with links resolved. */
   readonly file: string;
   /** Copy of the file from before the first install; null if there was no file. */
@@ -25,6 +27,11 @@ export function readInstalls(path: string): readonly Install[] {
   return readRecords(path, "installs", isInstall);
 }
 
+/** Returns the records of one client; null: Claude Code. Throws as `readRecords` does. */
+export function installsOf(path: string, client: string | null): readonly Install[] {
+  return readInstalls(path).filter(one => (one.client ?? null) === client);
+}
+
 export function writeInstalls(path: string, installs: readonly Install[]): void {
   writeRecords(path, "installs", installs);
 }
@@ -33,6 +40,7 @@ function isInstall(value: unknown): value is Install {
   return (
     isObject(value) &&
     typeof value["file"] === "string" &&
+    (value["client"] === undefined || typeof value["client"] === "string") &&
     isTextOrNull(value["backup"]) &&
     typeof value["madeFile"] === "boolean" &&
     typeof value["madeFolder"] === "boolean" &&
