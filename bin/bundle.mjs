@@ -56,6 +56,13 @@ export async function bundleInto(outdir, options = {}) {
     }),
     build({ ...cjs, entryPoints: ["commander"], minify: true, keepNames: false }),
     build({ ...cjs, minify: true, entryPoints: ["hooks/client/hook.ts"] }),
+    // People find it among their client's own files, so it stays readable.
+    build({
+      ...esm,
+      banner: {},
+      entryPoints: ["hooks/opencode/plugin/plugin.ts"],
+      entryNames: "opencode-[name]",
+    }),
   ]);
   // Files that need no bundling.
   for (const name of readdirSync(join(root, "hooks/client"))) {

@@ -345,7 +345,7 @@ function failOpen(failed = false): never {
     const flag = (stat?.size ?? 0) < 1024 ? "a" : "w";
     if (stat?.isFile() ?? true) succeeds(() => writeFileSync(path, at, { flag }));
   }
-  if (!wakes && !isLine) succeeds(() => leaveEnd(home, event, client));
+  if (!wakes && !isLine) succeeds(() => leaveEnd(home, event, client, process.ppid));
   const session = /"session_id"\s*:\s*"([\w-]{1,100})"/.exec(event)?.[1];
   // The daemon refuses to begin anew without its journal; see daemon/journal/store-mark.ts.
   const isLost = existsSync(`${home}/store.json`) && !existsSync(`${home}/journal`);

@@ -7,16 +7,16 @@ const endsBytes: typeof limits.unheardEndsBytes = 256 * 1024;
 
 /**
  * Leaves a line for the next daemon if the event ends something. At the bound the older half goes. Throws if the event
- * or the file cannot be read.
+ * or the file cannot be read. `pid` is the client's process, as far as no variable names it.
  */
-export function leaveEnd(home: string, event: string, client: string): void {
+export function leaveEnd(home: string, event: string, client: string, pid: number): void {
   const ids = idsOfEnd(event);
   if (ids === null) return;
   // Another client may have been started in a shell of Claude Code.
   const named = client === "" ? (process.env["CLAUDE_PID"] ?? "") : "";
-  const pid = Number(/^[1-9]\d{0,9}$/.exec(named)?.[0] ?? process.ppid);
+  const of = Number(/^[1-9]\d{0,9}$/.exec(named)?.[0] ?? pid);
   const from = client === "" ? {} : { client };
-  const line = `${JSON.stringify({ at: Date.now(), pid, event: ids, ...from })}\n`;
+  const line = `${JSON.stringify({ at: Date.now(), pid: of, event: ids, ...from })}\n`;
   const path = `${home}/unheard-ends`;
   const stat = () => lstatSync(path, { throwIfNoEntry: false });
   if ((stat()?.size ?? 0) + line.length > endsBytes / 2) renameSync(path, `${path}.old`);

@@ -14,7 +14,7 @@ export function isOwnTool(tool: string): boolean {
 /** Whether the call shows the agent's inbox. */
 function readsInbox(event: Event): boolean {
   return (
-    event.tool?.endsWith("__kite_inbox") === true || (inputText(event, "command") ?? "").includes(" inbox")
+    event.tool?.endsWith("_kite_inbox") === true || (inputText(event, "command") ?? "").includes(" inbox")
   );
 }
 

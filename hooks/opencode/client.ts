@@ -1,0 +1,21 @@
+import { limits } from "../../protocol/limits.ts";
+import type { AgentClient } from "../seam/client.ts";
+
+/**
+ * What is known of OpenCode. A plugin in the client's process sends the events. One process may run many sessions; a subagent
+ * is a session of the client, and an agent within its session here.
+ */
+export const opencodeClient: AgentClient = {
+  name: "opencode",
+  title: "OpenCode",
+  limits: {
+    lockWaitMaxMs: limits.hookWriteBudgetMs - limits.firstByteMs,
+    namesCalls: true,
+    untoldWriteMs: null,
+    idleEndMs: null,
+    livesWithParent: true,
+    tellsSubagents: true,
+    asksAllFirst: false,
+  },
+  words: { shellTool: "bash", placeVariables: ["HOME"], agentVariables: ["KITE_SESSION", "KITE_AGENT"] },
+};

@@ -1,0 +1,316 @@
+/**
+ * What Kite's plugin for OpenCode does: it runs in the client's process, sends what the client does to the daemon, and does what
+ * the answer says. It decides nothing.
+ *
+ * Invariants: it throws only to refuse a call. Each wait has an end of its own, because the client has no time-out. It imports
+ * only modules of Node. It sends the names of files, patches and shell lines, and no other text of the agent.
+ */
+import { isAbsolute, join } from "node:path";
+import type { limits } from "../../../protocol/limits.ts";
+import type { Words } from "../words.ts";
+import { Link, type Sent } from "./link.ts";
+import { type Known, Sessions } from "./sessions.ts";
+
+const startMs: typeof limits.hookStartBudgetMs = 3_000;
+const turnMs: typeof limits.hookTurnBudgetMs = 1_000;
+const writeMs: typeof limits.hookWriteBudgetMs = 52_000;
+const wakeMs: typeof limits.hookWakeBudgetMs = 14_405_000;
+
+const unreached = "Kite is not responding; edits in this session are not coordinated. Run `kite doctor`.";
+
+/** The tools about which the daemon is asked, and what of their arguments it needs. Own tools are `kite_...`. */
+const sentArguments: Readonly<Record<string, readonly string[]>> = {
+  edit: ["filePath"],
+  write: ["filePath"],
+  apply_patch: ["patchText"],
+  bash: ["command", "workdir"],
+};
+
+/** Calls that are remembered until they end. */
+const callsMax = 1_000;
+/** As much of a failed call's error as is sent, in UTF-16 units. */
+const errorChars = 1_000;
+
+interface Part {
+  readonly id: string;
+  readonly type: string;
+  readonly text?: string;
+}
+
+/** As much of the client's plugin interface as is used. */
+export interface Input {
+  readonly client: {
+    readonly session: {
+      get(of: { path: { id: string } }): Promise<{ data?: { parentID?: string } }>;
+      promptAsync(of: { path: { id: string }; body: { parts: object[] } }): Promise<unknown>;
+    };
+    readonly tui: { showToast(of: { body: { message: string; variant: string } }): Promise<unknown> };
+  };
+  readonly directory: string;
+}
+
+interface BusEvent {
+  readonly type: string;
+  readonly properties?: {
+    readonly sessionID?: string;
+    readonly part?: {
+      readonly type: string;
+      readonly tool?: string;
+      readonly callID?: string;
+      readonly state?: { readonly status: string; readonly input?: Arguments; readonly error?: string };
+    };
+    readonly info?: { readonly id?: string; readonly parentID?: string; readonly agent?: string };
+  };
+}
+
+interface ToolCall {
+  readonly tool: string;
+  readonly sessionID: string;
+  readonly callID: string;
+}
+
+type Arguments = Record<string, unknown>;
+
+/** The client's process. */
+interface Process {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** It runs one prompt for a script, and ends. */
+  readonly isScripted: boolean;
+}
+
+/** Returns the plugin's hooks for one project that the client opened. */
+export async function hooksFor({ client, directory }: Input, { env, isScripted }: Process) {
+  if (env["KITE"] === "off") return {};
+  const link = new Link(env);
+  const sessions = new Sessions();
+  /** The calls that may run, with what their model is to read behind the result. */
+  const running = new Map<string, string>();
+
+  async function ask(known: Known, event: object, how: Omit<Sent, "event">): Promise<Words | null> {
+    const root = sessions.rootOf(known);
+    const who = {
+      session_id: root,
+      ...(root === known.id ? {} : { agent_id: known.id, agent_type: known.agentType ?? "agent" }),
+      ...(known.prompt === null ? {} : { prompt_id: known.prompt }),
+    };
+    const heard = await link.send({ event: { cwd: directory, ...who, ...event }, ...how });
+    if (heard.is === "aborted") return null;
+    if (heard.is === "answer") {
+      if (heard.words.person !== undefined) tellPerson(heard.words.person);
+      return heard.words;
+    }
+    const isCall = Reflect.get(event, "hook_event_name") === "PreToolUse";
+    if (heard.is === "unreached" && isCall && !known.isTold) {
+      known.isTold = true;
+      tellPerson(unreached);
+    }
+    return {};
+  }
+
+  function tellPerson(message: string): void {
+    // Without a screen nobody reads it.
+    void quietly(client.tui.showToast({ body: { message, variant: "warning" } }));
+  }
+
+  /** Returns what is known of a session; asks the client about one that began before this process. */
+  async function knownOf(id: string): Promise<Known> {
+    const known = sessions.get(id);
+    if (known !== undefined) return known;
+    const found = await Promise.race([quietly(client.session.get({ path: { id } })), after(turnMs)]);
+    return sessions.get(id) ?? sessions.add(id, found?.data?.parentID ?? null, null);
+  }
+
+  /** Tells the daemon once that the agent begins; returns what its model is to read. */
+  async function begin(known: Known): Promise<string | undefined> {
+    if (known.hasBegun && !known.isCompacted) return undefined;
+    const isMain = known.parent === null;
+    const source = known.isCompacted ? "compact" : "startup";
+    known.hasBegun = true;
+    known.isCompacted = false;
+    const name = isMain ? { hook_event_name: "SessionStart", source } : { hook_event_name: "SubagentStart" };
+    const words = await ask(known, name, { budgetMs: startMs });
+    return words?.context;
+  }
+
+  /** Gives the session a further prompt. */
+  async function goOn(known: Known, text: string): Promise<void> {
+    known.injected = text;
+    const part = { type: "text", text, synthetic: true };
+    await quietly(client.session.promptAsync({ path: { id: known.id }, body: { parts: [part] } }));
+  }
+
+  async function turnEnds(known: Known): Promise<void> {
+    known.calls.abort();
+    known.calls = new AbortController();
+    if (!known.isAtWork) return;
+    known.isAtWork = false;
+    const isMain = known.parent === null;
+    const stop = {
+      hook_event_name: isMain ? "Stop" : "SubagentStop",
+      ...(known.goesOn ? { stop_hook_active: true } : {}),
+    };
+    known.goesOn = false;
+    const words = await ask(known, stop, { budgetMs: turnMs });
+    if (words?.goOn !== undefined) {
+      known.goesOn = true;
+      return await goOn(known, words.goOn);
+    }
+    if (isMain && !isScripted) void awaitWake(known);
+  }
+
+  async function awaitWake(known: Known): Promise<void> {
+    known.wake?.abort();
+    const wake = new AbortController();
+    known.wake = wake;
+    const words = await ask(
+      known,
+      { hook_event_name: "Stop" },
+      { budgetMs: wakeMs, wake: true, signal: wake.signal },
+    );
+    if (words?.goOn !== undefined && !wake.signal.aborted && !known.isAtWork) await goOn(known, words.goOn);
+  }
+
+  async function ends(known: Known): Promise<void> {
+    known.calls.abort();
+    known.wake?.abort();
+    sessions.remove(known.id);
+    if (!known.hasBegun) return;
+    const isMain = known.parent === null;
+    const event = isMain
+      ? { hook_event_name: "SessionEnd", reason: "other" }
+      : { hook_event_name: "SubagentStop" };
+    await ask(known, event, { budgetMs: turnMs });
+  }
+
+  /** The event of a call; null if the daemon is not asked about this tool. */
+  function callEvent(name: string, { tool, callID }: ToolCall, args: Arguments): object | null {
+    const wanted = sentArguments[tool] ?? (tool.startsWith("kite_") ? [] : null);
+    if (wanted === null) return null;
+    const input = Object.fromEntries(
+      wanted.flatMap(key => (args[key] === undefined ? [] : [[key, args[key]]])),
+    );
+    const { workdir } = args;
+    const cwd =
+      tool !== "bash" || typeof workdir !== "string"
+        ? {}
+        : { cwd: isAbsolute(workdir) ? workdir : join(directory, workdir) };
+    return { hook_event_name: name, tool_name: tool, tool_use_id: callID, tool_input: input, ...cwd };
+  }
+
+  /** A call that failed has no event of its own: only its place in the message tells. */
+  async function partChanged(known: Known, part: NonNullable<BusEvent["properties"]>["part"]): Promise<void> {
+    const { tool, callID, state } = part ?? {};
+    if (state?.status !== "error" || tool === undefined || callID === undefined || !running.delete(callID))
+      return;
+    const call = { tool, callID, sessionID: known.id };
+    const event = callEvent("PostToolUseFailure", call, state.input ?? {});
+    const error = (state.error ?? "").slice(0, errorChars);
+    if (event !== null) await ask(known, { ...event, error }, { budgetMs: turnMs });
+  }
+
+  const onBusEvent: Readonly<Record<string, (known: Known) => Promise<void> | void>> = {
+    "session.idle": turnEnds,
+    "session.error": known => known.calls.abort(),
+    "session.deleted": ends,
+    "session.compacted": known => {
+      known.isCompacted = true;
+    },
+  };
+
+  return {
+    event: async ({ event }: { event: BusEvent }) => {
+      const { type, properties } = event;
+      const info = properties?.info;
+      if (type === "session.created" && info?.id !== undefined) {
+        if (sessions.get(info.id) === undefined)
+          sessions.add(info.id, info.parentID ?? null, info.agent ?? null);
+        return;
+      }
+      const known = sessions.get(properties?.sessionID ?? info?.id ?? "");
+      if (known === undefined) return;
+      if (type === "message.part.updated") await partChanged(known, properties?.part);
+      else await onBusEvent[type]?.(known);
+    },
+
+    "chat.message": async (
+      { sessionID }: { sessionID: string },
+      { message, parts }: { message: { id: string }; parts: Part[] },
+    ) => {
+      const known = await knownOf(sessionID);
+      known.wake?.abort();
+      const told = await begin(known);
+      known.prompt = message.id;
+      known.isAtWork = true;
+      const isOwn = known.injected !== null && parts.some(({ text }) => text === known.injected);
+      known.injected = null;
+      if (!isOwn) known.goesOn = false;
+      const prompted = { hook_event_name: "UserPromptSubmit", ...(isOwn ? { by_client: true } : {}) };
+      const words = known.parent === null ? await ask(known, prompted, { budgetMs: turnMs }) : null;
+      const text = [told, words?.context].filter(one => one !== undefined).join("\n");
+      const last = parts.at(-1);
+      // A part's id orders it: this one comes behind the last.
+      if (text !== "" && last !== undefined)
+        parts.push({
+          ...{ id: `${last.id}z`, sessionID, messageID: message.id, synthetic: true },
+          type: "text",
+          text,
+        });
+    },
+
+    "tool.execute.before": async (call: ToolCall, output: { args: Arguments }) => {
+      const event = callEvent("PreToolUse", call, output.args);
+      if (event === null) return;
+      const known = await knownOf(call.sessionID);
+      const told = await begin(known);
+      known.isAtWork = true;
+      const words = await ask(known, event, { budgetMs: writeMs, signal: known.calls.signal });
+      if (words === null) throw new Error("Kite: the turn ended while this call waited. It did not run.");
+      const text = [told, words.context].filter(one => one !== undefined).join("\n");
+      if (words.deny !== undefined) throw new Error(text === "" ? words.deny : `${words.deny}\n${text}`);
+      if (call.tool.startsWith("kite_")) output.args["kite_call"] = call.callID;
+      const [oldest] = running.keys();
+      if (running.size >= callsMax && oldest !== undefined) running.delete(oldest);
+      running.set(call.callID, text);
+    },
+
+    "tool.execute.after": async (call: ToolCall & { args?: Arguments }, output: { output?: unknown }) => {
+      const event = callEvent("PostToolUse", call, call.args ?? {});
+      if (event === null) return;
+      const known = await knownOf(call.sessionID);
+      const words = call.tool.startsWith("kite_") ? null : await ask(known, event, { budgetMs: turnMs });
+      const text = [running.get(call.callID), words?.context].filter(Boolean).join("\n");
+      running.delete(call.callID);
+      if (text !== "" && typeof output.output === "string") output.output += `\n\n${text}`;
+    },
+
+    "shell.env": async ({ sessionID }: { sessionID?: string }, output: { env: Record<string, string> }) => {
+      const known = sessions.get(sessionID ?? "");
+      if (known === undefined) return;
+      const root = sessions.rootOf(known);
+      output.env["KITE_SESSION"] = root;
+      if (root !== known.id) output.env["KITE_AGENT"] = known.id;
+    },
+
+    dispose: async () => {
+      await Promise.all(
+        sessions
+          .all()
+          .filter(({ parent }) => parent === null)
+          .map(ends),
+      );
+    },
+  };
+}
+
+/** Resolves with undefined where the client fails: what it cannot do for Kite does not stop an agent. */
+async function quietly<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch {
+    return undefined;
+  }
+}
+
+function after(ms: number): Promise<undefined> {
+  return new Promise(resolve => setTimeout(() => resolve(undefined), ms).unref());
+}

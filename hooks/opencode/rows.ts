@@ -1,0 +1,78 @@
+/** Every event that the plugin sends, and what each asks of the daemon. */
+import { limits } from "../../protocol/limits.ts";
+import { editEnd, preEdit } from "../plans/edit.ts";
+import { inputPath, inputText } from "../plans/event.ts";
+import { ownTool, typed, withNews } from "../plans/kite-calls.ts";
+import { patchEnd, prePatch } from "../plans/patch.ts";
+import { heartbeat, idle, mainOf, otherEvent, type Row } from "../plans/plan-parts.ts";
+import { promptOf, sessionStart } from "../plans/session.ts";
+import { preShell, shellEnd } from "../plans/shell-line.ts";
+import { subagentStart, turnEnds } from "../plans/turn.ts";
+import { awaitWake } from "../plans/wake.ts";
+
+/** The client's tools that write one file: `write` replaces it, and neither checks whether the agent has seen it. */
+const writes: ReadonlySet<string> = new Set(["edit", "write"]);
+
+const beforeTool: Row = (event, actor, context) => {
+  const tool = event.tool ?? "";
+  if (writes.has(tool)) {
+    const file = inputPath(event, "filePath");
+    const edit = { file: file ?? "", overwrites: tool === "write", isOwn: false };
+    return file === null ? idle : preEdit(event, actor, context, edit);
+  }
+  if (tool === "apply_patch") return prePatch(event, actor, context, inputText(event, "patchText"));
+  if (tool.startsWith("kite_")) return withNews(event, actor, ownTool(event, actor, context));
+  if (tool === "bash") return withNews(event, actor, typed(event, actor, preShell(event, actor, context)));
+  return otherEvent(event, actor, context);
+};
+
+/** The end of a call; one that failed wrote nothing. */
+function callEnd(hasRun: boolean): Row {
+  return (event, actor) => {
+    const tool = event.tool ?? "";
+    const result = {
+      do: "record_result",
+      ...actor,
+      tool,
+      error: hasRun ? null : errorOf(event.raw),
+    } as const;
+    const file = writes.has(tool) ? inputPath(event, "filePath") : null;
+    const plan = writes.has(tool)
+      ? { ...(file === null ? {} : { file }), actions: editEnd(event, actor, file, hasRun) }
+      : tool !== "apply_patch"
+        ? { actions: shellEnd(event, actor) }
+        : hasRun
+          ? patchEnd(event, actor, inputText(event, "patchText"))
+          : { actions: editEnd(event, actor, null, false) };
+    return { ...plan, actions: [result, ...plan.actions, heartbeat(actor, { attention: null })] };
+  };
+}
+
+function errorOf(raw: Readonly<Record<string, unknown>>): string {
+  const error = raw["error"];
+  return typeof error === "string" ? error.slice(0, limits.failureChars) : "";
+}
+
+/** The plugin says of its own prompts that nobody typed them. */
+const userPromptSubmit: Row = (event, actor) => promptOf(event, actor, event.raw["by_client"] !== true);
+
+const turnEnd: Row = (event, actor) => turnEnds(event, actor);
+
+const sessionEnd: Row = (event, actor) => ({
+  actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
+});
+
+/** The plugin asks for it when the session is idle; a run in a script ends with its turn, and asks for none. */
+export const wakingRow: Row = (event, actor) => awaitWake(event, actor, true);
+
+export const rows: ReadonlyMap<string, Row> = new Map([
+  ["SessionStart", sessionStart],
+  ["UserPromptSubmit", userPromptSubmit],
+  ["PreToolUse", beforeTool],
+  ["PostToolUse", callEnd(true)],
+  ["PostToolUseFailure", callEnd(false)],
+  ["SubagentStart", subagentStart],
+  ["SubagentStop", turnEnd],
+  ["Stop", turnEnd],
+  ["SessionEnd", sessionEnd],
+]);
