@@ -94,6 +94,8 @@ export interface SessionColumns {
   readonly branch: string | null;
   readonly cwd: string;
   readonly pid: number | null;
+  /** Its agent client; absent: Claude Code, or none that the daemon knows. */
+  readonly client?: string;
   readonly status: "active" | "idle" | "lost";
   readonly registeredAt: number;
   readonly lastSeenMs: number;

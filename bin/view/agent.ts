@@ -142,9 +142,10 @@ function placeFields(
   const on = terminal === null ? "" : ` on ${clean(terminal)}`;
   const pid = session.pid === null ? "no process" : `pid ${session.pid}${on}`;
   const since = `since ${clock(session.registeredAt, screen.now)}`;
+  const client = session.client === undefined ? [] : [clean(session.client)];
   const seen = `seen ${duration(session.lastSeenMs)} ago`;
   return [
-    ["session", [clean(session.name), pid, since, seen].join(", ")],
+    ["session", [clean(session.name), ...client, pid, since, seen].join(", ")],
     [
       "about",
       title === null

@@ -31,6 +31,7 @@ export interface NoteContext {
 /** Returns the note of a session's row for a line of `room` columns: a path in it is cut in its middle. */
 export function noteOf(s: SessionRow, context: NoteContext, room: number): string {
   const parts: string[] = [];
+  if (s.client !== undefined) parts.push(clean(s.client));
   if (s.attention !== null) parts.push(clean(s.attention));
   parts.push(...adviceOn(s, s.name, s));
   parts.push(...waitNote({ id: s.id, agent: null }, s.waitingFor, context, room));

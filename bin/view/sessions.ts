@@ -369,7 +369,8 @@ function detailOf(s: SessionRow, terminals: ReadonlyMap<number, string> | undefi
   const state = features
     .map(feature => feature.life?.(s) ?? "")
     .map(life => (life === "" ? "" : `, ${life}`));
-  return `${clean(s.id)}, ${pid}, since ${clock(s.registeredAt, screen.now)}${state.join("")}, in ${cwd}`;
+  const client = s.client === undefined ? "" : `, ${clean(s.client)}`;
+  return `${clean(s.id)}${client}, ${pid}, since ${clock(s.registeredAt, screen.now)}${state.join("")}, in ${cwd}`;
 }
 
 /** Returns a session's status as people read it. */

@@ -124,6 +124,7 @@ export function contested(
   const holder: LockNote = {
     file: pathOf(hold ?? file),
     holder: nameOf(services, by.actor),
+    ...clientOf(services, by.actor),
     heldMs: Math.max(0, now - by.since),
     waiters: line.length,
     ...doingOf(services, by.actor),
@@ -132,6 +133,11 @@ export function contested(
     yieldsInMs: yields === null ? null : Math.max(0, yields - now),
   };
   return { ...refused, holder, ...place };
+}
+
+function clientOf({ engine }: HookServices, { session }: Actor): Pick<LockNote, "client"> {
+  const client = engine.state.sessions.live.get(session)?.client;
+  return client === undefined ? {} : { client };
 }
 
 /** The task that an actor works on. */

@@ -40,8 +40,9 @@ async function beginAnew({ services, plan }: Run, action: ActionOf<"begin">): Pr
   const name = said === null ? null : sayable(plain(said, limits.nameBytes));
   if (title !== undefined) presence.of(session).title = title;
   const rest = { project: null, worktree: null, branch: null, name: null, spawn: plan.spawn ?? null };
+  const { client } = plan;
   const where = revive ? await beginningIn(services, session, cwd) : cwd;
-  const command = await beginCommand(services, { session, cwd: where, pid, revive, ...rest });
+  const command = await beginCommand(services, { session, cwd: where, pid, revive, client, ...rest });
   const reply = await services.engine.submitAndWait({ ...command, name, named: "title" });
   if (isRefusal(reply)) return refused("begin", reply);
   if (introduction !== null) await services.engine.submitAndWait(introduction.command);

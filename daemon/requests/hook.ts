@@ -47,7 +47,9 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
   const { socket, ownFiles, settings, calls, untoldAgents } = acting;
   const waitMs = Math.min(settings.values.lockWaitMs, adapter.limits.lockWaitMaxMs);
   const context = { env, ppid, socket, home: ownFiles.home, waitMs, wake, statusLine, calls };
-  const asked = adapter.plan(request.event, context);
+  const ofEntry = adapter.plan(request.event, context);
+  const isNamed = adapter !== acting.adapters.get(undefined);
+  const asked = isNamed ? { ...ofEntry, client: adapter.name } : ofEntry;
   const { session, home } = asked;
   if (asked.namesNoAgent === true && session !== null) noteUntold(acting, session);
   const known = observed ?? acting;

@@ -69,6 +69,8 @@ export interface Beginning {
   readonly revive: boolean;
   /** The record of the spawned agent that this session is; null: it is none. */
   readonly spawn: string | null;
+  /** Its agent client, if its entries name one. */
+  readonly client?: string | undefined;
 }
 
 /** Returns the command that registers a session, with its repository and its process. */
@@ -89,6 +91,7 @@ export async function beginCommand(
     name: beginning.name === null ? null : plain(beginning.name) || "unnamed",
     revive: beginning.revive,
     ...(isSpawnId(beginning.spawn) ? { spawn: beginning.spawn } : {}),
+    ...(beginning.client === undefined ? {} : { client: beginning.client }),
     wallMs: clock.wall(),
   };
 }

@@ -39,6 +39,8 @@ export interface LifeOptions {
   readonly forget: (session: string) => void;
   /** Called with each session whose only process a signal stopped, and again when it runs on. */
   readonly stopped: (session: string, isStopped: boolean) => void;
+  /** Without a turn for how long, in ms, a session of this client is over; null: its process or an event ends it. */
+  readonly idleEndMs: (client: string | undefined) => number | null;
   /** Ends the daemon. */
   readonly stop: (why: string) => void;
 }
@@ -47,8 +49,8 @@ export class Life {
   readonly #options: LifeOptions;
   /** Watched incarnations, by session. */
   readonly #watched = new Map<string, Set<string>>();
-  /** Sessions of this machine without a process: only their silence tells that they ended. */
-  readonly #anchorless = new Set<string>();
+  /** Sessions of this machine without a process, or whose process may outlive them: only their silence tells that they ended. */
+  readonly #quiet = new Set<string>();
   readonly #proposed = new Set<string>();
   #lastBusyAt: number;
   /** When a client was last connected, as far as the checks saw. */
@@ -119,7 +121,7 @@ export class Life {
     // In the same turn of the event loop: each time that a daemon at rest wakes up costs more than a few looks.
     void anchors.look();
     presence.keepOnly(engine.state.sessions.live);
-    if (this.#checking === null) this.#checkSilence(this.#anchorless.values());
+    if (this.#checking === null) this.#checkSilence(this.#quiet.values());
     if (engine.state.sessions.live.size > 0 || this.#options.isConnected()) this.#lastBusyAt = clock.now();
     else if (idleExitMs > 0 && clock.now() - this.#lastBusyAt >= idleExitMs)
       this.#options.stop("no session for a while");
@@ -143,18 +145,23 @@ export class Life {
     this.#checking = setImmediate(() => this.#checkSilence(left));
   }
 
-  /** Whether the session gave no sign of life for long, and has no waiting request. */
+  /** Whether the session gave no sign of life for long, and has no waiting request; one with a process also no turn. */
   #isSilent(session: Session): boolean {
     const { presence, engine } = this.#options.services;
-    if (presence.silentMs(session.id) < limits.silenceMs) return false;
+    const isAnchored = hasAnchor(session);
+    const longMs = isAnchored ? this.#options.idleEndMs(session.client) : limits.silenceMs;
+    if (longMs === null || presence.silentMs(session.id) < longMs) return false;
+    if (isAnchored && presence.isInTurn(session.id)) return false;
     const { locks } = engine.state;
     return rowsOfSession(locks.actors, session.id, null).every(row => row.attached === 0);
   }
 
-  #lost({ id, begun }: Session): void {
+  #lost(session: Session): void {
+    const { id, begun } = session;
     if (this.#proposed.has(id)) return;
     this.#proposed.add(id);
-    const command = { type: "session_lost", session: id, begun } as const;
+    const isIdle = hasAnchor(session) ? ({ isIdle: true } as const) : {};
+    const command = { type: "session_lost", session: id, begun, ...isIdle } as const;
     this.#options.services.engine.submit(command, { answer: () => this.#proposed.delete(id) });
   }
 
@@ -175,13 +182,10 @@ export class Life {
       if (!before.has(key)) anchors.add(key, anchor);
     }
     for (const key of before) if (!alive.has(key)) anchors.remove(key);
-    if (alive.size > 0) {
-      this.#watched.set(session.id, alive);
-      this.#anchorless.delete(session.id);
-    } else {
-      this.#watched.delete(session.id);
-      this.#anchorless.add(session.id);
-    }
+    if (alive.size > 0) this.#watched.set(session.id, alive);
+    else this.#watched.delete(session.id);
+    if (alive.size === 0 || this.#options.idleEndMs(session.client) !== null) this.#quiet.add(session.id);
+    else this.#quiet.delete(session.id);
   }
 
   /** Another terminal of the session may go on, so that of one with several says nothing. */
@@ -208,8 +212,12 @@ export class Life {
     const { anchors, services } = this.#options;
     for (const key of this.#watched.get(id) ?? []) anchors.remove(key);
     this.#watched.delete(id);
-    this.#anchorless.delete(id);
+    this.#quiet.delete(id);
     services.presence.forget(id);
     this.#options.forget(id);
   }
+}
+
+function hasAnchor({ incarnations }: Session): boolean {
+  return incarnations.some(({ anchor }) => anchor !== null);
 }

@@ -206,6 +206,12 @@ export class PresenceTable {
     return this.#recent.get(project) ?? [];
   }
 
+  /** Whether a turn of the session's main agent or of an agent within it runs, as far as events said. */
+  isInTurn(session: string): boolean {
+    const row = this.#rows.get(session);
+    return row !== undefined && [row, ...row.agents.values()].some(({ active }) => active);
+  }
+
   silentMs(session: string): number {
     return this.#clock.now() - (this.#rows.get(session) ?? this.of(session)).seenAt;
   }

@@ -78,6 +78,7 @@ export function sessionRow(source: RowSource, session: Session): SessionRow {
     branch: session.branch,
     cwd: session.cwd,
     pid: session.incarnations.find(i => i.anchor !== null)?.anchor?.pid ?? null,
+    ...(session.client === undefined ? {} : { client: session.client }),
     status: session.lostAt !== null ? "lost" : seen.active ? "active" : "idle",
     registeredAt: session.registeredAt,
     lastSeenMs: Math.max(0, now - seen.seenAt),

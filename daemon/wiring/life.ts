@@ -19,7 +19,7 @@ export function beginLife(
   { onTrouble }: Troubles,
   stop: (why: string) => void,
 ): Life {
-  const { hookWakes, points } = services;
+  const { hookWakes, points, adapters } = services;
   try {
     keepUnseen(paths);
   } catch (error) {
@@ -51,6 +51,7 @@ export function beginLife(
     stopped: (session, isStopped) => {
       for (const part of points.processStopped) part.processStopped(services, session, isStopped);
     },
+    idleEndMs: client => adapters.get(client)?.limits.idleEndMs ?? null,
     stop,
   });
   server.net.on("connection", () => life.connected());

@@ -1,9 +1,14 @@
 /** A session begins, and a prompt comes, whichever client says so. */
 import type { HookAction } from "../seam/slices.ts";
+import { withContext } from "./answers/answer.ts";
 import { promptAnswer, startAnswer } from "./answers/first-context.ts";
 import { readSoFar, withInbox } from "./answers/inbox.ts";
 import type { Actor, Event } from "./event.ts";
 import { begin, heartbeat, idle, mainOf, type Plan, type Row } from "./plan-parts.ts";
+
+/** What a session of a client is told whose events do not name the subagent that acts. */
+const sharedLocks =
+  "Kite: it cannot tell your subagents apart: you all share your locks. Let one of you at a time edit a file.";
 
 /** Also runs after a compaction: the model has lost what the start told it, while its turn may go on. */
 export const sessionStart: Row = (event, actor, context) => {
@@ -19,7 +24,12 @@ export const sessionStart: Row = (event, actor, context) => {
     { do: "list_peers", session },
     readSoFar(mainOf(actor)),
   ];
-  return { actions, answer: outcomes => startAnswer({ session, cwd }, context.socket, outcomes) };
+  const { tellsSubagents } = event.client.limits;
+  const answer: Plan["answer"] = outcomes => {
+    const said = startAnswer({ session, cwd }, context.socket, outcomes);
+    return tellsSubagents ? said : withContext(said, sharedLocks);
+  };
+  return { actions, answer };
 };
 
 /**

@@ -18,6 +18,8 @@ export interface LockNote {
   /** What is held, absolute: the requested file, or a directory that contains it. */
   readonly file: string;
   readonly holder: string;
+  /** The client of the holder's session, if its entries name it. */
+  readonly client?: string;
   readonly heldMs: number;
   readonly waiters: number;
   /** The holder's task in a few words, as far as it is known. */

@@ -44,6 +44,8 @@ export interface HookPlan {
   readonly file: string | null;
   /** What the actor does now, or did, if the event says it. */
   readonly doing: Doing | null;
+  /** The client, if its entries name it; the daemon sets it. */
+  readonly client?: string;
   /** The record of the spawned agent that the session is, by `KITE_SPAWN` in its environment. */
   readonly spawn?: string;
   /** The client's own folder, as far as the event tells. */

@@ -39,6 +39,7 @@ function world(n: number) {
     isConnected: () => true,
     forget: nothing,
     stopped: nothing,
+    idleEndMs: () => null,
     stop: nothing,
   });
   const silent = () => {

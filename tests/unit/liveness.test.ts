@@ -12,6 +12,7 @@ import { SimulatedClock } from "../simulation/host.ts";
 import { World } from "./core-world.ts";
 
 const anchor = { pid: 7, startTime: "7" };
+const idleEndMs = 3 * limits.silenceMs;
 
 interface Around {
   readonly isConnected?: () => boolean;
@@ -44,6 +45,7 @@ function world({ isConnected = () => true, rows = unknown }: Around = {}) {
     isConnected,
     forget: () => {},
     stopped: () => {},
+    idleEndMs: client => (client === "outlived" ? idleEndMs : null),
     stop: why => {
       throw new Error(why);
     },
@@ -78,6 +80,32 @@ test("a silent session without a process is lost once, one with a process never"
   expect(proposed).toMatchObject([{ type: "session_lost", session: "quiet" }]);
   clock.pass(limits.silenceMs);
   expect(proposed.slice(1)).toMatchObject([{ type: "session_lost", session: "talks" }]);
+});
+
+test("a session whose process outlives it is lost when it had no turn for long, and only then", () => {
+  const { clock, core, presence, proposed, life, begin } = world();
+  for (const id of ["rests", "works", "delegates"]) begin(id, { anchor, client: "outlived" });
+  begin("gone", { client: "outlived" });
+  begin("other", { anchor, client: "known" });
+  presence.turn("works", null, true);
+  presence.seen("delegates", "helper");
+  presence.turn("delegates", "helper", true);
+  clock.pass(limits.silenceMs + limits.anchorPollMs);
+  expect(proposed).toMatchObject([{ type: "session_lost", session: "gone" }]);
+  clock.pass(idleEndMs - limits.silenceMs);
+  expect(proposed.slice(1)).toMatchObject([{ type: "session_lost", session: "rests", isIdle: true }]);
+  clock.pass(2 * idleEndMs);
+  expect(proposed.slice(2)).toEqual([]);
+  presence.turn("works", null, false);
+  clock.pass(limits.anchorPollMs);
+  expect(proposed.slice(2)).toMatchObject([{ session: "works", isIdle: true }]);
+  for (const command of proposed) core.step(command);
+  expect([...core.state.sessions.live.values()].filter(s => s.lostAt !== null).map(s => s.id)).toEqual([
+    "rests",
+    "works",
+    "gone",
+  ]);
+  life.close();
 });
 
 test("a session that ended is not lost, and a check does not go over those with a process", () => {

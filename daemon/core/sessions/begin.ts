@@ -165,6 +165,7 @@ function begin(
     cwd,
     name,
     namedBy,
+    ...(command.client === undefined ? {} : { client: command.client }),
     lostAt: null,
     suspendedUntil: null,
     incarnations: [{ ordinal: 0, begun: meta.seq, anchor: command.anchor }],
@@ -182,6 +183,7 @@ function update(state: BaseState, session: Session, command: SessionBegin, meta:
   writable.worktree = command.worktree;
   writable.branch = command.branch;
   writable.cwd = command.cwd;
+  if (command.client !== undefined) writable.client = command.client;
   enterWorktree(worktrees, session);
   const wanted = nextName(session, saidBy(command));
   const moves = command.project !== session.project;

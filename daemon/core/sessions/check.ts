@@ -27,7 +27,9 @@ export function* checkSessions(state: BaseState): Generator<string> {
     for (const agent of session.endedAgents.keys())
       if (session.agents.has(agent)) yield `agent ${agent} of session ${session.id} is there and ended`;
     if (state.sessions.ended.has(session.id)) yield `session ${session.id} is live and ended`;
-    if (session.lostAt !== null && session.incarnations.some(i => i.anchor !== null)) {
+    // The process of a client that the entries name may outlive its sessions.
+    const isAnchored = session.incarnations.some(i => i.anchor !== null);
+    if (session.lostAt !== null && isAnchored && session.client === undefined) {
       yield `session ${session.id} has an anchor and is lost`;
     }
   }

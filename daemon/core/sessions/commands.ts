@@ -17,6 +17,8 @@ export interface SessionBegin {
   readonly revive: boolean;
   /** The record of the spawned agent that this session is, as its process says. */
   readonly spawn?: string;
+  /** Its agent client, if its entries name one. */
+  readonly client?: string;
   /** Wall time, to be shown to people. */
   readonly wallMs: number;
   readonly retry?: Retry;
@@ -43,11 +45,13 @@ export interface SessionEnd {
   readonly retry?: Retry;
 }
 
-/** A session without anchor sent no sign of life for `limits.silenceMs`. */
+/** A session without anchor sent no sign of life for `limits.silenceMs`, or one whose process says nothing of its life no turn. */
 export interface SessionLost {
   readonly session: string;
   /** `begun` of the session meant, so that the command does not touch a later one of the same id. */
   readonly begun: number;
+  /** It had no turn for long, and its process may outlive it. */
+  readonly isIdle?: true;
 }
 
 /** A lost session sent a sign of life. */

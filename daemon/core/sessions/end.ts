@@ -50,7 +50,7 @@ export const sessionLost: Handler<"session_lost"> = (state, command, _meta, step
   const session = state.sessions.live.get(command.session);
   step.reply = { ok: true };
   if (session === undefined || session.begun !== command.begun || session.lostAt !== null) return;
-  if (session.incarnations.some(i => i.anchor !== null)) return;
+  if (command.isIdle !== true && session.incarnations.some(i => i.anchor !== null)) return;
   // A client that awaits an answer is a sign of life.
   const rows = rowsOfSession(state.locks.actors, session.id, null);
   if (rows.some(row => row.attached > 0)) return;

@@ -60,6 +60,8 @@ export interface Session {
   readonly cwd: string;
   readonly name: string;
   readonly namedBy: NameSource;
+  /** Its agent client, if its entries name one. */
+  readonly client?: string | undefined;
   /** When the session was marked lost (core time, ms), or null. */
   readonly lostAt: number | null;
   /** Until when its process may continue it under another id (core time, ms), or null. */

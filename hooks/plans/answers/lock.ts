@@ -108,7 +108,7 @@ export function refusedText(edit: Edit, refused: Refused): string {
     `Kite: this ${edit.tool} did not run: another agent holds the file.${waited}`,
     [`${frame} ${heldBy(edit, refused)}.`, ...doing(edit, refused)].join(" "),
     [...line(refused), ...yields(refused)].join(" "),
-    `What to do: ${nextStep(edit, refused)}. ${cycle(refused)}${otherWay(edit)}`,
+    `What to do: ${nextStep(edit, refused)}. ${cycle(edit, refused)}${otherWay(edit)}`,
   ]
     .filter(text => text !== "")
     .join("\n");
@@ -147,7 +147,9 @@ function holder(refused: Refused): string {
   const name = refused.holder?.holder ?? refusal["locked_by_name"];
   const ago = refusal["locked_ago"];
   const heldMs = refused.holder?.heldMs ?? (typeof ago === "number" ? ago * 1000 : null);
-  return `${person(typeof name === "string" ? name : null)}${heldMs === null ? "" : `, for ${duration(heldMs)} now`}`;
+  const client = refused.holder?.client;
+  const of = client === undefined ? "" : ` (${client})`;
+  return `${person(typeof name === "string" ? name : null)}${of}${heldMs === null ? "" : `, for ${duration(heldMs)} now`}`;
 }
 
 function doing({ cwd }: Edit, { holder }: Refused): string[] {
@@ -201,9 +203,13 @@ function nextStep(edit: Edit, { holder, place }: Refused): string {
     : later;
 }
 
-function cycle(refused: Refused): string {
+function cycle({ asksAllFirst }: Edit, refused: Refused): string {
   const { code, error } = refused.refusal;
-  return code === "lock_deadlock" ? `Waiting for it would close a cycle of waits (${quote(error)}). ` : "";
+  if (code !== "lock_deadlock") return "";
+  // The other waits for an edit of the same message, which this client has not made yet.
+  const fewer =
+    asksAllFirst === true ? "Make one edit a message: then you hold no file while you wait. " : "";
+  return `Waiting for it would close a cycle of waits (${quote(error)}). ${fewer}`;
 }
 
 function person(name: string | null): string {

@@ -130,7 +130,8 @@ function sessionLine(s: SessionRow, peers: Peers, cwd: string): string {
         : "";
   const work = workText(s.declared, s.task) + filesText(peers, s.id, null, cwd) + locksText(peers, s, cwd);
   const status = s.status === "lost" ? `no sign of life for ${duration(s.lastSeenMs)}` : s.status;
-  return `${quote(s.name, limits.nameBytes)}${branch}, ${status}${waits}${work}`;
+  const client = s.client === undefined ? "" : ` (${s.client})`;
+  return `${quote(s.name, limits.nameBytes)}${client}${branch}, ${status}${waits}${work}`;
 }
 
 function lockCount({ locks, agents }: SessionRow): number {

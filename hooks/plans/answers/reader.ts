@@ -6,10 +6,13 @@ export interface Reader {
   readonly cwd: string;
   /** A teammate within its lead's process: the client offers it SendMessage, and none of Kite's tools. */
   readonly isTeammate: boolean;
+  /** Its client asks about all calls of a message before the first of them runs. */
+  readonly asksAllFirst?: true;
 }
 
-export function readerOf({ worker }: Event, cwd: string): Reader {
-  return { cwd, isTeammate: worker.isTeammate };
+export function readerOf({ worker, client }: Event, cwd: string): Reader {
+  const asks = client.limits.asksAllFirst ? ({ asksAllFirst: true } as const) : {};
+  return { cwd, isTeammate: worker.isTeammate, ...asks };
 }
 
 /** How the reader writes to another agent. */
