@@ -12,6 +12,8 @@ export const opencodeClient: AgentClient = {
     lockWaitMaxMs: limits.hookWriteBudgetMs - limits.firstByteMs,
     namesCalls: true,
     untoldWriteMs: null,
+    untoldPatchMs: null,
+    promptsEndTurns: false,
     idleEndMs: null,
     livesWithParent: true,
     tellsSubagents: true,
