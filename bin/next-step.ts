@@ -1,6 +1,6 @@
 /** What a person does next, by what is there already: hooks, and sessions. */
 import { LocalError } from "../client/errors.ts";
-import { clients } from "./clients/list.ts";
+import { knownClients } from "./clients/here.ts";
 import type { ProcessContext } from "./process-context.ts";
 
 /** How long it looks for a daemon at most. */
@@ -9,7 +9,7 @@ const lookMs = 1_000;
 /** Returns the next step, where so many sessions are known. */
 export function nextStep(world: ProcessContext, sessions: number): readonly string[] {
   if (sessions > 0) return ["Next: kite status shows who does what; kite watch keeps showing it."];
-  if (!clients.some(client => client.isConnected(world)))
+  if (!knownClients.some(client => client.isConnected(world)))
     return ["Next: kite install, which connects Claude Code; kite demo shows first what Kite does."];
   return [
     "Next: type a prompt in two Claude Code sessions of one repository, then run kite status.",

@@ -1,53 +1,25 @@
 /** Claude Code: its settings with Kite's hooks, the tools for agents, its projects, teams and plugins. */
-import { existsSync } from "node:fs";
-import { homedir } from "node:os";
-import { join } from "node:path";
-import { commandsIn } from "../../hooks/claude-code/settings/find-entries.ts";
 import * as hooks from "../../hooks/claude-code/settings/install.ts";
 import { pluginFolders, removePlugins } from "../../hooks/claude-code/settings/plugin.ts";
 import { projectSettings, sharedSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
 import * as servers from "../../hooks/claude-code/settings/server.ts";
-import { clientName, clientProgram } from "../../hooks/claude-code/spawn/words.ts";
+import { clientName } from "../../hooks/claude-code/spawn/words.ts";
 import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
 import { forget, type Uninstalled } from "../../hooks/install/hooks-file.ts";
-import { installsOf } from "../../hooks/install/installs.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
 import type { FileToWrite, InstalledTools } from "../view/install.ts";
-import {
-  type AgentClient,
-  type Connection,
-  type Disconnected,
-  type Place,
-  programOnPath,
-  type Wish,
-} from "./client.ts";
+import { claudeCodeHere } from "./claude-code-here.ts";
+import type { AgentClient, Connection, Disconnected, Place, Wish } from "./client.ts";
 
 export const claudeCode: AgentClient = {
-  name: clientName,
-  title: "Claude Code",
+  ...claudeCodeHere,
   scopes: ["user", "project", "shared"],
   options: ["allow", "everyEvent", "statusline"],
-  find: world => {
-    const { env } = world;
-    const folder = env["CLAUDE_CONFIG_DIR"] || join(env["HOME"] || homedir(), ".claude");
-    return programOnPath(world, clientProgram) ?? (existsSync(folder) ? folder : null);
-  },
-  isConnected,
   plan,
   disconnect,
 };
-
-function isConnected({ env, paths }: ProcessContext): boolean {
-  if (commandsIn(userSettings(env), paths.bin).length > 0) return true;
-  try {
-    return installsOf(paths.installs, null).some(({ file }) => commandsIn(file, paths.bin).length > 0);
-  } catch (error) {
-    if (!(error instanceof InstallFailed)) throw error;
-    return false;
-  }
-}
 
 function plan({ env, paths }: ProcessContext, wish: Wish): Connection {
   const { scope, dir, program } = wish;

@@ -10,20 +10,24 @@ import type { FileToWrite, InstallDone, InstallScope } from "../view/install.ts"
 /** An option of `kite install` that not every client has. */
 export type ClientOption = "allow" | "everyEvent" | "statusline";
 
-export interface AgentClient {
+/** What shows whether a client is here, and connected. */
+export interface ClientHere {
   /** What a person types: `kite install --client NAME`. */
   readonly name: string;
   /** What a person reads. */
   readonly title: string;
+  /** Returns the program or folder that shows that the person has it; null if it is not here. */
+  find(world: ProcessContext): string | null;
+  /** Returns true if Kite's hooks are in a file of it; what cannot be read counts as none. */
+  isConnected(world: ProcessContext): boolean;
+}
+
+export interface AgentClient extends ClientHere {
   /** It is connected only where a person names it: neither `all` nor a question has it. */
   readonly isByName?: true;
   /** For whom it can be connected. */
   readonly scopes: readonly InstallScope[];
   readonly options: readonly ClientOption[];
-  /** Returns the program or folder that shows that the person has it; null if it is not here. */
-  find(world: ProcessContext): string | null;
-  /** Returns true if Kite's hooks are in a file of it; what cannot be read counts as none. */
-  isConnected(world: ProcessContext): boolean;
   /** Returns what a connection would be. Writes nothing. Throws InstallFailed if it is not possible. */
   plan(world: ProcessContext, wish: Wish): Connection;
   /** Takes out what Kite wrote for it. Reports what failed instead of throwing, so that the rest is taken out, too. */

@@ -1,0 +1,8 @@
+/**
+ * The agents' clients that Kite can connect, as far as commands need them that are run often: `list.ts` knows the rest, and
+ * loads what writes their files.
+ */
+import { claudeCodeHere } from "./claude-code-here.ts";
+import type { ClientHere } from "./client.ts";
+
+export const knownClients: readonly ClientHere[] = [claudeCodeHere];
