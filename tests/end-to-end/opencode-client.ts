@@ -39,10 +39,13 @@ export class OpenCode {
       },
       tui: { showToast: async (of: { body: { message: string } }) => it.toasts.push(of.body.message) },
     };
-    it.#hooks = await hooksFor({ client, directory }, {
-      env: { ...home.environment, ...env },
-      isScripted: false,
-    });
+    it.#hooks = await hooksFor(
+      { client, directory },
+      {
+        env: { ...home.environment, ...env },
+        isScripted: false,
+      },
+    );
     return it;
   }
 

@@ -40,7 +40,7 @@ export interface Sent {
 }
 
 /** `off`: Kite is off here, or was never installed. `unreached`: no daemon answered. `aborted`: by the signal. */
-export type Heard =
+export type Reply =
   | { readonly is: "answer"; readonly words: Words }
   | { readonly is: "off" | "unreached" | "aborted" };
 
@@ -62,14 +62,14 @@ export class Link {
   }
 
   /** Sends an event; resolves with what the daemon answers, or why there is no answer. Then the next daemon hears of an end. */
-  async send(sent: Sent): Promise<Heard> {
+  async send(sent: Sent): Promise<Reply> {
     const heard = await this.#try(sent);
     if (heard.is === "unreached" && sent.wake !== true)
       quietly(() => leaveEnd(this.#home, JSON.stringify(sent.event), client, process.pid));
     return heard;
   }
 
-  async #try(sent: Sent): Promise<Heard> {
+  async #try(sent: Sent): Promise<Reply> {
     try {
       const folder = mine(this.#home);
       if (
