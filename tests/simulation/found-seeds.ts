@@ -198,6 +198,13 @@ export const plantedSeeds = seedsOf([
   ["remote", 63, 815, "a tool at work that does not count beside stalled subagents"],
   ["remote", 69, 805, "a shared value that goes although somebody reads it"],
   ["remote", 69, 505, "a shared value that goes unannounced"],
+  ["file", 44, 60, "a resource that waits get without a lease"],
+  ["file", 58, 60, "a resource that is taken like a free file, without a lease"],
+  ["remote", 65, 708, "a resource that comes back to its lender without a lease"],
+  ["file", 4, 75, "a lease that ends a resource under a running command"],
+  ["file", 50, 60, "a lease that a later request does not renew"],
+  ["file", 44, 6, "a lease that is over, and nobody hears of it"],
+  ["file", 50, 98, "a resource that is locked again and whose end is told all the same"],
 ]);
 
 function seedsOf(rows: readonly Row[]): readonly FoundSeed[] {
