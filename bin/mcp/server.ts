@@ -15,8 +15,8 @@ import { Link } from "./link.ts";
 import { type Call, type Caller, dataCapability } from "./tool.ts";
 import { tools } from "./tool-list.ts";
 
-/** The key under which Claude Code sends the id of a call's tool use. */
-const toolUseKey = "claudecode/toolUseId";
+/** The keys under which clients send the id that their hooks give a call: Claude Code, Codex. */
+const callKeys = ["claudecode/toolUseId", "callId"] as const;
 
 const instructions =
   "Kite coordinates the agents that work in this project at the same time. Kite coordinates edits by itself; use " +
@@ -58,9 +58,9 @@ export function serve({ paths, env, process }: ServeOptions): { readonly close: 
 }
 
 function callerOf(link: Link, process: Process, clientName: () => string): Caller["begin"] {
-  return async (context: ServerContext) => {
+  return async (context: ServerContext, callId: string | null) => {
     const { client, acting } = await firstAnswer(link, one =>
-      whoActs(one, process, toolUseOf(context), clientName()),
+      whoActs(one, process, callId ?? toolUseOf(context), clientName()),
     );
     const { signal } = context.mcpReq;
     const own: KiteClient[] = [];
@@ -111,8 +111,11 @@ async function afterwards(signal: AbortSignal, work: () => Promise<void>): Promi
 }
 
 function toolUseOf({ mcpReq }: ServerContext): string | null {
-  const id: unknown = mcpReq._meta?.[toolUseKey];
-  return typeof id === "string" && id !== "" ? id : null;
+  for (const key of callKeys) {
+    const id: unknown = mcpReq._meta?.[key];
+    if (typeof id === "string" && id !== "") return id;
+  }
+  return null;
 }
 
 /** Clients request progress by sending a token. */

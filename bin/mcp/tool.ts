@@ -6,6 +6,8 @@ import { LocalError } from "../../client/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { isSystemError, systemErrorText } from "../../protocol/system-error.ts";
 import { nearPathsIn, plain } from "../../protocol/text.ts";
+import { callParameter } from "../../protocol/tool-call.ts";
+import { isObject } from "../../protocol/wire.ts";
 import { refusalText, toolWords } from "../refusal-text.ts";
 import { inNumbers, numbersIn } from "../tasks/numbers.ts";
 import { Refused } from "../with-daemon.ts";
@@ -55,7 +57,11 @@ interface Definition<I extends z.ZodObject> {
 export interface Caller {
   /** Whether the client is a program that declared the experimental capability `dataCapability`. */
   readonly wantsData: (context: ServerContext) => boolean;
-  readonly begin: (context: ServerContext) => Promise<{ readonly call: Call; readonly end: () => void }>;
+  /** `callId`: as the client's plugin named the call; null: it named none. */
+  readonly begin: (
+    context: ServerContext,
+    callId: string | null,
+  ) => Promise<{ readonly call: Call; readonly end: () => void }>;
 }
 
 /** A client that declares it among its `experimental` capabilities gets the data of an answer beside its text. */
@@ -79,8 +85,9 @@ export function tool<I extends z.ZodObject>(definition: Definition<I>): Tool {
       let call: Call | null = null;
       const wantsData = caller.wantsData(context);
       try {
-        const checked = checkedInput(name, input, given);
-        const begun = await caller.begin(context);
+        const { callId, rest } = withoutCallId(given);
+        const checked = checkedInput(name, input, rest);
+        const begun = await caller.begin(context, callId);
         ({ call, end } = begun);
         return forClient(wantsData, resultOf(await run(call, checked)));
       } catch (error) {
@@ -91,6 +98,12 @@ export function tool<I extends z.ZodObject>(definition: Definition<I>): Tool {
     });
   };
   return { name, register };
+}
+
+function withoutCallId(given: unknown): { readonly callId: string | null; readonly rest: unknown } {
+  if (!isObject(given) || typeof given[callParameter] !== "string") return { callId: null, rest: given };
+  const { [callParameter]: callId, ...rest } = given;
+  return { callId: String(callId), rest };
 }
 
 function forClient(wantsData: boolean, result: CallToolResult): CallToolResult {

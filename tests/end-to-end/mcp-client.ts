@@ -27,6 +27,8 @@ export interface McpOptions {
 export interface CallOptions {
   /** As Claude Code names the tool use that a call is. */
   readonly toolUse?: string;
+  /** What else another client says of a call. */
+  readonly meta?: Readonly<Record<string, unknown>>;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: {
     readonly progress: number;
@@ -67,8 +69,9 @@ export class Mcp {
   }
 
   async call(name: string, given: Record<string, unknown> = {}, options: CallOptions = {}): Promise<Told> {
-    const { toolUse, signal, onProgress } = options;
-    const _meta = toolUse === undefined ? {} : { _meta: { "claudecode/toolUseId": toolUse } };
+    const { toolUse, meta, signal, onProgress } = options;
+    const said = toolUse === undefined ? meta : { "claudecode/toolUseId": toolUse };
+    const _meta = said === undefined ? {} : { _meta: said };
     const result = await this.client.callTool(
       { name, arguments: given, ..._meta },
       {

@@ -7,6 +7,7 @@
  */
 import { isAbsolute, join } from "node:path";
 import type { limits } from "../../../protocol/limits.ts";
+import { callParameter } from "../../../protocol/tool-call.ts";
 import type { Words } from "../words.ts";
 import { Link, type Sent } from "./link.ts";
 import { type Known, Sessions } from "./sessions.ts";
@@ -267,7 +268,7 @@ export async function hooksFor({ client, directory }: Input, { env, isScripted }
       if (words === null) throw new Error("Kite: the turn ended while this call waited. It did not run.");
       const text = [told, words.context].filter(one => one !== undefined).join("\n");
       if (words.deny !== undefined) throw new Error(text === "" ? words.deny : `${words.deny}\n${text}`);
-      if (call.tool.startsWith("kite_")) output.args["kite_call"] = call.callID;
+      if (call.tool.startsWith("kite_")) output.args[callParameter] = call.callID;
       const [oldest] = running.keys();
       if (running.size >= callsMax && oldest !== undefined) running.delete(oldest);
       running.set(call.callID, text);
