@@ -305,10 +305,14 @@ export const limits = {
   hookStartBudgetMs: 3_000,
   hookTurnBudgetMs: 1_000,
   hookWriteBudgetMs: 52_000,
+  /** The longest wait of an edit in a client whose person cannot end a held hook, and the hook's time around it. */
+  hookShortWaitMs: 15_000,
+  hookShortWriteBudgetMs: 17_000,
   /** Time limits of the entries in the client's settings: longer than the budgets, or the client lets the tool run. */
   hookStartTimeoutMs: 6_000,
   hookTurnTimeoutMs: 3_000,
   hookWriteTimeoutMs: 75_000,
+  hookShortWriteTimeoutMs: 30_000,
   /** The same for asynchronous events. */
   hookObserverBudgetMs: 5_000,
   hookObserverTimeoutMs: 7_000,

@@ -23,6 +23,8 @@ const floors: readonly (readonly string[])[] = [
   ],
   ["hooks/claude-code", "hooks/plans", "hooks/git", "hooks/shell", "hooks/seam"],
   ["hooks/codex", "hooks/plans"],
+  ["hooks/copilot", "hooks/plans"],
+  ["hooks/gemini", "hooks/plans"],
   ["hooks/claude-code", "hooks/install"],
 ];
 

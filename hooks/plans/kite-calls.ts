@@ -13,9 +13,7 @@ export function isOwnTool(tool: string): boolean {
 
 /** Whether the call shows the agent's inbox. */
 function readsInbox(event: Event): boolean {
-  return (
-    event.tool?.endsWith("_kite_inbox") === true || (inputText(event, "command") ?? "").includes(" inbox")
-  );
+  return /[_-]kite_inbox$/.test(event.tool ?? "") || (inputText(event, "command") ?? "").includes(" inbox");
 }
 
 /** An agent that only reads and runs has no other event to hear with. A call that shows the inbox itself shows it once. */

@@ -1,0 +1,110 @@
+/** Every event of the client that Kite asks for, and what each asks of the daemon; the installed entries follow from it. */
+import { limits } from "../../protocol/limits.ts";
+import { withInbox } from "../plans/answers/inbox.ts";
+import { editEnd, preEdit } from "../plans/edit.ts";
+import { type Actor, type Event, inputPath, isShell, within } from "../plans/event.ts";
+import { typed } from "../plans/kite-calls.ts";
+import {
+  heartbeat,
+  idle,
+  mainOf,
+  otherEvent,
+  type Plan,
+  type Row,
+  waitingEvent,
+} from "../plans/plan-parts.ts";
+import { promptOf, sessionStart } from "../plans/session.ts";
+import { preShell, shellEnd } from "../plans/shell-line.ts";
+import { turnEnds } from "../plans/turn.ts";
+
+interface EventRow {
+  readonly event: string;
+  readonly row: Row;
+  /** The tools, as the client matches them; if left out, all. */
+  readonly matcher?: string;
+  /** How long the hook waits for the daemon, and the client for the hook; in milliseconds. */
+  readonly budgetMs: number;
+  readonly timeoutMs: number;
+}
+
+const writes: ReadonlySet<string> = new Set(["write_file", "replace"]);
+
+const beforeTool: Row = (event, actor, context) => withoutInbox(callBegin(event, actor, context));
+
+const callBegin: Row = (event, actor, context) => {
+  const tool = event.tool ?? "";
+  if (writes.has(tool)) {
+    const file = inputPath(event, "file_path");
+    // The client writes over what its agent has not seen, with both tools, and only a denial reaches the agent in time.
+    const edit = { file: file ?? "", overwrites: true, isOwn: isOwnFile(file ?? "") };
+    return file === null ? idle : preEdit(event, actor, context, edit);
+  }
+  if (isShell(event)) return typed(event, actor, preShell(event, actor, context));
+  return waitingEvent(event, actor, context);
+};
+
+/** What the agent is to read comes after the call: the client drops it before. */
+function withoutInbox({ actions, ...plan }: Plan): Plan {
+  return { ...plan, actions: actions.filter(({ do: act }) => act !== "inbox") };
+}
+
+/** Comes after a call that ran or failed, not after a denied one. */
+const afterTool: Row = (event, actor) => {
+  const tool = event.tool ?? "";
+  const error = errorOf(event);
+  const file = writes.has(tool) ? inputPath(event, "file_path") : null;
+  const ends = writes.has(tool) ? editEnd(event, actor, file, error === null) : shellEnd(event, actor);
+  const result = { do: "record_result", ...actor, tool, error } as const;
+  const actions = [result, ...ends, heartbeat(actor, { attention: null })];
+  return withInbox(event, actor, event.cwd ?? "/", { ...(file === null ? {} : { file }), actions });
+};
+
+function errorOf({ raw }: Event): string | null {
+  const error = within(raw["tool_response"], "error");
+  if (error === undefined || error === null) return null;
+  const message = within(error, "message");
+  return typeof message === "string" ? message.slice(0, limits.failureChars) : "";
+}
+
+/** The client's own plans and chats, which are nobody's code. */
+function isOwnFile(file: string): boolean {
+  return file.includes("/.gemini/tmp/") && !file.includes("/../");
+}
+
+/** A dialog waits for a person. Meanwhile the actor keeps the lock for its write. */
+const notification: Row = (event, actor, context) => {
+  if (event.raw["notification_type"] !== "ToolPermission") return otherEvent(event, actor, context);
+  const isLine = within(event.raw["details"], "type") === "exec";
+  const kept = isLine ? ([{ do: "release_index", ...actor }, renewOf(actor)] as const) : [renewOf(actor)];
+  const what = isLine ? "a command line" : "a tool";
+  return { actions: [...kept, heartbeat(actor, { attention: `permission for ${what}` })] };
+};
+
+function renewOf(actor: Actor) {
+  return { do: "renew", ...actor } as const;
+}
+
+const sessionEnd: Row = (event, actor) => ({
+  actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
+});
+
+const brief = { budgetMs: limits.hookTurnBudgetMs, timeoutMs: limits.hookTurnTimeoutMs };
+const start = { budgetMs: limits.hookStartBudgetMs, timeoutMs: limits.hookStartTimeoutMs };
+const after = { budgetMs: limits.hookObserverBudgetMs, timeoutMs: limits.hookObserverTimeoutMs };
+const write = { budgetMs: limits.hookShortWriteBudgetMs, timeoutMs: limits.hookShortWriteTimeoutMs };
+
+/** Left out: `PreCompress`, which comes before each request to the model, and what comes with each piece of its answer. */
+export const eventTable: readonly EventRow[] = [
+  { event: "SessionStart", row: sessionStart, ...start },
+  { event: "BeforeAgent", row: (event, actor) => promptOf(event, actor, true), ...brief },
+  {
+    event: "BeforeTool",
+    row: beforeTool,
+    matcher: "^(?:write_file|replace|run_shell_command|mcp_kite_.*)$",
+    ...write,
+  },
+  { event: "AfterTool", row: afterTool, matcher: "^(?:write_file|replace|run_shell_command)$", ...after },
+  { event: "Notification", row: notification, ...brief },
+  { event: "AfterAgent", row: (event, actor) => turnEnds(event, actor), ...brief },
+  { event: "SessionEnd", row: sessionEnd, ...brief },
+];

@@ -1,0 +1,167 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { gemini } from "../../hooks/gemini/adapter.ts";
+import { eventTable } from "../../hooks/gemini/rows.ts";
+import { refuse } from "../../protocol/codes.ts";
+import { payloadOf, recordedOf } from "./client-events.ts";
+import { answerOf, begun, context, granted, looked, noteOf, type Payload, refused } from "./hook-events.ts";
+
+const payload = (name: string) => payloadOf("gemini", name);
+const plan = (event: Payload, cx = context) => gemini.plan(event, cx);
+const action = (event: Payload, does: string) => plan(event).actions.find(one => one.do === does);
+const doing = (event: Payload) => plan(event).actions.map(one => one.do);
+
+const replace = payload("BeforeTool--replace");
+
+describe("an edit", () => {
+  test.each([
+    ["BeforeTool--replace", "/home/ana/shop/src/auth.ts"],
+    ["BeforeTool--replace-relative-path", "src/auth.ts"],
+    ["BeforeTool--write_file", "/home/ana/shop/src/new.ts"],
+  ])("%s asks for its file", (name, file) => {
+    expect(action(payload(name), "lock")).toMatchObject({
+      file,
+      cwd: "/home/ana/shop",
+      pid: 40,
+      overwrites: true,
+      untoldMs: 60_000,
+    });
+  });
+
+  test("takes no messages, which the client would drop; they come after the call", () => {
+    expect(doing(replace)).not.toContain("inbox");
+    expect(doing(payload("AfterTool--replace"))).toContain("inbox");
+  });
+
+  test("its end is found by its words", () => {
+    const id = (name: string) =>
+      plan(payload(name)).actions.flatMap(one => ("toolUseId" in one ? [one.toolUseId] : []));
+    for (const name of ["replace", "write_file"]) {
+      const [begin] = id(`BeforeTool--${name}`);
+      expect(begin).toBeDefined();
+      expect(id(`AfterTool--${name}`)[0]).toBe(begin);
+    }
+  });
+
+  test("wrote its file, or failed and wrote nothing", () => {
+    expect(action(payload("AfterTool--replace"), "flight_end")).toMatchObject({ wrote: true });
+    const failed = payload("AfterTool--replace-failed");
+    expect(action(failed, "flight_end")).toMatchObject({ wrote: false });
+    expect(action(failed, "record_result")).toMatchObject({ error: expect.stringContaining("exact match") });
+  });
+
+  test("is denied in the client's own form", () => {
+    const held = refused("lock", refuse("lock_timeout", "held"), { holder: noteOf(), waitMs: 15_000 });
+    const said = answerOf(plan(replace), begun, held);
+    expect(said).toEqual({
+      decision: "deny",
+      reason: expect.stringContaining("another agent holds the file"),
+    });
+  });
+
+  test("is denied when the file changed meanwhile: both tools write over it", () => {
+    const changed = granted({
+      changedWhileWaiting: true,
+      changedBy: { name: "bob", lines: null },
+      verdict: "deny",
+      waitedMs: 2_000,
+    });
+    expect(answerOf(plan(replace), begun, changed)).toMatchObject({
+      decision: "deny",
+      reason: expect.stringContaining("read the file again"),
+    });
+  });
+});
+
+describe("a shell line", () => {
+  const line = payload("BeforeTool--run_shell_command-dir_path");
+  const stash = (more: object) => ({ ...line, tool_input: { command: "git stash", ...more } });
+
+  test("is guarded where it runs", () => {
+    expect(action(stash({ dir_path: "src" }), "guard")).toMatchObject({ cwd: "/home/ana/shop/src" });
+    expect(action(stash({ dir_path: "/home/ana/other" }), "guard")).toMatchObject({ cwd: "/home/ana/other" });
+    expect(action(stash({}), "guard")).toMatchObject({ cwd: "/home/ana/shop", line: "git stash push" });
+  });
+
+  test("ends by its words, with success or not", () => {
+    for (const name of ["run_shell_command", "run_shell_command-failing"])
+      expect(action(payload(`AfterTool--${name}`), "shell_end")).toBeDefined();
+  });
+});
+
+test("a call of Kite's tools registers its session", () => {
+  expect(doing(payload("BeforeTool--mcp"))).toEqual(["begin", "heartbeat"]);
+});
+
+test("agents of a session are one owner: the client does not tell them apart", () => {
+  const event = payload("BeforeTool--write_file-in-subagent");
+  const lock = action(event, "lock");
+  expect(lock).toMatchObject({ session: event["session_id"], ancestors: [] });
+  expect(lock).not.toHaveProperty("agent");
+  const said = plan(payload("SessionStart--startup")).answer([begun]).output;
+  expect(said).toContain("cannot tell your subagents apart");
+});
+
+describe("turns and sessions", () => {
+  test("a prompt ends the turn before, and so does the final answer", () => {
+    for (const name of ["BeforeAgent--prompt", "AfterAgent--plain"])
+      expect(action(payload(name), "turn_end")).toMatchObject({ session: payload(name)["session_id"] });
+  });
+
+  test("a dialog keeps the lock and asks for a person", () => {
+    const event = payload("Notification--tool-permission");
+    expect(doing(event)).toEqual(["release_index", "renew", "heartbeat"]);
+    expect(action(event, "heartbeat")).toMatchObject({ attention: "permission for a command line" });
+  });
+
+  test("a session begins with what the others do, and ends by its own event", () => {
+    const { hookSpecificOutput: said } = answerOf(plan(payload("SessionStart--startup")), begun, looked);
+    expect(said).toEqual({
+      hookEventName: "SessionStart",
+      additionalContext: expect.stringContaining("bob"),
+    });
+    expect(plan(payload("SessionEnd--exit")).actions).toEqual([
+      expect.objectContaining({ do: "end", cause: "exit" }),
+    ]);
+  });
+
+  test("what comes before each request to the model is not asked for", () => {
+    expect(eventTable.map(({ event }) => event)).not.toContain("PreCompress");
+  });
+});
+
+describe("over every recorded event", () => {
+  const all = recordedOf("gemini");
+
+  test.each(all)("$name is of its session, and says nothing of itself", ({ event }) => {
+    expect(plan(event).session).toBe(event["session_id"]);
+    expect(plan(event).event).toBe(event["hook_event_name"]);
+    if (event["hook_event_name"] !== "SessionStart")
+      expect(plan(event).answer([begun])).toEqual({ output: "" });
+  });
+
+  test("nothing throws, allows, asks or exits with a code, whatever the fields hold", () => {
+    const value = fc.oneof(fc.constant(null), fc.string(), fc.integer(), fc.object());
+    const changed = fc.tuple(fc.constantFrom(...all), fc.nat(20), value).map(([{ event }, at, put]) => {
+      const names = Object.keys(event);
+      return { ...event, [names[at % names.length] ?? "cwd"]: put };
+    });
+    const held = refused("lock", refuse("lock_held", "held"), { holder: noteOf() });
+    fc.assert(
+      fc.property(changed, event => {
+        for (const outcomes of [[], [begun], [begun, held], [begun, granted()], [begun, looked]]) {
+          const words = plan(event).answer(outcomes);
+          expect(words.output).not.toMatch(/"(?:allow|ask)"/);
+          expect(words).not.toHaveProperty("exitCode");
+        }
+      }),
+    );
+  });
+});
+
+test("a hook answers before its client lets the tool run, and a wait fits in", () => {
+  for (const { budgetMs, timeoutMs } of eventTable) expect(timeoutMs).toBeGreaterThan(budgetMs);
+  const before = eventTable.find(({ event }) => event === "BeforeTool");
+  expect(before?.budgetMs).toBeGreaterThan(gemini.limits.lockWaitMaxMs);
+  expect(gemini.limits.lockWaitMaxMs).toBeLessThanOrEqual(15_000);
+});
