@@ -174,6 +174,10 @@ export const commands: Commands = {
     description: "make a Claude Code plugin of Kite in a folder",
     load: () => import("./commands/plugin.ts"),
   },
+  instructions: {
+    description: "print what AGENTS.md should say for an agent without hooks",
+    load: () => import("./commands/instructions.ts"),
+  },
   statusline: {
     description: "print one line for Claude Code's status line",
     load: () => import("./commands/statusline.ts"),
