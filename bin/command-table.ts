@@ -196,6 +196,11 @@ export const commands: Commands = {
     load: () => import("./commands/complete.ts"),
     hidden: true,
   },
+  "commit-check": {
+    description: "say whether another agent has a file of the commit that git is about to make",
+    load: () => import("./commands/commit-check.ts"),
+    hidden: true,
+  },
   mcp: { description: "serve Kite's tools to an agent (MCP)", load: () => import("./commands/mcp.ts") },
   off: {
     description: "let every edit through for a while",

@@ -43,6 +43,8 @@ export interface KitePaths {
   readonly plugins: string;
   /** The record of where it registered Kite's tools with the client. */
   readonly servers: string;
+  /** The record of the repositories' folders with Kite's git hook. */
+  readonly commitHooks: string;
   /** The record of what it gave the person's shell: the command, and completion. */
   readonly shell: string;
 }
@@ -82,6 +84,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     installs: join(home, "installs.json"),
     plugins: join(home, "plugins.json"),
     servers: join(home, "servers.json"),
+    commitHooks: join(home, "commit-hooks.json"),
     shell: join(home, "shell.json"),
   };
 }

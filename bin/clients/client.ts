@@ -50,6 +50,8 @@ export interface Connection {
   readonly settings: string;
   /** From when on the hooks run, as a line for a person. */
   readonly inForce: string;
+  /** What a person reads in place of what Kite's hooks of a client's events are; absent: they are such hooks. */
+  readonly says?: readonly string[];
   /** Returns every file that it would write, also those that are as it wants them; the settings first. */
   files(): readonly FileToWrite[];
   /** Returns the text of the settings file after it. */

@@ -3,9 +3,10 @@ import { InstallFailed } from "../../hooks/install/failed.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { claudeCode } from "./claude-code.ts";
 import type { AgentClient, Disconnected, Place } from "./client.ts";
+import { gitHook } from "./git.ts";
 
 /** In the order of questions and lists. The first one is connected where nobody names or is asked for one. */
-export const clients: readonly [AgentClient, ...AgentClient[]] = [claudeCode];
+export const clients: readonly [AgentClient, ...AgentClient[]] = [claudeCode, gitHook];
 
 const all = "all";
 
@@ -32,6 +33,11 @@ export function clientsToConnect(world: ProcessContext, names: readonly string[]
 /** Returns the clients that are here, and that nobody needs to name. */
 export function clientsHere(world: ProcessContext): readonly AgentClient[] {
   return clients.filter(client => client.isByName !== true && client.find(world) !== null);
+}
+
+/** Returns the clients that an uninstall without a name is for: those that a person names go with everything, or by name. */
+export function unnamedFor({ scope }: Place): readonly AgentClient[] {
+  return clients.filter(({ isByName }) => scope === "all" || isByName !== true);
 }
 
 /** Disconnects these clients, one after the other. `isNamed`: it is said of each that had nothing of Kite's, too. */

@@ -4,7 +4,7 @@ import { projectSettings, userSettings } from "../../hooks/claude-code/settings/
 import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
 import type { Uninstalled } from "../../hooks/install/hooks-file.ts";
 import type { Place } from "../clients/client.ts";
-import { clients, clientsNamed, disconnectAll } from "../clients/list.ts";
+import { clientsNamed, disconnectAll, unnamedFor } from "../clients/list.ts";
 import { clientOption } from "../clients/option.ts";
 import { type PartTaken, takeShellParts } from "../install/shell-record.ts";
 import { refuseAgent } from "../person.ts";
@@ -93,7 +93,7 @@ async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<
   const named = flags.client === undefined ? null : clientsNamed(flags.client);
   const shell: PartTaken[] = [];
   const { results, tools, left, plugins, failures } = await namingFailures(async () => {
-    const done = await disconnectAll(world, named ?? clients, from, named !== null);
+    const done = await disconnectAll(world, named ?? unnamedFor(from), from, named !== null);
     if (!isForAll || named !== null) return done;
     try {
       shell.push(...takeShellParts(paths));

@@ -51,13 +51,19 @@ export function planLines(files: readonly FileToWrite[]): string[] {
 /** `isUnignored`: git would add the private settings file to a commit. */
 export function installLines(
   done: InstallDone,
-  { scope, inForce }: { readonly scope: InstallScope; readonly inForce: string },
+  {
+    scope,
+    inForce,
+    says,
+  }: { readonly scope: InstallScope; readonly inForce: string; readonly says?: readonly string[] },
   isUnignored: boolean,
 ): string[] {
-  const { changed, file, backup, events, tools } = done;
+  const { name, changed, file, backup, events, tools } = done;
   if (!changed && !tools.changed && tools.why === undefined) {
     return [`already installed: ${file}; nothing changed`, ...modeLines(done)];
   }
+  if (says !== undefined)
+    return [`installed: ${file}`, ...says, `in force: ${inForce}`, `undo: kite uninstall --client ${name}`];
   return [
     `installed: ${file}`,
     `hooks: ${new Set(events).size} events (--json names them)`,

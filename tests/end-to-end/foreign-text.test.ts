@@ -131,6 +131,7 @@ const acts = [
   "release MALLORY src/none.ts",
   "check",
   "check --all",
+  "commit-check",
   "merge nobranch",
   "merge --dry-run",
   "merge nobranch --pr",
