@@ -333,7 +333,7 @@ sub leave_end {
 # Returns the ids at the event's own top level, as JSON; '' if it ends nothing, or one of them cannot be an id. No text
 # of a tool or a person poses as one: whatever cannot be an id is emptied first, then everything nested goes.
 sub ids_of_end {
-    my $kinds = 'PostToolUse|PostToolUseFailure|Stop|SubagentStop|StopFailure|Interrupt|SessionEnd';
+    my $kinds = 'PostToolUse|PostToolUseFailure|Stop|SubagentStop|StopFailure|Interrupt|SessionEnd|AfterTool|AfterAgent';
     return '' if $event !~ /"hook_event_name"\s*:\s*"(?:$kinds)"/ || !is_one_object($event);
     my $rest = $event;
     $rest =~ s/\\["\\]/ /g;
@@ -342,7 +342,7 @@ sub ids_of_end {
     1 while $rest =~ s/\{[^{}\[\]]*\}|\[[^{}\[\]]*\]/0/g;
     my (%ids, @ids);
     $ids{$1} = $2 while $rest =~ /"(\w+)"\s*:\s*("[^"]*"|[^",]*)/g;
-    for my $name (qw(hook_event_name session_id agent_id tool_name tool_use_id reason)) {
+    for my $name (qw(hook_event_name session_id agent_id parent_agent_id tool_name tool_use_id reason)) {
         my $id = $ids{$name} // 'null';
         push @ids, qq("$name":$id) if $id =~ /^".+"\z/;
         return '' if $id !~ /^(?:".+"|null\s*)\z/;
@@ -352,15 +352,15 @@ sub ids_of_end {
 }
 
 sub is_beginning {
-    return $event =~ /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit)"/;
+    return $event =~ /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit|BeforeAgent)"/;
 }
 
 sub is_before_tool {
-    return $event =~ /"hook_event_name"\s*:\s*"PreToolUse"/;
+    return $event =~ /"hook_event_name"\s*:\s*"(?:PreToolUse|BeforeTool)"/;
 }
 
 sub is_edit {
-    return is_before_tool() && $event =~ /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit|apply_patch)"/;
+    return is_before_tool() && $event =~ /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit|apply_patch|write_file|replace)"/;
 }
 
 # Returns whether the person in this session was not told yet, and records it. A failed record counts as told.

@@ -362,15 +362,16 @@ function failuresFile(): string {
 }
 
 function isBeginning(): boolean {
-  return /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit)"/.test(event);
+  return /"hook_event_name"\s*:\s*"(?:SessionStart|UserPromptSubmit|BeforeAgent)"/.test(event);
 }
 
 function isBeforeTool(): boolean {
-  return /"hook_event_name"\s*:\s*"PreToolUse"/.test(event);
+  return /"hook_event_name"\s*:\s*"(?:PreToolUse|BeforeTool)"/.test(event);
 }
 
 function isEdit(): boolean {
-  return isBeforeTool() && /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit|apply_patch)"/.test(event);
+  const writes = /"tool_name"\s*:\s*"(?:Edit|Write|NotebookEdit|apply_patch|write_file|replace)"/;
+  return isBeforeTool() && writes.test(event);
 }
 
 /** Returns whether the person in this session was not told yet, and records it. A failed record counts as told. */

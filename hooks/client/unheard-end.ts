@@ -28,7 +28,15 @@ export function leaveEnd(home: string, event: string, client: string, pid: numbe
 function idsOfEnd(event: string): Record<string, string> | null {
   const parsed = JSON.parse(event);
   const ids: Record<string, string> = {};
-  for (const name of ["hook_event_name", "session_id", "agent_id", "tool_name", "tool_use_id", "reason"]) {
+  for (const name of [
+    "hook_event_name",
+    "session_id",
+    "agent_id",
+    "parent_agent_id",
+    "tool_name",
+    "tool_use_id",
+    "reason",
+  ]) {
     const id: unknown = parsed[name] ?? null;
     if (id === null) continue;
     if (typeof id !== "string" || id.length > idBytes || !/^[\w.:@-]+$/.test(id)) return null;
@@ -36,7 +44,9 @@ function idsOfEnd(event: string): Record<string, string> | null {
   }
   const { hook_event_name: kind = "", session_id: session } = ids;
   return session &&
-    /^(?:PostToolUse(?:Failure)?|(?:Subagent)?Stop|StopFailure|Interrupt|SessionEnd)$/.test(kind)
+    /^(?:PostToolUse(?:Failure)?|(?:Subagent)?Stop|StopFailure|Interrupt|SessionEnd|After(?:Tool|Agent))$/.test(
+      kind,
+    )
     ? ids
     : null;
 }

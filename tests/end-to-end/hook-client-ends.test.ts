@@ -66,6 +66,16 @@ describe.each(hookPrograms)("the $name client", program => {
     ]);
   });
 
+  test.each(["AfterTool", "AfterAgent"])("of Gemini CLI: %s", async name => {
+    const event = only(name);
+    expect(await leaves(event, { more: ["", "", "gemini"] })).toEqual([event]);
+  });
+
+  test("of Copilot: an agent's, with its parent", async () => {
+    const event = only("Stop", { agent_id: "a-1", parent_agent_id: "s-1" });
+    expect(await leaves(event, { more: ["", "", "copilot"] })).toEqual([event]);
+  });
+
   test("names its parent where the client names no process", async () => {
     await leaves(only("Stop"), { env: { CLAUDE_PID: "x" } });
     expect(lines()).toMatchObject([{ pid: process.pid }]);

@@ -248,6 +248,11 @@ describe.each(hookPrograms)("the $name client", program => {
       expect(readdirSync(at("unreached")).sort()).toEqual(["a", "b-2_C"]);
     });
 
+    test.each(["write_file", "replace"])("in Gemini CLI, before %s", async tool_name => {
+      const stdin = edit("g", { hook_event_name: "BeforeTool", tool_name });
+      expect(await isTold({ stdin, more: ["", "", "gemini"] })).toBe(true);
+    });
+
     test("at the beginning of a session whose Kite lost its journal, with the reason", async () => {
       const prompt = edit("a", { hook_event_name: "UserPromptSubmit", tool_name: undefined });
       writeFileSync(at("store.json"), "");
