@@ -1,5 +1,5 @@
-// The real Claude Code client, one pinned version, kept in a cache folder outside the repository and shared by all
-// runs of one user. It is no dependency of Kite: whoever asks for it first installs it.
+// Real clients, one pinned version of each, kept in a cache folder outside the repository and shared by all runs of one
+// user. They are no dependencies of Kite: whoever asks for one first installs it.
 import { execFile } from "node:child_process";
 import {
   existsSync,
@@ -15,12 +15,15 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
 
-const versions = new URL("../../hooks/claude-code/client-versions.json", import.meta.url);
+const testedVersion = client => {
+  const versions = new URL(`../../hooks/${client}/client-versions.json`, import.meta.url);
+  return JSON.parse(readFileSync(versions, "utf8")).tested;
+};
 
 /** Named in full: on Node 20 npm would choose the last version that declares Node 18. */
-export const clientVersion = JSON.parse(readFileSync(versions, "utf8")).tested;
+export const clientVersion = testedVersion("claude-code");
+export const codexVersion = testedVersion("codex");
 
-const name = "@anthropic-ai/claude-code";
 const installMs = 600_000;
 const versionMs = 60_000;
 const run = promisify(execFile);
@@ -28,15 +31,37 @@ const run = promisify(execFile);
 /** Why there is no client to test with: no network, no binary for this platform, no space. */
 export class NoClient extends Error {}
 
-/** The path of the client's program. Throws `NoClient` where it cannot be installed. */
-export async function installClient() {
+/** The path of Claude Code's program. Throws `NoClient` where it cannot be installed. */
+export function installClient() {
+  return installed({
+    folder: `claude-${clientVersion}`,
+    name: `@anthropic-ai/claude-code@${clientVersion}`,
+    // One package a platform; npm takes the one that fits this machine.
+    programs: home => inScope(home, "@anthropic-ai", package_ => [join(package_, "claude")]),
+    says: clientVersion,
+  });
+}
+
+/** The path of Codex's program, as Claude Code's. */
+export function installCodex() {
+  const inTarget = target => [join(target, "bin", "codex"), join(target, "codex", "codex")];
+  return installed({
+    folder: `codex-${codexVersion}`,
+    name: `@openai/codex@${codexVersion}`,
+    programs: home => inScope(home, "@openai", package_ => below(join(package_, "vendor")).flatMap(inTarget)),
+    says: codexVersion,
+  });
+}
+
+async function installed({ folder, name, programs, says }) {
   const cache = cacheFolder();
-  const home = join(cache, `claude-${clientVersion}`);
-  if (!existsSync(home)) await install(cache, home);
-  const program = programIn(home);
-  if (program === null) throw new NoClient(`no binary for ${process.platform} ${process.arch} in ${home}`);
+  const home = join(cache, folder);
+  if (!existsSync(home)) await install(cache, home, name);
+  const program = programs(home).find(existsSync);
+  if (program === undefined)
+    throw new NoClient(`no binary for ${process.platform} ${process.arch} in ${home}`);
   const said = await versionOf(program);
-  if (!said.startsWith(clientVersion)) throw new NoClient(`${program} is ${said}; remove ${home}`);
+  if (!said.includes(says)) throw new NoClient(`${program} is ${said}; remove ${home}`);
   return program;
 }
 
@@ -51,8 +76,8 @@ function cacheFolder() {
  * under that name, and of two runs at once the slower one uses what the faster one installed. No script of the
  * package is run: they only copy the binary to where a shell finds it.
  */
-async function install(cache, home) {
-  process.stderr.write(`installing ${name}@${clientVersion} into ${home}\n`);
+async function install(cache, home, name) {
+  process.stderr.write(`installing ${name} into ${home}\n`);
   mkdirSync(cache, { recursive: true });
   removeAbandoned(cache);
   const fresh = mkdtempSync(join(cache, "installing-"));
@@ -65,7 +90,7 @@ async function install(cache, home) {
     "--fetch-retries=1",
   ];
   try {
-    const args = ["install", "--prefix", fresh, ...flags, "--loglevel=error", `${name}@${clientVersion}`];
+    const args = ["install", "--prefix", fresh, ...flags, "--loglevel=error", name];
     await run("npm", args, { cwd: fresh, timeout: installMs });
     renameSync(fresh, home);
   } catch (error) {
@@ -84,12 +109,13 @@ function removeAbandoned(cache) {
   }
 }
 
-/** One package a platform; npm takes the one that fits this machine. */
-function programIn(home) {
-  const scope = join(home, "node_modules", "@anthropic-ai");
-  if (!existsSync(scope)) return null;
-  const programs = readdirSync(scope).map(folder => join(scope, folder, "claude"));
-  return programs.find(existsSync) ?? null;
+function inScope(home, scope, programsIn) {
+  return below(join(home, "node_modules", scope)).flatMap(programsIn);
+}
+
+/** The paths in a folder; none if it is not there. */
+function below(folder) {
+  return existsSync(folder) ? readdirSync(folder).map(name => join(folder, name)) : [];
 }
 
 async function versionOf(program) {

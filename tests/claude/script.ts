@@ -27,7 +27,7 @@ export class Moment {
   }
 
   /** A turn that the model thinks about until the moment is there; one that is made only then. */
-  async before(turn: Turn | (() => Turn)): Promise<Turn> {
+  async before<T extends object = Turn>(turn: T | (() => T)): Promise<T> {
     await this.#come;
     return typeof turn === "function" ? turn() : turn;
   }

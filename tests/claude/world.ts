@@ -52,7 +52,7 @@ export class World {
   readonly #folder: string;
   readonly #programs: Programs;
   #frozen: number | null = null;
-  readonly #sessions: (ClaudeSession | InteractiveSession | PaneTeam)[] = [];
+  readonly #sessions: { readonly dispose: () => Promise<void> }[] = [];
   #watcher: Watcher | null = null;
 
   /** `installed` false: a repository that Kite knows nothing of. */
@@ -168,6 +168,18 @@ export class World {
   /** Throws where no daemon runs. */
   async status(): Promise<Status> {
     return JSON.parse(await this.kite("status", "--json"));
+  }
+
+  /** The folder of a session of another client, with its home; what it is ends with the world. */
+  folder(name: string): string {
+    const folder = join(this.#folder, name);
+    mkdirSync(folder, { recursive: true });
+    return folder;
+  }
+
+  /** Ends the session, too, when the world ends. */
+  add(session: { readonly dispose: () => Promise<void> }): void {
+    this.#sessions.push(session);
   }
 
   /** Starts a session of the real client in the repository; `name` is the folder with its home. */
