@@ -21,7 +21,7 @@ export const claudeCodeHere: ClientHere = {
   isConnected,
 };
 
-function isConnected({ env, paths }: ProcessContext): boolean {
+function isConnected({ env, paths }: Pick<ProcessContext, "env" | "paths">): boolean {
   if (commandsIn(userSettings(env), paths.bin).length > 0) return true;
   try {
     return installsOf(paths.installs, null).some(({ file }) => commandsIn(file, paths.bin).length > 0);

@@ -19,7 +19,7 @@ export interface ClientHere {
   /** Returns the program or folder that shows that the person has it; null if it is not here. */
   find(world: ProcessContext): string | null;
   /** Returns true if Kite's hooks are in a file of it; what cannot be read counts as none. */
-  isConnected(world: ProcessContext): boolean;
+  isConnected(world: Pick<ProcessContext, "env" | "paths">): boolean;
 }
 
 export interface AgentClient extends ClientHere {

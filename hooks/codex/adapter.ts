@@ -38,8 +38,11 @@ const subagent: Worker = { isSubagent: true, isTeammate: false, teammate: null, 
 export const codex: HookAdapter = { ...codexClient, plan, agentFile: null, teams: null, lifeFiles: null };
 
 function plan(payload: Event["raw"], { env: all, ppid, ...context }: HookContext): HookPlan {
-  // Other variables may be those of another client, in whose shell this one was started.
-  const env: HookContext["env"] = all["HOME"] === undefined ? {} : { HOME: all["HOME"] };
+  // Other variables may be those of another client, in whose shell this one was started. A spawned agent's record is tied to
+  // the first session that names it.
+  const env = Object.fromEntries(
+    ["HOME", "KITE_SPAWN"].flatMap(name => (all[name] ? [[name, all[name]]] : [])),
+  );
   const event = readEvent(payload, form, () => subagent);
   const { name, session, agent } = event;
   const row = name === null ? undefined : (rows.get(name) ?? otherEvent);

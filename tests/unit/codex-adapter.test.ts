@@ -133,7 +133,10 @@ describe("a shell line", () => {
     const plan = codexPlan(line, { ...context, env });
     expect(JSON.stringify(plan.actions)).not.toContain("/elsewhere");
     expect(JSON.stringify(plan.actions)).not.toContain('"pid":7');
-    expect(plan.spawn).toBeUndefined();
+  });
+
+  test("the record of a spawned agent is named: it belongs to the first session that names it", () => {
+    expect(codexPlan(bash, { ...context, env: { KITE_SPAWN: "n1" } }).spawn).toBe("n1");
   });
 });
 

@@ -20,6 +20,7 @@ import {
 import type { HealthRow } from "../../protocol/lead/health.ts";
 import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
+import { kitePaths } from "../../protocol/paths.ts";
 import { personName } from "../../protocol/person.ts";
 
 const order: SpawnOrder = {
@@ -94,7 +95,7 @@ describe("the command line", () => {
         other: ["/bin/other", `{${part}}`, "{prompt}", `--x={${part}}`, `{role}{${part}}`, "-y"],
       };
       const { file, remove } = configWith({ spawn });
-      const from = { env: {}, cwd: "/", paths: { config: file } };
+      const from = { env: {}, cwd: "/", paths: { ...kitePaths({ KITE_HOME: "/nowhere" }), config: file } };
       const filled = {
         prompt: "do",
         name: "bob",
@@ -112,6 +113,60 @@ describe("the command line", () => {
       expect(words.filter(word => word.startsWith("-"))).toEqual(["--x=--skip-all", "-y"]);
     },
   );
+
+  describe("of a client that Kite knows", () => {
+    const filled = {
+      prompt: "mend it",
+      name: "bob",
+      briefing: "You are bob.",
+      role: null,
+      task: null,
+      place: null,
+    };
+
+    /** A folder with these programs, and a configuration. */
+    function around(spawn: object, ...programs: readonly string[]) {
+      const folder = mkdtempSync(join(tmpdir(), "kite-spawn-"));
+      for (const name of programs) writeFileSync(join(folder, name), "#!/bin/sh\n", { mode: 0o755 });
+      const config = join(folder, "config.json");
+      writeFileSync(config, JSON.stringify({ spawn }));
+      const paths = { ...kitePaths({ KITE_HOME: join(folder, "kite") }), config };
+      const from = { env: { PATH: folder, HOME: folder }, cwd: "/nowhere", paths };
+      return { folder, from, remove: () => rmSync(folder, { recursive: true }) };
+    }
+
+    const text = "mend it\n\nYou are bob.";
+    it.each([
+      ["codex", ["--disable", "daemon_auto_start", "--model", "m", text]],
+      ["opencode", ["--model", "m", "--prompt", text]],
+      ["copilot", ["--name", "bob", "--model", "m", "--interactive", text]],
+      ["gemini", ["--model", "m", "--prompt-interactive", text]],
+    ])("%s: its program, the model, and the prompt with the briefing behind it", async (client, words) => {
+      const { folder, from, remove } = around({}, client);
+      const template = await templateOf(client, from);
+      remove();
+      expect(template?.words({ ...filled, model: "m" })).toEqual([join(folder, client), ...words]);
+      expect(template?.words({ ...filled, model: null, prompt: "--help" }).at(-1)).toBe(
+        " --help\n\nYou are bob.",
+      );
+      expect(template?.isHooked).toBe(false);
+      expect(template?.warning).toContain(`kite install --client ${client}`);
+    });
+
+    it("is the user's own words where the configuration has the same name", async () => {
+      const { from, remove } = around({ codex: ["/bin/other", "{prompt}"] }, "codex");
+      const template = await templateOf("codex", from);
+      remove();
+      expect(template?.words({ ...filled, model: null })).toEqual(["/bin/other", "mend it"]);
+    });
+
+    it("is refused where its program is not there, and among the names of an unknown one", async () => {
+      const { from, remove } = around({});
+      await expect(templateOf("codex", from)).rejects.toThrow(/codex is not installed|codex/);
+      await expect(templateOf("codx", from)).rejects.toThrow("did you mean codex?");
+      remove();
+    });
+  });
 
   it.each([
     ["backgrounded · ab12cd34 · bob\n", "ab12cd34"],

@@ -13,8 +13,8 @@ prune removes what it left, unless work would be lost.
 which it claims its task; --lead gives it that of a lead. Words such as developer or qa mean the same roles; another word is only told to the agent.
 --from: Kite makes the worktree with git, and starts the client in it. Without it the client makes the worktree.
 --tmux: an interactive session in a window of its own, in your tmux or in the tmux session "kite".
---client: a client of spawn in your own config.json, by the words of its command; it runs in tmux. The words may have
-{prompt} {name} {briefing} {worktree} {branch} {role} {task} {model}.
+--client: codex, opencode, copilot or gemini, in tmux; else a client of spawn in your own config.json, by the words of its
+command, which may have {prompt} {name} {briefing} {worktree} {branch} {role} {task} {model}.
 --wait: until it has answered, or it has ended. Ctrl-C ends the wait, not the agent. If you set "health": "replace", an
 agent that stalls meanwhile is resumed or replaced (kite agents replace), and the one that goes on is waited for.
 
@@ -38,7 +38,10 @@ export function add(command: Command, run: Run): void {
     )
     .option("--task <task>", "a task that it claims")
     .option("--model <model>", "the client's model")
-    .option("--client <name>", "another client, of your configuration")
+    .option(
+      "--client <name>",
+      "another client: codex, opencode, copilot, gemini, or one of your configuration",
+    )
     .option("--here", "work in this directory, without a worktree")
     .option("--from <branch>", "the branch or commit that its branch begins from")
     .option("--tmux", "an interactive session in a window of tmux")

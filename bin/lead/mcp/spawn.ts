@@ -22,15 +22,16 @@ const word = z.string().min(1).max(limits.spawnWordBytes);
 const spawn = tool({
   name: "kite_spawn",
   title: "Start an agent",
-  description: "Start a Claude Code session in its own git worktree. It sees nothing of this conversation.",
+  description: "Start an agent in its own git worktree. It sees nothing of this conversation.",
   input: z
     .object({
-      prompt: z.string().min(1).max(limits.spawnPromptBytes).optional().describe("What to do"),
+      prompt: z.string().min(1).max(limits.spawnPromptBytes).optional(),
       name,
       role: role.describe("Such as reviewer"),
       task: task.describe("To claim"),
       model: word.optional(),
-      from: word.optional().describe("Branch or commit"),
+      client: word.optional().describe("Or codex"),
+      from: word.optional().describe("Branch"),
       here: z.boolean().optional().describe("No worktree"),
     })
     .refine(({ prompt, task: id }) => prompt !== undefined || id !== undefined, {
@@ -44,7 +45,10 @@ const spawn = tool({
     const started = await startAgent({ client, actor, project, cwd, env: process.env, paths }, asked);
     const { row } = started;
     after(() => tended({ paths, cwd, env: process.env }, call, started));
-    const text = `Started ${quote(row.name)} (${row.id}); its session registers within a minute, or it has failed.`;
+    const text = [
+      `Started ${quote(row.name)} (${row.id}); its session registers within a minute, or it has failed.`,
+      ...(started.warning === null ? [] : [`Tell your user: ${started.warning}.`]),
+    ].join("\n");
     return { text, data: { name: row.name, id: row.id, state: row.state } };
   },
 });

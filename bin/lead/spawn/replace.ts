@@ -31,7 +31,7 @@ import { reported } from "./stop.ts";
 import { stopped } from "./stop-agent.ts";
 
 /** What a process needs to end and start agents. */
-export type Around = Pick<ProcessContext, "env" | "cwd"> & { readonly paths: Pick<KitePaths, "config"> };
+export type Around = Pick<ProcessContext, "env" | "cwd"> & { readonly paths: KitePaths };
 
 /** Who replaces: a session and its agent, or nobody for a person. */
 type Actor = Starter["actor"];

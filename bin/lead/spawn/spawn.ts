@@ -55,6 +55,7 @@ export async function spawn(world: ProcessContext, prompt: string, flags: SpawnF
   const work = async (client: Client) => {
     try {
       const started = await startAgent({ client, actor, project, cwd, env, paths }, asked);
+      if (started.warning !== null && !isJson) world.stderr.write(`kite: ${started.warning}\n`);
       const last = await waited(world, client, started, actor, flags);
       show(world, last, isJson);
       const isFine = flags.wait === true ? last.state === "idle" || last.state === "done" : !isFailed(last);

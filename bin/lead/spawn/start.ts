@@ -56,6 +56,8 @@ export interface Started {
   readonly row: SpawnRow;
   /** What the user wants if it stalls. */
   readonly stalled: StalledSetting;
+  /** What a person is to know of the agent's client; null: nothing. */
+  readonly warning: string | null;
 }
 
 export interface Starter {
@@ -65,7 +67,7 @@ export interface Starter {
   readonly project: string;
   readonly cwd: string;
   readonly env: Env;
-  readonly paths: Pick<KitePaths, "config">;
+  readonly paths: KitePaths;
 }
 
 /** What becomes known of the agent; each part is recorded at once, so that whatever fails later can be removed. */
@@ -100,7 +102,7 @@ export async function startAgent(starter: Starter, asked: SpawnPlan): Promise<St
   try {
     const started = await run(starter, { asked, row, template, git, base, note });
     if (hasEnded(started)) await endLate(starter, started);
-    return { row: started, stalled };
+    return { row: started, stalled, warning: template?.warning ?? null };
   } catch (error) {
     if (!(error instanceof ProgramFailed) || error instanceof EndedMeanwhile) throw error;
     const reason = plain(error.message, limits.spawnReasonChars);
@@ -148,13 +150,14 @@ async function run(starter: Starter, { asked, row, template, git, base, note }: 
   const env = withoutSession(starter.env);
   if (template !== null) {
     const words = template.words({ ...order, model, role: row.role, task: row.task, place: made });
-    return inTerminal(starter, { row, cwd: at, words, variables: order.variables, note });
+    const { isHooked } = template;
+    return inTerminal(starter, { row, cwd: at, words, variables: order.variables, note, isHooked });
   }
   const program = neededProgram(clientProgram, env, cwd);
   const own = { ...order, model, ownWorktree: free !== null && made === null };
   if (row.backend === "tmux") {
     const words = [program, ...terminalWords(own)];
-    return inTerminal(starter, { row, cwd: at, words, variables: own.variables, note });
+    return inTerminal(starter, { row, cwd: at, words, variables: own.variables, note, isHooked: true });
   }
   const ran = await runProgram(program, backgroundWords(own), { cwd: at, env });
   const handle = ran.code === 0 ? handleIn(ran.output) : null;
@@ -171,15 +174,15 @@ interface InTerminal extends Pick<SpawnOrder, "variables"> {
   readonly cwd: string;
   readonly words: readonly string[];
   readonly note: Note;
+  readonly isHooked: boolean;
 }
 
 /** Opens a window for the agent. A client without hooks gets its session from here. */
 async function inTerminal(
   { client, env, cwd: here }: Starter,
-  { row, cwd, words, variables, note }: InTerminal,
+  { row, cwd, words, variables, note, isHooked }: InTerminal,
 ): Promise<SpawnRow> {
   const { id, name } = row;
-  const isHooked = row.client === clientName;
   const own = isHooked ? variables : { ...variables, KITE_SESSION: id };
   const tmux = new Tmux(env, here);
   const pane = await tmux.open({ id, name, cwd, words, variables: own });
