@@ -22,16 +22,17 @@ export class InteractiveSession {
 
   /** Begins with a first prompt. The person has been here before: no question comes first. */
   static async start(options: SessionOptions): Promise<InteractiveSession> {
-    return new InteractiveSession(options, await ScriptedModel.start(options.script, options.mates));
+    const { script, mates, aside } = options;
+    return new InteractiveSession(options, await ScriptedModel.start(script, mates, aside));
   }
 
   private constructor(
-    { program, folder, cwd, settings = {}, limitMs, flags = [], env = {} }: SessionOptions,
+    { program, folder, cwd, settings = {}, limitMs, flags = [], env = {}, prompt = "Do it." }: SessionOptions,
     model: ScriptedModel,
   ) {
     this.model = model;
     prepareHome(folder, cwd, settings);
-    const words = [program, "--session-id", this.id, "--permission-mode", "acceptEdits", ...flags, "Do it."];
+    const words = [program, "--session-id", this.id, "--permission-mode", "acceptEdits", ...flags, prompt];
     const line = `stty cols 120 rows 40; exec ${words.map(word => `'${word}'`).join(" ")}`;
     this.#child = spawn("script", ["-qfec", line, "/dev/null"], {
       cwd,

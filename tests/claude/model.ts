@@ -63,6 +63,7 @@ export class ScriptedModel {
   readonly #server: Server;
   readonly #script: Script;
   readonly #mates: Readonly<Record<string, Script>>;
+  readonly #aside: string;
   readonly #matesAsked = new Map<string, number>();
   readonly #waits: {
     readonly mate: string | null;
@@ -73,15 +74,20 @@ export class ScriptedModel {
   readonly #results = new Map<string, Result>();
   #over: Error | null = null;
 
-  /** A turn of the script may be a promise: the model thinks until it is there. */
-  static async start(script: Script, mates: Readonly<Record<string, Script>> = {}): Promise<ScriptedModel> {
-    const model = new ScriptedModel(script, mates);
+  /** A turn of the script may be a promise: the model thinks until it is there. `aside` answers what is no conversation. */
+  static async start(
+    script: Script,
+    mates: Readonly<Record<string, Script>> = {},
+    aside = "ok",
+  ): Promise<ScriptedModel> {
+    const model = new ScriptedModel(script, mates, aside);
     model.#server.listen(0, "127.0.0.1");
     await once(model.#server, "listening");
     return model;
   }
 
-  private constructor(script: Script, mates: Readonly<Record<string, Script>>) {
+  private constructor(script: Script, mates: Readonly<Record<string, Script>>, aside: string) {
+    this.#aside = aside;
     this.#script = script;
     this.#mates = mates;
     this.#server = createServer((request, response) => {
@@ -159,7 +165,7 @@ export class ScriptedModel {
   /** Only the conversation itself offers tools; what the client asks beside it (a title, say) gets a word. */
   async #answer(asked: z.infer<typeof request>, atMs: number, response: ServerResponse): Promise<void> {
     const { model, tools, messages } = asked;
-    let turn: Turn = { say: "ok" };
+    let turn: Turn = { say: this.#aside };
     if (tools.some(({ name }) => name === "Edit")) {
       this.#hear(messages);
       const mate = mateIn(messages);

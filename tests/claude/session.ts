@@ -30,8 +30,10 @@ export interface SessionOptions {
   readonly mates?: Readonly<Record<string, Script>>;
   /** Words for the client's command line, and variables. */
   readonly flags?: readonly string[];
-  /** What its person says; in print mode alone. */
+  /** What its person says first; not in panes. */
   readonly prompt?: string;
+  /** What its model answers beside the conversation, where the client asks for a title; "ok". */
+  readonly aside?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** A user's own settings. */
   readonly settings?: object;

@@ -204,7 +204,7 @@ export class World {
   async interactive(
     name: string,
     script: SessionOptions["script"],
-    more: Pick<SessionOptions, "mates" | "flags" | "env" | "settings" | "limitMs"> = {},
+    more: Pick<SessionOptions, "mates" | "flags" | "env" | "settings" | "limitMs" | "prompt" | "aside"> = {},
   ): Promise<InteractiveSession> {
     const folder = join(this.#folder, name);
     const options = { program: this.#programs.claude, folder, cwd: this.repository, script, ...more };
