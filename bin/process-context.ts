@@ -4,6 +4,7 @@ import type { ConnectOptions, KiteClient } from "../client/client.ts";
 import { type KitePaths, kitePaths } from "../protocol/paths.ts";
 import { escaped, frame } from "../protocol/text.ts";
 import { actingSession } from "./actor.ts";
+import { readKeys } from "./keys.ts";
 import { wantsColor } from "./view/color.ts";
 import { pipeColumns, type Screen } from "./view/text.ts";
 
@@ -86,24 +87,6 @@ export function contextOf(call: Invocation, env: Invocation["env"] = call.env): 
       const { KiteClient } = await import("../client/client.ts");
       return KiteClient.connect({ ...options, paths });
     },
-  };
-}
-
-/** Reads single keys; the end gives the terminal back as it was. */
-function readKeys(pressed: (key: string) => void): () => void {
-  const input = process.stdin;
-  const take = (keys: string) => {
-    // An arrow is one sequence; pasted text comes as several keys at once.
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: keys are control characters
-    for (const key of keys.match(/\u001b\[[A-D]|./gsu) ?? []) pressed(key);
-  };
-  input.setRawMode(true);
-  input.setEncoding("utf8");
-  input.on("data", take);
-  return () => {
-    input.off("data", take);
-    input.setRawMode(false);
-    input.pause();
   };
 }
 

@@ -5,6 +5,7 @@ import type { TrailLine } from "../daemon/trail/line.ts";
 import { readTrail } from "../daemon/trail/read.ts";
 import type { EventLine } from "../protocol/events.ts";
 import { shellArgument } from "../protocol/text.ts";
+import { pasteOff, pasteOn } from "./keys.ts";
 import { streamEnd } from "./live.ts";
 import { nextStep } from "./next-step.ts";
 import { seemsAgents } from "./person.ts";
@@ -39,8 +40,8 @@ const newsMax = 200;
 const latelyMax = 20;
 const tasksShownMax = 500;
 
-const enter = "\u001b[?1049h\u001b[?25l";
-const leave = "\u001b[?25h\u001b[?1049l";
+const enter = `\u001b[?1049h\u001b[?25l${pasteOn}`;
+const leave = `${pasteOff}\u001b[?25h\u001b[?1049l`;
 const home = "\u001b[H";
 const clearLine = "\u001b[K";
 const clearBelow = "\u001b[J";

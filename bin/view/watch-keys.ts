@@ -1,5 +1,7 @@
 /** The keys of `kite watch`: what one keystroke changes in what is shown, and what it does to the chosen session. */
 
+import { textOfKey } from "../keys.ts";
+
 /** What a key does to the chosen session: a command line, run as a person types it. */
 export interface Action {
   readonly key: string;
@@ -221,6 +223,5 @@ function afterFilterKey(mode: WatchMode, key: string): WatchMode {
 
 function typed(text: string, key: string, max: number): string {
   if (backspace.has(key)) return [...text].slice(0, -1).join("");
-  const isText = /^[^\p{Cc}]+$/u.test(key);
-  return isText ? (text + key).slice(0, max) : text;
+  return (text + (textOfKey(key) ?? "")).slice(0, max);
 }

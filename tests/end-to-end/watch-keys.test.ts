@@ -1,6 +1,7 @@
 /** The keys of kite watch, pressed in a real terminal: what they show, and what they do to the chosen session. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, onTestFailed, test } from "vitest";
 import { widthOf } from "../../bin/view/text.ts";
 import { type Client, Home } from "./daemon.ts";
@@ -26,7 +27,7 @@ beforeEach(async () => {
 });
 afterEach(() => home.dispose());
 
-/** A terminal with kite watch in it. */
+/** A terminal with kite watch in it, or another command. */
 class Terminal {
   readonly #child;
   readonly #columns: number;
@@ -34,13 +35,13 @@ class Terminal {
   #said = "";
   #heard = () => {};
 
-  constructor(columns: number, rows: number) {
+  constructor(columns: number, rows: number, words = "watch", env: Record<string, string> = {}) {
     [this.#columns, this.#rows] = [columns, rows];
-    const line = `stty cols ${columns} rows ${rows}; exec '${process.execPath}' '${kiteProgram}' watch`;
+    const line = `stty cols ${columns} rows ${rows}; exec '${process.execPath}' '${kiteProgram}' ${words}`;
     this.#child = home.adopt(
       spawn("script", ["-qfec", line, "/dev/null"], {
         cwd: home.work,
-        env: { ...home.environment, TERM: "xterm", NO_COLOR: "1" },
+        env: { ...home.environment, TERM: "xterm", NO_COLOR: "1", ...env },
         stdio: ["pipe", "pipe", "inherit"],
       }),
     );
@@ -53,7 +54,7 @@ class Terminal {
 
   /** The screen as it was drawn last, as far as that has come. */
   get lines(): string[] {
-    const frame = this.#said.slice(this.#said.lastIndexOf("\u001b[H"));
+    const frame = this.#said.slice(Math.max(0, this.#said.lastIndexOf("\u001b[H")));
     // biome-ignore lint/suspicious/noControlCharactersInRegex: controls of the terminal
     return frame.replaceAll(/\u001b\[[0-9;?]*[A-Za-z]/g, "").split(/\r+\n/);
   }
@@ -128,9 +129,14 @@ test.each([
     terminal.press("\u001b");
     await terminal.shows("> alice");
     expect(await inbox("alice")).toEqual([]);
-    terminal.press("mhello there\r");
+    // A line break that is pasted sends nothing, nor does what is pasted press keys.
+    terminal.press("\u001b[200~ry\r\u001b[201~mhello \u001b[200~there\r\nand \u001b[31mon\u001b[201~");
+    await terminal.shows("there and [31mon_ ");
+    expect(await inbox("alice")).toEqual([]);
+    terminal.press("\r");
     await terminal.shows(/sent|message|m-\d/i);
-    await expect.poll(async () => (await inbox("alice")).map(({ text }) => text)).toEqual(["hello there"]);
+    const said = ["hello there and [31mon"];
+    await expect.poll(async () => (await inbox("alice")).map(({ text }) => text)).toEqual(said);
     terminal.press("\u001b");
 
     terminal.press("r");
@@ -176,4 +182,29 @@ test("the mark and a question stay with the session whose row moves, and go when
   expect(await locks()).toHaveLength(1);
   terminal.press("q");
   expect(await terminal.ended()).toBe(0);
+});
+
+test("without an input it has no keys, and Ctrl-C ends it as it does any command", async () => {
+  const terminal = new Terminal(80, 24, "watch </dev/null");
+  await terminal.shows("> alice");
+  terminal.press("\u0003");
+  expect(await terminal.ended()).toBe(0);
+  expect(terminal.rest).toContain("\u001b[?1049l");
+});
+
+test("kite diff is shown in the person's pager, and without one as it is", async () => {
+  writeFileSync(`${home.work}/b.ts`, "new\n");
+  for (const [pager, shown] of [
+    ["sed s/^/paged:/", /^paged: *│ \+new/],
+    ["cat", /^ *│ \+new/],
+    ["/no/such/pager", /^ *│ \+new/],
+  ] as const) {
+    const terminal = new Terminal(80, 24, "diff b.ts", { GIT_PAGER: pager });
+    expect(await terminal.ended()).toBe(0);
+    await terminal.shows(shown);
+  }
+  // An agent's pseudo-terminal has nobody who would leave the pager.
+  const agents = new Terminal(80, 24, "diff b.ts", { GIT_PAGER: "sed s/^/paged:/", KITE_SESSION: "alice" });
+  expect(await agents.ended()).toBe(0);
+  await agents.shows(/^ *│ \+new/);
 });

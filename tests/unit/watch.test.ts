@@ -325,7 +325,7 @@ describe("kite watch", () => {
     const terminal = { columns: 80, rows: 24 };
     const { world, ending, code } = await start({ daemon, terminal, env: { NO_COLOR: "1" } });
     const first = world.out();
-    expect(first.startsWith("\u001b[?1049h\u001b[?25l\u001b[H14:00:00 · ")).toBe(true);
+    expect(first.startsWith("\u001b[?1049h\u001b[?25l\u001b[?2004h\u001b[H14:00:00 · ")).toBe(true);
     expect(first).not.toContain("\u001b[1m");
     daemon.push(began);
     daemon.push(granted);
