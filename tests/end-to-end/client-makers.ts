@@ -1,0 +1,134 @@
+/** What each agent client's hooks send, made of its recorded events: one row a client. */
+import { readFileSync } from "node:fs";
+import type { Message } from "./daemon.ts";
+
+/** What an answer says, whatever its form. */
+export interface Said {
+  readonly denial: string | null;
+  /** What the model reads besides. */
+  readonly context: string;
+}
+
+export interface ClientMaker {
+  /** What its entries name it; null: they name none. */
+  readonly client: string | null;
+  start(): Message;
+  prompt(turn: string): Message;
+  /** Before and after an edit of a file that is there; `file` is absolute. */
+  beforeEdit(file: string, call: string): Message;
+  afterEdit(file: string, call: string): Message;
+  beforeLine(line: string, call: string): Message;
+  stop(): Message;
+  end(): Message;
+  said(output: string): Said;
+}
+
+const fixtures = new URL("../fixtures/", import.meta.url);
+
+function recorded(name: string): Message {
+  return JSON.parse(readFileSync(new URL(`${name}.json`, fixtures), "utf8"));
+}
+
+const withInput = (name: string, input: Message, more: Message = {}): Message => {
+  const event = recorded(name);
+  return { ...event, ...more, tool_input: { ...(event["tool_input"] as Message), ...input } };
+};
+
+const nothing: Said = { denial: null, context: "" };
+
+/** Claude Code's form, which Codex shares. */
+function nested(output: string): Said {
+  if (output === "") return nothing;
+  const own = JSON.parse(output).hookSpecificOutput ?? {};
+  return { denial: own.permissionDecisionReason ?? null, context: own.additionalContext ?? "" };
+}
+
+const patchOf = (file: string) =>
+  ["*** Begin Patch", `*** Update File: ${file}`, "@@", "-old", "+new", "*** End Patch"].join("\n");
+
+/** In the form in which the plugin sends its events; the client's own are calls within its process. */
+const plugin = (hook_event_name: string, more: Message = {}): Message => ({ hook_event_name, ...more });
+
+export const clientMakers: readonly ClientMaker[] = [
+  {
+    client: null,
+    start: () => recorded("payloads/SessionStart--startup-print"),
+    prompt: turn => ({ ...recorded("payloads/UserPromptSubmit--print"), prompt_id: turn }),
+    beforeEdit: (file_path, tool_use_id) =>
+      withInput("payloads/PreToolUse--Edit", { file_path }, { tool_use_id }),
+    afterEdit: (file_path, tool_use_id) =>
+      withInput("payloads/PostToolUse--Edit", { file_path }, { tool_use_id }),
+    beforeLine: (command, tool_use_id) =>
+      withInput("payloads/PreToolUse--Bash", { command }, { tool_use_id }),
+    stop: () => recorded("payloads/Stop--plain"),
+    end: () => recorded("payloads/SessionEnd--print-other"),
+    said: nested,
+  },
+  {
+    client: "codex",
+    start: () => recorded("codex/SessionStart--startup"),
+    prompt: turn_id => ({ ...recorded("codex/UserPromptSubmit--main"), turn_id }),
+    beforeEdit: (file, tool_use_id) =>
+      withInput("codex/PreToolUse--apply_patch-move", { command: patchOf(file) }, { tool_use_id }),
+    afterEdit: (file, tool_use_id) =>
+      withInput("codex/PostToolUse--apply_patch", { command: patchOf(file) }, { tool_use_id }),
+    beforeLine: (command, tool_use_id) => withInput("codex/PreToolUse--Bash", { command }, { tool_use_id }),
+    stop: () => recorded("codex/Stop--plain"),
+    end: () => recorded("codex/SessionEnd--other"),
+    said: nested,
+  },
+  {
+    client: "copilot",
+    start: () => recorded("copilot/SessionStart--new"),
+    prompt: () => recorded("copilot/UserPromptSubmit--main"),
+    beforeEdit: path => withInput("copilot/PreToolUse--Edit", { path }),
+    afterEdit: path => ({
+      ...recorded("copilot/PostToolUse--Edit"),
+      tool_input: withInput("copilot/PreToolUse--Edit", { path })["tool_input"],
+    }),
+    beforeLine: command => withInput("copilot/PreToolUse--Bash", { command }),
+    stop: () => recorded("copilot/Stop--main"),
+    end: () => recorded("copilot/SessionEnd--complete"),
+    said: output => {
+      if (output === "") return nothing;
+      const { permissionDecisionReason: denial = null, additionalContext: context = "" } = JSON.parse(output);
+      return { denial, context };
+    },
+  },
+  {
+    client: "gemini",
+    start: () => recorded("gemini/SessionStart--startup"),
+    prompt: () => recorded("gemini/BeforeAgent--prompt"),
+    beforeEdit: file_path => withInput("gemini/BeforeTool--replace", { file_path }),
+    afterEdit: file_path => ({
+      ...recorded("gemini/AfterTool--replace"),
+      tool_input: withInput("gemini/BeforeTool--replace", { file_path })["tool_input"],
+    }),
+    beforeLine: command => withInput("gemini/BeforeTool--run_shell_command", { command }),
+    stop: () => recorded("gemini/AfterAgent--plain"),
+    end: () => recorded("gemini/SessionEnd--exit"),
+    said: output => {
+      if (output === "") return nothing;
+      const { decision, reason = "", hookSpecificOutput: own = {} } = JSON.parse(output);
+      return { denial: decision === "deny" ? reason : null, context: own.additionalContext ?? "" };
+    },
+  },
+  {
+    client: "opencode",
+    start: () => plugin("SessionStart", { source: "startup" }),
+    prompt: prompt_id => plugin("UserPromptSubmit", { prompt: "Change it.", prompt_id }),
+    beforeEdit: (filePath, tool_use_id) =>
+      plugin("PreToolUse", { tool_name: "edit", tool_use_id, tool_input: { filePath } }),
+    afterEdit: (filePath, tool_use_id) =>
+      plugin("PostToolUse", { tool_name: "edit", tool_use_id, tool_input: { filePath } }),
+    beforeLine: (command, tool_use_id) =>
+      plugin("PreToolUse", { tool_name: "bash", tool_use_id, tool_input: { command } }),
+    stop: () => plugin("Stop"),
+    end: () => plugin("SessionEnd", { reason: "dispose" }),
+    said: output => {
+      if (output === "") return nothing;
+      const { deny: denial = null, context = "" } = JSON.parse(output);
+      return { denial, context };
+    },
+  },
+];
