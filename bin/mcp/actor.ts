@@ -34,20 +34,32 @@ export function processOf(
   };
 }
 
+/** What a client says of a call. */
+export interface Origin {
+  /** The id that its hooks give the call; null: it says none. */
+  readonly toolUse: string | null;
+  /** The session that calls, as its hooks name it, and the agent within it (null: the main one); null: it says none. */
+  readonly caller: { readonly session: string; readonly agent: string | null } | null;
+  /** The client's own name. */
+  readonly clientName: string;
+}
+
 /**
- * Returns the actor whose tool use the daemon saw; if no hook event named it, the session of the process. Registers a
- * session that no hook registered, under its client's name. Throws `Refused`, and `ConnectionClosed` if the daemon is
- * away.
+ * Returns the actor whose tool use the daemon saw; if no hook event named it, the session that the client says calls, else
+ * that of the process. Registers a session that no hook registered, under its client's name. Throws `Refused`, and
+ * `ConnectionClosed` if the daemon is away.
  */
 export async function whoActs(
   client: KiteClient,
   process: Process,
-  toolUse: string | null,
-  clientName: string,
+  { toolUse, caller, clientName }: Origin,
 ): Promise<Acting> {
   const { pid, own, cwd } = process;
   const asked = { pid, ...(toolUse === null ? {} : { toolUse }) };
   const known = await client.request("whoami", asked, { again: false });
+  if (known.ok && known.by === "tool_use") return known;
+  const said = caller === null ? null : await actingAs(client, caller);
+  if (said !== null) return said;
   if (known.ok) return known;
   if (known.code !== "unknown_session") throw new Refused(known);
   const session = await unregistered(client, process);
@@ -58,6 +70,20 @@ export async function whoActs(
   const registered = granted(await client.request("register", { ...session, cwd, name: clientName }));
   const { name, project } = registered;
   return { id: session.id, agent: null, name, project, cwd, by: "process" };
+}
+
+/** Returns the caller if hooks registered its session, else null. */
+async function actingAs(
+  client: KiteClient,
+  { session: id, agent }: NonNullable<Origin["caller"]>,
+): Promise<Acting | null> {
+  const [session] = await rowsOf(client, "sessions", { id });
+  if (session === undefined) return null;
+  const { name, project, cwd, agents } = session;
+  // An agent that no event named yet is known by its id alone.
+  const called = agents.find(one => one.agent === agent)?.name ?? agent;
+  const full = called === null ? name : called.startsWith(`${name}/`) ? called : `${name}/${called}`;
+  return { id, agent, name: full, project, cwd, by: "process" };
 }
 
 /**

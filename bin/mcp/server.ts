@@ -9,8 +9,9 @@ import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { KiteClient } from "../../client/client.ts";
 import { ConnectionClosed, LocalError } from "../../client/errors.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
+import { idSchema } from "../../protocol/session.ts";
 import { version } from "../version.ts";
-import { type Acting, type Process, whoActs } from "./actor.ts";
+import { type Acting, type Origin, type Process, whoActs } from "./actor.ts";
 import { Link } from "./link.ts";
 import { type Call, type Caller, dataCapability } from "./tool.ts";
 import { tools } from "./tool-list.ts";
@@ -68,7 +69,11 @@ export function serve({ paths, env, process }: ServeOptions): { readonly close: 
 function callerOf(link: Link, process: Process, clientName: () => string): Caller["begin"] {
   return async (context: ServerContext, callId: string | null) => {
     const { client, acting } = await firstAnswer(link, one =>
-      whoActs(one, process, callId ?? toolUseOf(context), clientName()),
+      whoActs(one, process, {
+        toolUse: callId ?? toolUseOf(context),
+        caller: callerIn(context),
+        clientName: clientName(),
+      }),
     );
     const { signal } = context.mcpReq;
     const own: KiteClient[] = [];
@@ -124,6 +129,17 @@ function toolUseOf({ mcpReq }: ServerContext): string | null {
     if (typeof id === "string" && id !== "") return id;
   }
   return null;
+}
+
+/** Codex says with each call which session makes it, and which thread: a subagent's is its id in hooks. */
+function callerIn({ mcpReq }: ServerContext): Origin["caller"] {
+  const { sessionId: session, threadId: thread }: Readonly<Record<string, unknown>> = mcpReq._meta ?? {};
+  if (!isId(session) || !isId(thread)) return null;
+  return { session, agent: thread === session ? null : thread };
+}
+
+function isId(value: unknown): value is string {
+  return idSchema.safeParse(value).success;
 }
 
 /** Clients request progress by sending a token. */

@@ -72,3 +72,24 @@ test("Codex names the call in the request: a subagent's server acts for the suba
     });
   expect(await holders()).toEqual(["cora/kid b.ts", "cora/main a.ts"]);
 });
+
+test("a call that no hook of Codex named acts for the session and subagent that it says", async () => {
+  for (const id of ["cora", "cyra"]) {
+    const client = await home.connect();
+    const event = { hook_event_name: "SessionStart", source: "startup", session_id: id, cwd: home.work };
+    client.send({ type: "hook", event, ppid: process.pid, client: "codex" });
+    expect(await client.reply()).toMatchObject({ ok: true });
+  }
+  const lock = (file: string, meta: Record<string, unknown>) =>
+    mcp.call("kite_lock", { files: [join(home.work, file)] }, { meta: { callId: "unheard", ...meta } });
+  for (const [file, sessionId, threadId] of [
+    ["a.ts", "cora", "cora"],
+    ["b.ts", "cora", "kid"],
+    ["c.ts", "cyra", "cyra"],
+  ] as const)
+    expect(await lock(file, { sessionId, threadId })).toMatchObject({ isError: false });
+  expect(await holders()).toEqual(["cora/kid b.ts", "cora/main a.ts", "cyra/main c.ts"]);
+  // A session that no hook registered is none, whatever a call says; the server stands for itself.
+  expect(await lock("d.ts", { sessionId: "nobody", threadId: "nobody" })).toMatchObject({ isError: false });
+  expect((await holders()).find(one => one.endsWith("d.ts"))).toMatch(/^mcp-\w+\/main d\.ts$/);
+});
