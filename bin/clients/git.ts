@@ -1,6 +1,6 @@
 /** Git's hook before a commit, for agents whose clients have no hooks: in the repository around a directory. */
 import { spawnSync } from "node:child_process";
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
 import {
@@ -84,9 +84,11 @@ function plan(world: ProcessContext, { scope, dir, program }: Wish): Connection 
     ],
     preview: () => text,
     connect: async () => {
-      const changed = putPreCommit(file, text);
       const known = recordsIn(paths.commitHooks);
+      // Kite's folder may not be there yet. The record comes first: what it does not name, no uninstall takes out.
+      mkdirSync(paths.home, { recursive: true, mode: 0o700 });
       if (!known.includes(file)) writeRecords(paths.commitHooks, recordName, [...known, file]);
+      const changed = putPreCommit(file, text);
       const tools = { file, installed: false, changed: false };
       return { name: gitHook.name, file, changed, backup: null, events: ["pre-commit"], ...program, tools };
     },
@@ -119,7 +121,8 @@ async function disconnect(world: ProcessContext, { scope, dir }: Place): Promise
     results.push(taken === "removed" ? { file, result: "restored", isGone: true } : { file, result: taken });
   }
   const left = known.filter(file => !gone.includes(file));
-  if (left.length < known.length) await tried(() => writeRecords(record, recordName, left));
+  if (left.length < known.length)
+    await tried(() => (left.length === 0 ? rmSync(record) : writeRecords(record, recordName, left)));
   return { ...none, results, failures };
 }
 

@@ -282,6 +282,21 @@ test("a folder of hooks elsewhere gets the hook, and uninstall --all takes it ou
   expect(existsSync(join(folder, "pre-commit"))).toBe(false);
 });
 
+test("a home in which Kite never was gets the hook, and is left without a record of it", async () => {
+  const fresh = new Home();
+  try {
+    spawnSync("git", ["init", "-q"], { cwd: fresh.work });
+    const file = join(fresh.work, ".git", "hooks", "pre-commit");
+    expect(await fresh.kite("install", "--client", "git")).toContain(`installed: ${file}`);
+    expect(existsSync(file)).toBe(true);
+    expect(lstatSync(fresh.paths.home).mode & 0o777).toBe(0o700);
+    expect(await fresh.kite("uninstall", "--client", "git")).toBe(`removed: ${file}\n`);
+    expect(existsSync(fresh.paths.commitHooks)).toBe(false);
+  } finally {
+    await fresh.dispose();
+  }
+});
+
 test("outside of a repository nothing is written, and said", async () => {
   await expect(home.kite("install", "--client", "git", "--project", home.root)).rejects.toThrow(
     "is in no git worktree",
