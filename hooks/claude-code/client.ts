@@ -12,7 +12,6 @@ export const claudeCodeClient: AgentClient = {
     untoldPatchMs: null,
     promptsEndTurns: false,
     idleEndMs: null,
-    livesWithParent: true,
     tellsSubagents: true,
     asksAllFirst: false,
   },

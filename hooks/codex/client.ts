@@ -16,7 +16,6 @@ export const codexClient: AgentClient = {
     untoldPatchMs: 5_000,
     promptsEndTurns: false,
     idleEndMs: 1_800_000,
-    livesWithParent: false,
     tellsSubagents: true,
     asksAllFirst: false,
   },

@@ -16,7 +16,6 @@ export const copilotClient: AgentClient = {
     untoldPatchMs: null,
     promptsEndTurns: true,
     idleEndMs: null,
-    livesWithParent: true,
     tellsSubagents: true,
     asksAllFirst: true,
   },

@@ -16,7 +16,6 @@ export const geminiClient: AgentClient = {
     untoldPatchMs: null,
     promptsEndTurns: true,
     idleEndMs: null,
-    livesWithParent: true,
     tellsSubagents: false,
     asksAllFirst: false,
   },

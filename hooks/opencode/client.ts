@@ -15,7 +15,6 @@ export const opencodeClient: AgentClient = {
     untoldPatchMs: null,
     promptsEndTurns: false,
     idleEndMs: null,
-    livesWithParent: true,
     tellsSubagents: true,
     asksAllFirst: false,
   },

@@ -15,10 +15,11 @@ export interface ClientLimits {
   readonly untoldPatchMs: number | null;
   /** A prompt that names no turn shows that the turn before is over. False: it tells nothing about turns. */
   readonly promptsEndTurns: boolean;
-  /** Without a turn for this long, in ms, a session is over. Null: its process or an event ends it. */
+  /**
+   * Without a turn for this long, in ms, a session counts as lost: its hooks' parent may run many sessions and outlive them.
+   * Null: its process or an event ends it.
+   */
   readonly idleEndMs: number | null;
-  /** A session lives as long as its hooks' parent process. False: that process may run many, and outlive their windows. */
-  readonly livesWithParent: boolean;
   /** Events name the subagent that acts. False: all agents of a session share their locks. */
   readonly tellsSubagents: boolean;
   /** It asks about all calls of a message before the first of them runs. */
