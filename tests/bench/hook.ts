@@ -17,6 +17,14 @@ const editMs = 250;
 /** A socket counts as newer than failures of the second it was made in. */
 const secondMs = 1_000;
 
+/** Clients that start a process before each shell line, and an event of each; below the recorded payloads. */
+const shellLines = [
+  ["codex", "../codex/PreToolUse--Bash"],
+  ["copilot", "../copilot/PreToolUse--Bash"],
+  ["gemini", "../gemini/BeforeTool--run_shell_command"],
+] as const;
+const shellLineMs = 10;
+
 type Command = readonly [string, ...string[]];
 
 export async function* hook(dist: string, fixtures: string): Tables {
@@ -71,6 +79,18 @@ export async function* hook(dist: string, fixtures: string): Tables {
         figure("perl, daemon absent / node -e 0", share(perlOff), { atMost: perlShare }),
         figure("node, daemon absent / node -e 0", share(nodeOff), { atMost: nodeShare }),
       ],
+    );
+
+    yield table(
+      `the whole process of a hook before a shell line that Kite has nothing to say about, as the entry's shell starts it, ${rounds} rounds`,
+      shellLines.map(([client, name]) => {
+        const event: object = JSON.parse(readFileSync(join(fixtures, `${name}.json`), "utf8"));
+        const entry = `set -- ${budget} "" "" ${client}; exec /usr/bin/perl -T ${join(dist, "hook.pl")} "$@"`;
+        const ms = Array.from({ length: rounds }, (_, i) =>
+          once(["/bin/sh", "-c", entry], home, { ...event, cwd, tool_use_id: `line_${i}` }),
+        );
+        return figure(client, ms, { atMost: shellLineMs }, " ms");
+      }),
     );
 
     await delay(secondMs);

@@ -1,12 +1,12 @@
 /** The daemon as it is, over the journal asked for. `HOME file|memory|unsynced` */
 
 import { mkdirSync } from "node:fs";
+import { adapters } from "../../../bin/adapters.ts";
 import { loadConfig } from "../../../daemon/config/config.ts";
 import { createLog } from "../../../daemon/instance/log.ts";
 import { type Disk, type DiskFile, nodeDisk } from "../../../daemon/journal/disk.ts";
 import { FileJournal } from "../../../daemon/journal/file-journal.ts";
 import { startDaemon } from "../../../daemon/start.ts";
-import { claudeCode } from "../../../hooks/claude-code/adapter.ts";
 import { kitePaths } from "../../../protocol/paths.ts";
 import { MemoryJournal } from "../../journal/memory-journal.ts";
 
@@ -38,7 +38,7 @@ const paths = kitePaths(env);
 const config = await loadConfig({ env, paths });
 const { logger } = createLog(paths.log);
 const journal = journalOf();
-const options = { paths, version: "bench", config, adapters: [claudeCode], log: logger };
+const options = { paths, version: "bench", config, adapters, log: logger };
 
 /** The one a daemon has, one in memory, or one in files that says at once that everything is safe. */
 function journalOf() {
