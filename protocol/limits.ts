@@ -161,6 +161,9 @@ export const limits = {
   presenceKeptMs: 600_000,
   /** Longest that `kite doctor` waits for a client to say its version. */
   clientVersionMs: 5_000,
+  /** Longest that a client may take to say which hooks it trusts, its start included; and to end afterwards. */
+  appServerMs: 20_000,
+  appServerEndMs: 3_000,
   /** The latest decisions, and lines of the log, in a report of `kite doctor --bundle`. */
   bundleLinesMax: 200,
   /** The end of the log that such a report reads, in bytes. */

@@ -39,10 +39,13 @@ function plan({ env, paths }: ProcessContext, wish: Wish): Connection {
   };
   const place = scope === "user" ? servers.userServers(env) : servers.projectServers(env, dir);
   const projects = scope === "user" ? "of all projects" : "of this project";
+  const commit =
+    "commit this file: it does nothing for colleagues without Kite; those with Kite run kite install --shared once";
   return {
-    scope,
     settings,
+    todo: scope === "shared" ? [commit] : [],
     inForce: `running sessions ${projects} load the hooks within about a second`,
+    undo: `kite uninstall${scope === "user" ? "" : ` --${scope}`}`,
     files: () => filesOf(options, place, wish.tools),
     preview: () => hooks.preview(options),
     connect: async () => ({

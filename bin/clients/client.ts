@@ -32,6 +32,18 @@ export interface AgentClient extends ClientHere {
   plan(world: ProcessContext, wish: Wish): Connection;
   /** Takes out what Kite wrote for it. Reports what failed instead of throwing, so that the rest is taken out, too. */
   disconnect(world: ProcessContext, from: Place): Promise<Disconnected>;
+  /** Present if the client runs no hook that a person has not trusted. */
+  readonly trust?: Trust;
+}
+
+/** A person's trust in the hooks of Kite, as the client itself keeps it. */
+export interface Trust {
+  /** The client's file with its notes. */
+  file(world: ProcessContext): string;
+  /** Asks the client how many of Kite's hooks it does not trust. Throws InstallFailed if it does not say. */
+  missing(world: ProcessContext): Promise<number>;
+  /** Has the client trust them, for a person who agreed. Throws InstallFailed if it does not. */
+  give(world: ProcessContext): Promise<void>;
 }
 
 /** What the flags of `kite install` ask for, for every client. */
@@ -45,13 +57,16 @@ export interface Wish extends Readonly<Record<ClientOption, boolean>> {
 }
 
 export interface Connection {
-  readonly scope: InstallScope;
   /** The file with the hooks. */
   readonly settings: string;
   /** From when on the hooks run, as a line for a person. */
   readonly inForce: string;
   /** What a person reads in place of what Kite's hooks of a client's events are; absent: they are such hooks. */
   readonly says?: readonly string[];
+  /** What else a person has to do, as lines. */
+  readonly todo?: readonly string[];
+  /** The line that takes it out again. */
+  readonly undo: string;
   /** Returns every file that it would write, also those that are as it wants them; the settings first. */
   files(): readonly FileToWrite[];
   /** Returns the text of the settings file after it. */

@@ -46,7 +46,7 @@ export const gitHook: AgentClient = {
   disconnect,
 };
 
-function plan(world: ProcessContext, { scope, dir, program }: Wish): Connection {
+function plan(world: ProcessContext, { dir, program }: Wish): Connection {
   const { paths } = world;
   const { folder, isCommitted, isElsewhere } = hooksIn(world, dir);
   const file = preCommitFile(folder);
@@ -69,7 +69,6 @@ function plan(world: ProcessContext, { scope, dir, program }: Wish): Connection 
     ? `in each repository whose core.hooksPath is ${folder}`
     : "in this repository and all its worktrees";
   return {
-    scope,
     settings: file,
     inForce: `from the next commit on, ${where}`,
     says: [
@@ -78,6 +77,7 @@ function plan(world: ProcessContext, { scope, dir, program }: Wish): Connection 
         : []),
       "an agent's commit of a file that another live agent is writing or holds is refused; a person's goes ahead, and is told",
     ],
+    undo: `kite uninstall --client ${gitHook.name}`,
     files: () => [
       { path: file, does: does(), of: "the hook" },
       { path: paths.commitHooks, does: "write", of: "what Kite wrote, for kite uninstall" },

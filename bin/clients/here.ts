@@ -4,5 +4,6 @@
  */
 import { claudeCodeHere } from "./claude-code-here.ts";
 import type { ClientHere } from "./client.ts";
+import { codexHere } from "./codex-here.ts";
 
-export const knownClients: readonly ClientHere[] = [claudeCodeHere];
+export const knownClients: readonly ClientHere[] = [claudeCodeHere, codexHere];

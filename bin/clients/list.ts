@@ -3,10 +3,11 @@ import { InstallFailed } from "../../hooks/install/failed.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { claudeCode } from "./claude-code.ts";
 import type { AgentClient, Disconnected, Place } from "./client.ts";
+import { codex } from "./codex.ts";
 import { gitHook } from "./git.ts";
 
 /** In the order of questions and lists. The first one is connected where nobody names or is asked for one. */
-export const clients: readonly [AgentClient, ...AgentClient[]] = [claudeCode, gitHook];
+export const clients: readonly [AgentClient, ...AgentClient[]] = [claudeCode, codex, gitHook];
 
 const all = "all";
 

@@ -62,6 +62,7 @@ export function add(command: Command, run: Run): void {
     .option("--statusline", "show in Claude Code's status line what a session holds and waits for")
     .addOption(clientOption("the clients to connect, or all that are here", hookPrograms))
     .addOption(hookProgramOption())
+    .option("--trust", "have the client trust Kite's hooks, where it asks a person about them (codex)")
     .option("--observe", "only record what Kite would do: nothing waits, nobody is refused or told anything")
     .option("--print", "name every file that it would write, print the new settings, and write nothing")
     .option("--yes", "do all steps without a question: for your own scripts")
@@ -102,12 +103,16 @@ async function connectAll(world: ProcessContext, order: Order, isJson: boolean):
   const done: InstallDone[] = [];
   const failures: string[] = [];
   await observeFirst(world, order);
-  for (const connection of connections) {
+  for (const [client, connection] of connections) {
     try {
       const one = await namingFailures(() => connect(world, connection));
       done.push(one);
       const isBare = wish.scope === "project" && one.changed && isUnignored(connection.settings);
       if (!isJson) print(world, installLines(one, connection, isBare).map(clean));
+      if (client.trust === undefined || !order.trust) continue;
+      await client.trust.give(world);
+      done.splice(-1, 1, { ...one, isTrusted: true });
+      if (!isJson) print(world, [`${client.title} trusts Kite's hooks, in sessions that start from now on`]);
     } catch (error) {
       if (!(error instanceof InstallFailed)) throw error;
       failures.push(error.message);
@@ -122,7 +127,7 @@ async function connectAll(world: ProcessContext, order: Order, isJson: boolean):
 
 /** One client that is asked for is the object itself. */
 function jsonOf(
-  connections: readonly Connection[],
+  connections: readonly unknown[],
   done: readonly InstallDone[],
   failures: readonly string[],
   others: readonly AgentClient[],
@@ -144,14 +149,17 @@ function otherLines(others: readonly AgentClient[]): string[] {
   ];
 }
 
-function connectionsOf(world: ProcessContext, { wish, named }: Order): readonly Connection[] {
-  return (named ?? [clients[0]]).map(client => client.plan(world, wish));
+function connectionsOf(
+  world: ProcessContext,
+  { wish, named }: Order,
+): readonly (readonly [AgentClient, Connection])[] {
+  return (named ?? [clients[0]]).map(client => [client, client.plan(world, wish)]);
 }
 
 /** The summary is for a person: the new text alone goes where a program may read it. */
 function printPlan(world: ProcessContext, order: Order): number {
   const mode: FileToWrite = { path: world.paths.config, does: "write", of: "the mode: observe" };
-  for (const connection of connectionsOf(world, order)) {
+  for (const [, connection] of connectionsOf(world, order)) {
     const files = [...connection.files(), ...(order.observe ? [mode] : [])];
     world.stderr.write(`${planLines(files).join("\n")}\n\n`);
     world.stdout.write(connection.preview());

@@ -1,8 +1,8 @@
 /** The step that connects one client. */
-import type { AgentClient } from "../clients/client.ts";
+import type { AgentClient, Trust } from "../clients/client.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { type FileToWrite, installLines } from "../view/install.ts";
-import { clean } from "../view/text.ts";
+import { clean, counted } from "../view/text.ts";
 import type { Step } from "./step.ts";
 import { connect, type Order, observeFirst } from "./wish.ts";
 
@@ -28,6 +28,32 @@ export function clientStep(world: ProcessContext, client: AgentClient, order: Or
     work: async () => {
       await observeFirst(world, order);
       return installLines(await connect(world, connection), connection, false).filter(isOfNow);
+    },
+  };
+}
+
+/** The step in which the client is told that the person trusts Kite's hooks. */
+export async function trustStep(
+  world: ProcessContext,
+  client: AgentClient,
+  trust: Trust | undefined,
+): Promise<Step> {
+  const what = `${client.title}'s trust in them`;
+  if (trust === undefined || !client.isConnected(world))
+    return { what, is: "impossible", says: `Kite's hooks are not there for ${client.title} to trust` };
+  const missing = await trust.missing(world);
+  if (missing === 0) return { what, is: "there", says: `${client.title} trusts Kite's hooks` };
+  return {
+    what,
+    is: "open",
+    writes: [
+      clean(
+        `${trust.file(world)} (by ${client.title} itself: that you trust ${counted(missing, "hook")} of Kite's)`,
+      ),
+    ],
+    work: async () => {
+      await trust.give(world);
+      return [`${client.title} trusts Kite's hooks, in sessions that start from now on`];
     },
   };
 }

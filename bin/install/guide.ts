@@ -18,7 +18,7 @@ import { daemonProgram } from "../program-paths.ts";
 import { type Check, checkLines, verdict } from "../view/doctor.ts";
 import { paragraphs, wrap } from "../view/text.ts";
 import { exitCodes } from "../with-daemon.ts";
-import { clientStep } from "./client-step.ts";
+import { clientStep, trustStep } from "./client-step.ts";
 import { commandStep, completionStep } from "./shell-steps.ts";
 import type { Step } from "./step.ts";
 import type { Order } from "./wish.ts";
@@ -30,7 +30,7 @@ const lookMs = 1_000;
 /** Runs all steps. `ask` is null for `--yes`. Returns the exit code. */
 export async function guide(world: ProcessContext, order: Order, ask: Questions | null): Promise<number> {
   const stop = interrupted();
-  const steps = stepsOf(world, order);
+  const steps = stepsOf(world, order, ask === null);
   const done: string[] = [];
   const left: string[] = [];
   let hasFailed = false;
@@ -65,16 +65,20 @@ export async function guide(world: ProcessContext, order: Order, ask: Questions 
 function stepsOf(
   world: ProcessContext,
   order: Order,
+  isYes: boolean,
 ): readonly { readonly what: string; readonly step: () => Step | Promise<Step> }[] {
   // A client that nobody named and that is not here is asked about only if none is.
   const here = clientsHere(world);
   const chosen: readonly AgentClient[] = order.named ?? (here.length > 0 ? here : [clients[0]]);
   return [
     { what: "the command kite", step: () => commandStep(world) },
-    ...chosen.map(client => ({
-      what: `hooks for ${client.title}`,
-      step: () => clientStep(world, client, order),
-    })),
+    ...chosen.flatMap(client => [
+      { what: `hooks for ${client.title}`, step: () => clientStep(world, client, order) },
+      // Without a question, only what the person typed is agreed to.
+      ...(client.trust === undefined || (isYes && !order.trust)
+        ? []
+        : [{ what: `${client.title}'s trust in them`, step: () => trustStep(world, client, client.trust) }]),
+    ]),
     { what: "completion", step: () => completionStep(world) },
     { what: "the daemon", step: () => daemonStep(world) },
   ];

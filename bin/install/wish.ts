@@ -24,6 +24,7 @@ export interface InstallFlags {
   readonly allow?: boolean;
   readonly statusline?: boolean;
   readonly observe?: boolean;
+  readonly trust?: boolean;
   readonly print?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
@@ -36,6 +37,8 @@ export interface Order {
   readonly named: readonly AgentClient[] | null;
   /** Kite shall only observe. */
   readonly observe: boolean;
+  /** The person has the clients trust Kite's hooks. */
+  readonly trust: boolean;
 }
 
 const optionWords: Readonly<Record<ClientOption, string>> = {
@@ -72,7 +75,14 @@ export async function orderOf(world: ProcessContext, flags: InstallFlags): Promi
     statusline: flags.statusline === true,
   } as const;
   refuseUnfit(wish, named ?? clients.slice(0, 1));
-  return { wish, named, observe };
+  const trust = flags.trust === true;
+  if (trust && !(named ?? []).some(client => client.trust !== undefined)) {
+    const those = clients.filter(client => client.trust !== undefined);
+    throw new InstallFailed(
+      `--trust is for clients that ask a person about hooks; name one: kite install --client ${those[0]?.name} --trust`,
+    );
+  }
+  return { wish, named, observe, trust };
 }
 
 /** The values of --client that are hook programs are its older form. */

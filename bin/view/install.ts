@@ -23,6 +23,8 @@ export interface InstallDone extends ChosenProgram {
   readonly backup: string | null;
   readonly events: readonly string[];
   readonly tools: InstalledTools;
+  /** The client was told that the person trusts the hooks. */
+  readonly isTrusted?: true;
   /** Kite only observes; absent: it acts. */
   readonly mode?: "observe";
 }
@@ -52,18 +54,23 @@ export function planLines(files: readonly FileToWrite[]): string[] {
 export function installLines(
   done: InstallDone,
   {
-    scope,
     inForce,
     says,
-  }: { readonly scope: InstallScope; readonly inForce: string; readonly says?: readonly string[] },
+    todo = [],
+    undo,
+  }: {
+    readonly inForce: string;
+    readonly says?: readonly string[];
+    readonly todo?: readonly string[];
+    readonly undo: string;
+  },
   isUnignored: boolean,
 ): string[] {
-  const { name, changed, file, backup, events, tools } = done;
+  const { changed, file, backup, events, tools } = done;
   if (!changed && !tools.changed && tools.why === undefined) {
     return [`already installed: ${file}; nothing changed`, ...modeLines(done)];
   }
-  if (says !== undefined)
-    return [`installed: ${file}`, ...says, `in force: ${inForce}`, `undo: kite uninstall --client ${name}`];
+  if (says !== undefined) return [`installed: ${file}`, ...says, `in force: ${inForce}`, `undo: ${undo}`];
   return [
     `installed: ${file}`,
     `hooks: ${new Set(events).size} events (--json names them)`,
@@ -73,15 +80,11 @@ export function installLines(
     ...(isUnignored
       ? ["git does not ignore this file: keep it out of commits, it is valid only on this machine"]
       : []),
-    ...(scope === "shared"
-      ? [
-          "commit this file: it does nothing for colleagues without Kite; those with Kite run kite install --shared once",
-        ]
-      : []),
+    ...todo,
     `in force: ${inForce}`,
     ...modeLines(done),
     "try next: type a prompt in a session, then run kite status; kite demo shows a conflict of four sessions",
-    `undo: kite uninstall${scope === "user" ? "" : ` --${scope}`}`,
+    `undo: ${undo}`,
   ];
 }
 

@@ -10,8 +10,14 @@ import { whileLocked } from "./lock-file.ts";
 import { type ProgramOptions, programFiles, putProgram, removeIfEmpty, removeProgram } from "./program.ts";
 import { linkTarget, readText } from "./read-file.ts";
 
-/** The text of a new settings file. */
-const noSettings = "{}\n";
+/** How an empty file of settings looks. */
+export interface FileFormat {
+  /** The text of a new file. */
+  readonly empty: string;
+  isEmpty(text: string): boolean;
+}
+
+const json: FileFormat = { empty: "{}\n", isEmpty };
 
 export interface HooksFileOptions {
   readonly paths: KitePaths;
@@ -21,6 +27,8 @@ export interface HooksFileOptions {
   readonly client?: string;
   /** The settings are a project's committed ones: git keeps the old file. */
   readonly shared: boolean;
+  /** Absent: JSON. */
+  readonly format?: FileFormat;
   /** Returns the wanted text; `before` lists the objects that an earlier install created. Throws SettingsRefused. */
   readonly plan: (
     text: string,
@@ -36,9 +44,13 @@ export interface PutHooks {
 }
 
 /** Returns the settings file's text after `putHooksFile`, without writing it. */
-export function previewHooksFile({ settings, plan }: Pick<HooksFileOptions, "settings" | "plan">): string {
+export function previewHooksFile({
+  settings,
+  plan,
+  format = json,
+}: Pick<HooksFileOptions, "settings" | "plan" | "format">): string {
   const file = linkTarget(settings);
-  return named(file, () => plan(readText(file, limits.settingsBytes) ?? noSettings, null).text);
+  return named(file, () => plan(readText(file, limits.settingsBytes) ?? format.empty, null).text);
 }
 
 /** A file that an install would write. */
@@ -80,10 +92,10 @@ export async function putHooksFile(
   options: HooksFileOptions,
   program: Omit<ProgramOptions, "paths">,
 ): Promise<PutHooks> {
-  const { paths, settings } = options;
+  const { paths, settings, format = json } = options;
   const file = linkTarget(settings);
   const now = readText(file, limits.settingsBytes);
-  if (named(file, () => options.plan(now ?? noSettings, null)).text !== now) refuseLinked(file);
+  if (named(file, () => options.plan(now ?? format.empty, null)).text !== now) refuseLinked(file);
   const programChanged = putProgram({ paths, ...program });
   return await whileLocked(paths.installs, async () => {
     const installs = readInstalls(paths.installs);
@@ -113,11 +125,12 @@ function putNow({
   shared,
   client,
   plan,
+  format = json,
   record,
 }: Put): Omit<PutHooks, "file"> | null {
   const old = readText(file, limits.settingsBytes);
   const before = old === null ? undefined : known;
-  const { text, created } = named(file, () => plan(old ?? noSettings, before?.created ?? null));
+  const { text, created } = named(file, () => plan(old ?? format.empty, before?.created ?? null));
   const kind = {
     ...(shared ? ({ isShared: true } as const) : {}),
     ...(client === undefined ? {} : { client }),
@@ -161,18 +174,44 @@ export async function takeOutHooksFile(
   paths: KitePaths,
   settings: string,
   without: Without,
+  format: FileFormat = json,
 ): Promise<Uninstalled> {
   const file = linkTarget(settings);
-  if (!existsSync(paths.home)) return await takeOut(file, undefined, without);
+  if (!existsSync(paths.home)) return await takeOut(file, undefined, without, format);
   return await whileLocked(paths.installs, async () => {
     const installs = readInstalls(paths.installs);
     const before = installs.find(i => i.file === file);
-    const done = await takeOut(file, before, without);
+    const done = await takeOut(file, before, without, format);
     const others = installs.filter(i => i !== before);
     if (others.length > 0 || before !== undefined || done.result !== "nothing_there")
       keepRecords(paths, others);
     return done;
   });
+}
+
+/**
+ * Runs `work`, in which the client itself changes a recorded file for Kite, and notes the new text as Kite's: a later
+ * removal still restores the file byte for byte, if nobody else had changed it before.
+ */
+export async function whileClientWrites<T>(
+  paths: KitePaths,
+  settings: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  const file = linkTarget(settings);
+  const before = readText(file, limits.settingsBytes);
+  const done = await work();
+  await whileLocked(paths.installs, () => {
+    const installs = readInstalls(paths.installs);
+    const known = installs.find(i => i.file === file);
+    const after = readText(file, limits.settingsBytes);
+    if (known === undefined || before === null || after === null || digest(before) !== known.sha256) return;
+    writeInstalls(paths.installs, [
+      ...installs.filter(i => i !== known),
+      { ...known, sha256: digest(after) },
+    ]);
+  });
+  return done;
 }
 
 /** Forgets a settings file and leaves it as it is. */
@@ -196,9 +235,14 @@ function keepRecords(paths: KitePaths, installs: readonly Install[]): void {
   if (!existsSync(paths.plugins)) removeProgram(paths.bin);
 }
 
-async function takeOut(file: string, before: Install | undefined, without: Without): Promise<Uninstalled> {
+async function takeOut(
+  file: string,
+  before: Install | undefined,
+  without: Without,
+  format: FileFormat,
+): Promise<Uninstalled> {
   const result = existsSync(file)
-    ? await whileLocked(file, () => retried(file, () => takeOutNow(file, before, without)))
+    ? await whileLocked(file, () => retried(file, () => takeOutNow(file, before, without, format)))
     : "nothing_there";
   if (before?.backup) rmSync(before.backup, { force: true });
   if (before?.madeFolder && existsSync(dirname(file))) removeIfEmpty(dirname(file));
@@ -209,6 +253,7 @@ function takeOutNow(
   file: string,
   before: Install | undefined,
   without: Without,
+  format: FileFormat,
 ): Uninstalled["result"] | null {
   const old = readText(file, limits.settingsBytes);
   if (old === null) return "nothing_there";
@@ -218,7 +263,7 @@ function takeOutNow(
   if (untouched && original !== null) return replaceText(file, original, 0o644, old) ? "restored" : null;
   const text = named(file, () => without(old, before?.created ?? null));
   if (text === old) return "nothing_there";
-  const isGone = before?.madeFile && isEmpty(text);
+  const isGone = before?.madeFile && format.isEmpty(text);
   const done = isGone ? removeText(file, old) : replaceText(file, text, 0o644, old);
   return done ? "edited" : null;
 }

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { limits } from "../../../protocol/limits.ts";
 import { isObject } from "../../../protocol/wire.ts";
 import { entriesOf } from "../../install/hooks-text.ts";
+import { isOurs, isPortable } from "../../install/ours.ts";
 import { programPaths } from "../../install/program.ts";
 import { linkTarget, readIfAny } from "../../install/read-file.ts";
-import { isOurs, isPortable } from "./ours.ts";
 
 /** The command of a hook. Behind Kite's program come a budget in milliseconds and perhaps more arguments. */
 export interface HookCommand {

@@ -16,12 +16,12 @@ import {
 import { addHooks, type Created, removeHooks } from "../../install/hooks-text.ts";
 import { installsOf, readInstalls, writeInstalls } from "../../install/installs.ts";
 import { whileLocked } from "../../install/lock-file.ts";
+import { isOurs } from "../../install/ours.ts";
 import { programPaths } from "../../install/program.ts";
 import { linkTarget, readText } from "../../install/read-file.ts";
 import { programScripts } from "../../install/scripts.ts";
 import { type AllowMade, addAllow, removeAllow, toolsRule } from "./allow-text.ts";
 import { groupsFor } from "./command.ts";
-import { isOurs } from "./ours.ts";
 import { portableGroups } from "./portable.ts";
 import { addStatusLine, removeStatusLine, type StatusLineMade } from "./status-line-text.ts";
 

@@ -1,5 +1,5 @@
 /** The files of Kite's plugin and of the marketplace around it. */
-import { variable } from "./ours.ts";
+import { variable } from "../../install/ours.ts";
 import { commandTexts, readme, skill } from "./plugin-texts.ts";
 import { portableGroups } from "./portable.ts";
 

@@ -3,8 +3,8 @@
  * machine. On one without Kite they do nothing; on one with Kite they run the hook client that an install chose there.
  */
 
+import { portableProgram } from "../../install/ours.ts";
 import { type EventGroup, eventGroups, type HookEntry } from "./entries.ts";
-import { portableProgram } from "./ours.ts";
 
 /** Where a portable entry stands. The hook client leaves the event to an entry that names this machine's Kite. */
 export type PortableOrigin = "plugin" | "shared";
