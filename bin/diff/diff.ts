@@ -2,6 +2,8 @@
 import { isResource } from "../../protocol/resource.ts";
 import { actingSession } from "../actor.ts";
 import { type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
+import { ownProject } from "../project.ts";
+import { realPath } from "../real-path.ts";
 import { type Asker, asAsker } from "../rescue/asker.ts";
 import { Commits, type CommittedFile } from "../rescue/committed.ts";
 import { bytesOf } from "../rescue/merge.ts";
@@ -11,7 +13,7 @@ import { keptFile, neededContent } from "../rescue/versions.ts";
 import { clean, listed } from "../view/text.ts";
 import { code, fileWord } from "../view/versions.ts";
 import { exitCodes, fail, Refused } from "../with-daemon.ts";
-import { type Change, differs, modeOf, placeOf } from "./changes.ts";
+import { type Change, differs, modeOf, placeOf, repositoryAt } from "./changes.ts";
 import { committedBy } from "./committed-by.ts";
 import { agentNamed, meant } from "./meant.ts";
 import { page, pagerFor } from "./pager.ts";
@@ -31,6 +33,12 @@ export interface DiffFlags {
 /** What a diff shows. */
 export interface Found extends Pick<Uncommitted, "unseen" | "odd" | "more"> {
   readonly changes: readonly Change[];
+}
+
+/** Where files must be that an agent is shown: its tool would go round what its client asks a person about. */
+interface Within {
+  readonly project: string;
+  readonly cwd: string;
 }
 
 interface Tools {
@@ -84,7 +92,7 @@ export async function found(
   asker: Asker,
   tools: Tools,
   what: string | undefined,
-  flags: DiffFlags & { readonly isFile?: boolean },
+  flags: DiffFlags & { readonly isFile?: boolean; readonly within?: Within },
 ): Promise<Found> {
   const none = { unseen: [], odd: [], more: 0 };
   const { from, to, by, commit = false, patch = false, isFile = false } = flags;
@@ -94,6 +102,7 @@ export async function found(
   const who =
     by !== undefined ? await agentNamed(world, asker, by) : named?.is === "agent" ? named.agent : null;
   const path = named?.is === "path" ? named.path : null;
+  if (path !== null && flags.within !== undefined) await refuseOutside(path, flags.within);
   if (!commit) return uncommitted(world, asker, tools, { meant: named, by: who, patch });
   if (who === null)
     throw new Refused({
@@ -104,6 +113,16 @@ export async function found(
   const { on } = await state(asker);
   if (!on) throw new Refused({ ok: false, code: "not_available", error: noVersions });
   return { ...none, changes: await committedBy(asker, tools, who, path) };
+}
+
+/** Throws `Refused` if the path is neither in the project nor below the directory. */
+async function refuseOutside(path: string, { project, cwd }: Within): Promise<void> {
+  const folder = await realPath(cwd, ".");
+  if (path === folder || path.startsWith(folder === "/" ? folder : `${folder}/`)) return;
+  const { worktree } = await repositoryAt(path);
+  if ((await ownProject({ cwd: worktree })) === project) return;
+  const error = `${path} is outside of your project: an agent is shown its own project's work; ask your user: kite diff ${fileWord(path)}`;
+  throw new Refused({ ok: false, code: "person_only", error });
 }
 
 const noVersions =

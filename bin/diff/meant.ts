@@ -1,6 +1,7 @@
 /** What the argument of `kite diff` means: an agent, else an existing file. */
 import { existsSync } from "node:fs";
 import { refuse } from "../../protocol/codes.ts";
+import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { WriteRow } from "../../protocol/write.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "../agent/named.ts";
 import { fileTyped } from "../lockable.ts";
@@ -32,7 +33,7 @@ export async function meant(
   if (what === undefined) return null;
   const path = await realPath(world.cwd, fileTyped(what));
   if (isFile || what.startsWith("./") || what.startsWith("/")) return { is: "path", path };
-  const sessions = await rowsOf(asker.client, "sessions");
+  const sessions = await sessionsSeen(asker);
   const live = agentsOf(sessions);
   const isThere = existsSync(path);
   const known = isThere ? live.filter(one => isWhole(one, what)) : [...live, ...(await endedOf(asker, live))];
@@ -62,11 +63,18 @@ export async function agentNamed(
   asker: Asker,
   name: string,
 ): Promise<NamedAgent> {
-  const live = agentsOf(await rowsOf(asker.client, "sessions"));
+  const live = agentsOf(await sessionsSeen(asker));
   const known = [...live, ...(await endedOf(asker, live))];
   const agent = await agentCalled(world, known, name);
   if (agent === null) throw noAgent(known, name);
   return agent;
+}
+
+/** The live sessions whose work the asker may see: an agent's own project alone. */
+async function sessionsSeen({ client, acting }: Asker): Promise<readonly SessionRow[]> {
+  const all = await rowsOf(client, "sessions");
+  const own = acting === null ? undefined : all.find(({ id }) => id === acting.id);
+  return own === undefined ? all : all.filter(({ project }) => project === own.project);
 }
 
 function unknown(known: readonly NamedAgent[], what: string): Refused {
@@ -90,8 +98,11 @@ async function endedOf(asker: Asker, live: readonly NamedAgent[]): Promise<Named
     ...versions.flatMap(({ by, project }) => (by === null ? [] : [{ by, project }])),
   ];
   const found = new Map(live.map(one => [keyOf(one), one]));
+  // Those that an agent sees are all of its own project.
+  const [seen] = asker.acting === null ? [] : live;
   for (const { by, project } of authors) {
     const { id, agent, name } = by;
+    if (seen !== undefined && project !== seen.project) continue;
     if (!found.has(keyOf(by))) found.set(keyOf(by), { id, agent, name, project });
   }
   return [...found.values()].filter(one => !live.includes(one));

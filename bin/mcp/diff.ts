@@ -29,7 +29,9 @@ export async function diffAnswer(call: Call, what: string): Promise<ToolAnswer> 
         error: "git, which compares texts, is not installed",
       });
     const screen = { width: Number.POSITIVE_INFINITY, color: false, now: Date.now(), home: homedir() };
-    const { changes, unseen, odd, more } = await found(asker, asker, { commits, texts }, what, {});
+    const { changes, unseen, odd, more } = await found(asker, asker, { commits, texts }, what, {
+      within: acting,
+    });
     const diffs: object[] = [];
     const lines: string[] = [];
     for (const change of changes) {

@@ -128,3 +128,25 @@ it("an agent's or a file's uncommitted work is told behind the frame, its lines 
     text: expect.stringContaining("no agent is called nobody"),
   });
 });
+
+it("another project's work is not shown, by its agent's name or by its files", async () => {
+  const dir = join(home.root, "elsewhere");
+  mkdirSync(dir);
+  execFileSync("git", ["init", "-q"], { cwd: dir, env: home.environment });
+  writeFileSync(join(dir, "new.ts"), "not for you\n");
+  await home.session("carol", { name: "carol", cwd: dir, project: undefined });
+  const answers = [
+    ["carol", "no agent is called carol; "],
+    [join(dir, "new.ts"), `${join(dir, "new.ts")} is outside of your project: `],
+    ["../elsewhere", `${dir} is outside of your project: `],
+  ] as const;
+  for (const [diff, said] of answers)
+    expect(await mcp.call("kite_status", { diff })).toMatchObject({
+      isError: true,
+      text: expect.stringContaining(said),
+    });
+  const own = { KITE_SESSION: "alice" };
+  expect(await home.command(["diff", "carol"], own)).toMatchObject({ code: 1 });
+  expect(await home.command(["diff", "--by", "carol"], own)).toMatchObject({ code: 1 });
+  expect(await home.command(["diff", "carol"])).toMatchObject({ code: 0 });
+});
