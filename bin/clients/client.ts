@@ -5,6 +5,7 @@ import type { Uninstalled } from "../../hooks/install/hooks-file.ts";
 import { foldersOf } from "../doctor/path.ts";
 import type { ChosenProgram } from "../hook-program.ts";
 import type { ProcessContext } from "../process-context.ts";
+import type { Check } from "../view/doctor.ts";
 import type { FileToWrite, InstallDone, InstallScope } from "../view/install.ts";
 
 /** An option of `kite install` that not every client has. */
@@ -32,6 +33,8 @@ export interface AgentClient extends ClientHere {
   plan(world: ProcessContext, wish: Wish): Connection;
   /** Takes out what Kite wrote for it. Reports what failed instead of throwing, so that the rest is taken out, too. */
   disconnect(world: ProcessContext, from: Place): Promise<Disconnected>;
+  /** What `kite doctor` says of it; nothing where it is neither here nor connected. */
+  checks?(world: ProcessContext): Promise<readonly Check[]>;
   /** Present if the client runs no hook that a person has not trusted. */
   readonly trust?: Trust;
 }

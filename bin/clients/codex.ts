@@ -26,6 +26,7 @@ import { mcpPath } from "../../hooks/install/launcher.ts";
 import { programPaths } from "../../hooks/install/program.ts";
 import { programScripts } from "../../hooks/install/scripts.ts";
 import { shellArgument } from "../../protocol/text.ts";
+import { checkCodex } from "../doctor/codex.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
 import { version } from "../version.ts";
@@ -47,10 +48,10 @@ export const codex: AgentClient = {
   options: [],
   plan,
   disconnect,
+  checks: world => checkCodex(world, missingTrust),
   trust: {
     file: ({ env }) => configFile(env),
-    missing: world =>
-      askClient(world, async (server, ours) => (await ours(server)).filter(one => !one.isTrusted).length),
+    missing: missingTrust,
     give: world =>
       whileClientWrites(world.paths, configFile(world.env), () =>
         askClient(world, async (server, ours) => {
@@ -65,6 +66,13 @@ export const codex: AgentClient = {
       ),
   },
 };
+
+async function missingTrust(world: ProcessContext): Promise<number> {
+  return await askClient(
+    world,
+    async (server, ours) => (await ours(server)).filter(one => !one.isTrusted).length,
+  );
+}
 
 type Ours = (server: AppServer) => Promise<readonly ListedHook[]>;
 

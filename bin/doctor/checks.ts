@@ -6,6 +6,7 @@ import { LocalError } from "../../client/errors.ts";
 import { userSettings } from "../../hooks/claude-code/settings/project.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { errorText, isSystemError } from "../../protocol/system-error.ts";
+import { clients } from "../clients/list.ts";
 import { trustCheck } from "../leading.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
@@ -63,6 +64,7 @@ export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, v
     return;
   }
   yield* await guarded("hooks", () => checkClientSettings(world));
+  for (const client of clients) yield* await guarded(client.name, () => client.checks?.(world) ?? []);
   yield* await guarded("hook client", () => checkCopies(world, dist));
   yield* await guarded("agent tools", () => checkAgentTools(world));
   if (stats !== null) yield* await guarded("context", () => checkContext(world));

@@ -34,14 +34,14 @@ export async function checkClients(world: ProcessContext): Promise<Check> {
 }
 
 /** Returns the version that the program says it has; null if it says none in time. */
-async function installedVersion(program: string, { env }: ProcessContext): Promise<string | null> {
+export async function installedVersion(program: string, { env }: ProcessContext): Promise<string | null> {
   try {
     const { stdout } = await run(program, ["--version"], {
       env: { ...env },
       timeout: limits.clientVersionMs,
       killSignal: "SIGKILL",
     });
-    return /^(\d+\.\d+\.\d+\S*)/.exec(stdout)?.[1] ?? null;
+    return /^(?:\S+ )?(\d+\.\d+\.\d+\S*)/.exec(stdout)?.[1] ?? null;
   } catch {
     // The program ended with an error, or not in time: it says no version.
     return null;

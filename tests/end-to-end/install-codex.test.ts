@@ -229,6 +229,43 @@ describe("which clients", () => {
   });
 });
 
+describe("kite doctor", () => {
+  const codexLine = async () => {
+    const { out } = await home.command(["doctor", "--json"], { ...env, KITE_HOME: "" }, root);
+    const found = JSON.parse(out).checks.filter((one: { check: string }) => one.check === "codex");
+    return found.map((one: { result: string; detail: string; todo?: string }) =>
+      [one.result, one.detail, one.todo ?? ""].join(" | "),
+    );
+  };
+
+  it("says what is so, from not here to trusted", async () => {
+    expect(await codexLine()).toEqual([
+      "ok | Codex is here, and not connected; to connect it: kite install --client codex | ",
+    ]);
+    await connected();
+    expect(await codexLine()).toEqual([
+      expect.stringMatching(
+        /^warn \| Codex 0\.171\.0 skips 10 of Kite's hooks, .* \| let it trust them: kite install --client codex --trust/,
+      ),
+    ]);
+    await connected("--trust");
+    expect(await codexLine()).toEqual([`ok | Codex 0.171.0 has all entries in ${hooks}, and trusts them | `]);
+    env["STAND_IN"] = "old";
+    expect(await codexLine()).toEqual([expect.stringMatching(/^warn .* \| start codex and type \/hooks/)]);
+    env["STAND_IN_VERSION"] = "0.140.1";
+    expect(await codexLine()).toEqual([expect.stringContaining("Codex 0.140.1 is older than 0.169.0")]);
+    const one = JSON.parse(text(hooks));
+    delete one.hooks.Stop;
+    writeFileSync(hooks, JSON.stringify(one));
+    expect(await codexLine()).toEqual([expect.stringContaining("are not those of this version")]);
+    rmSync(join(root, ".kite", "bin"), { recursive: true });
+    expect(await codexLine()).toEqual([expect.stringContaining("which is gone")]);
+    await kite("uninstall");
+    rmSync(join(root, "bin", "codex"));
+    expect(await codexLine()).toEqual([]);
+  });
+});
+
 describe("--trust", () => {
   it("has the client note it, only for Kite's hooks and only once", async () => {
     mkdirSync(folder);
