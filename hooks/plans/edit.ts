@@ -27,6 +27,9 @@ export function preEdit(
 ): Plan {
   const { toolUseId, cwd } = event;
   if (toolUseId === null || cwd === null) return idle;
+  const { untoldWriteMs, asksAllFirst } = event.client.limits;
+  // Of most clients there is nothing to say, and an edit is to make few calls.
+  const isPlain = untoldWriteMs === null && !asksAllFirst;
   const lock: HookAction = {
     do: "lock",
     ...actor,
@@ -38,7 +41,7 @@ export function preEdit(
     ancestors: ancestorsOf(event),
     parentFile: event.worker.parentFile,
     overwrites,
-    ...writeTerms(event),
+    ...(isPlain ? {} : writeTerms(event)),
   };
   const edit = { ...readerOf(event, cwd), tool: event.tool ?? "", file, waitMs, isOwn };
   return withInbox(event, actor, cwd, {

@@ -67,7 +67,8 @@ export function take(state: BaseState, request: Request, origin: Origin, step: S
     }
     const mine = locks.holds.get(file.key);
     assert(mine !== undefined, () => `${file.key} was not taken`);
-    if (request.flight !== null) setFlights(locks, mine, flightsWith(mine, request, request.flight));
+    const { flight, beside } = request;
+    if (flight !== null) setFlights(locks, mine, beside === true ? flightsWith(mine, flight) : [flight]);
     if (request.untoldMs !== undefined) countUntold(state, mine, request.untoldMs, step);
     if (mine.kind === "turn") {
       const due: Due = { what: "turn_lease_over", key: file.key, first: mine.first.grant };
@@ -78,8 +79,8 @@ export function take(state: BaseState, request: Request, origin: Origin, step: S
   return token;
 }
 
-function flightsWith({ flights }: Hold, { beside }: Request, flight: string): readonly string[] {
-  if (beside !== true) return [flight];
+/** The actor's writes in the file, the latest last. */
+function flightsWith({ flights }: Hold, flight: string): readonly string[] {
   return [...flights.filter(one => one !== flight), flight].slice(-limits.flightsOfHoldMax);
 }
 
