@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { eventTable } from "../../hooks/codex/rows.ts";
+import { codexEntries } from "../../hooks/codex/settings/entries.ts";
 import type { World } from "../claude/world.ts";
 import { type Script, ScriptedModel } from "./model.ts";
 
@@ -98,15 +98,13 @@ function configText(url: string): string {
   ].join("\n");
 }
 
-/** The entries as the manual has them. */
+/** The entries as `kite install` writes them. */
 function hooksOf(hookMs?: number): object {
-  const hook = `f=\${KITE_HOME:-$HOME/.kite}/bin/hook; [ ! -r "$f" ] || . "$f"`;
   return Object.fromEntries(
-    eventTable.map(({ event, matcher, budgetMs, timeoutMs }) => {
-      const command = `set -- ${budgetMs} '' '' codex; ${hook}`;
-      const limitMs = event === "PreToolUse" ? (hookMs ?? timeoutMs) : timeoutMs;
-      const hooks = [{ type: "command", command, timeout: limitMs / 1000 }];
-      return [event, [{ ...(matcher === undefined ? {} : { matcher }), hooks }]];
+    codexEntries(null).map(([event, group]) => {
+      const isLimited = event === "PreToolUse" && hookMs !== undefined;
+      const hooks = group.hooks.map(hook => (isLimited ? { ...hook, timeout: hookMs / 1000 } : hook));
+      return [event, [{ ...group, hooks }]];
     }),
   );
 }
