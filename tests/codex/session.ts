@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { codexEntries } from "../../hooks/codex/settings/entries.ts";
@@ -27,13 +27,29 @@ export class CodexSession {
     return session;
   }
 
-  private constructor(world: World, home: string, model: ScriptedModel, hookMs?: number) {
+  /** A session in a home in which `kite install` wrote the hooks: it runs those that the person trusts. */
+  static async installed(world: World, home: string, script: Script): Promise<CodexSession> {
+    const session = new CodexSession(world, home, await ScriptedModel.start(script), null);
+    world.add(session);
+    return session;
+  }
+
+  /** `hookMs` is null where the hooks are there already. */
+  private constructor(world: World, home: string, model: ScriptedModel, hookMs: number | null | undefined) {
     this.model = model;
     const own = join(home, ".codex");
     mkdirSync(own, { recursive: true });
-    writeFileSync(join(own, "config.toml"), configText(model.url));
-    writeFileSync(join(own, "hooks.json"), JSON.stringify({ hooks: hooksOf(hookMs) }));
-    const free = ["--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"];
+    const config = join(own, "config.toml");
+    const there = existsSync(config) ? readFileSync(config, "utf8") : "";
+    // A session before it in this home had another model.
+    const hasModel = there.includes("[model_providers.scripted]");
+    const old = hasModel ? there.replace(/^base_url = .*$/m, `base_url = "${model.url}/v1"`) : null;
+    writeFileSync(config, old ?? configText(model.url) + there);
+    if (hookMs !== null) writeFileSync(join(own, "hooks.json"), JSON.stringify({ hooks: hooksOf(hookMs) }));
+    const free = [
+      "--dangerously-bypass-approvals-and-sandbox",
+      ...(hookMs === null ? [] : ["--dangerously-bypass-hook-trust"]),
+    ];
     const args = ["exec", "--json", "--skip-git-repo-check", ...free, "Do what the script says."];
     this.#child = spawn(program, args, {
       cwd: world.repository,
