@@ -35,7 +35,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
   const opened = await openLog(options, troubles);
   const { engine, server, turns, events, trail } = opened;
   const built = buildServices(options, opened, troubles, stop);
-  const { services, kept } = built;
+  const { services, kept, unhooked } = built;
   const life = beginLife(options, instance, opened, built, troubles, stop);
   hearSteps(opened, built, life);
   const takeEndsAgain = await takeEnds(options, built, troubles);
@@ -63,6 +63,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
       kept,
       instance,
       life,
+      unhooked,
       listening,
       engine,
       events,

@@ -4,6 +4,7 @@ import type { KitePaths } from "../protocol/paths.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { EventHub } from "./events/hub.ts";
 import { saveEvents } from "./events/ring-file.ts";
+import type { UnhookedWatch } from "./hooks/unhooked-watch.ts";
 import type { Instance } from "./instance/instance.ts";
 import type { Listening } from "./instance/socket.ts";
 import { writeStoreMark } from "./journal/store-mark.ts";
@@ -18,6 +19,7 @@ export interface Parts {
   readonly kept: PresenceFile;
   readonly instance: Instance;
   readonly life: Life;
+  readonly unhooked: Pick<UnhookedWatch, "close">;
   readonly listening: Listening;
   readonly engine: Engine;
   readonly events: EventHub;
@@ -29,8 +31,22 @@ export interface Parts {
 
 /** Resolves when every part is closed and another daemon may start. */
 export async function stopAll(parts: Parts): Promise<void> {
-  const { paths, kept, instance, life, listening, engine, events, server, trail, rescue, onTrouble } = parts;
+  const {
+    paths,
+    kept,
+    instance,
+    life,
+    unhooked,
+    listening,
+    engine,
+    events,
+    server,
+    trail,
+    rescue,
+    onTrouble,
+  } = parts;
   life.close();
+  unhooked.close();
   instance.watchSocket(null);
   const closed = listening.close();
   try {

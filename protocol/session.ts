@@ -97,6 +97,8 @@ export interface SessionColumns {
   /** Its agent client; absent: Claude Code, or none that the daemon knows. */
   readonly client?: string;
   readonly status: "active" | "idle" | "lost";
+  /** Its client has no hooks of Kite: it asks by tools alone, and nothing holds its edits back. */
+  readonly advisory?: true;
   readonly registeredAt: number;
   readonly lastSeenMs: number;
   readonly incarnations: number;

@@ -1,6 +1,7 @@
 /** Which files of a commit other agents are writing or hold, and whether an agent commits. */
 import { type Ancestor, ancestorsOf, parentOf } from "../../daemon/facts/processes.ts";
 import type { LockRow } from "../../protocol/lock.ts";
+import { isUnhooked } from "../../protocol/unhooked.ts";
 import { actingSession, isTerminalSession } from "../actor.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { rowsOf } from "../with-daemon.ts";
@@ -42,7 +43,7 @@ export async function committerOf(
 /** A server of Kite's tools that registered its own process is a child of the agent's client. */
 function nearest(sessions: readonly Process[], above: readonly Ancestor[]): readonly string[] {
   const isOf = (at: number, { id, pid }: Process) =>
-    pid !== null && (pid === at || (id.startsWith("mcp-") && parentOf(pid) === at));
+    pid !== null && (pid === at || (isUnhooked(id) && parentOf(pid) === at));
   for (const { pid: at } of above) {
     const own = sessions.filter(one => isOf(at, one)).map(({ id }) => id);
     if (own.length > 0) return own;

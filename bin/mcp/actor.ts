@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { KiteClient } from "../../client/client.ts";
 import type { WhoamiReply } from "../../protocol/session.ts";
+import { unhookedSession } from "../../protocol/unhooked.ts";
 import { granted, Refused, rowsOf } from "../with-daemon.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -29,7 +30,7 @@ export function processOf(
   return {
     pid: isHooked ? ppid : pid,
     id: env["CLAUDE_CODE_SESSION_ID"] || null,
-    own: { pid, id: `mcp-${randomUUID().slice(0, 8)}` },
+    own: { pid, id: unhookedSession(randomUUID().slice(0, 8)) },
     cwd: env["CLAUDE_PROJECT_DIR"] || cwd(),
   };
 }

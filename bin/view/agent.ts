@@ -125,7 +125,7 @@ function statusOf({ agent }: AgentData, session: SessionRow): string {
   const own = within(session, agent);
   if (own === undefined) return "ended";
   const lives = features.map(feature => feature.life?.(own) ?? null);
-  return lives.find(life => life !== null) ?? (own === session ? statusText(session.status) : own.status);
+  return lives.find(life => life !== null) ?? (own === session ? statusText(session) : own.status);
 }
 
 export function within(session: SessionRow, { agent }: NamedAgent): OneAgent | undefined {

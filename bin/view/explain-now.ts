@@ -100,7 +100,7 @@ function lifeSentence(
     const heard = isNow ? "heard of just now" : `heard of ${duration(session.lastSeenMs)} ago`;
     const needs = session.attention === null ? "" : `; it needs a person: ${clean(session.attention)}`;
     const client = session.client === undefined ? "" : ` (${clean(session.client)})`;
-    return ended(`${name}${client} is ${statusText(session.status)} in ${where}${branch}, ${heard}${needs}`);
+    return ended(`${name}${client} is ${statusText(session)} in ${where}${branch}, ${heard}${needs}`);
   }
   if (end !== null) {
     const why = end.why === null ? "" : ` (${clean(end.why)})`;

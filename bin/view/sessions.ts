@@ -294,7 +294,7 @@ function stateOf(s: SessionRow): { text: string; style: Style } {
   const trouble = troubleOf(s);
   if (trouble !== null) return trouble;
   const styles = { active: "green", idle: "dim", lost: "red" } as const;
-  return { text: statusText(s.status), style: styles[s.status] };
+  return { text: statusText(s), style: styles[s.status] };
 }
 
 /** Returns the age of the last sign of life: `now`, or a duration. */
@@ -373,9 +373,9 @@ function detailOf(s: SessionRow, terminals: ReadonlyMap<number, string> | undefi
   return `${clean(s.id)}${client}, ${pid}, since ${clock(s.registeredAt, screen.now)}${state.join("")}, in ${cwd}`;
 }
 
-/** Returns a session's status as people read it. */
-export function statusText(status: SessionRow["status"]): string {
-  return status === "lost" ? "silent" : status;
+/** Returns a session's status as people read it; no event says of an advisory one whether a turn of its runs. */
+export function statusText({ status, advisory }: Pick<SessionRow, "status" | "advisory">): string {
+  return status === "lost" ? "silent" : advisory ? "advisory" : status;
 }
 
 function condensedLines(
@@ -387,9 +387,11 @@ function condensedLines(
   const some = quiet.filter(s => s.status === status).sort((a, b) => a.lastSeenMs - b.lastSeenMs);
   if (some.length === 0) return [];
   const draw = (count: number, width: number) => {
-    const names = some.slice(0, count).map(s => bound(`${clean(s.name)} ${seen(s.lastSeenMs)}`));
+    const names = some
+      .slice(0, count)
+      .map(s => bound(`${clean(s.name)}${s.advisory ? " (advisory)" : ""} ${seen(s.lastSeenMs)}`));
     const more = count < some.length ? [bound(`${some.length - count} more`)] : [];
-    return wrap(`${some.length} ${statusText(status)}: ${[...names, ...more].join(", ")}`, width - 4, 2);
+    return wrap(`${some.length} ${statusText({ status })}: ${[...names, ...more].join(", ")}`, width - 4, 2);
   };
   const width = Number.isFinite(screen.width) ? screen.width : pipeColumns;
   let count = some.length;

@@ -31,6 +31,12 @@ export class Listeners {
     }
   }
 
+  /** Takes a listener out again; it is no error if it was not added. */
+  remove(listener: Listener): void {
+    const at = this.#all.findIndex(one => one.listener === listener);
+    if (at !== -1) this.#all.splice(at, 1);
+  }
+
   /** Calls the listeners that want the step. */
   tell(entry: Entry, step: Step): void {
     const { type } = entry.command;

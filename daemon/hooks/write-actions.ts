@@ -214,7 +214,7 @@ async function withoutIgnored(services: HookServices, files: readonly Written[])
  * The file with its repository; null if it is in none. A file that cannot be checked now counts for its session's
  * worktree if it lies there: any session could wipe work that the daemon does not know.
  */
-async function writtenAt(
+export async function writtenAt(
   { facts, engine }: HookServices,
   written: Spelled,
   session: string,

@@ -4,6 +4,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { ActorRow, LockRow } from "../../protocol/lock.ts";
 import type { TranscriptRow, WorkedOn } from "../../protocol/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
+import { isUnhooked } from "../../protocol/unhooked.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Hold, Session, Waiter } from "../core/base-state.ts";
 import { declaredField } from "../core/declarations/rows.ts";
@@ -80,6 +81,7 @@ export function sessionRow(source: RowSource, session: Session): SessionRow {
     pid: session.incarnations.find(i => i.anchor !== null)?.anchor?.pid ?? null,
     ...(session.client === undefined ? {} : { client: session.client }),
     status: session.lostAt !== null ? "lost" : seen.active ? "active" : "idle",
+    ...(isUnhooked(session.id) ? { advisory: true } : {}),
     registeredAt: session.registeredAt,
     lastSeenMs: Math.max(0, now - seen.seenAt),
     incarnations: session.incarnations.length,

@@ -6,6 +6,7 @@ import { GitChild } from "../facts/git/process.ts";
 import { GitProgram } from "../facts/git/program.ts";
 import { SpawnRoom } from "../facts/spawn-room.ts";
 import { allHookServices } from "../hooks/slices.ts";
+import { UnhookedWatch } from "../hooks/unhooked-watch.ts";
 import { isToken, openPersonToken } from "../instance/person-token.ts";
 import type { DaemonOptions } from "../options.ts";
 import type { HandlerServices } from "../requests/handlers.ts";
@@ -22,6 +23,8 @@ export interface Built {
   readonly services: HandlerServices;
   /** The git that is asked, which learns where sessions work. */
   readonly git: GitProgram;
+  /** Watches for writes of agents without hooks. */
+  readonly unhooked: UnhookedWatch;
   /** What is kept of the presence of sessions, for the next start. */
   readonly kept: PresenceFile;
 }
@@ -29,7 +32,7 @@ export interface Built {
 /** `stop` ends the daemon. */
 export function buildServices(
   options: DaemonOptions,
-  { engine, clock, trail, events, server, journal }: OpenLog,
+  { engine, clock, trail, events, server, journal, listeners }: OpenLog,
   { onTrouble }: Troubles,
   stop: (why: string) => void,
 ): Built {
@@ -70,5 +73,6 @@ export function buildServices(
   };
   const { rescue } = services;
   if (rescue !== null) void compareWithKept(services, rescue, null, true);
-  return { services, git, kept };
+  const unhooked = new UnhookedWatch(services, { listeners, warn: onProblem, onTrouble });
+  return { services, git, unhooked, kept };
 }

@@ -11,7 +11,7 @@ import { leadListeners } from "./slices.ts";
 /** Adds them, in the order in which they hear. */
 export function hearSteps(
   { engine, server, listeners }: OpenLog,
-  { services, git }: Built,
+  { services, git, unhooked }: Built,
   life: Life,
 ): void {
   const { hookLocks, hookWakes } = services;
@@ -49,6 +49,7 @@ export function hearSteps(
       events: ["session_ended"],
       stepped: (_entry, { events }) => forgetEndedLists(services, events),
     },
+    unhooked.sessions,
     ...leadListeners.map(of => of(services, isClosed)),
   );
 }

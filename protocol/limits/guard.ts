@@ -47,6 +47,14 @@ export const guardLimits = {
   whoseWorktreesMax: 50,
   /** Files checked after a shell command. */
   shellFilesMax: 1_000,
+  /** Directories that are watched for agents without hooks, and changes there that nothing explains yet. */
+  watchedDirectoriesMax: 1_000,
+  /** How long after a lock or a write the watched directories are looked up anew. */
+  watchRefreshMs: 100,
+  /** How long a hook has to explain a change, after the last sign of life of each agent that may have made it. */
+  watchSettleMs: 1_000,
+  /** A change that this long nobody could explain or make is forgotten. */
+  watchForgetMs: 600_000,
   /** Longest delay of the event that a shell command has ended. */
   shellSlackMs: 2_000,
   /** Pending notices of one actor, and actors with pending notices. */
