@@ -23,6 +23,8 @@ const testedVersion = client => {
 /** Named in full: on Node 20 npm would choose the last version that declares Node 18. */
 export const clientVersion = testedVersion("claude-code");
 export const codexVersion = testedVersion("codex");
+export const copilotVersion = testedVersion("copilot");
+export const geminiVersion = testedVersion("gemini");
 
 const installMs = 600_000;
 const versionMs = 60_000;
@@ -53,6 +55,26 @@ export function installCodex() {
   });
 }
 
+/** The path of Copilot's program, which unpacks itself at its first start; that is done then. */
+export function installCopilot() {
+  return installed({
+    folder: `copilot-${copilotVersion}`,
+    name: `@github/copilot@${copilotVersion}`,
+    programs: home => inScope(home, "@github", package_ => [join(package_, "copilot")]),
+    says: copilotVersion,
+  });
+}
+
+/** The path of Gemini CLI's script for Node. */
+export function installGemini() {
+  return installed({
+    folder: `gemini-${geminiVersion}`,
+    name: `@google/gemini-cli@${geminiVersion}`,
+    programs: home => [join(home, "node_modules/@google/gemini-cli/bundle/gemini.js")],
+    says: geminiVersion,
+  });
+}
+
 async function installed({ folder, name, programs, says }) {
   const cache = cacheFolder();
   const home = join(cache, folder);
@@ -60,7 +82,7 @@ async function installed({ folder, name, programs, says }) {
   const program = programs(home).find(existsSync);
   if (program === undefined)
     throw new NoClient(`no binary for ${process.platform} ${process.arch} in ${home}`);
-  const said = await versionOf(program);
+  const said = await versionOf(program, home);
   if (!said.includes(says)) throw new NoClient(`${program} is ${said}; remove ${home}`);
   return program;
 }
@@ -118,10 +140,11 @@ function below(folder) {
   return existsSync(folder) ? readdirSync(folder).map(name => join(folder, name)) : [];
 }
 
-async function versionOf(program) {
+/** Its home is the folder that it lies in: nothing of it comes into the person's own. */
+async function versionOf(program, home) {
   try {
     const { stdout } = await run(program, ["--version"], {
-      env: { PATH: process.env.PATH },
+      env: { PATH: process.env.PATH, HOME: home },
       timeout: versionMs,
     });
     return stdout.trim();
