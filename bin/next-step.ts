@@ -9,10 +9,11 @@ const lookMs = 1_000;
 /** Returns the next step, where so many sessions are known. */
 export function nextStep(world: ProcessContext, sessions: number): readonly string[] {
   if (sessions > 0) return ["Next: kite status shows who does what; kite watch keeps showing it."];
-  if (!knownClients.some(client => client.isConnected(world)))
+  const titles = knownClients.filter(client => client.isConnected(world)).map(({ title }) => title);
+  if (titles.length === 0)
     return ["Next: kite install, which connects Claude Code; kite demo shows first what Kite does."];
   return [
-    "Next: type a prompt in two Claude Code sessions of one repository, then run kite status.",
+    `Next: type a prompt in two ${titles.join(" or ")} sessions of one repository, then run kite status.`,
     "kite demo shows a conflict of four sessions without them.",
   ];
 }

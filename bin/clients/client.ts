@@ -33,6 +33,8 @@ export interface AgentClient extends ClientHere {
   plan(world: ProcessContext, wish: Wish): Connection;
   /** Takes out what Kite wrote for it. Reports what failed instead of throwing, so that the rest is taken out, too. */
   disconnect(world: ProcessContext, from: Place): Promise<Disconnected>;
+  /** Returns true if it is connected, and an install would change its entries. Throws InstallFailed if its file is unusable. */
+  isOld?(world: ProcessContext): boolean;
   /** What `kite doctor` says of it; nothing where it is neither here nor connected. */
   checks?(world: ProcessContext): Promise<readonly Check[]>;
   /** Present if the client runs no hook that a person has not trusted. */

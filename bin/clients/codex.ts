@@ -26,7 +26,7 @@ import { mcpPath } from "../../hooks/install/launcher.ts";
 import { programPaths } from "../../hooks/install/program.ts";
 import { programScripts } from "../../hooks/install/scripts.ts";
 import { shellArgument } from "../../protocol/text.ts";
-import { checkCodex } from "../doctor/codex.ts";
+import { checkCodex, hasOtherEntries } from "../doctor/codex.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
 import { version } from "../version.ts";
@@ -48,6 +48,7 @@ export const codex: AgentClient = {
   options: [],
   plan,
   disconnect,
+  isOld: world => codexHere.isConnected(world) && hasOtherEntries(world),
   checks: world => checkCodex(world, missingTrust),
   trust: {
     file: ({ env }) => configFile(env),

@@ -50,8 +50,15 @@ export async function checkCodex(
   }
 }
 
+/** Returns true if an install would change Kite's entries. Throws InstallFailed if the file is unusable. */
+export function hasOtherEntries({ paths, env }: ProcessContext): boolean {
+  const there = readText(linkTarget(hooksFile(env)), limits.settingsBytes);
+  return there !== previewHooksFile(wantedHooks(paths, env));
+}
+
 /** Returns what is wrong with the entries; null: all are there, and their program. */
-function entriesCheck({ paths, env }: ProcessContext): Check | null {
+function entriesCheck(world: ProcessContext): Check | null {
+  const { paths, env } = world;
   const again = advise("install again", installLine);
   const { portable } = programPaths(paths.bin);
   if (!existsSync(portable))
@@ -60,7 +67,6 @@ function entriesCheck({ paths, env }: ProcessContext): Check | null {
       `${hooksFile(env)} runs ${portable}, which is gone: Codex's sessions do not register`,
       again,
     );
-  const there = readText(linkTarget(hooksFile(env)), limits.settingsBytes);
-  if (there === previewHooksFile(wantedHooks(paths, env))) return null;
+  if (!hasOtherEntries(world)) return null;
   return fail(check, `Kite's entries in ${hooksFile(env)} are not those of this version`, again);
 }

@@ -4,7 +4,9 @@ import { dirname, join } from "node:path";
 import { LocalError } from "../../client/errors.ts";
 import { outdatedPlugins } from "../../hooks/claude-code/settings/plugin.ts";
 import { clientFiles } from "../../hooks/install/program.ts";
+import { isSystemError } from "../../protocol/system-error.ts";
 import { shellArgument } from "../../protocol/text.ts";
+import { clients } from "../clients/list.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
 import { neededProgram, runProgram } from "../programs.ts";
@@ -32,7 +34,16 @@ export interface Parts {
 export async function partsOf(world: ProcessContext, fetch: boolean): Promise<Parts> {
   const program = await programPart(world, fetch);
   const daemon = await daemonVersion(world);
-  return { parts: [program, daemonPart(world, daemon), ...hookParts(world), ...pluginParts(world)], daemon };
+  return {
+    parts: [
+      program,
+      daemonPart(world, daemon),
+      ...hookParts(world),
+      ...clientParts(world),
+      ...pluginParts(world),
+    ],
+    daemon,
+  };
 }
 
 async function programPart(world: ProcessContext, fetch: boolean): Promise<Part> {
@@ -90,6 +101,20 @@ function hookParts({ paths }: ProcessContext): readonly Part[] {
   const isOld = clientFiles.some(name => textOf(join(paths.bin, name)) !== textOf(join(dist, name)));
   const now = isOld ? `of another version, in ${paths.bin}` : `of this version, in ${paths.bin}`;
   return [{ part: "hooks", now, todo: isOld ? "kite install, with the options of the first time" : null }];
+}
+
+/** An unusable file is for kite doctor to say. */
+function clientParts(world: ProcessContext): readonly Part[] {
+  return clients.flatMap(client => {
+    try {
+      if (client.isOld?.(world) !== true) return [];
+    } catch (error) {
+      if (!(error instanceof LocalError) && !isSystemError(error)) throw error;
+      return [];
+    }
+    const now = `${client.title}'s entries are of another version`;
+    return [{ part: "hooks", now, todo: `kite install --client ${client.name}` } as const];
+  });
 }
 
 function pluginParts({ paths, env }: ProcessContext): readonly Part[] {

@@ -266,6 +266,20 @@ describe("kite doctor", () => {
   });
 });
 
+it("kite status and kite update speak of Codex where it alone is connected", async () => {
+  await connected();
+  await kite("up");
+  expect(await kite("status")).toContain("type a prompt in two Codex sessions");
+  expect(await kite("update")).not.toContain("Codex's entries");
+  const older = JSON.parse(text(hooks));
+  older.hooks.Stop[0].hooks[0].timeout = 9;
+  writeFileSync(hooks, JSON.stringify(older));
+  expect(await kite("update").catch((error: { stdout: string }) => error.stdout)).toContain(
+    "kite install --client codex",
+  );
+  await kite("down", "--yes");
+});
+
 describe("--trust", () => {
   it("has the client note it, only for Kite's hooks and only once", async () => {
     mkdirSync(folder);
