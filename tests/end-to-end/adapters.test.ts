@@ -199,31 +199,30 @@ describe.each(clientMakers.map(maker => [maker.client ?? "claude-code", maker] a
     });
 
     const { asksAllFirst } = adapters.find(adapter => adapter.name === name)?.limits ?? {};
-    test.runIf(asksAllFirst)(
-      "of two sessions that each hold what the other asks for, one is denied",
-      async () => {
-        const second = join(project, "src", "b.ts");
-        writeFileSync(second, "old\n");
-        const mate = sessionOf(of, `mate-${sessions}`);
-        await mate.does(of.start());
-        await mate.does(of.prompt("turn-1"));
-        // Each asks about both edits of one message before the first of them runs.
-        expect((await own.does(of.beforeEdit(file, "c1"))).denial).toBeNull();
-        expect((await mate.does(of.beforeEdit(second, "m1"))).denial).toBeNull();
-        const { answer } = await own.waits(of.beforeEdit(second, "c2"));
-        const { denial } = await mate.does(of.beforeEdit(file, "m2"));
-        expect(denial).toContain("would close a cycle of waits");
-        expect(denial).toContain("Make one edit a message");
-        expect(await holderOf(file)).toBe(own.id);
-        await mate.does(of.afterEdit(second, "m1"));
-        await mate.does(of.stop());
-        expect((await answer).denial).toBeNull();
-        expect([await holderOf(file), await holderOf(second)]).toEqual([own.id, own.id]);
-        await own.does(of.afterEdit(file, "c1"));
-        await own.does(of.afterEdit(second, "c2"));
-        await mate.does(of.end());
-      },
-    );
+    // Another client holds nothing that it does not write at once, so it closes no such cycle.
+    const testCycle = asksAllFirst === true ? test : () => undefined;
+    testCycle("of two sessions that each hold what the other asks for, one is denied", async () => {
+      const second = join(project, "src", "b.ts");
+      writeFileSync(second, "old\n");
+      const mate = sessionOf(of, `mate-${sessions}`);
+      await mate.does(of.start());
+      await mate.does(of.prompt("turn-1"));
+      // Each asks about both edits of one message before the first of them runs.
+      expect((await own.does(of.beforeEdit(file, "c1"))).denial).toBeNull();
+      expect((await mate.does(of.beforeEdit(second, "m1"))).denial).toBeNull();
+      const { answer } = await own.waits(of.beforeEdit(second, "c2"));
+      const { denial } = await mate.does(of.beforeEdit(file, "m2"));
+      expect(denial).toContain("would close a cycle of waits");
+      expect(denial).toContain("Make one edit a message");
+      expect(await holderOf(file)).toBe(own.id);
+      await mate.does(of.afterEdit(second, "m1"));
+      await mate.does(of.stop());
+      expect((await answer).denial).toBeNull();
+      expect([await holderOf(file), await holderOf(second)]).toEqual([own.id, own.id]);
+      await own.does(of.afterEdit(file, "c1"));
+      await own.does(of.afterEdit(second, "c2"));
+      await mate.does(of.end());
+    });
 
     test("its end frees what it holds", async () => {
       await own.does(of.beforeEdit(file, "c1"));
