@@ -25,6 +25,7 @@ export const clientVersion = testedVersion("claude-code");
 export const codexVersion = testedVersion("codex");
 export const copilotVersion = testedVersion("copilot");
 export const geminiVersion = testedVersion("gemini");
+export const opencodeVersion = testedVersion("opencode");
 
 const installMs = 600_000;
 const versionMs = 60_000;
@@ -72,6 +73,16 @@ export function installGemini() {
     name: `@google/gemini-cli@${geminiVersion}`,
     programs: home => [join(home, "node_modules/@google/gemini-cli/bundle/gemini.js")],
     says: geminiVersion,
+  });
+}
+
+/** The path of OpenCode's program, as Claude Code's. */
+export function installOpenCode() {
+  return installed({
+    folder: `opencode-${opencodeVersion}`,
+    name: `opencode-ai@${opencodeVersion}`,
+    programs: home => below(join(home, "node_modules")).map(package_ => join(package_, "bin", "opencode")),
+    says: opencodeVersion,
   });
 }
 
