@@ -4,10 +4,20 @@ import type { ProcessContext } from "../process-context.ts";
 import { claudeCode } from "./claude-code.ts";
 import type { AgentClient, Disconnected, Place } from "./client.ts";
 import { codex } from "./codex.ts";
+import { copilot } from "./copilot.ts";
+import { gemini } from "./gemini.ts";
 import { gitHook } from "./git.ts";
+import { opencode } from "./opencode.ts";
 
 /** In the order of questions and lists. The first one is connected where nobody names or is asked for one. */
-export const clients: readonly [AgentClient, ...AgentClient[]] = [claudeCode, codex, gitHook];
+export const clients: readonly [AgentClient, ...AgentClient[]] = [
+  claudeCode,
+  codex,
+  opencode,
+  copilot,
+  gemini,
+  gitHook,
+];
 
 const all = "all";
 

@@ -36,6 +36,11 @@ export interface HooksFileOptions {
   ) => { readonly text: string; readonly created: Created | null };
 }
 
+/** A client's file with what Kite puts into it, and takes out again. */
+export interface ClientFile extends HooksFileOptions {
+  readonly without: Without;
+}
+
 export interface PutHooks {
   readonly file: string;
   /** False if the settings already had every entry. */

@@ -264,6 +264,13 @@ describe("without the daemon's answer", () => {
     }
   });
 
+  test("a call in a form that nobody expects goes ahead", async () => {
+    await open.hand("tool.execute.before", { input: { tool: "edit" } as never, output: {} as never });
+    await open.hand("chat.message", { input: {} as never, output: { parts: null } as never });
+    await open.hand("tool.execute.after", {});
+    await open.hand("event.odd", { properties: { part: 7 } as never });
+  });
+
   test("an answer of another program changes nothing", async () => {
     const odd = await instead(socket => socket.end("<html>\n"));
     try {

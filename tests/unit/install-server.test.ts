@@ -12,7 +12,7 @@ import {
   removeTools,
   userServers,
 } from "../../hooks/claude-code/settings/server.ts";
-import { addServer, removeServer } from "../../hooks/claude-code/settings/server-text.ts";
+import { addServer, removeServer } from "../../hooks/install/server-text.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 

@@ -13,8 +13,8 @@ import { isEmpty } from "../../install/hooks-text.ts";
 import { mcpPath } from "../../install/launcher.ts";
 import { whileLocked } from "../../install/lock-file.ts";
 import { linkTarget, readText } from "../../install/read-file.ts";
+import { addServer, type Made, removeServer } from "../../install/server-text.ts";
 import { projectRoot } from "./project.ts";
-import { addServer, type Made, removeServer, type ServerEntry } from "./server-text.ts";
 import { readServers, type ServerRecord, writeServers } from "./servers.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -40,7 +40,7 @@ export function projectServers(env: Env, dir: string): ServerPlace {
 export async function addTools(paths: KitePaths, place: ServerPlace): Promise<boolean> {
   const file = linkTarget(place.file);
   mkdirSync(dirname(file), { recursive: true });
-  const entry: ServerEntry = { type: "stdio", command: mcpPath(paths.bin), args: [], env: {} };
+  const entry = { type: "stdio", command: mcpPath(paths.bin), args: [], env: {} };
   return await change(paths, { ...place, file }, (old, record) => {
     const { text, made } = addServer(old ?? "{}\n", pathOf(place), entry, paths.bin);
     const before: Pick<ServerRecord, "made" | "madeFile"> | undefined = record;

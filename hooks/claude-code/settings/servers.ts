@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import { isObject } from "../../../protocol/wire.ts";
 import { isTextOrNull, readRecords, writeRecords } from "../../install/records.ts";
-import type { Made } from "./server-text.ts";
+import type { Made } from "../../install/server-text.ts";
 
 /** The record of one place with Kite's tools. */
 export interface ServerRecord {

@@ -110,14 +110,14 @@ export async function hooksFor({ client, directory }: Input, { env, isScripted }
 
   function tellPerson(message: string): void {
     // Without a screen nobody reads it.
-    void quietly(client.tui.showToast({ body: { message, variant: "warning" } }));
+    void quietly(() => client.tui.showToast({ body: { message, variant: "warning" } }));
   }
 
   /** Returns what is known of a session; asks the client about one that began before this process. */
   async function knownOf(id: string): Promise<Known> {
     const known = sessions.get(id);
     if (known !== undefined) return known;
-    const found = await Promise.race([quietly(client.session.get({ path: { id } })), after(turnMs)]);
+    const found = await Promise.race([quietly(() => client.session.get({ path: { id } })), after(turnMs)]);
     return sessions.get(id) ?? sessions.add(id, found?.data?.parentID ?? null, null);
   }
 
@@ -137,7 +137,7 @@ export async function hooksFor({ client, directory }: Input, { env, isScripted }
   async function goOn(known: Known, text: string): Promise<void> {
     known.injected = text;
     const part = { type: "text", text, synthetic: true };
-    await quietly(client.session.promptAsync({ path: { id: known.id }, body: { parts: [part] } }));
+    await quietly(() => client.session.promptAsync({ path: { id: known.id }, body: { parts: [part] } }));
   }
 
   async function turnEnds(known: Known): Promise<void> {
@@ -219,7 +219,7 @@ export async function hooksFor({ client, directory }: Input, { env, isScripted }
   };
 
   return {
-    event: async ({ event }: { event: BusEvent }) => {
+    event: harmless(async ({ event }: { event: BusEvent }) => {
       const { type, properties } = event;
       const info = properties?.info;
       if (type === "session.created" && info?.id !== undefined) {
@@ -231,82 +231,102 @@ export async function hooksFor({ client, directory }: Input, { env, isScripted }
       if (known === undefined) return;
       if (type === "message.part.updated") await partChanged(known, properties?.part);
       else await onBusEvent[type]?.(known);
-    },
+    }),
 
-    "chat.message": async (
-      { sessionID }: { sessionID: string },
-      { message, parts }: { message: { id: string }; parts: Part[] },
-    ) => {
-      const known = await knownOf(sessionID);
-      known.wake?.abort();
-      const told = await begin(known);
-      known.prompt = message.id;
-      known.isAtWork = true;
-      const isOwn = known.injected !== null && parts.some(({ text }) => text === known.injected);
-      known.injected = null;
-      if (!isOwn) known.goesOn = false;
-      const prompted = { hook_event_name: "UserPromptSubmit", ...(isOwn ? { by_client: true } : {}) };
-      const words = known.parent === null ? await ask(known, prompted, { budgetMs: turnMs }) : null;
-      const text = [told, words?.context].filter(one => one !== undefined).join("\n");
-      const last = parts.at(-1);
-      // A part's id orders it: this one comes behind the last.
-      if (text !== "" && last !== undefined)
-        parts.push({
-          ...{ id: `${last.id}z`, sessionID, messageID: message.id, synthetic: true },
-          type: "text",
-          text,
-        });
-    },
+    "chat.message": harmless(
+      async (
+        { sessionID }: { sessionID: string },
+        { message, parts }: { message: { id: string }; parts: Part[] },
+      ) => {
+        const known = await knownOf(sessionID);
+        known.wake?.abort();
+        const told = await begin(known);
+        known.prompt = message.id;
+        known.isAtWork = true;
+        const isOwn = known.injected !== null && parts.some(({ text }) => text === known.injected);
+        known.injected = null;
+        if (!isOwn) known.goesOn = false;
+        const prompted = { hook_event_name: "UserPromptSubmit", ...(isOwn ? { by_client: true } : {}) };
+        const words = known.parent === null ? await ask(known, prompted, { budgetMs: turnMs }) : null;
+        const text = [told, words?.context].filter(one => one !== undefined).join("\n");
+        const last = parts.at(-1);
+        // A part's id orders it: this one comes behind the last.
+        if (text !== "" && last !== undefined)
+          parts.push({
+            ...{ id: `${last.id}z`, sessionID, messageID: message.id, synthetic: true },
+            type: "text",
+            text,
+          });
+      },
+    ),
 
-    "tool.execute.before": async (call: ToolCall, output: { args: Arguments }) => {
+    "tool.execute.before": harmless(async (call: ToolCall, output: { args: Arguments }) => {
       const event = callEvent("PreToolUse", call, output.args);
       if (event === null) return;
       const known = await knownOf(call.sessionID);
       const told = await begin(known);
       known.isAtWork = true;
       const words = await ask(known, event, { budgetMs: writeMs, signal: known.calls.signal });
-      if (words === null) throw new Error("Kite: the turn ended while this call waited. It did not run.");
+      if (words === null) throw new Refusal("Kite: the turn ended while this call waited. It did not run.");
       const text = [told, words.context].filter(one => one !== undefined).join("\n");
-      if (words.deny !== undefined) throw new Error(text === "" ? words.deny : `${words.deny}\n${text}`);
+      if (words.deny !== undefined) throw new Refusal(text === "" ? words.deny : `${words.deny}\n${text}`);
       if (call.tool.startsWith("kite_")) output.args[callParameter] = call.callID;
       const [oldest] = running.keys();
       if (running.size >= callsMax && oldest !== undefined) running.delete(oldest);
       running.set(call.callID, text);
-    },
+    }),
 
-    "tool.execute.after": async (call: ToolCall & { args?: Arguments }, output: { output?: unknown }) => {
-      const event = callEvent("PostToolUse", call, call.args ?? {});
-      if (event === null) return;
-      const known = await knownOf(call.sessionID);
-      const words = call.tool.startsWith("kite_") ? null : await ask(known, event, { budgetMs: turnMs });
-      const text = [running.get(call.callID), words?.context].filter(Boolean).join("\n");
-      running.delete(call.callID);
-      if (text !== "" && typeof output.output === "string") output.output += `\n\n${text}`;
-    },
+    "tool.execute.after": harmless(
+      async (call: ToolCall & { args?: Arguments }, output: { output?: unknown }) => {
+        const event = callEvent("PostToolUse", call, call.args ?? {});
+        if (event === null) return;
+        const known = await knownOf(call.sessionID);
+        const words = call.tool.startsWith("kite_") ? null : await ask(known, event, { budgetMs: turnMs });
+        const text = [running.get(call.callID), words?.context].filter(Boolean).join("\n");
+        running.delete(call.callID);
+        if (text !== "" && typeof output.output === "string") output.output += `\n\n${text}`;
+      },
+    ),
 
-    "shell.env": async ({ sessionID }: { sessionID?: string }, output: { env: Record<string, string> }) => {
-      const known = sessions.get(sessionID ?? "");
-      if (known === undefined) return;
-      const root = sessions.rootOf(known);
-      output.env["KITE_SESSION"] = root;
-      if (root !== known.id) output.env["KITE_AGENT"] = known.id;
-    },
+    "shell.env": harmless(
+      async ({ sessionID }: { sessionID?: string }, output: { env: Record<string, string> }) => {
+        const known = sessions.get(sessionID ?? "");
+        if (known === undefined) return;
+        const root = sessions.rootOf(known);
+        output.env["KITE_SESSION"] = root;
+        if (root !== known.id) output.env["KITE_AGENT"] = known.id;
+      },
+    ),
 
-    dispose: async () => {
+    dispose: harmless(async () => {
       await Promise.all(
         sessions
           .all()
           .filter(({ parent }) => parent === null)
           .map(ends),
       );
-    },
+    }),
+  };
+}
+
+/** The call is not to run; its model reads the message. */
+class Refusal extends Error {}
+
+/** Returns the hook without what it would throw besides a refusal: the client takes each error before a call for one. */
+function harmless<A extends unknown[]>(hook: (...given: A) => Promise<void>): (...given: A) => Promise<void> {
+  return async (...given) => {
+    try {
+      await hook(...given);
+    } catch (error) {
+      if (error instanceof Refusal) throw error;
+    }
   };
 }
 
 /** Resolves with undefined where the client fails: what it cannot do for Kite does not stop an agent. */
-async function quietly<T>(work: Promise<T>): Promise<T | undefined> {
+async function quietly<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await work;
+    return await work();
   } catch {
     return undefined;
   }

@@ -1,24 +1,8 @@
-/** Adds and removes Kite's tools in the text of the client's file of servers; keeps every other byte. */
-import { SettingsRefused } from "../../install/failed.ts";
-import {
-  append,
-  member,
-  type ObjectNode,
-  parseObject,
-  readValue,
-  remove,
-  replace,
-} from "../../install/json-text.ts";
+/** Adds and removes Kite's tools in the text of a client's JSON file of servers; keeps every other byte. */
+import { SettingsRefused } from "./failed.ts";
+import { append, member, type ObjectNode, parseObject, readValue, remove, replace } from "./json-text.ts";
 
 const serverName = "kite";
-
-/** The entry with which the client starts the server. */
-export interface ServerEntry {
-  readonly type: "stdio";
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-}
 
 /** The objects created around the entry, which its removal removes too. */
 export interface Made {
@@ -29,13 +13,14 @@ export interface Made {
 }
 
 /**
- * Returns the text with the entry under `path` (names of objects, from the root); the same text if it has the entry.
+ * Returns the text with the entry, with which the client starts the server, under `path` (names of objects, from the root); the
+ * same text if it has the entry.
  * Throws SettingsRefused if the text is no JSON object, or another server has the name.
  */
 export function addServer(
   text: string,
   path: readonly string[],
-  entry: ServerEntry,
+  entry: object,
   bin: string,
 ): { readonly text: string; readonly made: Made | null } {
   const { node, depth } = deepest(text, path);
@@ -78,7 +63,8 @@ export function removeServer(text: string, path: readonly string[], bin: string,
 function isOurServer(entry: unknown, bin: string): boolean {
   if (typeof entry !== "object" || entry === null) return false;
   const { command }: { command?: unknown } = entry;
-  return typeof command === "string" && command.startsWith(`${bin}/`);
+  const program: unknown = Array.isArray(command) ? command[0] : command;
+  return typeof program === "string" && program.startsWith(`${bin}/`);
 }
 
 /** Returns the last existing object of the path, and the number of names that lead to it. */

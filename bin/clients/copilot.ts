@@ -1,0 +1,13 @@
+/** Copilot: Kite's hooks, in a file of their own, and its tools for all projects. */
+import { eventTable } from "../../hooks/copilot/rows.ts";
+import { hooksOf, toolsOf } from "../../hooks/copilot/settings/files.ts";
+import { copilotHere } from "./copilot-here.ts";
+import { filesClient } from "./files-client.ts";
+
+export const copilot = filesClient(copilotHere, {
+  hooks: ({ paths, env }) => hooksOf(paths, env),
+  hasTools: () => true,
+  tools: ({ paths, env }) => toolsOf(paths, env),
+  events: eventTable.map(({ event }) => event),
+  inForce: "in sessions of Copilot that start from now on",
+});
