@@ -42,7 +42,7 @@ describe("kite complete", () => {
     expect(await words("task", "cl")).toEqual(["claim"]);
     expect(await words("task", "claim", "--js")).toEqual(["--json"]);
     expect(await words("install", "--hook-program", "")).toEqual(["perl", "node"]);
-    expect(await words("uninstall", "--client", "c")).toEqual(["claude-code", "codex"]);
+    expect(await words("uninstall", "--client", "c")).toEqual(["claude-code", "codex", "copilot"]);
     expect(await words("completion", "")).toEqual(["bash", "zsh", "fish"]);
   });
 
