@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import { KiteClient } from "../client/client.ts";
 import { NotRunning } from "../client/errors.ts";
-import { parentOf } from "../daemon/facts/processes.ts";
+import { ancestorsOf, parentOf } from "../daemon/facts/processes.ts";
 import { limits } from "../protocol/limits.ts";
 import { kitePaths } from "../protocol/paths.ts";
-import { actingSession } from "./actor.ts";
+import { type Acting, actingSession, isTerminalSession } from "./actor.ts";
 import { Refused } from "./with-daemon.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -26,6 +26,31 @@ export async function callingAgent(env: Env, words: readonly string[]): Promise<
     const answer = await client.request("whoami", { id: acting.id, typed, shells: [...shells] });
     if (!answer.ok && answer.code === "ambiguous_caller") throw new Refused(answer);
     return answer.ok && answer.by === "typed" ? answer.agent : null;
+  } finally {
+    client.close();
+  }
+}
+
+/**
+ * Returns the session and agent of another client than Claude Code whose shell runs `words`: no variable names them, but the
+ * client's process is above this one, and its hook told what was typed. Null: there is none, or no daemon. Throws `Refused` if
+ * several may be it.
+ */
+export async function callingSession(env: Env, words: readonly string[]): Promise<Acting | null> {
+  if (env["CLAUDECODE"] === "1" || actingSession(env) !== null) return null;
+  const above = ancestorsOf(process.pid);
+  if (above.length === 0) return null;
+  const client = await connected(env);
+  if (client === null) return null;
+  try {
+    const answer = await client.request("whoami", {
+      typed: words.join(" ").slice(0, limits.typedChars),
+      pids: above.map(({ pid }) => pid),
+      starts: above.map(({ startTime }) => startTime),
+    });
+    if (!answer.ok && answer.code === "ambiguous_caller") throw new Refused(answer);
+    if (!answer.ok || isTerminalSession(env, answer.id)) return null;
+    return { id: answer.id, ...(answer.agent === null ? {} : { agent: answer.agent }) };
   } finally {
     client.close();
   }

@@ -68,6 +68,14 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
       );
       if (exitCode !== 0) return exitCode;
     }
+    if (entry?.acts && !env["KITE_SESSION"] && !env["CLAUDE_CODE_SESSION_ID"]) {
+      await inCall(world =>
+        findCaller(world, call.argv.slice(2), ({ id, agent }) => {
+          env = { ...env, KITE_SESSION: id, ...(agent === undefined ? {} : { KITE_AGENT: agent }) };
+        }),
+      );
+      if (exitCode !== 0) return exitCode;
+    }
     const work = words[0] === name ? await plainWork(entry, words.slice(1)) : null;
     if (work !== null) {
       await inCall(work);
@@ -107,6 +115,21 @@ async function findAgent(
   return reported(world, words.includes("--json"), async () => {
     const agent = await callingAgent(world.env, words);
     if (agent !== null) found(agent);
+    return exitCodes.done;
+  });
+}
+
+/** Calls `found` with the session above this command, if it is one of a client that names none in its shells. */
+async function findCaller(
+  world: ProcessContext,
+  words: readonly string[],
+  found: (caller: Acting) => void,
+): Promise<number> {
+  const { callingSession } = await import("./calling-agent.ts");
+  const { exitCodes, reported } = await import("./with-daemon.ts");
+  return reported(world, words.includes("--json"), async () => {
+    const caller = await callingSession(world.env, words);
+    if (caller !== null) found(caller);
     return exitCodes.done;
   });
 }

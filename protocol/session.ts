@@ -55,7 +55,7 @@ const whoamiSchema = z.object({
   ...baseShape,
   toolUse: idSchema.optional(),
   id: idSchema.optional(),
-  /** The words of the command after its name, separated by single blanks. */
+  /** The words of the command after its name, separated by single blanks. With `pids` and no `id` they find the session, too. */
   typed: z.string().max(limits.typedChars).optional(),
   /** The command lines of the processes that run it, up to the agent's client: they tell equal commands apart. */
   shells: z.array(z.string().max(limits.shellChars)).max(limits.shellsMax).optional(),

@@ -16,6 +16,10 @@ export const whoami: RequestHandler<"whoami", HookServices> = (
 ) =>
   services.engine.read(state => {
     const { toolUses } = services;
+    if (of === undefined && typed !== undefined && pids.length > 0) {
+      call.reply(callerBelow(services, state, { typed, shells, pids, starts }));
+      return;
+    }
     const by = typed === undefined ? "tool_use" : "typed";
     const use =
       toolUse !== undefined
@@ -46,6 +50,48 @@ export const whoami: RequestHandler<"whoami", HookServices> = (
 const ambiguous =
   "nothing was done: several agents of this session are at work, and no line that one of them typed tells which of them " +
   "runs this; run the kite command again, alone in its line and not in a script";
+
+/** A command line, and the processes above it, the nearest first. */
+interface Typed {
+  readonly typed: string;
+  readonly shells: readonly string[] | undefined;
+  readonly pids: readonly number[];
+  readonly starts: readonly string[];
+}
+
+/**
+ * Finds whose shell runs a command where no variable names the session: of the sessions of the nearest process, which a client
+ * may share among them, the one whose agent typed the line. Only for clients that installed entries name: of the others a
+ * variable tells.
+ */
+function callerBelow(services: HookServices, state: State, { typed, shells, pids, starts }: Typed) {
+  const close = nearest(state, pids, starts);
+  const anchor = close?.incarnations.find(one => pids.includes(one.anchor?.pid ?? 0))?.anchor ?? null;
+  const all = anchor === null ? [] : sessionsAt(state.sessions, anchor);
+  const sessions = all.filter(({ client }) => client !== undefined);
+  const [only] = sessions;
+  if (only === undefined)
+    return refuse("unknown_session", "no session of a named client is above this command");
+  const found = sessions.flatMap(session => {
+    const use = services.toolUses.findByCommandLine(session.id, typed, shells, atWork(services, session.id));
+    return use === null ? [] : [{ session, use }];
+  });
+  const [first] = found;
+  if (found.length > 1 || (first === undefined && sessions.length > 1))
+    return refuse("ambiguous_caller", ambiguousSessions, { agents: sessions.length });
+  if (first !== undefined && "agents" in first.use)
+    return refuse("ambiguous_caller", ambiguous, { agents: first.use.agents });
+  const { id, project, cwd } = first?.session ?? only;
+  const use = first === undefined || "agents" in first.use ? null : first.use;
+  const agent = use?.agent ?? null;
+  const name = nameOf(services, actorOf(services, id, agent, null));
+  const by = use === null ? ("process" as const) : ("typed" as const);
+  return { ok: true as const, id, agent, name, project, cwd: use?.cwd ?? cwd, by };
+}
+
+const ambiguousSessions =
+  "nothing was done: several sessions share the process above this command, and no line that one of their agents typed tells " +
+  "which of them runs this; run the kite command again, alone in its line and not in a script";
 
 /** The agents at work beside the session's main agent. */
 function atWork({ presence }: HookServices, session: string): ReadonlySet<string> {

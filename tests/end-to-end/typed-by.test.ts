@@ -127,3 +127,52 @@ test("two agents that declare at once are told apart by their texts, and two tha
 });
 
 const stop = { hook_event_name: "SubagentStop", session_id: "s1" };
+
+/** A session of a client that puts no name of it into its shells; `pid` is the process above them. */
+async function otherTypes(
+  session_id: string,
+  agent: string | null,
+  id: string,
+  command: string,
+): Promise<void> {
+  const common = { session_id, cwd: home.work, turn_id: "t", ...(agent === null ? {} : { agent_id: agent }) };
+  const start = { ...common, agent_id: undefined, hook_event_name: "SessionStart", source: "startup" };
+  await hooks.ask({ type: "hook", event: start, ppid: process.pid, client: "codex" });
+  const call = { hook_event_name: "PreToolUse", tool_name: "Bash", tool_use_id: id, tool_input: { command } };
+  const asked = { type: "hook", event: { ...common, ...call }, ppid: process.pid, client: "codex" };
+  expect(await hooks.ask(asked)).toMatchObject({ ok: true });
+}
+
+/** Runs the command as a process below this one, without a variable of any client. */
+function plain(...args: readonly string[]): Promise<{ readonly out: string; readonly code: number }> {
+  const words = [program, ...args, "--json"];
+  return promisify(execFile)(process.execPath, words, { env: home.environment, cwd: home.work }).then(
+    ({ stdout }) => ({ out: stdout, code: 0 }),
+    (error: { stdout: string; code: number }) => ({ out: error.stdout, code: error.code }),
+  );
+}
+
+test("a command below a client that names no session acts for the agent that typed it", async () => {
+  for (const name of ["one", "two", "three"]) await plain("task", "add", name);
+  await otherTypes("cora", null, "call_1", "kite task claim --json");
+  expect(JSON.parse((await plain("task", "claim")).out).task).toMatchObject({
+    assignee: "cora",
+    assigneeAgent: null,
+  });
+  await otherTypes("cora", "kid", "call_2", "kite task claim 2 --json");
+  expect(JSON.parse((await plain("task", "claim", "2")).out).task).toMatchObject({
+    assignee: "cora",
+    assigneeAgent: "kid",
+  });
+});
+
+test("of several sessions in one process the one that typed the line acts; without a line nobody does", async () => {
+  await plain("task", "add", "one");
+  await otherTypes("cora", null, "call_1", "ls");
+  await otherTypes("dora", null, "call_2", "ls");
+  const refused = await plain("task", "claim");
+  expect(refused).toMatchObject({ code: 1 });
+  expect(JSON.parse(refused.out)).toMatchObject({ ok: false, code: "ambiguous_caller" });
+  await otherTypes("dora", null, "call_3", "kite task claim --json");
+  expect(JSON.parse((await plain("task", "claim")).out).task).toMatchObject({ assignee: "dora" });
+});
