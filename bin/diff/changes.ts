@@ -84,7 +84,8 @@ export async function changesOf(
   return parts.map(({ writers, content }) => ({ ...all, writers, after: isGone ? null : content }));
 }
 
-function numberOf({ version }: VersionRow): number {
+/** Returns the number of a version: a later one is higher. */
+export function numberOf({ version }: VersionRow): number {
   return Number(version.slice("v-".length));
 }
 

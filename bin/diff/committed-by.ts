@@ -8,8 +8,9 @@ import { isBinary, type Texts } from "../rescue/texts.ts";
 import { contentOf, versionsOf } from "../rescue/versions.ts";
 import { rowsOf } from "../with-daemon.ts";
 import { partsOf, type Written } from "./by-writer.ts";
-import type { Change } from "./changes.ts";
+import { type Change, numberOf } from "./changes.ts";
 import { isOf } from "./meant.ts";
+import { type Moved, renamesOf } from "./renames.ts";
 import { isPartOf } from "./uncommitted.ts";
 
 interface Tools {
@@ -29,34 +30,111 @@ export async function committedBy(
 ): Promise<readonly Change[]> {
   const rows = await rowsOf(asker.client, "versions", { id: who.id, ...readerOf(asker) });
   const files = new Map<string, VersionRow>();
-  for (const row of rows) {
-    const isBelow = path === null || row.path === path || row.path.startsWith(`${path}/`);
-    if (isOf(row.by, who) && isBelow) files.set(row.path, row);
-  }
+  for (const row of rows) if (isOf(row.by, who)) files.set(row.path, row);
+  const isMeant = (at: string) => path === null || at === path || at.startsWith(`${path}/`);
   const changes: Change[] = [];
-  for (const first of [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1)))
-    changes.push(...(await committedOf(asker, tools, who, first)));
+  for (const one of await followed(asker, tools.commits, [...files.values()])) {
+    const now = join(one.first.worktree, one.file);
+    if (isMeant(one.first.path) || isMeant(now)) changes.push(...(await committedOf(asker, tools, who, one)));
+  }
   return changes;
 }
 
-/** `first` is the agent's first kept version of the file. */
+/** A file that the agent wrote. */
+interface Followed {
+  /** The agent's first kept version of it. */
+  readonly first: VersionRow;
+  /** The commit that is checked out; null: none, or nobody can tell. */
+  readonly head: string | null;
+  /** The name that the file has there: another one if it was renamed since. */
+  readonly file: string;
+}
+
+/** New files of a commit in which one is looked for that had another name. */
+const comeMax = 500;
+
+/** Returns the files by their names now, in order. One that the agent wrote under two names is one, from the first on. */
+async function followed(
+  asker: Asker,
+  commits: Commits,
+  firsts: readonly VersionRow[],
+): Promise<readonly Followed[]> {
+  const gone = new Map<
+    string,
+    { readonly at: Pick<VersionRow, "worktree" | "base">; readonly files: Moved[] }
+  >();
+  const heads = new Map<string, string | null>();
+  for (const { worktree, file, base, path } of firsts) {
+    if (!heads.has(worktree)) heads.set(worktree, await commits.head(worktree));
+    const before = await commits.content(base, { worktree, file });
+    const now = await commits.content(heads.get(worktree) ?? null, { worktree, file });
+    if (before === null || now !== null) continue;
+    const key = `${worktree}\n${base}`;
+    const group = gone.get(key) ?? { at: { worktree, base }, files: [] };
+    gone.set(key, group);
+    group.files.push({ file, content: before });
+    // It may have been edited before it was renamed.
+    const [latest] = await versionsOf(asker, path);
+    const content = latest === undefined ? null : await contentOf(latest);
+    if (content !== null) group.files.push({ file, content });
+  }
+  const names = new Map<string, string>();
+  for (const { at, files } of gone.values())
+    for (const [now, was] of renamesOf(files, await comeSince(commits, at, heads.get(at.worktree) ?? null)))
+      names.set(join(at.worktree, was), now);
+  const taken = new Set(
+    firsts.flatMap(({ worktree, path }) => {
+      const now = names.get(path);
+      return now === undefined ? [] : [join(worktree, now)];
+    }),
+  );
+  return firsts
+    .filter(({ path }) => !taken.has(path))
+    .map(first => ({
+      first,
+      head: heads.get(first.worktree) ?? null,
+      file: names.get(first.path) ?? first.file,
+    }))
+    .sort((a, b) => (join(a.first.worktree, a.file) < join(b.first.worktree, b.file) ? -1 : 1));
+}
+
+/** Returns the files that `head` has and `base` has not. */
+async function comeSince(
+  commits: Commits,
+  { worktree, base }: Pick<VersionRow, "worktree" | "base">,
+  head: string | null,
+): Promise<readonly Moved[]> {
+  if (head === null || base === null) return [];
+  const words = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=A", "--name-only", base, head];
+  const listed = (await commits.read(worktree, words))?.toString().split("\0") ?? [];
+  const come: Moved[] = [];
+  for (const file of listed.filter(name => name !== "").slice(0, comeMax)) {
+    const content = await commits.content(head, { worktree, file });
+    if (content !== null) come.push({ file, content });
+  }
+  return come;
+}
+
 async function committedOf(
   asker: Asker,
   { commits, texts }: Tools,
   who: NamedAgent,
-  first: VersionRow,
+  { first, head, file }: Followed,
 ): Promise<readonly Change[]> {
-  const { worktree, file, base, mode } = first;
+  const { worktree, base, mode } = first;
   const place: CommittedFile = { worktree, file };
+  const was = file === first.file ? null : first.file;
   const [before, now] = [
-    await commits.content(base, place),
-    await commits.content(await commits.head(worktree), place),
+    await commits.content(base, { worktree, file: first.file }),
+    await commits.content(head, place),
   ];
   const [old, fresh] = [before ?? Buffer.alloc(0), now ?? Buffer.alloc(0)];
   if (old.equals(fresh) && (before === null) === (now === null)) return [];
   const path = join(worktree, file);
-  const shown = { ...place, path, was: null, mode, before, isWhole: false };
-  const rows = (await versionsOf(asker, path)).toReversed();
+  const shown = { ...place, path, was, mode, before, isWhole: false };
+  const rows = await versionsOf(asker, path);
+  if (was !== null) rows.push(...(await versionsOf(asker, first.path)));
+  rows.sort((a, b) => numberOf(a) - numberOf(b));
   // What others wrote on the same commit before the agent's first write is in its first state.
   const start = rows.findIndex(row => row.base === base);
   const states: Written[] = [];

@@ -130,6 +130,24 @@ describe("kite diff of an agent", () => {
     expect(refused.err).toContain("kite diff a.ts --commit --by NAME");
   });
 
+  test("--commit follows a file under another name, edited before it was renamed and after", async () => {
+    const dir = world.repo("moved");
+    await world.write("e-fay", dir, "a.ts", "fay, in many words\na.ts\n");
+    await world.line("e-fay", dir, "git mv a.ts z.ts", () => world.git(dir, "mv", "a.ts", "z.ts"));
+    await world.write("e-gus", dir, "z.ts", "fay, in many words\na.ts\ngus\n");
+    await world.write("e-fay", dir, "z.ts", "fay, in many words\na.ts\ngus\nfay again\n");
+    await world.write("e-fay", dir, "src/c.ts", "src/c.ts\nfay\n");
+    world.git(dir, "mv", "src/c.ts", "y.ts");
+    world.git(dir, "commit", "-qam", "all");
+    const all = await diffs(dir, "e-fay", "--commit");
+    expect(short(all).sort()).toEqual(["renamed y.ts e-fay", "renamed z.ts e-fay"]);
+    const z = all.find(({ file }) => file === "z.ts");
+    expect(z).toMatchObject({ was: "a.ts" });
+    expect(z?.diff.match(/^[+-].*$/gm)).toEqual(["+fay, in many words", "+fay again"]);
+    expect(all.find(({ file }) => file === "y.ts")?.diff).toContain("+fay");
+    expect(short(await diffs(dir, "z.ts", "--commit", "--by", "e-fay"))).toEqual(["renamed z.ts e-fay"]);
+  });
+
   test("takes a name for an agent before it takes it for a file; -- makes it a file", async () => {
     const dir = world.copy(
       "called",
