@@ -1,6 +1,6 @@
 /** With the real client: what each agent wrote and nothing else, and the tokens that its transcript counts. */
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -22,9 +22,13 @@ beforeEach(async () => {
 });
 
 function git(...args: string[]): string {
+  return gitIn(world.repository, ...args);
+}
+
+function gitIn(cwd: string, ...args: string[]): string {
   const who = ["-c", "user.name=t", "-c", "user.email=t@localhost"];
   const env = { PATH: process.env["PATH"], HOME: tmpdir(), GIT_CONFIG_NOSYSTEM: "1" };
-  return execFileSync("git", [...who, ...args], { cwd: world.repository, env, encoding: "utf8" });
+  return execFileSync("git", [...who, ...args], { cwd, env, encoding: "utf8" });
 }
 
 const write = (id: string, file: string, content: string): Turn =>
@@ -32,14 +36,31 @@ const write = (id: string, file: string, content: string): Turn =>
 const read = (id: string, file: string): Turn => call(id, "Read", { file_path: world.path(file) });
 
 interface Diff {
+  readonly worktree: string;
   readonly file: string;
+  readonly was: string | null;
+  readonly isText: boolean;
   readonly how: string;
   readonly diff: string;
 }
 
+interface Answer {
+  readonly diffs: readonly Diff[];
+  readonly unseen: readonly string[];
+}
+
+async function answer(...args: string[]): Promise<Answer> {
+  return JSON.parse(await world.kite("diff", ...args, "--json"));
+}
+
+/** A file with its old name and the first line that it got, in short. */
+function short({ how, was, file, isText, diff }: Diff): string {
+  const name = was === null ? file : `${was} → ${file}`;
+  return `${how} ${name} ${isText ? /^\+.*$/m.exec(diff)?.[0] : "no text"}`;
+}
+
 async function diffs(...args: string[]): Promise<readonly string[]> {
-  const answer = JSON.parse(await world.kite("diff", ...args, "--json")) as { diffs: readonly Diff[] };
-  return answer.diffs.map(({ file, how, diff }) => `${how} ${file} ${/^\+.*$/m.exec(diff)?.[0]}`);
+  return (await answer(...args)).diffs.map(short);
 }
 
 /** Counts a client's transcripts as a person would: each message once, by its last record. */
@@ -100,4 +121,54 @@ test("a diff and the tokens of two sessions and a subagent, before a commit and 
   expect(agents.messages).toBeGreaterThan(1);
   expect(tokens.own).toMatchObject({ tokens: { output: own.output }, messages: own.messages });
   expect(tokens.agents).toMatchObject({ tokens: { output: agents.output }, messages: agents.messages });
+});
+
+/** What one session of two writes: a file that it renames, a binary file and a new one; and one by a program. */
+function worksIn(cwd: string, name: string): Turn[] {
+  const turn = (n: number, tool: string, input: Readonly<Record<string, unknown>>) =>
+    call(`toolu_${name}_${n}`, tool, input);
+  const writes = (n: number, file: string, content: string) =>
+    turn(n, "Write", { file_path: join(cwd, file), content });
+  return [
+    turn(1, "Read", { file_path: join(cwd, "ann.txt") }),
+    writes(2, "ann.txt", `ann.txt\nby ${name}\n`),
+    turn(3, "Bash", { command: "git mv ann.txt moved.txt && echo > made.txt", description: "Move it" }),
+    writes(4, "image", `${name}\0\u0001`),
+    writes(5, "new.txt", `by ${name}\n`),
+  ];
+}
+
+test("a diff of sessions in two worktrees, over a rename, a binary file and a new one", async () => {
+  const second = join(dirname(world.repository), "second");
+  git("worktree", "add", "-q", second);
+  await world.kite("install", "--project", second);
+  const settings = { permissions: { allow: ["Bash"] } };
+  const looked = new Moment();
+  const places = { ann: world.repository, bob: second };
+  const ids: string[] = [];
+  for (const [name, cwd] of Object.entries(places)) {
+    const script = [...worksIn(cwd, name), looked.before(say("Done."))];
+    const session = await world.session(name, script, { cwd, settings });
+    await session.asked(6);
+    writeFileSync(join(cwd, "sub.txt"), "sub.txt\nby hand\n");
+    ids.push(session.id);
+  }
+  const all = (...args: string[]) => Promise.all(ids.map(id => answer(id, ...args)));
+  const wrote = [
+    ["added image no text", "renamed ann.txt → moved.txt +by ann", "added new.txt +by ann"],
+    ["added image no text", "renamed ann.txt → moved.txt +by bob", "added new.txt +by bob"],
+  ];
+  const before = await all();
+  expect(before.map(one => one.diffs.map(short))).toEqual(wrote);
+  for (const [n, { diffs, unseen }] of before.entries()) {
+    expect(new Set(diffs.map(({ worktree }) => worktree))).toEqual(new Set([Object.values(places)[n]]));
+    expect(unseen.filter(file => !file.startsWith(".claude/"))).toEqual(["made.txt", "sub.txt"]);
+  }
+  for (const cwd of Object.values(places)) {
+    gitIn(cwd, "add", "moved.txt", "image", "new.txt", "made.txt");
+    gitIn(cwd, "commit", "-qam", "all");
+  }
+  expect((await all()).map(one => one.diffs)).toEqual([[], []]);
+  expect((await all("--commit")).map(one => one.diffs.map(short))).toEqual(wrote);
+  looked.reached();
 });

@@ -234,3 +234,49 @@ test("an interactive session in a window of tmux is closed with its window, and 
   await allGone(home);
   expect(processesAt(home)).toEqual([]);
 });
+
+test("a diff of an agent shows what it wrote in its worktree and nothing else, before a commit and after it", async () => {
+  const place = world.path(".claude/worktrees/bob");
+  const written = (id: string, file: string, content: string) =>
+    call(id, "Write", { file_path: join(place, file), content });
+  await play([
+    call("toolu_read", "Read", { file_path: join(place, "a.ts") }),
+    written("toolu_edit", "a.ts", "one\nby bob\n"),
+    call("toolu_move", "Bash", { command: "git mv a.ts moved.ts", description: "Move it" }),
+    written("toolu_image", "image", "bob\0\u0001"),
+    written("toolu_new", "new.ts", "new by bob\n"),
+    say("Done."),
+  ]);
+  await kite("spawn", "Do it.", "--name", "bob", "--wait");
+  world.write("a.ts", "one\nby hand\n");
+  writeFileSync(join(place, "b.ts"), "by hand\n");
+  const shown = async (...args: string[]) =>
+    (await kite("diff", "bob", ...args)).split("\n").filter(line => /^In |│ [+-]/.test(line));
+  const wrote = await shown();
+  expect(wrote).toEqual([
+    "In image, added  bob: no text, 0 bytes became 5",
+    "In moved.ts, which was a.ts  bob  +1 −0",
+    expect.stringMatching(/│ \+by bob$/),
+    "In new.ts, added  bob  +1 −0",
+    expect.stringMatching(/│ \+new by bob$/),
+  ]);
+  expect(await kite("diff", "bob")).toContain("1 further file differs, and Kite saw nobody write: b.ts");
+  const commit = [
+    "-c",
+    "user.name=t",
+    "-c",
+    "user.email=t@localhost",
+    "-C",
+    place,
+    "commit",
+    "-qam",
+    "by bob",
+  ];
+  git("-C", place, "add", "moved.ts", "image", "new.ts");
+  git(...commit);
+  expect(await shown()).toEqual([]);
+  expect(await shown("--commit")).toEqual(wrote);
+  expect(await kite("stop", "bob")).toBe("bob: stopped\n");
+  await allGone(home);
+  expect(processesAt(home)).toEqual([]);
+});

@@ -182,11 +182,11 @@ export class World {
     this.#sessions.push(session);
   }
 
-  /** Starts a session of the real client in the repository; `name` is the folder with its home. */
+  /** Starts a session of the real client in the repository, or in `cwd`; `name` is the folder with its home. */
   async session(
     name: string,
     script: SessionOptions["script"],
-    more: Pick<SessionOptions, "settings" | "limitMs" | "env" | "prompt"> = {},
+    more: Partial<Pick<SessionOptions, "cwd" | "settings" | "limitMs" | "env" | "prompt">> = {},
   ): Promise<ClaudeSession> {
     const folder = join(this.#folder, name);
     const session = await ClaudeSession.start({
