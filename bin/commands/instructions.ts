@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { print, type Run } from "../process-context.ts";
 
 const help = `
-For agents whose client has no hooks of Kite (kite help install says which clients have): nothing holds their edits back, so they
+For agents whose client has no hooks of Kite (kite help clients says which have): nothing holds their edits back, so they
 have to ask. Put the text into the file that the client reads, as AGENTS.md, and start kite mcp in the client if it can start
 servers of tools. kite install --client git also stops such an agent's commit of what another agent is at.
 
