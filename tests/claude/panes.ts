@@ -24,7 +24,8 @@ export class PaneTeam {
   readonly #env: Readonly<Record<string, string>>;
 
   static async start(options: SessionOptions): Promise<PaneTeam> {
-    return new PaneTeam(options, await ScriptedModel.start(options.script, options.mates));
+    const { script, mates, aside } = options;
+    return new PaneTeam(options, await ScriptedModel.start(script, mates, aside));
   }
 
   private constructor({ program, folder, cwd, env = {} }: SessionOptions, model: ScriptedModel) {

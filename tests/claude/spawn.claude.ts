@@ -3,7 +3,7 @@
  * of its own, is stopped by the client and removed. Nothing of it is left: no process, worktree, branch or record.
  */
 import { execFile, execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -16,6 +16,7 @@ import { allGone, processesAt } from "./processes.ts";
 import { programs } from "./programs.ts";
 import { call, say } from "./script.ts";
 import { environment } from "./session.ts";
+import { shownAtTerminal } from "./terminal.ts";
 import { World } from "./world.ts";
 
 const commandMs = 120_000;
@@ -23,9 +24,12 @@ const commandMs = 120_000;
 let world: World;
 let home: string;
 let model: ScriptedModel;
+/** What a test adds to the person's environment. */
+let variables: Readonly<Record<string, string>>;
 
 beforeEach(async () => {
   world = await World.create(programs);
+  variables = {};
   home = join(dirname(world.repository), "agent");
   mkdirSync(join(home, ".claude"), { recursive: true });
   const settings = { permissions: { allow: ["Write", "Bash", "mcp__kite"], defaultMode: "acceptEdits" } };
@@ -52,22 +56,27 @@ function git(...args: string[]): string {
   return execFileSync("git", args, { cwd: world.repository, env, encoding: "utf8" });
 }
 
-/** Runs `kite` as a person in the repository, with the client in the PATH. */
-async function kite(...args: string[]): Promise<string> {
-  const env = {
+/** A person's environment, with the client in the PATH. */
+function person(): Record<string, string> {
+  return {
     ...environment(home, model.url),
+    ...variables,
     KITE_HOME: world.paths.home,
     // A tmux of its own.
     TMUX_TMPDIR: home,
     PATH: `${join(home, "bin")}:${process.env["PATH"]}`,
   };
-  const options = { cwd: world.repository, env, timeout: commandMs };
+}
+
+/** Runs `kite` as a person in the repository. */
+async function kite(...args: string[]): Promise<string> {
+  const options = { cwd: world.repository, env: person(), timeout: commandMs };
   const { stdout } = await promisify(execFile)(process.execPath, [programs.kite, ...args], options);
   return stdout;
 }
 
-async function play(script: readonly Turn[]): Promise<void> {
-  model = await ScriptedModel.start(script);
+async function play(script: readonly Turn[], aside?: string): Promise<void> {
+  model = await ScriptedModel.start(script, {}, aside);
 }
 
 async function agents(): Promise<SpawnRow[]> {
@@ -279,4 +288,25 @@ test("a diff of an agent shows what it wrote in its worktree and nothing else, b
   expect(await kite("stop", "bob")).toBe("bob: stopped\n");
   await allGone(home);
   expect(processesAt(home)).toEqual([]);
+});
+
+test("an agent is shown by its name, and its client makes no other title of it", async () => {
+  variables = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "", NO_COLOR: "1" };
+  await play([say("Done.")], JSON.stringify({ title: "Another title" }));
+  const prompt =
+    "Please look through all of the parser module and say which of its functions are never called.";
+  await kite("spawn", prompt, "--name", "bob", "--wait");
+  const status = await shownAtTerminal("kite status", world.repository, person());
+  expect(status).toMatch(/^ +bob +bob\/ worktree-\S+ +idle +\w+$/m);
+  expect(await kite("stop", "bob")).toBe("bob: stopped\n");
+  await allGone(home);
+  const projects = join(home, ".claude/projects");
+  const [transcript = ""] = readdirSync(projects, { recursive: true, encoding: "utf8" }).filter(name =>
+    name.endsWith(".jsonl"),
+  );
+  const lines = readFileSync(join(projects, transcript), "utf8").trim().split("\n");
+  const records = lines.map(line => JSON.parse(line)).filter(({ type }) => type.endsWith("-title"));
+  expect(new Set(records.map(({ type, customTitle }) => `${type} ${customTitle}`))).toEqual(
+    new Set(["custom-title bob"]),
+  );
 });

@@ -1,5 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { promisify } from "node:util";
+
+type Environment = Readonly<Record<string, string>>;
 
 /** A terminal in which a person runs a command (by util-linux's `script`). */
 export class Terminal {
@@ -7,7 +10,7 @@ export class Terminal {
   #shown = "";
   #changed: () => void = () => {};
 
-  constructor(command: string, cwd: string, env: Readonly<Record<string, string>>) {
+  constructor(command: string, cwd: string, env: Environment) {
     const line = `stty cols 120 rows 40; exec ${command}`;
     this.#child = spawn("script", ["-qfec", line, "/dev/null"], {
       cwd,
@@ -39,4 +42,11 @@ export class Terminal {
     this.#child.kill("SIGTERM");
     await closed;
   }
+}
+
+/** Returns what a person sees of a command at a terminal of 80 columns; throws unless it exits with 0. */
+export async function shownAtTerminal(command: string, cwd: string, env: Environment): Promise<string> {
+  const words = ["-qfec", `stty cols 80 rows 24; exec ${command}`, "/dev/null"];
+  const { stdout } = await promisify(execFile)("script", words, { cwd, env: { ...env, TERM: "xterm" } });
+  return stdout.replaceAll("\r\n", "\n");
 }

@@ -1,12 +1,12 @@
 /** Titles that the real client makes of its sessions: on a person's terminal, and nowhere else. */
-import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { beforeEach, expect, test } from "vitest";
 import type { Turn } from "./model.ts";
+import { hasTmux } from "./panes.ts";
 import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
+import { shownAtTerminal } from "./terminal.ts";
 import { World } from "./world.ts";
 
 /** Stand in titles and in prompts, and nowhere else. */
@@ -20,21 +20,11 @@ beforeEach(async () => {
   return () => world.dispose();
 });
 
-/** What a person sees of a command at a terminal of 80 columns. */
-async function atTerminal(words: string): Promise<string> {
-  const line = `stty cols 80 rows 24; exec '${process.execPath}' '${programs.kite}' ${words}`;
-  const env = {
-    PATH: process.env["PATH"],
-    HOME: world.paths.home,
-    KITE_HOME: world.paths.home,
-    TERM: "xterm",
-    NO_COLOR: "1",
-  };
-  const { stdout } = await promisify(execFile)("script", ["-qfec", line, "/dev/null"], {
-    cwd: world.repository,
-    env,
-  });
-  return stdout.replaceAll("\r\n", "\n");
+/** What a person sees of a command. */
+function atTerminal(words: string): Promise<string> {
+  const { home } = world.paths;
+  const env = { PATH: process.env["PATH"] ?? "", HOME: home, KITE_HOME: home, NO_COLOR: "1" };
+  return shownAtTerminal(`'${process.execPath}' '${programs.kite}' ${words}`, world.repository, env);
 }
 
 /** The files of Kite that contain a marker. */
@@ -102,3 +92,39 @@ test("of two sessions and a subagent a person sees the titles, and no agent, fil
   expect(filesWithMarker()).toEqual([]);
   over.reached();
 });
+
+test.skipIf(!hasTmux())("of a teammate in a pane a person sees the title, and no agent has it", async () => {
+  const [looked, over] = [new Moment(), new Moment()];
+  await world.tools("lead");
+  const prompt = `[[agent:alice]] Please look through all of the parser for ${markers.prompt} and say what is never called.`;
+  const lead = await world.panes(
+    "lead",
+    [
+      call("toolu_1", "Agent", { description: "Look around", prompt, name: "alice" }),
+      looked.before(status("toolu_2")),
+      over.before(say("Done.")),
+    ],
+    {
+      aside: JSON.stringify({ title: `Look through ${markers.title}` }),
+      env: { CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "" },
+      mates: { alice: [over.before(say("Done."))] },
+    },
+  );
+  const { model } = lead;
+  await model.asked(1, "alice").catch((error: unknown) => {
+    throw new Error(lead.screen(), { cause: error });
+  });
+  const row = new RegExp(`alice .*"Look through ${markers.title}"`);
+  await expect.poll(() => atTerminal("status"), { timeout: 30_000 }).toMatch(row);
+  looked.reached();
+  await model.asked(3);
+  expect(model.result("toolu_2")).toMatchObject({
+    isError: false,
+    text: expect.not.stringContaining("MARKER"),
+  });
+  expect(await world.kite("log", "-n", "1000")).not.toMatch(/MARKER/);
+  expect(filesWithMarker()).toEqual([]);
+  over.reached();
+});
+
+if (!hasTmux()) console.log("SKIPPED: titles in panes, since tmux is not on this machine");

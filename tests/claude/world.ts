@@ -217,7 +217,7 @@ export class World {
   async panes(
     name: string,
     script: SessionOptions["script"],
-    more: Pick<SessionOptions, "mates" | "env"> = {},
+    more: Pick<SessionOptions, "mates" | "env" | "aside"> = {},
   ): Promise<PaneTeam> {
     const folder = join(this.#folder, name);
     const options = { program: this.#programs.claude, folder, cwd: this.repository, script, ...more };
