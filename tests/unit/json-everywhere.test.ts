@@ -10,6 +10,8 @@ const without: Readonly<Record<string, string>> = {
   "kite completion": "prints a shell's script",
   "kite complete": "prints words for a shell's completion",
   "kite man": "prints a manual page",
+  "kite commit-check": "git's hook shows what it says",
+  "kite instructions": "prints a text for another file",
   "kite mcp": "speaks MCP, which is JSON",
   "kite statusline": "prints the line that Claude Code shows",
   "kite notify": "shows desktop notices until it is interrupted",
