@@ -13,6 +13,8 @@ export type Acting = Omit<WhoamiReply, "ok">;
 export interface Process {
   /** Process id of the session: the client's if it has hooks, else this server's own. */
   readonly pid: number;
+  /** The process that started this server: in most clients the client itself. */
+  readonly parent: number;
   /** The session that the client's environment names; null if it names none. */
   readonly id: string | null;
   /** This server as a session of its own. */
@@ -29,6 +31,7 @@ export function processOf(
   const isHooked = env["CLAUDECODE"] === "1" || env["CLAUDE_CODE_SESSION_ID"] !== undefined;
   return {
     pid: isHooked ? ppid : pid,
+    parent: ppid,
     id: env["CLAUDE_CODE_SESSION_ID"] || null,
     own: { pid, id: unhookedSession(randomUUID().slice(0, 8)) },
     cwd: env["CLAUDE_PROJECT_DIR"] || cwd(),
@@ -47,7 +50,7 @@ export interface Origin {
 
 /**
  * Returns the actor whose tool use the daemon saw; if no hook event named it, the session that the client says calls, else
- * that of the process. Registers a session that no hook registered, under its client's name. Throws `Refused`, and
+ * that of the process or of the one that started it. Registers a session that no hook registered, under its client's name. Throws `Refused`, and
  * `ConnectionClosed` if the daemon is away.
  */
 export async function whoActs(
@@ -63,6 +66,8 @@ export async function whoActs(
   if (said !== null) return said;
   if (known.ok) return known;
   if (known.code !== "unknown_session") throw new Refused(known);
+  const above = caller === null ? await hookedAbove(client, process) : null;
+  if (above !== null) return above;
   const session = await unregistered(client, process);
   if (session === own) {
     const before = await client.request("whoami", { pid: own.pid });
@@ -71,6 +76,14 @@ export async function whoActs(
   const registered = granted(await client.request("register", { ...session, cwd, name: clientName }));
   const { name, project } = registered;
   return { id: session.id, agent: null, name, project, cwd, by: "process" };
+}
+
+/** Returns the session that hooks of another client registered for the process that started this server; null: none. */
+async function hookedAbove(client: KiteClient, { parent }: Process): Promise<Acting | null> {
+  const above = await client.request("whoami", { pid: parent });
+  if (!above.ok) return null;
+  const [session] = await rowsOf(client, "sessions", { id: above.id });
+  return session?.client === undefined ? null : above;
 }
 
 /** Returns the caller if hooks registered its session, else null. */

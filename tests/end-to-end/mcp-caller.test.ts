@@ -93,3 +93,12 @@ test("a call that no hook of Codex named acts for the session and subagent that 
   expect(await lock("d.ts", { sessionId: "nobody", threadId: "nobody" })).toMatchObject({ isError: false });
   expect((await holders()).find(one => one.endsWith("d.ts"))).toMatch(/^mcp-\w+\/main d\.ts$/);
 });
+
+test("a client that says nothing of a call: its server acts for the session of the process that started it", async () => {
+  const client = await home.connect();
+  const event = { session_id: "gina", hook_event_name: "SessionStart", source: "startup", cwd: home.work };
+  client.send({ type: "hook", event, ppid: process.pid, client: "gemini" });
+  expect(await client.reply()).toMatchObject({ ok: true });
+  expect(await mcp.call("kite_lock", { files: [join(home.work, "a.ts")] })).toMatchObject({ isError: false });
+  expect(await holders()).toEqual(["gina/main a.ts"]);
+});
