@@ -25,6 +25,7 @@ const floors: readonly (readonly string[])[] = [
   ["hooks/codex", "hooks/plans"],
   ["hooks/copilot", "hooks/plans"],
   ["hooks/gemini", "hooks/plans"],
+  ["hooks/opencode", "hooks/plans"],
   ["hooks/claude-code", "hooks/install"],
 ];
 

@@ -15,7 +15,7 @@ const plainProtocol =
 const node = /^node:/;
 /** Pure: what a payload of an agent client means, and what a shell line does. */
 const adapters =
-  /^hooks\/(?:claude-code\/(?!settings\/)|codex\/(?!settings\/)|copilot\/(?!settings\/)|gemini\/(?!settings\/)|git\/|plans\/|seam\/|shell\/)/;
+  /^hooks\/(?:claude-code\/(?!settings\/)|codex\/(?!settings\/)|copilot\/(?!settings\/)|gemini\/(?!settings\/)|opencode\/(?!settings\/|plugin\/)|git\/|plans\/|seam\/|shell\/)/;
 
 /** Who may import whom; the first row that fits a file counts. */
 const table: readonly Allowed[] = [
@@ -48,7 +48,7 @@ const table: readonly Allowed[] = [
   {
     folder: adapters,
     values: [
-      /^hooks\/(?:claude-code|codex|copilot|gemini|git|plans|seam|shell)\//,
+      /^hooks\/(?:claude-code|codex|copilot|gemini|opencode|git|plans|seam|shell)\//,
       /^protocol\/(?:codes|declaration-example|guard|limits|person|risk|lead\/role-words|text)\.ts$/,
     ],
     types: [schemas],
