@@ -1,7 +1,7 @@
 /** Finds the agent that runs a command: the hook event before the command told the daemon. */
 import { readFileSync } from "node:fs";
 import { KiteClient } from "../client/client.ts";
-import { NotRunning } from "../client/errors.ts";
+import { LocalError, NotRunning } from "../client/errors.ts";
 import { ancestorsOf, parentOf } from "../daemon/facts/processes.ts";
 import { limits } from "../protocol/limits.ts";
 import { kitePaths } from "../protocol/paths.ts";
@@ -40,9 +40,10 @@ export async function callingSession(env: Env, words: readonly string[]): Promis
   if (env["CLAUDECODE"] === "1" || actingSession(env) !== null) return null;
   const above = ancestorsOf(process.pid);
   if (above.length === 0) return null;
-  const client = await connected(env);
-  if (client === null) return null;
+  let client: KiteClient | null = null;
   try {
+    client = await connected(env);
+    if (client === null) return null;
     const answer = await client.request("whoami", {
       typed: words.join(" ").slice(0, limits.typedChars),
       pids: above.map(({ pid }) => pid),
@@ -51,8 +52,12 @@ export async function callingSession(env: Env, words: readonly string[]): Promis
     if (!answer.ok && answer.code === "ambiguous_caller") throw new Refused(answer);
     if (!answer.ok || isTerminalSession(env, answer.id)) return null;
     return { id: answer.id, ...(answer.agent === null ? {} : { agent: answer.agent }) };
+  } catch (error) {
+    // A daemon that does not answer: what the command needs of it, it reports itself.
+    if (error instanceof Refused || !(error instanceof LocalError)) throw error;
+    return null;
   } finally {
-    client.close();
+    client?.close();
   }
 }
 
