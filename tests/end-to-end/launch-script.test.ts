@@ -33,7 +33,15 @@ const running = new Set<ChildProcess>();
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kite clone-"));
   clone = join(folder, "my kite");
-  for (const name of ["protocol", "daemon", "client", "hooks/client", "bin/frequent", "bin/man"]) {
+  for (const name of [
+    "protocol",
+    "daemon",
+    "client",
+    "hooks/client",
+    "hooks/opencode/plugin",
+    "bin/frequent",
+    "bin/man",
+  ]) {
     mkdirSync(join(clone, name), { recursive: true });
   }
   for (const name of ["bin/kite", "bin/build.mjs", "bin/bundle.mjs"])
@@ -45,6 +53,7 @@ beforeEach(() => {
   write("bin/daemon.ts", "");
   write("bin/frequent/status.ts", "");
   write("hooks/client/hook.ts", "");
+  write("hooks/opencode/plugin/plugin.ts", "");
   write("hooks/client/hook.pl", "use strict;\nour %limits;\nprint $limits{one};");
   write("protocol/limits.ts", "export const limits = { one: 1 };");
   const bundler = `import * as esbuild from ${JSON.stringify(import.meta.resolve("esbuild"))};
@@ -99,7 +108,7 @@ function calls(what: "installed" | "bundled"): number {
   const path = join(folder, what);
   if (!existsSync(path)) return 0;
   const text = readFileSync(path, "utf8");
-  return what === "installed" ? text.trimEnd().split("\n").length : text.length / 7;
+  return what === "installed" ? text.trimEnd().split("\n").length : text.length / 8;
 }
 
 interface Ended {
@@ -169,6 +178,7 @@ describe("the first start in a clone", () => {
       "hook.cjs",
       "hook.pl",
       "kite.cjs",
+      "opencode-plugin.mjs",
     ]);
   });
 
