@@ -1,6 +1,6 @@
 /** Every event of the client that Kite asks for, and what each asks of the daemon; the entries in the manual follow from it. */
-import { limits } from "../../protocol/limits.ts";
 import { inputText } from "../plans/event.ts";
+import { type EventRow, times } from "../plans/event-row.ts";
 import { isOwnTool, ownTool, typed, withNews } from "../plans/kite-calls.ts";
 import { patchEnd, prePatch } from "../plans/patch.ts";
 import {
@@ -16,16 +16,6 @@ import {
 import { promptOf, sessionStart } from "../plans/session.ts";
 import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { subagentStart, turnEnds } from "../plans/turn.ts";
-
-interface EventRow {
-  readonly event: string;
-  readonly row: Row;
-  /** The tools, as the client matches them; if left out, all. */
-  readonly matcher?: string;
-  /** How long the hook waits for the daemon, and the client for the hook; in milliseconds. */
-  readonly budgetMs: number;
-  readonly timeoutMs: number;
-}
 
 const beforeTool: Row = (event, actor, context) => {
   const tool = event.tool ?? "";
@@ -75,24 +65,19 @@ const sessionEnd: Row = (event, actor) => ({
   actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
 });
 
-const brief = { budgetMs: limits.hookTurnBudgetMs, timeoutMs: limits.hookTurnTimeoutMs };
-const start = { budgetMs: limits.hookStartBudgetMs, timeoutMs: limits.hookStartTimeoutMs };
-const after = { budgetMs: limits.hookObserverBudgetMs, timeoutMs: limits.hookObserverTimeoutMs };
-const write = { budgetMs: limits.hookWriteBudgetMs, timeoutMs: limits.hookWriteTimeoutMs };
-
 /**
  * One entry an event: the client has a person trust each by its place, its command and its times. It waits for all of them;
  * a deny before a tool holds in every mode.
  */
 export const eventTable: readonly EventRow[] = [
-  { event: "SessionStart", row: sessionStart, ...start },
-  { event: "UserPromptSubmit", row: userPromptSubmit, ...brief },
-  { event: "PreToolUse", row: beforeTool, matcher: "^(?:apply_patch|Bash|mcp__kite__.*)$", ...write },
-  { event: "PermissionRequest", row: permissionRequest, ...brief },
-  { event: "PostToolUse", row: afterTool, matcher: "^(?:apply_patch|Bash)$", ...after },
-  { event: "SubagentStart", row: subagentStart, ...brief },
-  { event: "SubagentStop", row: (event, actor) => turnEnds(event, actor), ...brief },
-  { event: "Stop", row: (event, actor) => turnEnds(event, actor), ...brief },
-  { event: "Interrupt", row: interrupt, ...brief },
-  { event: "SessionEnd", row: sessionEnd, ...brief },
+  { event: "SessionStart", row: sessionStart, ...times.start },
+  { event: "UserPromptSubmit", row: userPromptSubmit, ...times.turn },
+  { event: "PreToolUse", row: beforeTool, matcher: "^(?:apply_patch|Bash|mcp__kite__.*)$", ...times.write },
+  { event: "PermissionRequest", row: permissionRequest, ...times.turn },
+  { event: "PostToolUse", row: afterTool, matcher: "^(?:apply_patch|Bash)$", ...times.callEnd },
+  { event: "SubagentStart", row: subagentStart, ...times.turn },
+  { event: "SubagentStop", row: (event, actor) => turnEnds(event, actor), ...times.turn },
+  { event: "Stop", row: (event, actor) => turnEnds(event, actor), ...times.turn },
+  { event: "Interrupt", row: interrupt, ...times.turn },
+  { event: "SessionEnd", row: sessionEnd, ...times.turn },
 ];

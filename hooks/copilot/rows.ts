@@ -2,6 +2,7 @@
 import { limits } from "../../protocol/limits.ts";
 import { editEnd, preEdit } from "../plans/edit.ts";
 import { type Event, inputPath } from "../plans/event.ts";
+import { type EventRow, times } from "../plans/event-row.ts";
 import { typed, withNews } from "../plans/kite-calls.ts";
 import { patchEnd, prePatch } from "../plans/patch.ts";
 import {
@@ -17,16 +18,6 @@ import {
 import { promptOf, sessionStart } from "../plans/session.ts";
 import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { subagentStart, turnEnds } from "../plans/turn.ts";
-
-interface EventRow {
-  readonly event: string;
-  readonly row: Row;
-  /** The tools, as the client matches them; if left out, all. */
-  readonly matcher?: string;
-  /** How long the hook waits for the daemon, and the client for the hook; in milliseconds. */
-  readonly budgetMs: number;
-  readonly timeoutMs: number;
-}
 
 /** The client's names of its tools that write one file. A patch, which GPT models write, is an `Edit`, too. */
 const writes: ReadonlySet<string> = new Set(["Edit", "Write"]);
@@ -98,10 +89,6 @@ const sessionEnd: Row = (event, actor) => ({
   actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
 });
 
-const brief = { budgetMs: limits.hookTurnBudgetMs, timeoutMs: limits.hookTurnTimeoutMs };
-const start = { budgetMs: limits.hookStartBudgetMs, timeoutMs: limits.hookStartTimeoutMs };
-const after = { budgetMs: limits.hookObserverBudgetMs, timeoutMs: limits.hookObserverTimeoutMs };
-const write = { budgetMs: limits.hookShortWriteBudgetMs, timeoutMs: limits.hookShortWriteTimeoutMs };
 const written = "^(?:Edit|Write|Bash)$";
 
 /**
@@ -109,12 +96,12 @@ const written = "^(?:Edit|Write|Bash)$";
  * names neither itself nor, in a nested one, its session.
  */
 export const eventTable: readonly EventRow[] = [
-  { event: "SessionStart", row: sessionStart, ...start },
-  { event: "UserPromptSubmit", row: userPromptSubmit, ...brief },
-  { event: "PreToolUse", row: beforeTool, matcher: "^(?:Edit|Write|Bash|kite-.*)$", ...write },
-  { event: "PostToolUse", row: callEnd(true), matcher: written, ...after },
-  { event: "PostToolUseFailure", row: callEnd(false), matcher: written, ...after },
-  { event: "SubagentStop", row: subagentStop, ...brief },
-  { event: "Stop", row: (event, actor) => turnEnds(event, actor), ...brief },
-  { event: "SessionEnd", row: sessionEnd, ...brief },
+  { event: "SessionStart", row: sessionStart, ...times.start },
+  { event: "UserPromptSubmit", row: userPromptSubmit, ...times.turn },
+  { event: "PreToolUse", row: beforeTool, matcher: "^(?:Edit|Write|Bash|kite-.*)$", ...times.shortWrite },
+  { event: "PostToolUse", row: callEnd(true), matcher: written, ...times.callEnd },
+  { event: "PostToolUseFailure", row: callEnd(false), matcher: written, ...times.callEnd },
+  { event: "SubagentStop", row: subagentStop, ...times.turn },
+  { event: "Stop", row: (event, actor) => turnEnds(event, actor), ...times.turn },
+  { event: "SessionEnd", row: sessionEnd, ...times.turn },
 ];

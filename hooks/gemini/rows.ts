@@ -3,6 +3,7 @@ import { limits } from "../../protocol/limits.ts";
 import { withInbox } from "../plans/answers/inbox.ts";
 import { editEnd, preEdit } from "../plans/edit.ts";
 import { type Actor, type Event, inputPath, isShell, within } from "../plans/event.ts";
+import { type EventRow, times } from "../plans/event-row.ts";
 import { typed } from "../plans/kite-calls.ts";
 import {
   heartbeat,
@@ -16,16 +17,6 @@ import {
 import { promptOf, sessionStart } from "../plans/session.ts";
 import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { turnEnds } from "../plans/turn.ts";
-
-interface EventRow {
-  readonly event: string;
-  readonly row: Row;
-  /** The tools, as the client matches them; if left out, all. */
-  readonly matcher?: string;
-  /** How long the hook waits for the daemon, and the client for the hook; in milliseconds. */
-  readonly budgetMs: number;
-  readonly timeoutMs: number;
-}
 
 const writes: ReadonlySet<string> = new Set(["write_file", "replace"]);
 
@@ -88,23 +79,23 @@ const sessionEnd: Row = (event, actor) => ({
   actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
 });
 
-const brief = { budgetMs: limits.hookTurnBudgetMs, timeoutMs: limits.hookTurnTimeoutMs };
-const start = { budgetMs: limits.hookStartBudgetMs, timeoutMs: limits.hookStartTimeoutMs };
-const after = { budgetMs: limits.hookObserverBudgetMs, timeoutMs: limits.hookObserverTimeoutMs };
-const write = { budgetMs: limits.hookShortWriteBudgetMs, timeoutMs: limits.hookShortWriteTimeoutMs };
-
 /** Left out: `PreCompress`, which comes before each request to the model, and what comes with each piece of its answer. */
 export const eventTable: readonly EventRow[] = [
-  { event: "SessionStart", row: sessionStart, ...start },
-  { event: "BeforeAgent", row: (event, actor) => promptOf(event, actor, true), ...brief },
+  { event: "SessionStart", row: sessionStart, ...times.start },
+  { event: "BeforeAgent", row: (event, actor) => promptOf(event, actor, true), ...times.turn },
   {
     event: "BeforeTool",
     row: beforeTool,
     matcher: "^(?:write_file|replace|run_shell_command|mcp_kite_.*)$",
-    ...write,
+    ...times.shortWrite,
   },
-  { event: "AfterTool", row: afterTool, matcher: "^(?:write_file|replace|run_shell_command)$", ...after },
-  { event: "Notification", row: notification, ...brief },
-  { event: "AfterAgent", row: (event, actor) => turnEnds(event, actor), ...brief },
-  { event: "SessionEnd", row: sessionEnd, ...brief },
+  {
+    event: "AfterTool",
+    row: afterTool,
+    matcher: "^(?:write_file|replace|run_shell_command)$",
+    ...times.callEnd,
+  },
+  { event: "Notification", row: notification, ...times.turn },
+  { event: "AfterAgent", row: (event, actor) => turnEnds(event, actor), ...times.turn },
+  { event: "SessionEnd", row: sessionEnd, ...times.turn },
 ];

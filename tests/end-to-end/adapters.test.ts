@@ -115,6 +115,16 @@ describe.each(clientMakers.map(maker => [maker.client ?? "claude-code", maker] a
       expect(row?.client ?? "claude-code").toBe(name);
     });
 
+    test("it names the record of the spawned agent that it is, and no other client's process", () => {
+      const env = { KITE_SPAWN: "a-1-1", HOME: "/home/ana", CLAUDE_PID: name === "claude-code" ? "40" : "7" };
+      const calls = { begins: (words: string) => words, ends: (words: string) => words };
+      const around = { env, ppid: 40, socket: "/s", home: "/k", waitMs: 0, wake: false, calls };
+      const event = { ...of.start(), session_id: "s1", cwd: project };
+      const plan = adapters.find(adapter => adapter.name === name)?.plan(event, around);
+      expect(plan?.spawn).toBe("a-1-1");
+      expect(plan?.actions).toContainEqual(expect.objectContaining({ do: "begin", pid: 40 }));
+    });
+
     test("its start is told who else works in the project", async () => {
       const later = sessionOf(of, `later-${sessions}`);
       const { context } = await later.does(of.start());

@@ -116,7 +116,7 @@ export const clientMakers: readonly ClientMaker[] = [
   {
     client: "opencode",
     start: () => plugin("SessionStart", { source: "startup" }),
-    prompt: prompt_id => plugin("UserPromptSubmit", { prompt: "Change it.", prompt_id }),
+    prompt: turn_id => plugin("UserPromptSubmit", { prompt: "Change it.", turn_id }),
     beforeEdit: (filePath, tool_use_id) =>
       plugin("PreToolUse", { tool_name: "edit", tool_use_id, tool_input: { filePath } }),
     afterEdit: (filePath, tool_use_id) =>

@@ -92,7 +92,7 @@ export async function hooksFor({ client, directory }: Input, { env, isScripted }
     const who = {
       session_id: root,
       ...(root === known.id ? {} : { agent_id: known.id, agent_type: known.agentType ?? "agent" }),
-      ...(known.prompt === null ? {} : { prompt_id: known.prompt }),
+      ...(known.prompt === null ? {} : { turn_id: known.prompt }),
     };
     const heard = await link.send({ event: { cwd: directory, ...who, ...event }, ...how });
     if (heard.is === "aborted") return null;
