@@ -6,7 +6,6 @@ import { filesClient } from "./files-client.ts";
 
 export const copilot = filesClient(copilotHere, {
   hooks: ({ paths, env }) => hooksOf(paths, env),
-  hasTools: () => true,
   tools: ({ paths, env }) => toolsOf(paths, env),
   events: eventTable.map(({ event }) => event),
   inForce: "in sessions of Copilot that start from now on",

@@ -1,12 +1,11 @@
 /** Gemini CLI: Kite's hooks and tools for all projects, in one file. */
 import { eventTable } from "../../hooks/gemini/rows.ts";
-import { hasTools, settingsOf } from "../../hooks/gemini/settings/files.ts";
+import { settingsOf } from "../../hooks/gemini/settings/files.ts";
 import { filesClient } from "./files-client.ts";
 import { geminiHere } from "./gemini-here.ts";
 
 export const gemini = filesClient(geminiHere, {
   hooks: ({ paths, env }, hasTools) => settingsOf(paths, env, hasTools),
-  hasTools: ({ paths, env }) => hasTools(paths, env),
   tools: null,
   events: eventTable.map(({ event }) => event),
   inForce: "in sessions of Gemini CLI that start from now on",

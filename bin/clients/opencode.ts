@@ -9,7 +9,6 @@ import { opencodeHere } from "./opencode-here.ts";
 
 export const opencode = filesClient(opencodeHere, {
   hooks: ({ paths, env }) => pluginOf(paths, env, readFileSync(join(dist, "opencode-plugin.mjs"), "utf8")),
-  hasTools: () => true,
   tools: ({ paths, env }) => toolsOf(paths, env),
   events: [...rows.keys()],
   inForce: "in sessions of OpenCode that start from now on",

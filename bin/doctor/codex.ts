@@ -1,7 +1,7 @@
 /** What `kite doctor` says of Codex: its version, Kite's entries, and whether the client trusts them. */
 import { existsSync } from "node:fs";
 import versions from "../../hooks/codex/client-versions.json" with { type: "json" };
-import { wantedHooks } from "../../hooks/codex/settings/files.ts";
+import { hooksOf } from "../../hooks/codex/settings/files.ts";
 import { clientName, codexHome, hasHooks, hooksFile } from "../../hooks/codex/settings/where.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { previewHooksFile } from "../../hooks/install/hooks-file.ts";
@@ -51,9 +51,9 @@ export async function checkCodex(
 }
 
 /** Returns true if an install would change Kite's entries. Throws InstallFailed if the file is unusable. */
-export function hasOtherEntries({ paths, env }: ProcessContext): boolean {
+function hasOtherEntries({ paths, env }: ProcessContext): boolean {
   const there = readText(linkTarget(hooksFile(env)), limits.settingsBytes);
-  return there !== previewHooksFile(wantedHooks(paths, env));
+  return there !== previewHooksFile(hooksOf(paths, env));
 }
 
 /** Returns what is wrong with the entries; null: all are there, and their program. */

@@ -58,6 +58,8 @@ interface Row {
   readonly tools: string;
   /** What the file with the tools holds of Kite's. */
   readonly entry: () => object;
+  /** The file with the hooks as another version wrote it. */
+  readonly older: (now: string) => string;
 }
 
 const rows: readonly Row[] = [
@@ -65,23 +67,26 @@ const rows: readonly Row[] = [
     client: "opencode",
     hooks: ".config/opencode/plugins/kite.js",
     tools: ".config/opencode/opencode.json",
+    older: now => `${now}// more\n`,
     entry: () => ({ mcp: { kite: { type: "local", command: [server()], enabled: true } } }),
   },
   {
     client: "copilot",
     hooks: ".copilot/hooks/kite.json",
     tools: ".copilot/mcp-config.json",
+    older: now => now.replace('"timeoutSec": 30', '"timeoutSec": 31'),
     entry: () => ({ mcpServers: { kite: { type: "local", command: server(), args: [], tools: ["*"] } } }),
   },
   {
     client: "gemini",
     hooks: ".gemini/settings.json",
     tools: ".gemini/settings.json",
+    older: now => now.replace('"timeout": 30000', '"timeout": 31000'),
     entry: () => ({ mcpServers: { kite: { command: server() } } }),
   },
 ];
 
-describe.each(rows)("kite install --client $client", ({ client, hooks, tools, entry }) => {
+describe.each(rows)("kite install --client $client", ({ client, hooks, tools, entry, older }) => {
   it("makes the files for a new user, is content with them, and takes all away again", async () => {
     const said = await kite("install", "--client", client);
     expect(said).toContain(`installed: ${join(root, hooks)}\n`);
@@ -131,19 +136,30 @@ describe.each(rows)("kite install --client $client", ({ client, hooks, tools, en
     expect(text(tools)).toBe('{"theme": ');
   });
 
-  it("an older version of its entries is told by kite doctor, and put right by an install", async () => {
+  it("is told by kite doctor and kite update where its entries are another version's, and put right", async () => {
     await kite("install", "--client", client);
     const now = text(hooks);
-    const older =
-      client === "opencode"
-        ? now.replace("52e3", "51e3")
-        : now.replace(/17000|"timeoutSec": \d+/, m => m.replace(/\d/, "9"));
-    put(hooks, older === now ? `${now}\n` : older);
+    put(hooks, older(now));
+    expect(text(hooks)).not.toBe(now);
     const doctor = JSON.parse((await home.command(["doctor", "--json"], usual())).out);
-    const check = doctor.checks.find((one: { check: string }) => one.check === client);
-    if (text(hooks) !== now) expect(check.result).not.toBe("ok");
+    expect(doctor.checks.find((one: { check: string }) => one.check === client)).toMatchObject({
+      result: "fail",
+      detail: expect.stringContaining("not those of this version"),
+    });
+    const update = await home.command(["update"], usual());
+    expect(update.out).toContain(`kite install --client ${client}`);
     await kite("install", "--client", client);
     expect(text(hooks)).toBe(now);
+    expect((await home.command(["update"], usual())).out).not.toContain(`--client ${client}`);
+  });
+
+  it("--print names every file that an install would write, and writes none", async () => {
+    const said = (await home.command(["install", "--client", client, "--print"], usual())).err;
+    expect(files()).toEqual({});
+    await kite("install", "--client", client);
+    const own = readdirSync(join(root, ".kite", "bin")).map(name => join(root, ".kite", "bin", name));
+    for (const file of [...new Set([hooks, tools])].map(name => join(root, name)).concat(own))
+      expect(said).toContain(file);
   });
 });
 

@@ -2,19 +2,19 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
 import { isObject } from "../../../protocol/wire.ts";
-import type { FileFormat, HooksFileOptions } from "../../install/hooks-file.ts";
+import type { ClientFile, FileFormat } from "../../install/hooks-file.ts";
 import { addHooks, removeHooks } from "../../install/hooks-text.ts";
 import { mcpPath } from "../../install/launcher.ts";
 import { isOurs } from "../../install/ours.ts";
 import { linkTarget, readText } from "../../install/read-file.ts";
-import { addServer, hasServer, removeServer, removeTrust } from "./config-text.ts";
+import { addServer, removeServer, removeTrust } from "./config-text.ts";
 import { codexEntries } from "./entries.ts";
 import { clientName, configFile, type Env, hooksFile } from "./where.ts";
 
-export const toml: FileFormat = { empty: "", isEmpty: text => text.trim() === "" };
+const toml: FileFormat = { empty: "", isEmpty: text => text.trim() === "" };
 
-/** Returns what `hooks.json` shall hold. */
-export function wantedHooks(paths: KitePaths, env: Env): HooksFileOptions {
+/** What `hooks.json` holds of Kite's. */
+export function hooksOf(paths: KitePaths, env: Env): ClientFile {
   const groups = codexEntries(env["KITE_HOME"] ? paths.bin : null);
   const isKites = (entry: unknown) => isOurs(entry, paths.bin);
   return {
@@ -23,11 +23,12 @@ export function wantedHooks(paths: KitePaths, env: Env): HooksFileOptions {
     client: clientName,
     shared: false,
     plan: (text, before) => addHooks(text, groups, isKites, before),
+    without: (text, created) => removeHooks(text, isKites, created),
   };
 }
 
-/** Returns what `config.toml` shall hold: the server of Kite's tools. */
-export function wantedTools(paths: KitePaths, env: Env): HooksFileOptions {
+/** What `config.toml` holds of Kite's: the server of its tools. */
+export function toolsOf(paths: KitePaths, env: Env): ClientFile {
   const { bin } = paths;
   return {
     paths,
@@ -36,26 +37,17 @@ export function wantedTools(paths: KitePaths, env: Env): HooksFileOptions {
     shared: false,
     format: toml,
     plan: (text, created) => ({ text: addServer(text, mcpPath(bin), bin), created }),
+    without: text => removeServer(text, bin),
   };
 }
 
-export function withoutHooks(bin: string) {
-  return (text: string, created: Parameters<typeof removeHooks>[2]) =>
-    removeHooks(text, entry => isOurs(entry, bin), created);
-}
-
-/** Without the tools, and without the client's notes on its trust in the hooks with these keys. */
-export function withoutConfig(bin: string, keys: readonly string[]) {
-  return (text: string) => removeTrust(removeServer(text, bin), key => keys.includes(key));
-}
-
-/** Returns true if `config.toml` has the server of Kite's tools; what the client cannot read either counts as none. */
-export function hasTools(paths: KitePaths, env: Env): boolean {
-  try {
-    return hasServer(readText(linkTarget(configFile(env)), limits.settingsBytes) ?? "", paths.bin);
-  } catch {
-    return false;
-  }
+/** The same, and the client's notes on its trust in Kite's hooks, which go with these. */
+export function toolsAndTrustOf(paths: KitePaths, env: Env): ClientFile {
+  const keys = keysOf(paths, env);
+  return {
+    ...toolsOf(paths, env),
+    without: text => removeTrust(removeServer(text, paths.bin), key => keys.includes(key)),
+  };
 }
 
 /**

@@ -1,11 +1,9 @@
 /** What the client's settings hold of Kite's: its hooks, and the server of its tools. */
-import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
 import type { ClientFile } from "../../install/hooks-file.ts";
 import { addHooks, removeHooks } from "../../install/hooks-text.ts";
 import { mcpPath } from "../../install/launcher.ts";
 import { isOurs } from "../../install/ours.ts";
-import { linkTarget, readText } from "../../install/read-file.ts";
 import { addServer, removeServer } from "../../install/server-text.ts";
 import { geminiEntries } from "./entries.ts";
 import { clientName, type Env, settingsFile } from "./where.ts";
@@ -33,14 +31,4 @@ export function settingsOf(paths: KitePaths, env: Env, hasTools: boolean): Clien
     },
     without: (text, created) => removeHooks(withoutTools(text), isKites, created),
   };
-}
-
-/** Returns true if the settings have the server of Kite's tools; what the client cannot read either counts as none. */
-export function hasTools({ bin }: KitePaths, env: Env): boolean {
-  try {
-    const text = readText(linkTarget(settingsFile(env)), limits.settingsBytes) ?? "{}";
-    return removeServer(text, place, bin, null) !== text;
-  } catch {
-    return false;
-  }
 }
