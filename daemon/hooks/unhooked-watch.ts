@@ -207,16 +207,20 @@ export class UnhookedWatch {
   }
 
   async #settle(): Promise<void> {
-    for (const [key, at] of [...this.#seen]) {
-      // The last such agent, or the daemon, may end meanwhile.
-      if (!this.#seen.has(key)) continue;
-      const isOver = this.#services.clock.now() - at >= limits.watchForgetMs;
-      if (!isOver && !this.#hasSettled(key, at)) continue;
-      this.#seen.delete(key);
-      if (!isOver) await this.#account(key);
+    try {
+      for (const [key, at] of [...this.#seen]) {
+        // The last such agent, or the daemon, may end meanwhile.
+        if (!this.#seen.has(key)) continue;
+        const isOver = this.#services.clock.now() - at >= limits.watchForgetMs;
+        if (!isOver && !this.#hasSettled(key, at)) continue;
+        this.#seen.delete(key);
+        if (!isOver) await this.#account(key);
+      }
+    } finally {
+      // A look that failed is over, too: the next change gets its own.
+      this.#cancelSettle = null;
+      if (!this.#isClosed) this.#settleSoon();
     }
-    this.#cancelSettle = null;
-    if (!this.#isClosed) this.#settleSoon();
   }
 
   /** Whether each hooked agent of the file's project that is in a turn has given a sign of life since. */
@@ -245,7 +249,8 @@ export class UnhookedWatch {
 
   /** Puts a change that nothing explains to the account of the only agent that can have made it. */
   async #account(key: string): Promise<void> {
-    const { services, file } = { services: this.#services, file: this.#fileOf(key) };
+    const services = this.#services;
+    const file = this.#fileOf(key);
     const { engine, baselines, writers, clock } = services;
     if (file === null) return;
     const changedAt = await baselines.changed(file);
