@@ -186,6 +186,15 @@ describe.each(clientMakers.map(maker => [maker.client ?? "claude-code", maker] a
       expect((await own.does(of.beforeLine("git stash", "c2"))).denial).toBeNull();
     });
 
+    test("a role that a person gave holds: a researcher writes nothing", async () => {
+      const person = await home.connectPerson();
+      const set = { type: "role_set", name: own.id, project, role: "researcher" };
+      expect(await person.ask(set)).toMatchObject({ ok: true });
+      const { denial } = await own.does(of.beforeEdit(file, "c1"));
+      expect(denial).toMatch(/researcher/);
+      expect(await holderOf(file)).toBeNull();
+    });
+
     test("a line that runs a person's command so that nobody can see whose it is, is denied", async () => {
       const { denial } = await own.does(of.beforeLine("setsid kite off", "c1"));
       expect(denial).toContain("kite off");
