@@ -52,26 +52,10 @@ export async function run(call: Invocation, commands: Commands): Promise<number>
   const name = commandIn(argv, commands) ?? "";
   const entry = commands[name];
   try {
-    if ((entry?.acts || entry?.readsSession) && env["KITE_SESSION"]) {
+    for (const find of findersFor(entry, env)) {
       await inCall(world =>
-        findSession(world, call.argv.slice(2), ({ id, agent }) => {
-          env = { ...env, KITE_SESSION: id, ...(agent === undefined ? {} : { KITE_AGENT: agent }) };
-        }),
-      );
-      if (exitCode !== 0) return exitCode;
-    }
-    if (entry?.acts && env["CLAUDECODE"] === "1") {
-      await inCall(world =>
-        findAgent(world, call.argv.slice(2), agent => {
-          env = { ...env, KITE_AGENT: agent };
-        }),
-      );
-      if (exitCode !== 0) return exitCode;
-    }
-    if (entry?.acts && !env["KITE_SESSION"] && !env["CLAUDE_CODE_SESSION_ID"]) {
-      await inCall(world =>
-        findCaller(world, call.argv.slice(2), ({ id, agent }) => {
-          env = { ...env, KITE_SESSION: id, ...(agent === undefined ? {} : { KITE_AGENT: agent }) };
+        findActor(world, call.argv.slice(2), find, found => {
+          env = { ...env, ...found };
         }),
       );
       if (exitCode !== 0) return exitCode;
@@ -101,50 +85,50 @@ async function plainWork(entry: Entry | undefined, words: readonly string[]): Pr
   return command?.plain?.(words) ?? null;
 }
 
-/**
- * Calls `found` with the agent that ran `words`, if it is not the main one: commands read KITE_AGENT, because a script
- * may set it. Returns the exit code; if nobody can tell which agent it is, says so.
- */
-async function findAgent(
-  world: ProcessContext,
-  words: readonly string[],
-  found: (agent: string) => void,
-): Promise<number> {
-  const { callingAgent } = await import("./calling-agent.ts");
-  const { exitCodes, reported } = await import("./with-daemon.ts");
-  return reported(world, words.includes("--json"), async () => {
-    const agent = await callingAgent(world.env, words);
-    if (agent !== null) found(agent);
-    return exitCodes.done;
-  });
+/** Returns the variables that name who runs `words`; null: nobody else than those that are there say. */
+type Finder = (world: ProcessContext, words: readonly string[]) => Promise<Invocation["env"] | null>;
+
+/** Returns how it is found out who acts, in this order: commands read variables, because a script may set them. */
+function findersFor(entry: Entry | undefined, env: Invocation["env"]): readonly Finder[] {
+  const isNamed = Boolean(env["KITE_SESSION"]);
+  const acts = entry?.acts === true;
+  return [
+    ...(isNamed && (acts || entry?.readsSession === true) ? [meantByVariable] : []),
+    ...(acts && env["CLAUDECODE"] === "1" ? [typedInSession] : []),
+    ...(acts && !isNamed && !env["CLAUDE_CODE_SESSION_ID"] ? [sessionAbove] : []),
+  ];
 }
 
-/** Calls `found` with the session above this command, if it is one of a client that names none in its shells. */
-async function findCaller(
-  world: ProcessContext,
-  words: readonly string[],
-  found: (caller: Acting) => void,
-): Promise<number> {
-  const { callingSession } = await import("./calling-agent.ts");
-  const { exitCodes, reported } = await import("./with-daemon.ts");
-  return reported(world, words.includes("--json"), async () => {
-    const caller = await callingSession(world.env, words);
-    if (caller !== null) found(caller);
-    return exitCodes.done;
-  });
+/** KITE_SESSION may be a name, or the beginning of an id. */
+const meantByVariable: Finder = async world =>
+  variablesOf(await (await import("./named-session.ts")).namedSession(world));
+
+/** Claude Code names the session in its shells, and not which of its agents typed the line. */
+const typedInSession: Finder = async ({ env }, words) => {
+  const agent = await (await import("./calling-agent.ts")).callingAgent(env, words);
+  return agent === null ? null : { KITE_AGENT: agent };
+};
+
+/** Other clients may name none. */
+const sessionAbove: Finder = async ({ env }, words) =>
+  variablesOf(await (await import("./calling-agent.ts")).callingSession(env, words));
+
+function variablesOf(acting: Acting | null): Invocation["env"] | null {
+  if (acting === null) return null;
+  return { KITE_SESSION: acting.id, ...(acting.agent === undefined ? {} : { KITE_AGENT: acting.agent }) };
 }
 
-/** Calls `found` with whom KITE_SESSION means, if it is no id. Returns the exit code; if it means nobody, says so. */
-async function findSession(
+/** Calls `found` with what `find` says, if it says something. Returns the exit code; if nobody can tell who acts, says so. */
+async function findActor(
   world: ProcessContext,
   words: readonly string[],
-  found: (named: Acting) => void,
+  find: Finder,
+  found: (variables: Invocation["env"]) => void,
 ): Promise<number> {
-  const { namedSession } = await import("./named-session.ts");
   const { exitCodes, reported } = await import("./with-daemon.ts");
   return reported(world, words.includes("--json"), async () => {
-    const named = await namedSession(world);
-    if (named !== null) found(named);
+    const variables = await find(world, words);
+    if (variables !== null) found(variables);
     return exitCodes.done;
   });
 }

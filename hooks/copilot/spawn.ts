@@ -1,7 +1,8 @@
 import type { TerminalClient } from "../seam/spawn.ts";
+import { copilotClient } from "./client.ts";
 
 export const copilotSpawn: TerminalClient = {
-  name: "copilot",
+  name: copilotClient.name,
   program: "copilot",
   words: ({ name, prompt, model }) => [
     ...["--name", name],

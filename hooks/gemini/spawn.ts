@@ -1,7 +1,8 @@
 import type { TerminalClient } from "../seam/spawn.ts";
+import { geminiClient } from "./client.ts";
 
 export const geminiSpawn: TerminalClient = {
-  name: "gemini",
+  name: geminiClient.name,
   program: "gemini",
   words: ({ prompt, model }) => [
     ...(model === null ? [] : ["--model", model]),
