@@ -1,5 +1,5 @@
 /** The watch for agents without hooks, over a world that it only reads: what it watches, and when. */
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Listeners } from "../../daemon/engine/listeners.ts";
 import type { HookServices } from "../../daemon/hooks/hook-services.ts";
 import { UnhookedWatch, type WatchDirectory } from "../../daemon/hooks/unhooked-watch.ts";
@@ -18,10 +18,12 @@ let warned: string[];
 let listeners: Listeners;
 let now: number;
 let troubles: string[];
+let hasFailed: () => void;
 
 beforeEach(() => {
   now = 0;
   troubles = [];
+  hasFailed = () => {};
   timers = [];
   live = new Map();
   files = new Map();
@@ -67,7 +69,10 @@ function begun(watchDirectory: WatchDirectory = opened): UnhookedWatch {
     facts: { lexical: (_cwd: string, path: string) => path },
   } as unknown as HookServices;
   const warn = (problem: string) => warned.push(problem);
-  const onTrouble = (message: string) => void troubles.push(message);
+  const onTrouble = (message: string) => {
+    troubles.push(message);
+    hasFailed();
+  };
   const watch = new UnhookedWatch(services, { listeners, warn, onTrouble, watchDirectory });
   listeners.add(watch.sessions);
   return watch;
@@ -136,10 +141,14 @@ describe("the watch", () => {
     starts(agent(1), "/p");
     due();
     for (let n = 1; n <= 2; n += 1) {
+      const failed = new Promise<void>(resolve => {
+        hasFailed = resolve;
+      });
       changed("f.ts");
       now += limits.watchSettleMs;
       due();
-      await vi.waitFor(() => expect(troubles).toHaveLength(n));
+      await failed;
+      expect(troubles).toHaveLength(n);
     }
     troubles = [];
   });
