@@ -209,10 +209,7 @@ export function envValues(env: ConfigRequest["env"], problems: string[]): Found 
     const isReplaced = old !== undefined && Boolean(env[settings[old].variable]);
     const key = isReplaced ? undefined : (names.get(name) ?? old);
     if (key !== undefined) {
-      raw.set(
-        key,
-        lists.has(key) ? text.split(":").filter(g => g !== "") : /^\d+$/.test(text) ? Number(text) : text,
-      );
+      raw.set(key, variableValue(key, text));
     } else if (!isReplaced && !otherVariables.includes(name)) {
       // Other programs may use the prefix too: only a likely typing error is reported.
       const meant = nearest(name, names.keys());
@@ -221,6 +218,18 @@ export function envValues(env: ConfigRequest["env"], problems: string[]): Found 
     }
   }
   return accept(raw, "the environment", problems, key => settings[key].variable);
+}
+
+/** A list has colons between its globs, an object is JSON. */
+function variableValue(key: string, text: string): unknown {
+  if (lists.has(key)) return text.split(":").filter(glob => glob !== "");
+  if (/^\d+$/.test(text)) return Number(text);
+  if (!text.startsWith("{")) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // The setting says which form it expects.
+  }
 }
 
 function withNewKeys(raw: Raw): Raw {

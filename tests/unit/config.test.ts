@@ -180,6 +180,19 @@ describe("the configuration", () => {
     expect(problems).toEqual([]);
   });
 
+  test("takes an object from its variable as JSON", async () => {
+    const { values, sources } = await load({
+      env: { KITE_SPAWN_CLIENTS: '{"other": ["agent", "{prompt}"]}', KITE_HEALTH: '{"stalledMs": 5000}' },
+    });
+    expect(values.spawn).toEqual({ other: ["agent", "{prompt}"] });
+    expect(values.health.stalledMs).toBe(5000);
+    expect(sources.spawn).toBe("KITE_SPAWN_CLIENTS");
+    const broken = await load({ env: { KITE_SPAWN_CLIENTS: '{"other": [' } });
+    expect(broken.problems).toEqual([
+      expect.stringContaining("KITE_SPAWN_CLIENTS is ignored: expected an object"),
+    ]);
+  });
+
   test("takes gates by preset and singly, and lets a project only make them stricter", async () => {
     const user = { gates: { preset: "team", quality: "warn", identity: "enforce" } };
     const { values, problems } = await load({ user });
