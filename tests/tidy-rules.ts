@@ -11,7 +11,7 @@ interface Allowed {
 const schemas = /^protocol\//;
 /** The protocol's files that bring no schemas along. */
 const plainProtocol =
-  /^protocol\/(?:codes|declaration-example|limits(?:\/[a-z]+)?|lead\/(?:gates|limits|roles|role-words)|json-position|paths|person|repeatable|resource|risk|system-error|text|whole-lines|wire|nearest)\.ts$/;
+  /^protocol\/(?:client-waits|codes|declaration-example|limits(?:\/[a-z]+)?|lead\/(?:gates|limits|roles|role-words)|json-position|paths|person|repeatable|resource|risk|system-error|text|whole-lines|wire|nearest)\.ts$/;
 const node = /^node:/;
 /** Pure: what a payload of an agent client means, and what a shell line does. */
 const adapters =
@@ -49,7 +49,7 @@ const table: readonly Allowed[] = [
     folder: adapters,
     values: [
       /^hooks\/(?:claude-code|codex|copilot|gemini|opencode|git|plans|seam|shell)\//,
-      /^protocol\/(?:codes|declaration-example|guard|limits|person|risk|lead\/role-words|text)\.ts$/,
+      /^protocol\/(?:client-waits|codes|declaration-example|guard|limits|person|risk|lead\/role-words|text)\.ts$/,
     ],
     types: [schemas],
   },

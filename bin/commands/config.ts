@@ -62,6 +62,13 @@ Examples:
   $ kite config set treeGuard warn
   $ kite config set ignore '*.lock:dist/**'`;
 
+/** The names of an object's values, and those that are numbers: `copilot 5000, codex 20000`. */
+function namedValues(values: object): string {
+  return Object.entries(values)
+    .map(([name, value]) => (typeof value === "number" ? `${name} ${value}` : name))
+    .join(", ");
+}
+
 /** Returns the exit code. `find` looks up the repository. */
 export async function config(world: ProcessContext, json: boolean, find?: FindRepository): Promise<number> {
   const { settingTexts, trusted } = await leadSettings();
@@ -85,7 +92,7 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
   const textOf = (name: string, value: ConfigValues[keyof ConfigValues]): string => {
     if (typeof value !== "object") return String(value);
     if (Array.isArray(value)) return value.join(":") || "-";
-    return texts[name] ?? (Object.keys(value).join(", ") || "-");
+    return texts[name] ?? (namedValues(value) || "-");
   };
   const saysOf = new Map(
     Object.entries(settingRows).map(([name, row]) => [

@@ -1,17 +1,39 @@
 /** The base's own settings. */
 import * as z from "zod";
+import { clientWaitsMaxMs } from "../../protocol/client-waits.ts";
 import { limits } from "../../protocol/limits.ts";
 import { globProblem } from "./glob.ts";
 import { oneOf, type SettingTable, setting } from "./setting.ts";
 
 const weekMs = 7 * 24 * 3_600_000;
 /** The answer has to arrive before the hook gives up and lets the tool run. */
-const longestWaitMs = limits.hookWriteBudgetMs - limits.firstByteMs;
+const longestWaitMs = Math.max(...Object.values(clientWaitsMaxMs));
 
 function milliseconds(min: number, max: number, because = "") {
   const error = `expected a whole number of milliseconds from ${min} to ${max}${because}`;
   return z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
 }
+
+/** How long edits of a client's agents wait for a lock, in ms, by the client's name. */
+export type ClientWaits = Readonly<Record<string, number | undefined>>;
+
+const waitsForm = Object.entries(clientWaitsMaxMs)
+  .map(([client, maxMs]) => `${client} up to ${maxMs}`)
+  .join(", ");
+const clientWaitsError = `expected an object of whole milliseconds from 1, such as {"copilot": 5000}: ${waitsForm}`;
+
+const clientWaitsSchema: z.ZodType<ClientWaits> = z
+  .strictObject(
+    Object.fromEntries(
+      Object.entries(clientWaitsMaxMs).map(([client, maxMs]) => [
+        client,
+        milliseconds(1, maxMs, ` for ${client} (its hook gives up after that)`),
+      ]),
+    ),
+    // What is not known is named by who reads the settings.
+    { error: ({ code }) => (code === "unrecognized_keys" ? undefined : clientWaitsError) },
+  )
+  .partial();
 
 export const globSchema = z
   .string()
@@ -41,6 +63,13 @@ export const lockSettings = {
       if (wait < user) return { value: wait };
       return { ignored: `lockWaitMs ${wait} is ignored: a project may only lower it (${user})` };
     },
+  }),
+  /** The same for the agents of single clients, by the client's name. A project that lowers `lockWaitMs` lowers these, too. */
+  clientLockWaitMs: setting<ClientWaits>({
+    says: 'the same for single clients by name, such as {"copilot": 5000}',
+    schema: clientWaitsSchema,
+    initial: {},
+    variable: "KITE_CLIENT_LOCK_WAIT_MS",
   }),
   /** A turn lock untouched for this long, in ms, yields to a waiter. */
   yieldMs: setting({

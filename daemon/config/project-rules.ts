@@ -52,6 +52,8 @@ export interface Rules extends ConfigValues {
   ignores(path: string): boolean;
   /** The same without what the project's own settings ignore: any agent may write these, and gates count all the same. */
   ignoresAnyway(path: string): boolean;
+  /** The longest wait of any client's edit, in ms, where the project lowers the user's `lockWaitMs`; else no bound. */
+  readonly projectWaitMs: number;
   /** How long an untouched turn lock resists a waiter, in ms. */
   readonly yieldMs: number;
   /** The settings that the project's file has by itself. */
@@ -152,9 +154,10 @@ export class ProjectRules {
     const isIgnored = anyGlob([...built, ...values.ignore]);
     const isIgnoredAnyway = anyGlob([...built, ...this.#options.config.values.ignore]);
     const top = withSlash(place.worktree);
+    const tightened = { ...values, ...stricter(values, trustedValues, () => {}) };
     const rules = {
-      ...values,
-      ...stricter(values, trustedValues, () => {}),
+      ...tightened,
+      projectWaitMs: tightened.lockWaitMs < user.lockWaitMs ? tightened.lockWaitMs : Number.POSITIVE_INFINITY,
       ignores: below(top, isIgnored),
       ignoresAnyway: below(top, isIgnoredAnyway),
       // 0 would mean that the lock is not a turn lock. With 1 ms it yields as soon as no write is in flight.

@@ -22,11 +22,11 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const actor = actorOfAction(run, asked);
   const found = await lockable(run, asked, actor);
   if (isRefusal(found)) return refused("lock", found);
-  const { files, lockWaitMs, yieldMs } = found;
+  const { files, projectWaitMs, yieldMs } = found;
   const [first] = files;
   if (first === undefined) return { did: "ignored", ok: true };
   const ancestors = await ancestorsOf(services, asked);
-  const longestMs = Math.min(asked.waitMs, lockWaitMs);
+  const longestMs = Math.min(asked.waitMs, projectWaitMs);
   const wanted = { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY };
   const waitMs = keptAgainst(services.engine.state, wanted) === null ? longestMs : 0;
   const action = { ...asked, waitMs, ancestors };
@@ -71,14 +71,14 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
 /** The files of an edit that their projects do not ignore, each once, and the shortest of the times that these set. */
 interface Lockable {
   readonly files: readonly FileRef[];
-  readonly lockWaitMs: number;
+  readonly projectWaitMs: number;
   readonly yieldMs: number;
 }
 
 async function lockable(run: Run, asked: LockAction, actor: Actor): Promise<Lockable | Refusal> {
   const { services, plan } = run;
   const files = new Map<string, FileRef>();
-  let [lockWaitMs, yieldMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  let [projectWaitMs, yieldMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (const name of [asked.file, ...(asked.moreFiles ?? [])]) {
     const found = await run.scope.ruledFile({ session: asked.session, cwd: asked.cwd, file: name });
     if (isRefusal(found)) return found;
@@ -89,10 +89,10 @@ async function lockable(run: Run, asked: LockAction, actor: Actor): Promise<Lock
       continue;
     }
     if (!files.has(file.key)) files.set(file.key, { ...file, file: nearName(asked.cwd, name) });
-    lockWaitMs = Math.min(lockWaitMs, rules.lockWaitMs);
+    projectWaitMs = Math.min(projectWaitMs, rules.projectWaitMs);
     yieldMs = Math.min(yieldMs, rules.yieldMs);
   }
-  return { files: [...files.values()], lockWaitMs, yieldMs };
+  return { files: [...files.values()], projectWaitMs, yieldMs };
 }
 
 /** The tool writes the file now, as far as anybody knows until its end is reported. */

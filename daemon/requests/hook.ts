@@ -45,7 +45,8 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
   // The status line is a person's.
   const observed = !statusLine && acting.settings.values.mode === "observe" ? observing(acting) : null;
   const { socket, ownFiles, settings, calls, untoldAgents } = acting;
-  const waitMs = Math.min(settings.values.lockWaitMs, adapter.limits.lockWaitMaxMs);
+  const { lockWaitMs, clientLockWaitMs } = settings.values;
+  const waitMs = Math.min(clientLockWaitMs[adapter.name] ?? lockWaitMs, adapter.limits.lockWaitMaxMs);
   const context = { env, ppid, socket, home: ownFiles.home, waitMs, wake, statusLine, calls };
   const ofEntry = adapter.plan(request.event, context);
   const isNamed = adapter !== acting.adapters.get(undefined);

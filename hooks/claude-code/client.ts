@@ -1,4 +1,4 @@
-import { limits } from "../../protocol/limits.ts";
+import { clientWaitsMaxMs } from "../../protocol/client-waits.ts";
 import type { AgentClient } from "../seam/client.ts";
 
 /** What is known of Claude Code. */
@@ -6,7 +6,7 @@ export const claudeCodeClient: AgentClient = {
   name: "claude-code",
   title: "Claude Code",
   limits: {
-    lockWaitMaxMs: limits.hookWriteBudgetMs - limits.firstByteMs,
+    lockWaitMaxMs: clientWaitsMaxMs["claude-code"],
     namesCalls: true,
     untoldWriteMs: null,
     untoldPatchMs: null,

@@ -1,4 +1,4 @@
-import { limits } from "../../protocol/limits.ts";
+import { clientWaitsMaxMs } from "../../protocol/client-waits.ts";
 import type { AgentClient } from "../seam/client.ts";
 
 /**
@@ -9,7 +9,7 @@ export const codexClient: AgentClient = {
   name: "codex",
   title: "Codex",
   limits: {
-    lockWaitMaxMs: limits.hookWriteBudgetMs - limits.firstByteMs,
+    lockWaitMaxMs: clientWaitsMaxMs.codex,
     namesCalls: true,
     untoldWriteMs: null,
     // It applies the patch itself, with no event after it. Before it may ask a person, and says so.

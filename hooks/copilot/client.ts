@@ -1,4 +1,4 @@
-import { limits } from "../../protocol/limits.ts";
+import { clientWaitsMaxMs } from "../../protocol/client-waits.ts";
 import type { AgentClient } from "../seam/client.ts";
 
 /**
@@ -9,7 +9,7 @@ export const copilotClient: AgentClient = {
   name: "copilot",
   title: "Copilot",
   limits: {
-    lockWaitMaxMs: limits.hookShortWaitMs,
+    lockWaitMaxMs: clientWaitsMaxMs.copilot,
     namesCalls: false,
     // A person may be asked about the call meanwhile, and nothing says so.
     untoldWriteMs: 600_000,

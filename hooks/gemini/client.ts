@@ -1,4 +1,4 @@
-import { limits } from "../../protocol/limits.ts";
+import { clientWaitsMaxMs } from "../../protocol/client-waits.ts";
 import type { AgentClient } from "../seam/client.ts";
 
 /**
@@ -9,7 +9,7 @@ export const geminiClient: AgentClient = {
   name: "gemini",
   title: "Gemini CLI",
   limits: {
-    lockWaitMaxMs: limits.hookShortWaitMs,
+    lockWaitMaxMs: clientWaitsMaxMs.gemini,
     namesCalls: false,
     // A dialog for a person is told. After Esc the client tells no end of an edit.
     untoldWriteMs: 60_000,

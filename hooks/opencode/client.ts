@@ -1,4 +1,4 @@
-import { limits } from "../../protocol/limits.ts";
+import { clientWaitsMaxMs } from "../../protocol/client-waits.ts";
 import type { AgentClient } from "../seam/client.ts";
 
 /**
@@ -9,7 +9,7 @@ export const opencodeClient: AgentClient = {
   name: "opencode",
   title: "OpenCode",
   limits: {
-    lockWaitMaxMs: limits.hookWriteBudgetMs - limits.firstByteMs,
+    lockWaitMaxMs: clientWaitsMaxMs.opencode,
     namesCalls: true,
     untoldWriteMs: null,
     untoldPatchMs: null,

@@ -2,7 +2,7 @@
 
 /** How far a client's hooks reach in time, and what they tell of who acts. */
 export interface ClientLimits {
-  /** The longest wait of an edit for its lock, in ms. A shorter `lockWaitMs` of the user holds. */
+  /** The longest wait of an edit for its lock, in ms. A shorter wait of the user's settings holds. */
   readonly lockWaitMaxMs: number;
   /** Both events around a call have its id. False: an end is that of the latest call with the same tool and input. */
   readonly namesCalls: boolean;

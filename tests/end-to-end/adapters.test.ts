@@ -1,8 +1,8 @@
 /** One suite over every agent client: the same world, the same decisions, in the words of its own form. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { adapters } from "../../bin/adapters.ts";
 import { type ClientMaker, clientMakers, type Said } from "./client-makers.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
@@ -149,6 +149,20 @@ describe.each(clientMakers.map(maker => [maker.client ?? "claude-code", maker] a
       await other.does(claude.stop());
       expect((await answer).denial).toBeNull();
       expect(await holderOf(file)).toBe(own.id);
+    });
+
+    test("an edit waits as long as the user lets its client wait, and no longer", async () => {
+      onTestFinished(() => rmSync(home.paths.config));
+      const waits = (values: object) => writeFileSync(home.paths.config, JSON.stringify(values));
+      await other.does(claude.beforeEdit(file, "o1"));
+      waits({ clientLockWaitMs: { [name]: 20 } });
+      const { denial } = await own.does(of.beforeEdit(file, "c1"));
+      expect(denial).toContain("You waited less than a second.");
+      waits({ lockWaitMs: 20, yieldMs: 10, clientLockWaitMs: { [name]: 15_000 } });
+      const { answer } = await own.waits(of.beforeEdit(file, "c2"));
+      await other.does(claude.afterEdit(file, "o1"));
+      await other.does(claude.stop());
+      expect((await answer).denial).toBeNull();
     });
 
     test("another session waits for its write, until the end that it tells", async () => {

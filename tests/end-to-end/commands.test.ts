@@ -341,10 +341,14 @@ describe("with a daemon", () => {
   test("config tells each value and where it comes from", async () => {
     mkdirSync(paths.home, { mode: 0o700 });
     writeFileSync(paths.config, '{"yieldMs": 9000}');
-    const shown = await run(["config"], { KITE_LOCK_WAIT_MS: "20000" });
+    const shown = await run(["config"], {
+      KITE_LOCK_WAIT_MS: "20000",
+      KITE_CLIENT_LOCK_WAIT_MS: '{"copilot": 5000, "codex": 20000}',
+    });
     expect(shown.code).toBe(0);
     expect(shown.out).toMatch(/^lockWaitMs +20000 +KITE_LOCK_WAIT_MS$/m);
     expect(shown.out).toMatch(/^yieldMs +9000 +~\/kite\/config\.json$/m);
+    expect(shown.out).toMatch(/^clientLockWaitMs +codex 20000, copilot 5000 +KITE_CLIENT_LOCK_WAIT_MS$/m);
     expect(shown.out).toMatch(/^logLevel +info +default\n {4}level of the daemon's own log$/m);
     const json = JSON.parse((await run(["config", "--json"])).out);
     expect(json.settings.yieldMs).toEqual({ value: 9000, source: paths.config });

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { adapters } from "../../bin/adapters.ts";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { healthDefaults } from "../../daemon/lead/health/setting.ts";
 import { gatePresets, gatesUnset } from "../../protocol/lead/gates.ts";
@@ -34,6 +35,7 @@ async function load({ user, project, env = {} }: World) {
 const defaults = {
   mode: "act",
   lockWaitMs: limits.hookWaitMs,
+  clientLockWaitMs: {},
   yieldMs: limits.yieldMs,
   idleExitMs: limits.idleExitMs,
   logLevel: "info",
@@ -69,6 +71,7 @@ describe("the configuration", () => {
     const { values, sources, problems, config } = await load({
       env: {
         KITE_LOCK_WAIT_MS: "40000",
+        KITE_CLIENT_LOCK_WAIT_MS: '{"copilot": 5000}',
         KITE_IGNORE: "*.md:dist/**",
         KITE_LOG_LEVEL: "",
         KITE_HOME: "/k",
@@ -92,6 +95,7 @@ describe("the configuration", () => {
     expect(values).toEqual({
       mode: "act",
       lockWaitMs: 40_000,
+      clientLockWaitMs: { copilot: 5000 },
       yieldMs: 12_000,
       idleExitMs: 0,
       logLevel: "debug",
@@ -112,6 +116,7 @@ describe("the configuration", () => {
     expect(sources).toEqual({
       mode: "default",
       lockWaitMs: "KITE_LOCK_WAIT_MS",
+      clientLockWaitMs: "KITE_CLIENT_LOCK_WAIT_MS",
       yieldMs: follows,
       idleExitMs: config,
       logLevel: config,
@@ -178,6 +183,33 @@ describe("the configuration", () => {
       ignore: `${config}, ${projectFile}`,
     });
     expect(problems).toEqual([]);
+  });
+
+  test("takes the wait of single clients, each up to its client's longest", async () => {
+    for (const { name, limits: of } of adapters) {
+      const most = await load({ user: { clientLockWaitMs: { [name]: of.lockWaitMaxMs } } });
+      expect([most.values.clientLockWaitMs, most.problems]).toEqual([{ [name]: of.lockWaitMaxMs }, []]);
+      const above = await load({ user: { clientLockWaitMs: { [name]: of.lockWaitMaxMs + 1 } } });
+      expect(above.values).toEqual(defaults);
+      expect(above.problems.join()).toContain(
+        `clientLockWaitMs is ignored: expected a whole number of milliseconds from 1 to ${of.lockWaitMaxMs} for ${name}`,
+      );
+    }
+  });
+
+  test("names the clients and their longest waits where the wait of a client has another form", async () => {
+    const unknown = await load({ user: { clientLockWaitMs: { cursor: 5000 } } });
+    expect([unknown.values, unknown.problems]).toEqual([
+      defaults,
+      [expect.stringMatching(/clientLockWaitMs is ignored: it has no key cursor; .* copilot up to 15000/)],
+    ]);
+    const number = await load({ user: { clientLockWaitMs: 5000 } });
+    expect(number.problems).toEqual([expect.stringContaining('such as {"copilot": 5000}')]);
+    const project = await load({ project: { clientLockWaitMs: { copilot: 1 } } });
+    expect([project.values, project.problems]).toEqual([
+      defaults,
+      [expect.stringContaining("a project may not set clientLockWaitMs")],
+    ]);
   });
 
   test("takes an object from its variable as JSON", async () => {

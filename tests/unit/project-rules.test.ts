@@ -83,6 +83,14 @@ describe("a project's rules", () => {
     expect(w.problems).toEqual([]);
   });
 
+  test("bound the wait of every client where they lower the user's, and else of none", async () => {
+    const w = world();
+    expect((await w.at("src/a.ts")).projectWaitMs).toBe(Number.POSITIVE_INFINITY);
+    w.write({ lockWaitMs: 10_000 });
+    w.clock.now += limits.repositoryKeptMs;
+    expect((await w.at("src/a.ts")).projectWaitMs).toBe(10_000);
+  });
+
   test("say what they did not take of it, once", async () => {
     const w = world();
     w.write({ treeGuard: "off", lockWaitMs: limits.hookWaitMs + 1, ignore: ["docs/"] });

@@ -8,6 +8,7 @@ const path = fileURLToPath(new URL("../../bin/man/settings.md", import.meta.url)
 
 /** Texts of defaults that are no number and no word. */
 const defaults: Readonly<Record<string, string>> = {
+  clientLockWaitMs: "",
   gates: "off",
   health: "tell",
   ignore: "",

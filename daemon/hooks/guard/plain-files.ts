@@ -113,7 +113,7 @@ async function locked(
   const rules = await rulesFor(services, actor.session, first);
   const wanted = { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY };
   const untilMs = run.scope.answerByMs - limits.firstByteMs;
-  const longestMs = Math.max(0, Math.min(asked.waitMs, rules.lockWaitMs, untilMs - clock.now()));
+  const longestMs = Math.max(0, Math.min(asked.waitMs, rules.projectWaitMs, untilMs - clock.now()));
   const waitMs = keptAgainst(engine.state, wanted) === null ? longestMs : 0;
   // The line's other hooks, one for each rule that matches it, must not take its own locks for earlier ones.
   services.lineEdits.begins(
