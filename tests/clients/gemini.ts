@@ -45,7 +45,7 @@ export const gemini: RealClient = {
     return { id, name: "replace", input };
   },
   line: (id, command) => ({ id, name: "run_shell_command", input: { command, description: "a command" } }),
-  prepare: (home, modelUrl, hookMs) => {
+  prepare: (home, modelUrl, { hookMs }) => {
     const entries = geminiEntries(null).map(([event, { hooks, ...group }]) => {
       const limit = event === "BeforeTool" && hookMs !== undefined ? { timeout: hookMs } : {};
       return [event, [{ ...group, hooks: hooks.map(hook => ({ ...hook, ...limit })) }]];

@@ -19,44 +19,64 @@ export interface Heard {
   readonly results: readonly { readonly id: string; readonly text: string }[];
   /** All that it reads, in one text. */
   readonly text: string;
+  /** The words that begin the conversation, if the client has subagents: one of them has `[[NAME]]` in its own. */
+  readonly prompt?: string;
 }
 
 /** The form in which a client speaks to its model. */
 export interface Wire {
   /** Whether a request with this path asks for a turn of the conversation. */
   isTurn(path: string): boolean;
-  read(body: unknown): Heard;
+  /** Null: it is no turn of a conversation, such as the request for a title. */
+  read(body: unknown): Heard | null;
   write(response: ServerResponse, turn: Turn): void;
 }
 
-/** A model on loopback that plays a script for one session of a real client. */
+/** The conversation of one agent. */
+interface Conversation {
+  readonly script: Script;
+  /** The ids of its calls so far, in order. */
+  readonly calls: string[];
+  asked: number;
+}
+
+/** How the session's own agent is called, beside its subagents. */
+const main = "main";
+
+/** A model on loopback that plays a script for one session of a real client, its subagents included. */
 export class ScriptedModel {
   /** What went beyond the script. */
   readonly surprises: string[] = [];
   readonly #server: Server;
   readonly #wire: Wire;
-  readonly #script: Script;
-  readonly #calls: string[] = [];
+  readonly #conversations: ReadonlyMap<string, Conversation>;
   readonly #results = new Map<string, string>();
   readonly #waits: {
+    readonly agent: string;
     readonly count: number;
     readonly resolve: () => void;
     readonly reject: (e: Error) => void;
   }[] = [];
-  #asked = 0;
   #text = "";
   #over: Error | null = null;
 
-  static async start(wire: Wire, script: Script): Promise<ScriptedModel> {
-    const model = new ScriptedModel(wire, script);
+  /** `agents`: the scripts of subagents, by the names in their prompts. */
+  static async start(
+    wire: Wire,
+    script: Script,
+    agents: Readonly<Record<string, Script>> = {},
+  ): Promise<ScriptedModel> {
+    const model = new ScriptedModel(wire, { ...agents, [main]: script });
     model.#server.listen(0, "127.0.0.1");
     await once(model.#server, "listening");
     return model;
   }
 
-  private constructor(wire: Wire, script: Script) {
+  private constructor(wire: Wire, scripts: Readonly<Record<string, Script>>) {
     this.#wire = wire;
-    this.#script = script;
+    this.#conversations = new Map(
+      Object.entries(scripts).map(([name, script]) => [name, { script, calls: [], asked: 0 }]),
+    );
     this.#server = createServer((asked, response) => {
       this.#serve(asked, response).catch((error: unknown) => {
         this.surprises.push(String(error));
@@ -64,7 +84,11 @@ export class ScriptedModel {
       });
     });
     // It is the client's proxy, too, and refuses.
-    this.#server.on("connect", (_asked, socket) => socket.end("HTTP/1.1 403 Forbidden\r\n\r\n"));
+    this.#server.on("connect", (_asked, socket) => {
+      // The client may have gone before it reads the refusal.
+      socket.on("error", () => {});
+      socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+    });
   }
 
   get url(): string {
@@ -79,10 +103,10 @@ export class ScriptedModel {
   }
 
   /** Resolves when the model has been asked `count` times: the results of its first `count - 1` turns are there. */
-  async asked(count: number): Promise<void> {
-    if (this.#asked >= count) return;
+  async asked(count: number, agent = main): Promise<void> {
+    if (this.#conversation(agent).asked >= count) return;
     if (this.#over !== null) throw this.#over;
-    await new Promise<void>((resolve, reject) => this.#waits.push({ count, resolve, reject }));
+    await new Promise<void>((resolve, reject) => this.#waits.push({ agent, count, resolve, reject }));
   }
 
   /** What the model was told of a call; throws where it has not been. */
@@ -115,20 +139,29 @@ export class ScriptedModel {
       response.writeHead(404, { "content-type": "application/json" }).end("{}");
       return;
     }
-    const { results, text } = this.#wire.read(JSON.parse(body));
-    this.#text = text;
+    const heard = this.#wire.read(JSON.parse(body));
+    if (heard === null) return this.#wire.write(response, { say: "A title" });
+    this.#text = heard.text;
+    const [, agent = main] = /\[\[(\w+)\]\]/.exec(heard.prompt ?? "") ?? [];
+    const conversation = this.#conversation(agent);
     // The client may give calls ids of its own, but keeps their order.
-    results.forEach((result, nth) => {
-      const id = this.#calls.includes(result.id) ? result.id : this.#calls[nth];
+    heard.results.forEach((result, nth) => {
+      const id = conversation.calls.includes(result.id) ? result.id : conversation.calls[nth];
       if (id !== undefined) this.#results.set(id, result.text);
     });
-    this.#asked += 1;
-    const count = this.#asked;
-    for (const wait of this.#waits.filter(one => one.count <= count)) wait.resolve();
-    const scripted = this.#script[count - 1];
-    if (scripted === undefined) this.surprises.push(`asked for turn ${count}, the script has fewer`);
+    conversation.asked += 1;
+    const count = conversation.asked;
+    for (const wait of this.#waits.filter(one => one.agent === agent && one.count <= count)) wait.resolve();
+    const scripted = conversation.script[count - 1];
+    if (scripted === undefined) this.surprises.push(`${agent} asked for turn ${count}, the script has fewer`);
     const turn = (await scripted) ?? { say: "The script is over." };
-    if ("calls" in turn) this.#calls.push(...turn.calls.map(({ id }) => id));
+    if ("calls" in turn) conversation.calls.push(...turn.calls.map(({ id }) => id));
     this.#wire.write(response, turn);
+  }
+
+  #conversation(agent: string): Conversation {
+    const found = this.#conversations.get(agent);
+    if (found === undefined) throw new Error(`no script is for the agent ${agent}`);
+    return found;
   }
 }

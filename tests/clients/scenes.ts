@@ -53,7 +53,7 @@ export async function idOf(world: World, client: RealClient, ...others: readonly
 export function scenes(client: RealClient): void {
   const world = eachWorld();
   const start = (script: Script, hookMs?: number) =>
-    ClientSession.start(client, world(), client.name, script, hookMs);
+    ClientSession.start(client, world(), client.name, script, hookMs === undefined ? {} : { hookMs });
   const edit = (id: string, file: string, from: string, to: string): Turn => ({
     calls: [client.edit(id, world().path(file), from, to)],
   });

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { createInterface } from "node:readline";
 import type { World } from "../claude/world.ts";
 import { type Call, type Script, ScriptedModel, type Wire } from "./model.ts";
 
@@ -9,10 +10,24 @@ export interface RealClient {
   readonly wire: Wire;
   /** What the client puts before a hook's reason, as the model reads it. */
   readonly deniedBy: string;
+  /** Where a line that the client prints has the id of its session, if it does. */
+  readonly idIn?: RegExp;
   edit(id: string, file: string, from: string, to: string): Call;
   line(id: string, command: string): Call;
   /** Writes what the client needs into its home, and returns how it is started for one prompt. */
-  prepare(home: string, modelUrl: string, hookMs?: number): Start;
+  prepare(home: string, modelUrl: string, options: SessionOptions): Start;
+}
+
+/** Each client takes those that it has a row for in its `prepare`. */
+export interface SessionOptions {
+  /** How long the client waits for a hook before a tool. */
+  readonly hookMs?: number;
+  /** A home in which `kite install` wrote the hooks: it runs those that the person trusts. */
+  readonly home?: string;
+  /** The server of Kite's tools that the client starts. */
+  readonly tools?: readonly string[];
+  /** The scripts of its subagents, by the names in their prompts. */
+  readonly agents?: Readonly<Record<string, Script>>;
 }
 
 export interface Start {
@@ -26,27 +41,35 @@ const sessionMs = 150_000;
 /** One session of the real client in print mode, with a model, a home and nothing of the surroundings. */
 export class ClientSession {
   readonly model: ScriptedModel;
+  /** Its id, as the client says it; throws where the session ends before that. */
+  readonly id: Promise<string>;
   /** Resolves with its exit code; throws, with what it said, where it had to be ended. */
   readonly ended: Promise<number>;
   readonly #child: ChildProcess;
   #said = "";
 
-  /** `name` is the folder with its home; `hookMs`: how long the client waits for a hook before a tool. */
+  /** `name` is the folder with its home. */
   static async start(
     client: RealClient,
     world: World,
     name: string,
     script: Script,
-    hookMs?: number,
+    options: SessionOptions = {},
   ): Promise<ClientSession> {
-    const model = await ScriptedModel.start(client.wire, script);
-    const home = world.folder(name);
-    const session = new ClientSession(world, home, client.prepare(home, model.url, hookMs), model);
+    const model = await ScriptedModel.start(client.wire, script, options.agents);
+    const home = options.home ?? world.folder(name);
+    const session = new ClientSession(world, home, client, client.prepare(home, model.url, options), model);
     world.add(session);
     return session;
   }
 
-  private constructor(world: World, home: string, { program, args, env }: Start, model: ScriptedModel) {
+  private constructor(
+    world: World,
+    home: string,
+    { idIn }: RealClient,
+    { program, args, env }: Start,
+    model: ScriptedModel,
+  ) {
     this.model = model;
     this.#child = spawn(program, args, {
       cwd: world.repository,
@@ -55,13 +78,27 @@ export class ClientSession {
       // A group of its own, so that what it started can be ended with it.
       detached: true,
     });
-    for (const stream of [this.#child.stdout, this.#child.stderr])
-      stream?.setEncoding("utf8").on("data", (chunk: string) => this.#note(chunk));
+    const { stdout, stderr } = this.#child;
+    if (stdout === null || stderr === null) throw new Error("spawn gave no pipes");
+    stderr.setEncoding("utf8").on("data", (chunk: string) => this.#note(chunk));
     this.ended = this.#end();
-    this.ended.then(
-      code => model.over(new Error(`the session has ended with code ${code}; it said last:\n${this.#said}`)),
-      (error: Error) => model.over(error),
-    );
+    this.id = new Promise((resolve, reject) => {
+      createInterface({ input: stdout }).on("line", line => {
+        this.#note(`${line}\n`);
+        const [, id] = idIn?.exec(line) ?? [];
+        if (id !== undefined) resolve(id);
+      });
+      const over = (error: Error) => {
+        model.over(error);
+        reject(error);
+      };
+      this.ended.then(
+        code => over(new Error(`the session has ended with code ${code}; it said last:\n${this.#said}`)),
+        over,
+      );
+    });
+    // Most tests do not ask for it.
+    this.id.catch(() => {});
   }
 
   /** Ends the process and what it started, and the model. Harmless when it is over. */

@@ -7,8 +7,9 @@ import { KiteClient } from "../../client/client.ts";
 import { programs } from "../claude/programs.ts";
 import { call, Moment, say } from "../claude/script.ts";
 import { World } from "../claude/world.ts";
-import type { Script, Turn } from "./model.ts";
-import { CodexSession } from "./session.ts";
+import type { Script, Turn } from "../clients/model.ts";
+import { ClientSession } from "../clients/session.ts";
+import { change, codex, patch as patchCall } from "./codex.ts";
 
 /** A hold that lasts as long as its turn, however slow the machine is. */
 const patient = { KITE_YIELD_MS: "45000" };
@@ -28,19 +29,13 @@ beforeEach(async () => {
 const read = (id: string, file: string) => call(id, "Read", { file_path: world.path(file) });
 const edit = (id: string, file: string, from: string, to: string) =>
   call(id, "Edit", { file_path: world.path(file), old_string: from, new_string: to });
-const change = (file: string, from: string, to: string) => [
-  `*** Update File: ${file}`,
-  "@@",
-  `-${from}`,
-  `+${to}`,
-];
-const patch = (id: string, ...lines: readonly string[]): Turn => ({
-  id,
-  patch: ["*** Begin Patch", ...lines, "*** End Patch"].join("\n"),
-});
+const patch = (id: string, ...lines: readonly string[]): Turn => ({ calls: [patchCall(id, ...lines)] });
+const line = (id: string, command: string): Turn => ({ calls: [codex.line(id, command)] });
+const start = (script: Script, hookMs?: number) =>
+  ClientSession.start(codex, world, "codex", script, hookMs === undefined ? {} : { hookMs });
 
 /** The session came to its end, and its script was played to the end. */
-async function endsWell(session: CodexSession): Promise<void> {
+async function endsWell(session: ClientSession): Promise<void> {
   expect(await session.ended).toBe(0);
   expect(session.model.surprises).toEqual([]);
 }
@@ -49,11 +44,11 @@ describe("a file that both edit", () => {
   test("Claude Code waits for the end of Codex's turn, and both changes are in it", async () => {
     const watch = await world.up(patient);
     const [hasPatched, waits] = [new Moment(), new Moment()];
-    const codex = await CodexSession.start(world, "codex", [
+    const session = await start([
       patch("call_1", ...change("a.ts", "one", "ONE")),
       waits.before<Turn>({ say: "Done." }),
     ]);
-    await codex.model.asked(2);
+    await session.model.asked(2);
     const claude = await world.session("claude", [
       read("toolu_1", "a.ts"),
       hasPatched.before(edit("toolu_2", "a.ts", "three", "THREE")),
@@ -65,7 +60,7 @@ describe("a file that both edit", () => {
     hasPatched.reached();
     await watch.queued(claude.id);
     waits.reached();
-    await endsWell(codex);
+    await endsWell(session);
     expect(await claude.ended).toBe(0);
     expect(claude.model.result("toolu_2")).toMatchObject({ isError: false });
     expect(world.read("a.ts")).toBe("ONE\ntwo\nTHREE\n");
@@ -81,7 +76,7 @@ describe("a file that both edit", () => {
       waits.before(say("Done.")),
     ]);
     await claude.asked(3);
-    const codex = await CodexSession.start(world, "codex", [
+    const session = await start([
       begins.before(
         patch(
           "call_1",
@@ -92,8 +87,8 @@ describe("a file that both edit", () => {
       ),
       { say: "Done." },
     ]);
-    await codex.model.asked(1);
-    const id = await codex.id;
+    await session.model.asked(1);
+    const id = await session.id;
     begins.reached();
     await watch.queued(id);
     // None of them meanwhile.
@@ -103,11 +98,11 @@ describe("a file that both edit", () => {
     expect(world.read("a.ts")).toBe("one\ntwo\nthree\n");
     waits.reached();
     expect(await claude.ended).toBe(0);
-    await endsWell(codex);
+    await endsWell(session);
     expect(world.read("a.ts")).toBe("ONE\ntwo\nthree\n");
     expect(world.read("b.ts")).toBe("ONE\ntwo\nTHREE\n");
     expect(world.read("new.ts")).toBe("new\n");
-    expect(codex.model.notes[0]).toContain('active, holds "b.ts"');
+    expect(session.model.text).toContain('active, holds "b.ts"');
   });
 });
 
@@ -116,14 +111,14 @@ test("a patch of a file that another agent keeps is denied with the reason, and 
   const keeper = await KiteClient.connect({ paths: world.paths });
   await keeper.request("register", { id: "keeper", cwd: world.repository, name: "keeper" });
   await keeper.request("file_lock", { id: "keeper", file: world.path("a.ts") });
-  const codex = await CodexSession.start(world, "codex", [
+  const session = await start([
     patch("call_1", ...change("b.ts", "one", "ONE"), ...change("a.ts", "one", "ONE")),
     patch("call_2", ...change("c.ts", "one", "ONE")),
     { say: "Done." },
   ]);
-  await endsWell(codex);
+  await endsWell(session);
   keeper.close();
-  expect(codex.model.result("call_1")).toMatch(
+  expect(session.model.result("call_1")).toMatch(
     /^Command blocked by PreToolUse hook: Kite: this patch did not run.*"a\.ts" is held by "keeper"/s,
   );
   expect(["a.ts", "b.ts"].map(name => world.read(name))).toEqual(Array(2).fill("one\ntwo\nthree\n"));
@@ -139,14 +134,14 @@ test("a stash by Codex is stopped over Claude Code's uncommitted work", async ()
     ends.before(say("Done.")),
   ]);
   await claude.asked(3);
-  const codex = await CodexSession.start(world, "codex", [
-    { id: "call_1", line: "git stash" },
-    { id: "call_2", line: "git status --short" },
+  const session = await start([
+    line("call_1", "git stash"),
+    line("call_2", "git status --short"),
     { say: "Done." },
   ]);
-  await endsWell(codex);
-  expect(codex.model.result("call_1")).toMatch(/blocked by PreToolUse hook: Kite.*a\.ts/s);
-  expect(codex.model.result("call_2")).toContain("M a.ts");
+  await endsWell(session);
+  expect(session.model.result("call_1")).toMatch(/blocked by PreToolUse hook: Kite.*a\.ts/s);
+  expect(session.model.result("call_2")).toContain("M a.ts");
   expect(world.read("a.ts")).toBe("one\ntwo\nTHREE\n");
   ends.reached();
   expect(await claude.ended).toBe(0);
@@ -156,13 +151,13 @@ describe("Codex goes on working", () => {
   const works = async (hookMs?: number) => {
     const script: Script = [
       patch("call_1", ...change("a.ts", "one", "ONE")),
-      { id: "call_2", line: "git stash list; echo ran" },
+      line("call_2", "git stash list; echo ran"),
       { say: "Done." },
     ];
-    const codex = await CodexSession.start(world, "codex", script, hookMs);
-    await endsWell(codex);
+    const session = await start(script, hookMs);
+    await endsWell(session);
     expect(world.read("a.ts")).toBe("ONE\ntwo\nthree\n");
-    expect(codex.model.result("call_2")).toContain("ran");
+    expect(session.model.result("call_2")).toContain("ran");
   };
 
   test("where the daemon was killed", async () => {

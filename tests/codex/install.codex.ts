@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { programs } from "../claude/programs.ts";
 import { World } from "../claude/world.ts";
+import type { Script } from "../clients/model.ts";
+import { ClientSession } from "../clients/session.ts";
 import { kiteProgram } from "../end-to-end/kite.ts";
-import type { Turn } from "./model.ts";
-import { CodexSession } from "./session.ts";
+import { change, codex, patch } from "./codex.ts";
 
 let world: World;
 let home: string;
@@ -31,10 +32,8 @@ function kite(...args: readonly string[]): string {
   return ran.stdout;
 }
 
-const patch: Turn = {
-  id: "call_1",
-  patch: ["*** Begin Patch", "*** Update File: a.ts", "@@", "-one", "+ONE", "*** End Patch"].join("\n"),
-};
+const script: Script = [{ calls: [patch("call_1", ...change("a.ts", "one", "ONE"))] }, { say: "Done." }];
+const start = () => ClientSession.start(codex, world, "", script, { home });
 
 test("codex exec skips the hooks until the person trusts them, and then registers its session", async () => {
   await world.up();
@@ -42,13 +41,13 @@ test("codex exec skips the hooks until the person trusts them, and then register
   mkdirSync(join(home, ".codex"));
   writeFileSync(config, "# mine\n");
   kite("install", "--client", "codex");
-  const before = await CodexSession.installed(world, home, [patch, { say: "Done." }]);
+  const before = await start();
   expect(await before.ended).toBe(0);
   expect(await world.kite("log")).not.toContain("session began");
   expect(kite("install", "--client", "codex", "--trust")).toContain("Codex trusts Kite's hooks");
   expect(kite("doctor")).toMatch(/codex\s+Codex \S+ has all entries in .*, and\s+trusts them/);
   world.write("a.ts", "one\n");
-  const after = await CodexSession.installed(world, home, [patch, { say: "Done." }]);
+  const after = await start();
   expect(await after.ended).toBe(0);
   expect(await world.kite("log")).toMatch(/allow .* apply_patch +a\.ts/);
   kite("uninstall", "--client", "codex");

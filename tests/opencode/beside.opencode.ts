@@ -6,8 +6,9 @@ import { KiteClient } from "../../client/client.ts";
 import { programs } from "../claude/programs.ts";
 import { call, Moment, say } from "../claude/script.ts";
 import { World } from "../claude/world.ts";
-import type { Turn } from "./model.ts";
-import { OpenCodeSession } from "./session.ts";
+import type { Script, Turn } from "../clients/model.ts";
+import { ClientSession, type SessionOptions } from "../clients/session.ts";
+import { opencode } from "./opencode.ts";
 
 /** A hold that lasts as long as its turn, however slow the machine is. */
 const patient = { KITE_YIELD_MS: "45000" };
@@ -31,13 +32,16 @@ const claudeEdit = (id: string, file: string, from: string, to: string) =>
 const calls = (id: string, name: string, input: Readonly<Record<string, unknown>>): Turn => ({
   calls: [{ id, name, input }],
 });
-const edit = (id: string, file: string, oldString: string, newString: string) =>
-  calls(id, "edit", { filePath: world.path(file), oldString, newString });
-const bash = (id: string, command: string) => calls(id, "bash", { command, description: "a command" });
+const edit = (id: string, file: string, from: string, to: string): Turn => ({
+  calls: [opencode.edit(id, world.path(file), from, to)],
+});
+const bash = (id: string, command: string): Turn => ({ calls: [opencode.line(id, command)] });
+const start = (script: Script, options?: SessionOptions) =>
+  ClientSession.start(opencode, world, "open", script, options);
 const done: Turn = { say: "Done." };
 
 /** The session came to its end, and its script was played to the end. */
-async function endsWell(session: OpenCodeSession): Promise<void> {
+async function endsWell(session: ClientSession): Promise<void> {
   expect(await session.ended).toBe(0);
   expect(session.model.surprises).toEqual([]);
 }
@@ -51,14 +55,14 @@ test("an edit waits for the end of Claude Code's turn, and both changes are in t
     waits.before(say("Done.")),
   ]);
   await claude.asked(3);
-  const open = await OpenCodeSession.start(world, "open", [
+  const open = await start([
     bash("call_1", "echo $KITE_SESSION"),
     begins.before(edit("call_2", "a.ts", "one", "ONE")),
     done,
   ]);
   await open.model.asked(2);
   const id = await open.id;
-  expect(open.model.prompts.join("\n")).toMatch(/holds "a\.ts"/);
+  expect(open.model.text).toMatch(/holds "a\.ts"/);
   expect(open.model.result("call_1")).toContain(id);
   expect(await world.kite("status")).toContain("opencode");
   begins.reached();
@@ -74,15 +78,13 @@ test("an edit waits for the end of Claude Code's turn, and both changes are in t
 test("Claude Code waits for OpenCode's subagent, whose lock is its own", async () => {
   const watch = await world.up(patient);
   const waits = new Moment();
-  const open = await OpenCodeSession.start(
-    world,
-    "open",
+  const open = await start(
     [
       calls("call_1", "task", { description: "a part", prompt: "[[kid]] do it", subagent_type: "general" }),
       done,
     ],
     {
-      mates: {
+      agents: {
         kid: [edit("call_2", "a.ts", "one", "ONE"), waits.before<Turn>(done)],
       },
     },
@@ -108,7 +110,7 @@ test("an edit of a file that another agent keeps is refused with the reason, and
   const keeper = await KiteClient.connect({ paths: world.paths });
   await keeper.request("register", { id: "keeper", cwd: world.repository, name: "keeper" });
   await keeper.request("file_lock", { id: "keeper", file: world.path("a.ts") });
-  const open = await OpenCodeSession.start(world, "open", [
+  const open = await start([
     edit("call_1", "a.ts", "one", "ONE"),
     edit("call_2", "missing.ts", "one", "ONE"),
     edit("call_3", "b.ts", "one", "ONE"),
@@ -131,11 +133,7 @@ test("a stash is stopped over Claude Code's uncommitted work", async () => {
     ends.before(say("Done.")),
   ]);
   await claude.asked(3);
-  const open = await OpenCodeSession.start(world, "open", [
-    bash("call_1", "git stash"),
-    bash("call_2", "git status --short"),
-    done,
-  ]);
+  const open = await start([bash("call_1", "git stash"), bash("call_2", "git status --short"), done]);
   await endsWell(open);
   expect(open.model.result("call_1")).toMatch(/Kite.*a\.ts/s);
   expect(open.model.result("call_2")).toContain("M a.ts");
@@ -147,9 +145,7 @@ test("a stash is stopped over Claude Code's uncommitted work", async () => {
 test("Kite's tools act for the session that calls them", async () => {
   await world.up();
   const ends = new Moment();
-  const open = await OpenCodeSession.start(
-    world,
-    "open",
+  const open = await start(
     [calls("call_1", "kite_kite_lock", { files: [world.path("a.ts")] }), ends.before(done)],
     { tools: [process.execPath, programs.kite, "mcp"] },
   );
@@ -162,7 +158,7 @@ test("Kite's tools act for the session that calls them", async () => {
 
 describe("OpenCode goes on working", () => {
   const works = async () => {
-    const open = await OpenCodeSession.start(world, "open", [
+    const open = await start([
       edit("call_1", "a.ts", "one", "ONE"),
       bash("call_2", "git stash list; echo ran"),
       done,
