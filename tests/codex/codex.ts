@@ -7,7 +7,10 @@ import { codexEntries } from "../../hooks/codex/settings/entries.ts";
 import type { Call, Turn, Wire } from "../clients/model.ts";
 import type { RealClient } from "../clients/session.ts";
 
-const request = z.object({ input: z.array(z.unknown()).default([]) });
+const request = z.object({
+  input: z.array(z.unknown()).default([]),
+  tools: z.array(z.object({ name: z.string().optional() })).default([]),
+});
 const message = z.object({ role: z.string(), content: z.array(z.object({ text: z.string().default("") })) });
 const output = z.object({ call_id: z.string(), output: z.unknown() });
 
@@ -15,7 +18,9 @@ const output = z.object({ call_id: z.string(), output: z.unknown() });
 const wire: Wire = {
   isTurn: path => path.endsWith("/responses"),
   read: body => {
-    const { input } = request.parse(body);
+    const { input, tools } = request.parse(body);
+    // What the client asks beside the conversation, such as a title, has no shell.
+    if (!tools.some(({ name }) => name === "exec_command")) return null;
     const messages = input.flatMap(item => message.safeParse(item).data ?? []);
     const textsOf = (said: typeof messages) =>
       said.flatMap(({ content }) => content.map(({ text }) => text)).join("\n");
@@ -51,8 +56,10 @@ function itemsOf(turn: Turn): readonly object[] {
   return [{ type: "message", role: "assistant", id: `msg_${randomUUID()}`, content }];
 }
 
-function itemOf({ id, name, input }: Call): object {
-  const call = { call_id: id, name, status: "completed" };
+/** A tool of a server is called by its namespace and its own name. */
+function itemOf({ id, name: whole, input }: Call): object {
+  const [, namespace, name = whole] = /^(mcp__[a-z]+)__(\w+)$/.exec(whole) ?? [];
+  const call = { call_id: id, name, ...(namespace === undefined ? {} : { namespace }), status: "completed" };
   if (name === "apply_patch")
     return { type: "custom_tool_call", id: `ctc_${randomUUID()}`, ...call, input: input["patch"] };
   return { type: "function_call", id: `fc_${randomUUID()}`, ...call, arguments: JSON.stringify(input) };
@@ -93,25 +100,39 @@ export const codex: RealClient = {
   },
 };
 
-/** Sets the model of a folder of the client's; one before it was another's. */
-function configure(folder: string, modelUrl: string): void {
+/**
+ * Sets the model of a folder of the client's; one before it was another's. With `project` its person has been there before, and
+ * lets it do all.
+ */
+export function configure(folder: string, modelUrl: string, project?: string): void {
   mkdirSync(folder, { recursive: true });
   const config = join(folder, "config.toml");
   const before = existsSync(config) ? readFileSync(config, "utf8") : "";
   const url = `base_url = "${modelUrl}/v1"`;
   const hasModel = before.includes("[model_providers.scripted]");
-  writeFileSync(config, hasModel ? before.replace(/^base_url = .*$/m, url) : configText(url) + before);
+  writeFileSync(
+    config,
+    hasModel ? before.replace(/^base_url = .*$/m, url) : configText(url, project) + before,
+  );
 }
 
-function configText(url: string): string {
+function configText(url: string, project?: string): string {
+  const free = ['approval_policy = "never"', 'sandbox_mode = "danger-full-access"'];
+  const visited = [
+    ...[`[projects.${JSON.stringify(project)}]`, 'trust_level = "trusted"'],
+    // It recommends a newer model once.
+    ...["[notice.model_migrations]", '"gpt-5.5" = "gpt-6-sol"'],
+  ];
   return [
     'model = "gpt-5.5"',
     'model_provider = "scripted"',
+    ...(project === undefined ? [] : free),
     "[model_providers.scripted]",
     'name = "scripted"',
     url,
     'experimental_bearer_token = "dummy-key-of-a-test"',
     'wire_api = "responses"',
+    ...(project === undefined ? [] : visited),
     "",
   ].join("\n");
 }
