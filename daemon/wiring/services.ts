@@ -60,7 +60,7 @@ export function buildServices(
   const services: HandlerServices = {
     ...hooks,
     rescue: openRescue(hooks, { paths, config, outside, git: gitChild, onTrouble }),
-    ...leadServices(config),
+    ...leadServices(config, base),
     version,
     startedAt: clock.now(),
     events,

@@ -93,6 +93,8 @@ const spawnUpdateSchema = z.object({
   replacing: z.literal(false).optional(),
   /** How its client, or tmux, names it. Restarts the time in which it has to register. */
   handle: refNameSchema.optional(),
+  /** The process that is to begin its session: if it ends before, the agent has failed at once. */
+  pid: z.number().int().positive().optional(),
   /** Restarts that time, too. */
   worktree: pathSchema.optional(),
   branch: refNameSchema.optional(),

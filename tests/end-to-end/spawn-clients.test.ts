@@ -1,9 +1,12 @@
 /** Agents of a client that Kite knows by its adapter, in windows of tmux; the client is a stand-in. */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { limits } from "../../protocol/limits.ts";
 import { SpawnWorld } from "./spawn-world.ts";
 
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
@@ -72,3 +75,48 @@ test("one whose client is not connected runs all the same, and Kite says that no
   const row = await world.agent("cody");
   expect(row).toMatchObject({ state: "running", session: row.id, client: "codex" });
 });
+
+test("one whose program ends before its session begins has failed at once, with what it printed last", async () => {
+  if (!hasTmux) return;
+  await world.kite(["install", "--client", "codex", "--no-mcp"]);
+  const [bin, pipe] = [join(dirname(world.home.work), "bin"), join(world.home.work, "go.pipe")];
+  spawnSync("mkfifo", [pipe]);
+  const program = `#!/bin/sh\necho 'Not logged in: run codex login.'\nread -r _ < '${pipe}'\nexit 1\n`;
+  writeFileSync(join(bin, "codex"), program);
+  const ran = world.kite(["spawn", "do it", "--client", "codex", "--name", "cody", "--here"]);
+  // From then on Kite follows the record alone.
+  await expect.poll(async () => (await world.agents())[0]?.handle ?? null).not.toBeNull();
+  await writeFile(pipe, "go\n");
+  const { code, out } = await ran;
+  expect(code).toBe(1);
+  expect(out).toMatch(/^cody \(a-\w+-1\): failed/);
+  expect(out).toContain("codex ended before its session began; see what it said: kite explain cody --log");
+  expect(out).toContain("  | Not logged in: run codex login.");
+  expect((await world.kite(["explain", "cody", "--log"])).out).toContain("Not logged in");
+});
+
+test.each([
+  ["one that ends", false, "failed"],
+  ["one that is about to be stopped", true, "stopped"],
+] as const)(
+  "the daemon sees the end of a process that was to begin a session: %s",
+  async (_, stopping, state) => {
+    const watcher = await world.watcher();
+    const of = { backend: "tmux", client: "codex", project: world.home.work, prompt: "do it" } as const;
+    const { spawn: made } = await watcher.ask({ type: "spawn_create", name: "cody", ...of });
+    const { id } = made as { readonly id: string };
+    const child = spawn("/bin/cat");
+    await once(child, "spawn");
+    const known = { handle: "tmux", pid: child.pid, ...(stopping ? { stopping } : {}) };
+    const person = await world.home.connectPerson();
+    expect(await person.ask({ type: "spawn_update", spawn: id, ...known })).toMatchObject({ ok: true });
+    const endedAt = performance.now();
+    child.kill();
+    expect(await world.reached(watcher, "cody", state)).toMatchObject({
+      session: null,
+      reason: stopping ? null : expect.stringContaining("codex ended before its session began"),
+    });
+    // Not when its time to register is over.
+    expect(performance.now() - endedAt).toBeLessThan(limits.spawnRegisterMs / 2);
+  },
+);

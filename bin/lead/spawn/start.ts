@@ -71,7 +71,9 @@ export interface Starter {
 }
 
 /** What becomes known of the agent; each part is recorded at once, so that whatever fails later can be removed. */
-type Note = (known: { readonly handle?: string } & Partial<Place>) => Promise<SpawnRow>;
+type Note = (
+  known: { readonly handle?: string; readonly pid?: number } & Partial<Place>,
+) => Promise<SpawnRow>;
 
 /** Starts an agent and returns its record. Throws `Refused` or, after the record has failed, `ProgramFailed`. */
 export async function startAgent(starter: Starter, asked: SpawnPlan): Promise<Started> {
@@ -186,8 +188,11 @@ async function inTerminal(
   const own = isHooked ? variables : { ...variables, KITE_SESSION: id };
   const tmux = new Tmux(env, here);
   const pane = await tmux.open({ id, name, cwd, words, variables: own });
-  const noted = await note({ handle: pane.socket });
-  if (pane.isDead) throw new ProgramFailed(`${words[0]} failed at once`, await tmux.shown(pane));
+  const noted = await note({ handle: pane.socket, ...(isHooked ? { pid: pane.pid } : {}) });
+  // Looked at behind the note: from then on the daemon sees the end of the process.
+  const now = noted.state === "starting" ? await tmux.find(id) : pane;
+  if (now === null) throw new ProgramFailed(`the window of ${name} closed at once`);
+  if (now.isDead) throw new ProgramFailed(`${words[0]} failed at once`, await tmux.shown(now));
   if (isHooked) return noted;
   const { anchored } = await ask(client, "register", { id, pid: pane.pid, cwd, name, spawn: id });
   // The process has ended before the daemon saw it.

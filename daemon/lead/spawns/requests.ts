@@ -51,7 +51,7 @@ export const spawnHandlers: HandlersOf<typeof spawnRequests, SpawnServices> = {
     },
     line,
   }),
-  spawn_update: forward<"spawn_update">({
+  spawn_update: forward<"spawn_update", SpawnServices>({
     command: (request, { by, wallMs }) => {
       const { spawn, state = null, stopping = null, replacing, handle = null } = request;
       const { worktree = null, branch = null, output = null, reason = null } = request;
@@ -60,6 +60,10 @@ export const spawnHandlers: HandlersOf<typeof spawnRequests, SpawnServices> = {
         ...{ by, spawn, state, stopping, handle, worktree, branch, output, reason, wallMs },
         ...(replacing === undefined ? {} : { replacing }),
       };
+    },
+    reply: (reply, { spawn, pid }, { startingAgents }) => {
+      if (reply.ok && pid !== undefined) startingAgents.watch(spawn, pid);
+      return reply;
     },
     line,
   }),
