@@ -15,6 +15,7 @@ import {
 import { programPaths } from "../../hooks/install/program.ts";
 import { readRecords, writeRecords } from "../../hooks/install/records.ts";
 import { searchPath } from "../../protocol/paths.ts";
+import { checkCommitHook } from "../doctor/commit-hook.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { dist } from "../program-paths.ts";
 import type { FileToWrite } from "../view/install.ts";
@@ -44,7 +45,26 @@ export const gitHook: AgentClient = {
   },
   plan,
   disconnect,
+  checks: async world => {
+    const written = recordsIn(world.paths.commitHooks);
+    if (written.length === 0) return [];
+    const here = hooksHere(world);
+    if (here === null) return [];
+    const { folder, repository, isCommitted } = here;
+    const own = [folder, join(repository, "hooks")].map(preCommitFile);
+    return checkCommitHook({ folder, isCommitted, written: written.filter(file => own.includes(file)) });
+  },
 };
+
+/** Returns the hooks of the repository around the working directory; null: there is none. */
+function hooksHere(world: ProcessContext): HooksFolder | null {
+  try {
+    return hooksIn(world, world.cwd);
+  } catch (error) {
+    if (!(error instanceof InstallFailed)) throw error;
+    return null;
+  }
+}
 
 function plan(world: ProcessContext, { dir, program }: Wish): Connection {
   const { paths } = world;
@@ -134,6 +154,8 @@ function recordsIn(path: string): readonly string[] {
 
 interface HooksFolder {
   readonly folder: string;
+  /** The repository's own folder, which its worktrees share. */
+  readonly repository: string;
   /** It lies in the working tree: what is in it is, or can be, committed. */
   readonly isCommitted: boolean;
   /** It is neither there nor in the repository: other repositories may use it, too. */
@@ -155,7 +177,7 @@ function hooksIn({ env }: ProcessContext, dir: string): HooksFolder {
   const [folder, repository] = [real(resolve(dir, hooks)), real(resolve(dir, common))];
   const isInRepository = folder.startsWith(`${repository}/`);
   const isCommitted = !isInRepository && `${folder}/`.startsWith(`${real(top)}/`);
-  return { folder, isCommitted, isElsewhere: !isInRepository && !isCommitted };
+  return { folder, repository, isCommitted, isElsewhere: !isInRepository && !isCommitted };
 }
 
 /** Follows links as far as the path exists. */

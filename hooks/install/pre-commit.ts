@@ -78,17 +78,38 @@ export function preCommitState(file: string): PreCommitState {
   const there = lstatSync(file, { throwIfNoEntry: false });
   if (there === undefined) return "none";
   if (!there.isFile()) return "others";
-  const text = readIfAny(file, limits.clientFileBytes)?.toString("utf8") ?? "";
+  const text = textOf(file);
   if (!text.startsWith(mark)) return "others";
   return isWhole(text) ? "kites" : "changed";
 }
 
+const words = /^\[ -S (.+) \] && \[ -x (.+) \] && \[ -f (.+) \] \|\| exit 0\n.*? ('KITE_HOME=.*) \\$/m;
+
 /** Whether the text is one that Kite writes, for whatever paths. */
 function isWhole(text: string): boolean {
-  const [, socket, node, kite, home] =
-    /^\[ -S (.+) \] && \[ -x (.+) \] && \[ -f (.+) \] \|\| exit 0\n.*? ('KITE_HOME=.*) \\$/m.exec(text) ?? [];
+  const [, socket, node, kite, home] = words.exec(text) ?? [];
   if (socket === undefined || node === undefined || kite === undefined || home === undefined) return false;
   return text === textWith(socket, node, kite, home);
+}
+
+/** Returns the programs that Kite's hook runs; without them it lets every commit through. None if it is not Kite's. */
+export function preCommitPrograms(file: string): readonly string[] {
+  const [, , node, kite] = words.exec(textOf(file)) ?? [];
+  return [node, kite].flatMap(word => (word === undefined ? [] : [unquoted(word)]));
+}
+
+/** Whether a team's own hook has the line that asks Kite. */
+export function asksKite(file: string): boolean {
+  return textOf(file).includes("kite commit-check");
+}
+
+function textOf(file: string): string {
+  return readIfAny(file, limits.clientFileBytes)?.toString("utf8") ?? "";
+}
+
+/** The opposite of `shellWord`. */
+function unquoted(word: string): string {
+  return word.slice(1, -1).replaceAll("'\\''", "'");
 }
 
 /**
@@ -101,7 +122,7 @@ export function putPreCommit(file: string, text: string): boolean {
     throw new InstallFailed(
       `somebody changed Kite's hook ${file}; Kite did not change it. Remove it, then try again`,
     );
-  if (state === "kites" && readIfAny(file, limits.clientFileBytes)?.toString("utf8") === text) return false;
+  if (state === "kites" && textOf(file) === text) return false;
   if (state === "others") keep(file);
   // Git makes the folder only where its templates have one.
   mkdirSync(dirname(file), { recursive: true });

@@ -1,0 +1,120 @@
+/** What kite doctor says of git's hook before a commit, and that its advice mends it. */
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Check } from "../../bin/view/doctor.ts";
+import { preCommitText } from "../../hooks/install/pre-commit.ts";
+import { Home } from "./daemon.ts";
+
+let home: Home;
+let hook: string;
+
+function git(...args: readonly string[]): void {
+  const { status, stderr } = spawnSync("git", args, { cwd: home.work, encoding: "utf8" });
+  if (status !== 0) throw new Error(stderr);
+}
+
+const install = () => home.kite("install", "--client", "git");
+
+/** The rows of git's hook. `--fix` asks nobody. */
+async function rows(...flags: readonly string[]): Promise<readonly Check[]> {
+  const { out } = await home.command(["doctor", "--json", ...flags]);
+  return JSON.parse(out).checks.filter(({ check }: Check) => check === "git");
+}
+
+const well = () =>
+  expect.objectContaining({ result: "ok", detail: expect.stringContaining(`git asks Kite: ${hook}`) });
+
+beforeEach(async () => {
+  home = new Home({ work: "my work's" });
+  git("init", "-q");
+  hook = join(home.work, ".git", "hooks", "pre-commit");
+  await home.start();
+});
+afterEach(() => home.dispose());
+
+test("it has a row where it was installed, and none elsewhere", async () => {
+  expect(await rows()).toEqual([]);
+  await install();
+  expect(await rows()).toEqual([well()]);
+  const other = join(home.root, "other");
+  mkdirSync(other);
+  const elsewhere = await home.command(["doctor", "--json"], {}, other);
+  expect(elsewhere.out).not.toContain('"check":"git"');
+  spawnSync("git", ["init", "-q"], { cwd: other });
+  expect((await home.command(["doctor", "--json"], {}, other)).out).not.toContain('"check":"git"');
+  await home.kite("uninstall", "--client", "git");
+  expect(await rows()).toEqual([]);
+});
+
+const foreign = "#!/bin/sh\nexit 0\n";
+
+test.each([
+  ["is gone", () => rmSync(hook), /pre-commit is gone, so no commit is checked/],
+  [
+    "was overwritten",
+    () => writeFileSync(hook, foreign),
+    /another hook took the place of Kite's in .*pre-commit/,
+  ],
+  ["is not executable", () => chmodSync(hook, 0o644), /git skips .*pre-commit, which is not executable/],
+  [
+    "runs a program that is gone",
+    () => {
+      const { home: folder, socket } = home.paths;
+      writeFileSync(
+        hook,
+        preCommitText({ home: folder, socket, node: process.execPath, kite: "/it's/gone.cjs" }),
+      );
+    },
+    /runs \/it's\/gone\.cjs, which is gone/,
+  ],
+] as const)("of one that %s it says so, and --fix mends it", async (_, breaks, detail) => {
+  await install();
+  breaks();
+  expect(await rows()).toEqual([
+    expect.objectContaining({
+      result: "warn",
+      detail: expect.stringMatching(detail),
+      todo: expect.any(String),
+    }),
+  ]);
+  expect(await rows("--fix", "--yes")).toEqual([well()]);
+});
+
+test("of one that somebody changed, or whose place cannot be taken, it says what to do by hand", async () => {
+  await install();
+  writeFileSync(hook, `${readFileSync(hook, "utf8")}echo mine\n`);
+  const todo = expect.stringMatching(/rm .*pre-commit.* && kite install --client git$/);
+  const [changed] = await rows();
+  expect(changed).toMatchObject({ result: "warn", detail: `somebody changed Kite's hook ${hook}`, todo });
+  expect(changed).not.toHaveProperty("fix");
+  for (const file of [hook, `${hook}.before-kite`]) writeFileSync(file, foreign);
+  const [taken] = await rows();
+  expect(taken?.todo).toContain(`put one of ${hook} and ${hook}.before-kite elsewhere`);
+  expect(taken).not.toHaveProperty("fix");
+});
+
+test("of one that git skips for core.hooksPath it says so, and how git runs it again", async () => {
+  await install();
+  const folder = join(home.root, "my hooks");
+  git("config", "core.hooksPath", folder);
+  const [skipped] = await rows();
+  expect(skipped).toMatchObject({ result: "warn", fix: "kite install --client git" });
+  expect(skipped?.detail).toBe(
+    `git takes the hooks of this repository from ${folder} (core.hooksPath), so it skips Kite's: ${hook}`,
+  );
+  const own = hook;
+  hook = join(folder, "pre-commit");
+  expect(await rows("--fix", "--yes")).toEqual([well()]);
+  hook = own;
+
+  git("config", "core.hooksPath", ".hooks");
+  const [team] = await rows();
+  expect(team).toMatchObject({ result: "warn" });
+  expect(team).not.toHaveProperty("fix");
+  const [, line = ""] = /add this line to \S.*pre-commit: (.*)/.exec(team?.todo ?? "") ?? [];
+  mkdirSync(join(home.work, ".hooks"));
+  writeFileSync(join(home.work, ".hooks", "pre-commit"), `#!/bin/sh -e\n${line}\n`);
+  expect(await rows()).toEqual([expect.objectContaining({ result: "ok" })]);
+});
