@@ -163,7 +163,7 @@ export const commands: Commands = {
     load: () => import("./commands/config.ts"),
   },
   install: {
-    description: "connect Claude Code to Kite",
+    description: "connect your agents to Kite",
     load: () => import("./commands/install.ts"),
   },
   uninstall: {

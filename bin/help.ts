@@ -17,7 +17,7 @@ export const groups: Readonly<Record<string, readonly string[]>> = {
 };
 
 const firstMinutes: readonly (readonly [string, string])[] = [
-  ["kite install", "connect Claude Code to Kite"],
+  ["kite install", "connect your agents to Kite"],
   ["kite status", "see who is at work, who holds and who waits for what"],
   ["kite explain FILE", "see who has a file, and why an edit waits"],
   ["kite off --for 1h", "let every edit through for an hour"],
@@ -61,7 +61,7 @@ function linesOf(topic: string | undefined, commands: Commands, columns: number)
 
 function shortHelp(): readonly string[] {
   return [
-    "Kite coordinates the Claude Code sessions of this machine.",
+    "Kite coordinates the coding agents of this machine.",
     "Usage: kite COMMAND [ARGUMENTS]",
     "",
     "Your first ten minutes:",

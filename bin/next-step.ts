@@ -11,7 +11,7 @@ export function nextStep(world: ProcessContext, sessions: number): readonly stri
   if (sessions > 0) return ["Next: kite status shows who does what; kite watch keeps showing it."];
   const titles = knownClients.filter(client => client.isConnected(world)).map(({ title }) => title);
   if (titles.length === 0)
-    return ["Next: kite install, which connects Claude Code; kite demo shows first what Kite does."];
+    return ["Next: kite install, which connects your agents; kite demo shows first what Kite does."];
   return [
     `Next: type a prompt in two ${titles.join(" or ")} sessions of one repository, then run kite status.`,
     "kite demo shows a conflict of four sessions without them.",

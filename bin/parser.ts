@@ -20,7 +20,7 @@ export async function parse(
   const name = commandIn(argv, commands);
   const words = argv.slice(2);
   const program = new Command("kite")
-    .description("Coordinates the Claude Code sessions of this machine.")
+    .description("Coordinates the coding agents of this machine.")
     .version(version)
     .enablePositionalOptions()
     // Ends after help or a wrong command line as after any command, so that a failure of the output is told.

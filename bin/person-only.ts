@@ -24,7 +24,7 @@ const rows = {
   empty: { does: "gives up what the missing journal held" },
   repair: { does: "gives up what a damaged journal lost" },
   fix: { does: "does this step" },
-  install: { does: "connects Claude Code to Kite for all projects" },
+  install: { does: "connects agents to Kite for all projects" },
   uninstall: { does: "disconnects all projects from Kite" },
   purge: { does: "removes kept versions for good", isHere: true },
   go: { does: "goes to an agent's terminal" },

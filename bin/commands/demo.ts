@@ -96,7 +96,7 @@ async function demo(world: ProcessContext, flags: DemoFlags): Promise<number> {
         ...lines.map(line => `  ${line}`),
         "",
         "Go on with:",
-        "  kite install   connects Claude Code; then open two sessions in one repository",
+        "  kite install   connects your agents; then open two sessions in one repository",
         "  kite watch     shows who does what",
       ]);
     return 0;

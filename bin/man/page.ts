@@ -16,7 +16,7 @@ export async function manualPage(commands: Commands, version: string): Promise<s
   return [
     `.TH KITE 1 "" "Kite ${escaped(version)}" "User Commands"`,
     ".SH NAME",
-    "kite \\- coordinates the Claude Code sessions of one machine",
+    "kite \\- coordinates the coding agents of one machine",
     ".SH SYNOPSIS",
     ".B kite",
     ".I command",

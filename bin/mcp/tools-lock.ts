@@ -17,8 +17,8 @@ const lock = tool({
   name: "kite_lock",
   title: "Hold files",
   description:
-    "Lock files until kite_unlock, for work over several files or prompts, or a shared `resource` for 10 minutes (@db, " +
-    "@port-3000). Kite locks single edits until you answer.",
+    "Lock files until kite_unlock, for work on several files or prompts, or a shared `resource` for 10 minutes (@db, " +
+    "@port-3000). Kite's hooks lock single edits until you answer.",
   input: z
     .object({
       files: fileLockSchema.shape.files.describe("dir/: all below it"),

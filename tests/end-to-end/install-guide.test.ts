@@ -128,7 +128,7 @@ describe("kite install at a terminal", () => {
     const { code, text, asked } = await atTerminal("install", ["huh\r", "n\r", "no\r", "N\r", "n\r"]);
     expect({ code, asked }, text).toEqual({ code: 0, asked: 5 });
     expect(text).toContain("Done: nothing new.");
-    expect(text).toContain("Next: kite install, which connects Claude Code");
+    expect(text).toContain("Next: kite install, which connects your agents");
     expect(everything()).toEqual(before);
   });
 

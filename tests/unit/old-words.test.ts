@@ -39,11 +39,11 @@ describe("help", () => {
     expect(Math.max(...lines.map(line => line.length))).toBeLessThanOrEqual(80);
     expect(lines).toMatchInlineSnapshot(`
       [
-        "Kite coordinates the Claude Code sessions of this machine.",
+        "Kite coordinates the coding agents of this machine.",
         "Usage: kite COMMAND [ARGUMENTS]",
         "",
         "Your first ten minutes:",
-        "  kite install        connect Claude Code to Kite",
+        "  kite install        connect your agents to Kite",
         "  kite status         see who is at work, who holds and who waits for what",
         "  kite explain FILE   see who has a file, and why an edit waits",
         "  kite off --for 1h   let every edit through for an hour",

@@ -67,7 +67,7 @@ function statusOf({ sessions, locks, tasks }: Data, project: string | null) {
     refusals,
     risks: [],
     watched: [],
-    next: ["Next: kite install, which connects Claude Code; kite demo shows first what Kite does."],
+    next: ["Next: kite install, which connects your agents; kite demo shows first what Kite does."],
     warnings: [],
   };
   return { stats, sessions, locks, project, isPersons: true, ...rest };

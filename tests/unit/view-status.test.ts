@@ -16,7 +16,7 @@ const empty = {
   ...busy,
   stats: { ...busy.stats, sessions: 0, locks: 0 },
   sessions: [],
-  next: ["Next: kite install, which connects Claude Code; kite demo shows first what Kite does."],
+  next: ["Next: kite install, which connects your agents; kite demo shows first what Kite does."],
   locks: [],
   refusals: [],
 };
@@ -57,7 +57,7 @@ describe("kite status", () => {
 Kite 0.1.0 · pid 4711 · up 2h 5m since 11:55:00 · ~/.kite/kite.sock
 
 No sessions.
-Next: kite install, which connects Claude Code; kite demo shows first what Kite
+Next: kite install, which connects your agents; kite demo shows first what Kite
 does.
 
 No locks.
@@ -68,9 +68,9 @@ up 2h 5m since 11:55:00
 ~/.kite/kite.sock
 
 No sessions.
-Next: kite install, which connects
-Claude Code; kite demo shows first what
-Kite does.
+Next: kite install, which connects your
+agents; kite demo shows first what Kite
+does.
 
 No locks.
 `);

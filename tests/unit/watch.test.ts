@@ -48,7 +48,7 @@ describe("the picture", () => {
   it("says what to do next where nobody is there, and only there", () => {
     const next = nextStep(fakeWorld(), 0);
     expect(next).toEqual([
-      "Next: kite install, which connects Claude Code; kite demo shows first what Kite does.",
+      "Next: kite install, which connects your agents; kite demo shows first what Kite does.",
     ]);
     const nobody = data({ sessions: [], locks: [], tasks: [], refusals: [], news: [], next });
     expect(watchView(nobody, screen(80), 24).slice(1, 4)).toEqual([
