@@ -115,6 +115,9 @@ describe("a patch over three files", () => {
     await (await codex("cora", "PostToolUse", { ...three, tool_use_id: "x1", tool_response: "" })).answer();
     await (await codex("cora", "Stop")).answer();
     expect(await held()).toEqual([]);
+    // All lines are written once the daemon has stopped.
+    home.daemon.signal("SIGTERM");
+    await home.daemon.exited;
     const trail = readFileSync(join(home.paths.trail, "trail-1.ndjson"), "utf8");
     for (const file of ["auth.ts", "pay.ts", "fresh.ts"]) expect(trail).toContain(`src/${file}`);
   });
