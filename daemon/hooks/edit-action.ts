@@ -22,14 +22,15 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const actor = actorOfAction(run, asked);
   const found = await lockable(run, asked, actor);
   if (isRefusal(found)) return refused("lock", found);
-  const { files, projectWaitMs, yieldMs } = found;
+  const { files, projectWaitMs, yieldMs, keys } = found;
   const [first] = files;
   if (first === undefined) return { did: "ignored", ok: true };
   const ancestors = await ancestorsOf(services, asked);
   const longestMs = Math.min(asked.waitMs, projectWaitMs);
   const wanted = { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY };
   const waitMs = keptAgainst(services.engine.state, wanted) === null ? longestMs : 0;
-  const action = { ...asked, waitMs, ancestors };
+  const overwritten = keysOf(keys, asked.overwrites);
+  const action = { ...asked, waitMs, ancestors, overwritten };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
   for (const file of files) services.presence.touched(action.session, pathOf(file), file.key);
   const { waited, delivered } = services.hookLocks.ask(services, call, { ...action, files, yieldMs }, actor);
@@ -50,9 +51,10 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   }
   run.delivery.whenSettled(delivered);
   const changed = await change;
+  const overwrites = files.some(one => pathOf(one) === changed.changedFile && overwritten.has(one.key));
   for (const file of files) void services.baselines.take(file);
   const mergeRisks = takeRisks(run, actor.session);
-  const verdict = grantVerdict(action, { ...changed, mergeRisks });
+  const verdict = grantVerdict({ overwrites }, { ...changed, mergeRisks });
   if (stops(services, verdict)) {
     // The answer will tell the agent to read the file again, so nothing is written now.
     await services.engine.submitAndWait({
@@ -73,11 +75,18 @@ interface Lockable {
   readonly files: readonly FileRef[];
   readonly projectWaitMs: number;
   readonly yieldMs: number;
+  /** The files' keys, by their names in the action. */
+  readonly keys: ReadonlyMap<string, string>;
+}
+
+function keysOf(keys: Lockable["keys"], names: readonly string[]): ReadonlySet<string | undefined> {
+  return new Set(names.map(name => keys.get(name)));
 }
 
 async function lockable(run: Run, asked: LockAction, actor: Actor): Promise<Lockable | Refusal> {
   const { services, plan } = run;
   const files = new Map<string, FileRef>();
+  const keys = new Map<string, string>();
   let [projectWaitMs, yieldMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (const name of [asked.file, ...(asked.moreFiles ?? [])]) {
     const found = await run.scope.ruledFile({ session: asked.session, cwd: asked.cwd, file: name });
@@ -88,11 +97,12 @@ async function lockable(run: Run, asked: LockAction, actor: Actor): Promise<Lock
       noteIgnored(services, plan.event, toolOf(plan), actor, path);
       continue;
     }
+    keys.set(name, file.key);
     if (!files.has(file.key)) files.set(file.key, { ...file, file: nearName(asked.cwd, name) });
     projectWaitMs = Math.min(projectWaitMs, rules.projectWaitMs);
     yieldMs = Math.min(yieldMs, rules.yieldMs);
   }
-  return { files: [...files.values()], projectWaitMs, yieldMs };
+  return { files: [...files.values()], projectWaitMs, yieldMs, keys };
 }
 
 /** The tool writes the file now, as far as anybody knows until its end is reported. */

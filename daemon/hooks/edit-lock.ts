@@ -36,6 +36,8 @@ export type HookAsk = Pick<
   readonly files: readonly FileRef[];
   /** The lock yields when it was untouched this long; 0: as soon as no write is in flight. */
   readonly yieldMs: number;
+  /** Keys of the files of which a change would be lost: of several that changed, one of these tells. */
+  readonly overwritten?: ReadonlySet<string | undefined>;
 };
 
 export interface Waited {
@@ -204,7 +206,9 @@ export class HookLocks {
         asked.isDecided = true;
         this.#decide(n, key, asked, now);
         const change =
-          reply.ok && parked !== null ? changeSince(services, parked, actor) : Promise.resolve(unchanged);
+          reply.ok && parked !== null
+            ? changeSince(services, parked, action, actor)
+            : Promise.resolve(unchanged);
         settle({ reply, waitedMs: now - began, before, change, isAbandoned: false });
       },
       parked: () => {
@@ -315,14 +319,19 @@ async function stampsOf(
 }
 
 /** Whether a file changed since the wait began, and who changed it, as far as that is known. */
-async function changeSince(services: LockServices, parked: Parked, actor: Actor): Promise<Change> {
-  let first: Change | null = null;
+async function changeSince(
+  services: LockServices,
+  parked: Parked,
+  { overwritten }: Pick<HookAsk, "overwritten">,
+  actor: Actor,
+): Promise<Change> {
+  let told: Change | null = null;
   for (const file of parked.files) {
     const change = await changeOf(services, parked.blocker, file, actor);
-    if (change.changedWhileWaiting) return change;
-    first ??= change;
+    if (change.changedWhileWaiting && overwritten?.has(file.file.key)) return change;
+    if (told === null || (change.changedWhileWaiting && !told.changedWhileWaiting)) told = change;
   }
-  return first ?? unchanged;
+  return told ?? unchanged;
 }
 
 async function changeOf(

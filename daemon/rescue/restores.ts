@@ -163,7 +163,7 @@ async function asEdit(
   const cwd = services.engine.state.sessions.live.get(by.session)?.cwd ?? "/";
   const ancestors = services.presence.ancestors(by.session, by.agent);
   const prompt = services.presence.of(by.session).prompt;
-  const lock = { promptId: prompt, waitMs, ancestors, parentFile: null, overwrites: false };
+  const lock = { promptId: prompt, waitMs, ancestors, parentFile: null, overwrites: [] };
   const actions: readonly HookAction[] = [
     { do: "check_own_files", ...who, cwd, files: [path] },
     { do: "gate_write", ...who, cwd, file: path, isOwn: false },

@@ -40,7 +40,7 @@ export function preEdit(
     waitMs,
     ancestors: ancestorsOf(event),
     parentFile: event.worker.parentFile,
-    overwrites,
+    overwrites: overwrites ? [file] : [],
     ...(isPlain ? {} : writeTerms(event)),
   };
   const edit = { ...readerOf(event, cwd), tool: event.tool ?? "", file, waitMs, isOwn };

@@ -14,7 +14,8 @@ import { before } from "./slices.ts";
 
 /**
  * Locks all files of the patch `text`, or none. A move is two of them. The client checks the patch against the files after this
- * event; then only a file that the patch adds or deletes as a whole can lose a change that the agent never saw.
+ * event; then only a file that the patch adds or deletes as a whole can lose a change that the agent never saw. The others
+ * may have changed: no denial is due to them.
  */
 export function prePatch(event: Event, actor: Actor, { waitMs }: HookContext, text: string | null): Plan {
   const { toolUseId, cwd } = event;
@@ -38,7 +39,7 @@ export function prePatch(event: Event, actor: Actor, { waitMs }: HookContext, te
   const start = [...begin(event, actor), atWork(event, actor)];
   if (first === undefined) return withInbox(event, actor, cwd, { actions: [...start, ...note] });
   const [file = "", ...moreFiles] = [...new Set(files.map(({ path }) => path))];
-  const overwrites = files.some(({ does }) => does === "add" || does === "delete");
+  const overwrites = files.flatMap(({ path, does }) => (does === "add" || does === "delete" ? [path] : []));
   const terms = writeTerms(event);
   const lock: HookAction = { do: "lock", ...common, file, moreFiles, overwrites, ...terms };
   const patch = { ...readerOf(event, cwd), tool: "patch", file, files: [file, ...moreFiles], waitMs };

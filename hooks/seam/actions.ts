@@ -64,8 +64,8 @@ export type BaseAction =
       readonly ancestors: readonly (string | null)[];
       /** The client's own file that names a nested agent's parent; null if there is none to read. */
       readonly parentFile: string | null;
-      /** The tool would overwrite a change that it never saw: if there is one, the tool is denied and no write begins. */
-      readonly overwrites: boolean;
+      /** Files that the tool overwrites: if one changed during the wait, the tool is denied and no write begins. */
+      readonly overwrites: readonly string[];
     } & WriteTerms)
   | {
       /** The client created a task of its own list, or calls one completed; after the gate, if one is asked. */

@@ -108,6 +108,28 @@ describe("a patch over three files", () => {
     expect(said.additionalContext).toContain('changed "src/pay.ts"');
   });
 
+  test.each([
+    ["the file that it updates does not keep the patch from being applied", ["pay.ts"], "pay.ts", false],
+    ["the file that it deletes does", ["auth.ts"], "auth.ts", true],
+    ["both does, and the deleted one is named", ["pay.ts", "auth.ts"], "auth.ts", true],
+  ])("a change during the wait of %s", async (_does, all, named, isDenied) => {
+    const its = (file: string) => ({ ...edit(`src/${file}`), tool_use_id: file });
+    for (const file of all) await (await claude("clay", "PreToolUse", its(file))).answer();
+    const waiting = await codex("cora", "PreToolUse", {
+      ...patch("*** Update File: src/pay.ts", "@@", "-old", "+new", "*** Delete File: src/auth.ts"),
+      tool_use_id: "x1",
+    });
+    await waiting.waits();
+    for (const file of all) {
+      writeFileSync(join(home.work, "src", file), "other and longer\n");
+      await (await claude("clay", "PostToolUse", its(file))).answer();
+    }
+    await (await claude("clay", "Stop", { background_tasks: [] })).answer();
+    const said = await waiting.answer();
+    expect(said.permissionDecision).toBe(isDenied ? "deny" : undefined);
+    expect(said.permissionDecisionReason ?? said.additionalContext).toContain(`changed "src/${named}"`);
+  });
+
   test("counts as written when it has been applied", async () => {
     await (await codex("cora", "PreToolUse", { ...three, tool_use_id: "x1" })).answer();
     for (const file of ["auth.ts", "pay.ts", "fresh.ts"])

@@ -161,7 +161,7 @@ describe("what a shell command changed", () => {
     // A write of its holder's that is under way is no shell command's.
     const path = `${dir}/b.ts`;
     const write = { session: ann, cwd: dir, file: path, toolUseId: "under-way", ancestors: [] };
-    await w.act({ do: "lock", ...write, waitMs: 0, promptId: null, parentFile: null, overwrites: false });
+    await w.act({ do: "lock", ...write, waitMs: 0, promptId: null, parentFile: null, overwrites: [] });
     w.put(dir, "b.ts", "half\n");
     await w.ended(bob, dir);
     w.put(dir, "b.ts", "whole\n");

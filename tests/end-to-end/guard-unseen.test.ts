@@ -172,7 +172,7 @@ describe("what is known all the same", () => {
   it("a write counts for its session's worktree, where the file cannot be looked at when it ends", async () => {
     const { dir, ann, bob } = await pair();
     const who = { session: ann, cwd: dir, toolUseId: "edit", ancestors: [] };
-    const lock = { waitMs: 1000, promptId: null, parentFile: null, overwrites: false };
+    const lock = { waitMs: 1000, promptId: null, parentFile: null, overwrites: [] };
     await w.act({ do: "lock", ...who, file: join(dir, "a.ts"), ...lock });
     w.put(dir, "a.ts", "ann\n");
     fails();

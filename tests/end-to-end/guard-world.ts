@@ -269,7 +269,7 @@ export class GuardWorld {
     const toolUseId = `edit-${this.#uses}`;
     const path = join(cwd, file);
     const who = { session, cwd, toolUseId, ancestors: [], ...more };
-    const lock = { waitMs: 1000, promptId: null, parentFile: null, overwrites: false };
+    const lock = { waitMs: 1000, promptId: null, parentFile: null, overwrites: [] };
     const [locked] = await this.act({ do: "lock", ...who, file: path, ...lock });
     if (locked?.ok !== true) throw new Error(JSON.stringify(locked));
     this.put(cwd, file, text);

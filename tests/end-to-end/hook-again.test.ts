@@ -17,7 +17,7 @@ it("an edit whose client went away while it waited is answered when the same too
   const file = `${dir}/a.ts`;
   await holder.ask({ type: "file_lock", id: bob, file, bind: true });
   const asked = { do: "lock", session: ann, cwd: dir, file, toolUseId: "again", waitMs: 30_000 };
-  const edit = { ...asked, promptId: null, ancestors: [], parentFile: null, overwrites: false };
+  const edit = { ...asked, promptId: null, ancestors: [], parentFile: null, overwrites: [] };
   const client = await w.client();
   client.send({ type: "hook", event: { actions: [edit] } });
   await events.event("lock_queued");

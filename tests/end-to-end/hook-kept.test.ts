@@ -16,7 +16,7 @@ function edit(session: string, dir: string, file: string) {
     promptId: null,
     ancestors: [],
     parentFile: null,
-    overwrites: false,
+    overwrites: [],
   };
 }
 

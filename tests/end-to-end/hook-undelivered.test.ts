@@ -31,7 +31,7 @@ const take = (session: string) => ({ do: "inbox", session, take: true });
 /** An edit that goes as far as its lock. */
 function lock(session: string, dir: string, file: string, waitMs = 0, toolUseId = `lock ${file}`) {
   const asked = { do: "lock", session, cwd: dir, file: `${dir}/${file}`, toolUseId, waitMs };
-  return { ...asked, promptId: null, ancestors: [], parentFile: null, overwrites: false };
+  return { ...asked, promptId: null, ancestors: [], parentFile: null, overwrites: [] };
 }
 
 /** The same acts as one event whose client goes away before it has its answer: a further edit in it waits for a lock. */

@@ -11,7 +11,7 @@ afterAll(() => w.dispose());
 async function lock(session: string, cwd: string, file: string, waitMs = 1000) {
   uses += 1;
   const who = { session, cwd, toolUseId: `use-${uses}`, ancestors: [], promptId: null, parentFile: null };
-  const [outcome] = await w.act({ do: "lock", ...who, file: join(cwd, file), waitMs, overwrites: false });
+  const [outcome] = await w.act({ do: "lock", ...who, file: join(cwd, file), waitMs, overwrites: [] });
   return { outcome, who };
 }
 

@@ -32,7 +32,7 @@ it("a file written in two worktrees is told to both sides, once, and holds nobod
   let notes = 0;
   const notesOf = async (session: string, cwd: string) => {
     const who = { session, cwd, toolUseId: `note-${++notes}`, ancestors: [] };
-    const more = { waitMs: 1000, promptId: null, parentFile: null, overwrites: false };
+    const more = { waitMs: 1000, promptId: null, parentFile: null, overwrites: [] };
     const [outcome] = await w.act({ do: "lock", ...who, file: join(cwd, "a.ts"), ...more });
     return outcome?.did === "lock" && outcome.ok ? outcome.mergeRisks : outcome;
   };

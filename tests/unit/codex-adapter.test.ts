@@ -30,7 +30,8 @@ describe("a patch before it is applied", () => {
       promptId: three["turn_id"],
       toolUseId: three["tool_use_id"],
       pid: 40,
-      overwrites: true,
+      // Only what the patch adds or deletes as a whole can lose a change: the client checks the lines of the others.
+      overwrites: ["src/new.ts"],
     });
     expect(doing(three)).toEqual(["begin", "heartbeat", "check_own_files", "gate_files", "lock", "inbox"]);
   });
@@ -38,13 +39,14 @@ describe("a patch before it is applied", () => {
   test("a move counts as two files", () => {
     const lock = codexPlan(move).actions.find(action => action.do === "lock");
     expect(lock).toMatchObject({ file: "src/pay.ts", moreFiles: ["src/billing/pay.ts"] });
+    expect(lock).toMatchObject({ overwrites: ["src/billing/pay.ts"] });
   });
 
-  test("only what the patch adds or deletes as a whole can lose a change: the client checks the lines of others", () => {
+  test("that changes lines of a file loses none of it", () => {
     const lock = codexPlan(codexPayload("PreToolUse--apply_patch-update-absolute")).actions.find(
       action => action.do === "lock",
     );
-    expect(lock).toMatchObject({ overwrites: false, file: "/home/ana/shop/src/auth.ts", moreFiles: [] });
+    expect(lock).toMatchObject({ overwrites: [], file: "/home/ana/shop/src/auth.ts", moreFiles: [] });
   });
 
   test("what cannot be read goes ahead, and the trail says so", () => {

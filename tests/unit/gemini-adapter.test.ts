@@ -23,7 +23,7 @@ describe("an edit", () => {
       file,
       cwd: "/home/ana/shop",
       pid: 40,
-      overwrites: true,
+      overwrites: [file],
       untoldMs: 60_000,
     });
   });

@@ -266,7 +266,7 @@ describe("rows", () => {
           waitMs: 50_000,
           ancestors: [],
           parentFile: null,
-          overwrites: false,
+          overwrites: [],
         },
         inbox(true),
       ],
@@ -296,7 +296,7 @@ describe("rows", () => {
           ancestors: [null],
           parentFile:
             "/home/dev/.claude/projects/-home-dev-project/25b58948-0ed1-4a1a-9f3d-c60689cda457/subagents/agent-a0954b2b04fdf61ec.meta.json",
-          overwrites: true,
+          overwrites: ["/home/dev/project/p1.txt"],
         },
         inbox(true, "a0954b2b04fdf61ec"),
       ],
