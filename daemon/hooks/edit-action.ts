@@ -15,6 +15,7 @@ import type { LockAction } from "./edit-lock.ts";
 import type { HookServices } from "./hook-services.ts";
 import { keptAgainst } from "./lasting-locks.ts";
 import { wouldWait } from "./observe.ts";
+import { unseenChange } from "./stale-edit.ts";
 import { grantVerdict, stops } from "./verdict.ts";
 
 export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
@@ -52,9 +53,20 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   run.delivery.whenSettled(delivered);
   const changed = await change;
   const overwrites = files.some(one => pathOf(one) === changed.changedFile && overwritten.has(one.key));
+  const { unchecked } = asked;
+  // The client of nearly every edit checks this itself.
+  const unseen =
+    unchecked === undefined
+      ? null
+      : await unseenChange(run, unchecked, actor, {
+          files,
+          whole: keysOf(keys, unchecked.whole),
+          toldPath: changed.changedFile,
+          isDenied: overwrites,
+        });
   for (const file of files) void services.baselines.take(file);
   const mergeRisks = takeRisks(run, actor.session);
-  const verdict = grantVerdict({ overwrites }, { ...changed, mergeRisks });
+  const verdict = grantVerdict({ overwrites }, { ...changed, unseen, mergeRisks });
   if (stops(services, verdict)) {
     // The answer will tell the agent to read the file again, so nothing is written now.
     await services.engine.submitAndWait({
@@ -67,7 +79,7 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
     for (const file of files) writeBegins(services, actor, file, action.toolUseId);
   }
   const granted = { ...reply, token: String(reply["token"]) };
-  return { did: "lock", ok: true, reply: granted, verdict, waitedMs, ...changed, before, mergeRisks };
+  return { did: "lock", ok: true, reply: granted, verdict, waitedMs, ...changed, unseen, before, mergeRisks };
 }
 
 /** The files of an edit that their projects do not ignore, each once, and the shortest of the times that these set. */

@@ -17,6 +17,7 @@ import type { Services } from "../services.ts";
 import { ClientTasks } from "../sessions/client-tasks.ts";
 import { noteChangedFile } from "../trail/decisions.ts";
 import { Baselines } from "../worktree/baselines.ts";
+import { SeenWrites } from "../worktree/seen-writes.ts";
 import { Writers } from "../worktree/writers.ts";
 import { HookLocks } from "./edit-lock.ts";
 import { GuardConfirmations } from "./guard/confirmations.ts";
@@ -59,6 +60,7 @@ export interface HookServices extends Services {
   readonly hookNotes: Notices<Whose, number, FileNote>;
   readonly hookWakes: HookWakes;
   readonly writers: Writers;
+  readonly seenWrites: SeenWrites;
   readonly riskNotes: Notices<string, string, MergeNote>;
   readonly terminalNotes: Notices<Terminal, "open", number>;
   readonly denialNotes: Notices<string, "first", true>;
@@ -126,6 +128,7 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     hookNotes: new Notices(fileNotes),
     hookWakes: new HookWakes(),
     writers: new Writers(),
+    seenWrites: new SeenWrites(),
     riskNotes: new Notices(mergeRisks),
     terminalNotes: new Notices(terminalCounts),
     denialNotes: new Notices(firstDenials),

@@ -107,7 +107,7 @@ interface Taken {
 const noNotes: Taken = { notes: [], dropped: 0 };
 
 /** The actor's notices, for the main agent also those of its ended agents. Told when the answer is delivered. */
-function takeNotes({ services, delivery }: Run, { session, agent }: Actor): Taken {
+function takeNotes({ services, delivery }: Run, { session, agent, incarnation }: Actor): Taken {
   const { engine, hookNotes } = services;
   const agents = engine.state.sessions.live.get(session)?.agents;
   const isGone = (one: PendingNotes) =>
@@ -121,10 +121,27 @@ function takeNotes({ services, delivery }: Run, { session, agent }: Actor): Take
     const notes = hookNotes.offer(engine.state, whose, delivery, numbers =>
       engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] }),
     );
+    noteRead(services, delivery, { ...whose, incarnation }, notes);
     all.push(...notes);
     if (notes.length > 0) dropped += pending.dropped;
   }
   return { notes: all, dropped };
+}
+
+/** Who is told that another actor changed a file knows of that change: its next edit of the file is not denied for it. */
+function noteRead(
+  { engine, seenWrites }: HookServices,
+  delivery: Delivery,
+  actor: Actor,
+  notes: readonly FileNote[],
+): void {
+  const paths = new Set(notes.flatMap(note => (note.what === "conflict" ? [note.file] : [])));
+  if (paths.size === 0) return;
+  const { seq } = engine.state;
+  const keys = seenWrites.noticed(engine.state, actor, paths);
+  delivery.whenTold(heard => {
+    if (heard) for (const key of keys) seenWrites.noteTold(actor, key, seq);
+  });
 }
 
 /** Whether a pending notice of the session's main agent says that others changed or removed its work. */

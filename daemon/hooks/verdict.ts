@@ -112,13 +112,17 @@ export function refusalVerdict(code: Code): RefusalVerdict {
 
 /**
  * Whether an edit that has its lock runs. The client merges or refuses an edit of a file that changed meanwhile. A tool
- * that overwrites the file would undo a change that it never saw.
+ * that overwrites that file would undo a change that it never saw, as one would that overwrites an unseen change.
  */
 export function grantVerdict(
   { overwrites }: { readonly overwrites: boolean },
-  { changedWhileWaiting, mergeRisks }: Pick<Granted, "changedWhileWaiting" | "mergeRisks">,
+  {
+    changedWhileWaiting,
+    unseen = null,
+    mergeRisks,
+  }: Pick<Granted, "changedWhileWaiting" | "unseen" | "mergeRisks">,
 ): Verdict {
-  if (changedWhileWaiting && overwrites) return "deny";
+  if (unseen !== null || (changedWhileWaiting && overwrites)) return "deny";
   return changedWhileWaiting || mergeRisks.length > 0 ? "allow_with_note" : "allow";
 }
 

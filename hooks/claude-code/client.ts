@@ -13,6 +13,7 @@ export const claudeCodeClient: AgentClient = {
     promptsEndTurns: false,
     idleEndMs: null,
     tellsSubagents: true,
+    refusesStaleWrites: true,
     asksAllFirst: false,
   },
   words: {

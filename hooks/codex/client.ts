@@ -17,6 +17,7 @@ export const codexClient: AgentClient = {
     promptsEndTurns: false,
     idleEndMs: 1_800_000,
     tellsSubagents: true,
+    refusesStaleWrites: false,
     asksAllFirst: false,
   },
   words: { shellTool: "Bash", placeVariables: ["HOME"], agentVariables: ["KITE_SESSION"] },

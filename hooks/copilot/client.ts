@@ -17,6 +17,7 @@ export const copilotClient: AgentClient = {
     promptsEndTurns: true,
     idleEndMs: null,
     tellsSubagents: true,
+    refusesStaleWrites: false,
     asksAllFirst: true,
   },
   words: { shellTool: "Bash", placeVariables: ["HOME"], agentVariables: ["KITE_SESSION"] },

@@ -17,6 +17,7 @@ export const geminiClient: AgentClient = {
     promptsEndTurns: true,
     idleEndMs: null,
     tellsSubagents: false,
+    refusesStaleWrites: false,
     asksAllFirst: false,
   },
   words: { shellTool: "run_shell_command", placeVariables: ["HOME"], agentVariables: ["KITE_SESSION"] },

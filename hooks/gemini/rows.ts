@@ -1,7 +1,7 @@
 /** Every event of the client that Kite asks for, and what each asks of the daemon; the installed entries follow from it. */
 import { limits } from "../../protocol/limits.ts";
 import { withInbox } from "../plans/answers/inbox.ts";
-import { editEnd, preEdit } from "../plans/edit.ts";
+import { type Edit, editEnd, preEdit } from "../plans/edit.ts";
 import { type Actor, type Event, inputPath, isShell, within } from "../plans/event.ts";
 import { type EventRow, times } from "../plans/event-row.ts";
 import { typed } from "../plans/kite-calls.ts";
@@ -26,13 +26,22 @@ const callBegin: Row = (event, actor, context) => {
   const tool = event.tool ?? "";
   if (writes.has(tool)) {
     const file = inputPath(event, "file_path");
-    // The client writes over what its agent has not seen, with both tools, and only a denial reaches the agent in time.
-    const edit = { file: file ?? "", overwrites: true, isOwn: isOwnFile(file ?? "") };
-    return file === null ? idle : preEdit(event, actor, context, edit);
+    return file === null ? idle : preEdit(event, actor, context, editBy(tool, file));
   }
   if (isShell(event)) return typed(event, actor, preShell(event, actor, context));
   return waitingEvent(event, actor, context);
 };
+
+/**
+ * The client checks with neither tool what its agent has seen. `write_file` replaces the file. `replace` works wherever its old
+ * text stands, so it loses nobody's lines; of a change during its wait only a denial tells the agent in time.
+ *
+ * Kite asks for no event of `read_file`: that would be a process for each read of a session, and spare it one denied
+ * `write_file` for a file that another one changed meanwhile. Most of its edits are a `replace`, which needs none.
+ */
+function editBy(tool: string, file: string): Edit {
+  return { file, overwrites: tool === "write_file", hearsDenialsAlone: true, isOwn: isOwnFile(file) };
+}
 
 /** What the agent is to read comes after the call: the client drops it before. */
 function withoutInbox({ actions, ...plan }: Plan): Plan {

@@ -16,6 +16,7 @@ export const opencodeClient: AgentClient = {
     promptsEndTurns: false,
     idleEndMs: null,
     tellsSubagents: true,
+    refusesStaleWrites: false,
     asksAllFirst: false,
   },
   words: { shellTool: "bash", placeVariables: ["HOME"], agentVariables: ["KITE_SESSION", "KITE_AGENT"] },

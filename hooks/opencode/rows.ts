@@ -1,7 +1,7 @@
 /** Every event that the plugin sends, and what each asks of the daemon. */
 import { limits } from "../../protocol/limits.ts";
 import { editEnd, preEdit } from "../plans/edit.ts";
-import { inputPath, inputText } from "../plans/event.ts";
+import { type Event, inputPath, inputText } from "../plans/event.ts";
 import { ownTool, typed, withNews } from "../plans/kite-calls.ts";
 import { patchEnd, prePatch } from "../plans/patch.ts";
 import { heartbeat, idle, mainOf, otherEvent, type Row } from "../plans/plan-parts.ts";
@@ -10,14 +10,18 @@ import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { subagentStart, turnEnds } from "../plans/turn.ts";
 import { awaitWake } from "../plans/wake.ts";
 
-/** The client's tools that write one file: `write` replaces it, and neither checks whether the agent has seen it. */
+/**
+ * The client's tools that write one file: `write` replaces it, and neither checks whether the agent has seen it. The plugin is in
+ * the client's process, so it remembers when each file was read, and says it with the next write: a read sends nothing.
+ */
 const writes: ReadonlySet<string> = new Set(["edit", "write"]);
 
 const beforeTool: Row = (event, actor, context) => {
   const tool = event.tool ?? "";
   if (writes.has(tool)) {
     const file = inputPath(event, "filePath");
-    const edit = { file: file ?? "", overwrites: tool === "write", isOwn: false };
+    const readAtMs = readAt(event);
+    const edit = { file: file ?? "", overwrites: tool === "write", readAtMs, isOwn: false };
     return file === null ? idle : preEdit(event, actor, context, edit);
   }
   if (tool === "apply_patch") return prePatch(event, actor, context, inputText(event, "patchText"));
@@ -25,6 +29,11 @@ const beforeTool: Row = (event, actor, context) => {
   if (tool === "bash") return withNews(event, actor, typed(event, actor, preShell(event, actor, context)));
   return otherEvent(event, actor, context);
 };
+
+function readAt({ raw }: Event): number | undefined {
+  const atMs = raw["read_at_ms"];
+  return typeof atMs === "number" ? atMs : undefined;
+}
 
 /** The end of a call; one that failed wrote nothing. */
 function callEnd(hasRun: boolean): Row {

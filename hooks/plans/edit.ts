@@ -1,4 +1,5 @@
 /** The events around a tool that writes one file. */
+import type { UncheckedWrite } from "../seam/actions.ts";
 import type { HookContext } from "../seam/plan.ts";
 import type { HookAction } from "../seam/slices.ts";
 import { withInbox } from "./answers/inbox.ts";
@@ -14,6 +15,10 @@ export interface Edit {
   readonly file: string;
   /** The tool replaces the whole file: a change that its agent has not seen would be lost. */
   readonly overwrites: boolean;
+  /** The client drops what its agent is to read before the call: only a denial says in time that the file changed. */
+  readonly hearsDenialsAlone?: true;
+  /** When its agent read the file last, as wall time in milliseconds; absent: the client does not tell. */
+  readonly readAtMs?: number | undefined;
   /** The file is the client's own: nobody's code. */
   readonly isOwn: boolean;
 }
@@ -23,11 +28,11 @@ export function preEdit(
   event: Event,
   actor: Actor,
   { waitMs }: HookContext,
-  { file, overwrites, isOwn }: Edit,
+  { file, overwrites, hearsDenialsAlone, readAtMs, isOwn }: Edit,
 ): Plan {
   const { toolUseId, cwd } = event;
   if (toolUseId === null || cwd === null) return idle;
-  const { untoldWriteMs, asksAllFirst } = event.client.limits;
+  const { untoldWriteMs, asksAllFirst, refusesStaleWrites } = event.client.limits;
   // Of most clients there is nothing to say, and an edit is to make few calls.
   const isPlain = untoldWriteMs === null && !asksAllFirst;
   const lock: HookAction = {
@@ -40,7 +45,8 @@ export function preEdit(
     waitMs,
     ancestors: ancestorsOf(event),
     parentFile: event.worker.parentFile,
-    overwrites: overwrites ? [file] : [],
+    overwrites: overwrites || hearsDenialsAlone === true ? [file] : [],
+    ...(refusesStaleWrites ? {} : { unchecked: uncheckedOf(overwrites ? [file] : [], readAtMs) }),
     ...(isPlain ? {} : writeTerms(event)),
   };
   const edit = { ...readerOf(event, cwd), tool: event.tool ?? "", file, waitMs, isOwn };
@@ -49,6 +55,10 @@ export function preEdit(
     actions: [...begin(event, actor), atWork(event, actor), ...asksBefore(before.write, edit, actor), lock],
     answer: outcomes => answerAround(before.write, edit, outcomes, () => lockAnswer(edit, outcomes)),
   });
+}
+
+function uncheckedOf(whole: readonly string[], readAtMs: number | undefined): UncheckedWrite {
+  return readAtMs === undefined ? { whole } : { whole, readAtMs };
 }
 
 /** Ends the write of the call. If it `wrote`, the file counts as written; null: the file that was locked for the call. */

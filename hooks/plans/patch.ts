@@ -40,8 +40,9 @@ export function prePatch(event: Event, actor: Actor, { waitMs }: HookContext, te
   if (first === undefined) return withInbox(event, actor, cwd, { actions: [...start, ...note] });
   const [file = "", ...moreFiles] = [...new Set(files.map(({ path }) => path))];
   const overwrites = files.flatMap(({ path, does }) => (does === "add" || does === "delete" ? [path] : []));
+  const unchecked = event.client.limits.refusesStaleWrites ? {} : { unchecked: { whole: overwrites } };
   const terms = writeTerms(event);
-  const lock: HookAction = { do: "lock", ...common, file, moreFiles, overwrites, ...terms };
+  const lock: HookAction = { do: "lock", ...common, file, moreFiles, overwrites, ...unchecked, ...terms };
   const patch = { ...readerOf(event, cwd), tool: "patch", file, files: [file, ...moreFiles], waitMs };
   return withInbox(event, actor, cwd, {
     file,

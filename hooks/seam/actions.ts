@@ -12,6 +12,14 @@ export interface WriteTerms {
   readonly beside?: true;
 }
 
+/** A write whose client does not look whether its agent has seen the files as they are. */
+export interface UncheckedWrite {
+  /** Those that the tool replaces or deletes as a whole: what its agent has not seen of them would be lost. */
+  readonly whole: readonly string[];
+  /** Of a write of one file: when its agent read it last, as wall time in milliseconds; absent: the client does not tell. */
+  readonly readAtMs?: number;
+}
+
 /** What an adapter asks the daemon to do for one event. `slices.ts` has all actions, `plan.ts` the plan. */
 export type BaseAction =
   | {
@@ -64,8 +72,10 @@ export type BaseAction =
       readonly ancestors: readonly (string | null)[];
       /** The client's own file that names a nested agent's parent; null if there is none to read. */
       readonly parentFile: string | null;
-      /** Files that the tool overwrites: if one changed during the wait, the tool is denied and no write begins. */
+      /** Files of which a change during the wait would be lost, or could not be told: then the tool is denied, and no write begins. */
       readonly overwrites: readonly string[];
+      /** Absent: the client itself refuses to write over a change that its agent has not read. */
+      readonly unchecked?: UncheckedWrite;
     } & WriteTerms)
   | {
       /** The client created a task of its own list, or calls one completed; after the gate, if one is asked. */

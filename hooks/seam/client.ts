@@ -22,6 +22,8 @@ export interface ClientLimits {
   readonly idleEndMs: number | null;
   /** Events name the subagent that acts. False: all agents of a session share their locks. */
   readonly tellsSubagents: boolean;
+  /** It refuses to write over a change that its agent has not read. False: the daemon does, where the whole file is replaced. */
+  readonly refusesStaleWrites: boolean;
   /** It asks about all calls of a message before the first of them runs. */
   readonly asksAllFirst: boolean;
 }

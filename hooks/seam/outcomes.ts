@@ -49,6 +49,17 @@ interface FileChange {
   readonly changedBy: { readonly name: string; readonly lines: string | null } | null;
 }
 
+/** A write of the file by another actor of which the edit's actor does not know, as far as Kite can tell. */
+export interface UnseenChange {
+  /** The file's path. */
+  readonly file: string;
+  /** The name of the actor that wrote it. */
+  readonly name: string;
+  /** The changed lines, if known. */
+  readonly lines: string | null;
+  readonly agoMs: number;
+}
+
 /** The outcome of an action. That of `lock` tells whether and how long the actor waited, and who held the file before. */
 export type BaseOutcome<N extends Names> =
   | {
@@ -154,6 +165,8 @@ export type BaseOutcome<N extends Names> =
       readonly changedBy: { readonly name: string; readonly lines: string | null } | null;
       /** The path of that file; null: none changed. */
       readonly changedFile?: string | null;
+      /** Null: there is none that the tool would undo. */
+      readonly unseen?: UnseenChange | null;
       readonly before: string | null;
     }
   | {

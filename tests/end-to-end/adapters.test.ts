@@ -182,6 +182,53 @@ describe.each(clientMakers.map(maker => [maker.client ?? "claude-code", maker] a
       expect(denial).toContain('"src/a.ts" is held by');
     });
 
+    // Claude Code itself refuses an edit of a file that changed since its agent read it.
+    const isStaleDenied = name !== "claude-code";
+
+    test("a write over lines of another session that its agent has not seen is denied once, with who wrote them", async () => {
+      await otherEdits();
+      const { denial } = await own.does(of.beforeWhole(file, "c1"));
+      if (!isStaleDenied) return expect(denial).toBeNull();
+      expect(denial).toMatch(/^Kite: this .+ did not run: the file changed, and as far as Kite knows/);
+      expect(denial).toMatch(/"other-?\d*" changed line 2 of "src\/a\.ts" .+ ago\./);
+      expect(denial).toContain("What to do: read the file again unless you have, then write it.");
+      // It has the file until it has written.
+      expect(await holderOf(file)).toBe(own.id);
+      expect((await own.does(of.beforeWhole(file, "c2"))).denial).toBeNull();
+      await own.does(of.afterWhole(file, "c2"));
+      await own.does(of.stop());
+      await otherEdits();
+      expect((await own.does(of.beforeWhole(file, "c3"))).denial).toMatch(/did not run/);
+    });
+
+    test("a write that waited while they were written is denied for that, and not again", async () => {
+      await other.does(claude.beforeEdit(file, "o1"));
+      const { answer } = await own.waits(of.beforeWhole(file, "c1"));
+      writeFileSync(file, "other, and longer\n");
+      await other.does(claude.afterEdit(file, "o1"));
+      await other.does(claude.stop());
+      expect((await answer).denial).toContain("the file changed while you waited");
+      expect((await own.does(of.beforeWhole(file, "c2"))).denial).toBeNull();
+    });
+
+    test("an edit of a part of them runs, and leaves the rest unseen", async () => {
+      await otherEdits();
+      expect((await own.does(of.beforeEdit(file, "c1"))).denial).toBeNull();
+      await own.does(of.afterEdit(file, "c1"));
+      const { denial } = await own.does(of.beforeWhole(file, "c2"));
+      expect(denial).toEqual(isStaleDenied ? expect.stringContaining("did not run") : null);
+    });
+
+    test("a write runs over what its session has written itself, or what was there before it began", async () => {
+      await otherEdits();
+      const later = sessionOf(of, `later-${sessions}`);
+      await later.does(of.start());
+      expect((await later.does(of.beforeWhole(file, "c1"))).denial).toBeNull();
+      await later.does(of.afterWhole(file, "c1"));
+      expect((await later.does(of.beforeWhole(file, "c2"))).denial).toBeNull();
+      await later.does(of.end());
+    });
+
     test("a stash over another session's uncommitted work is denied, and its own may be stashed", async () => {
       await otherEdits();
       const { denial } = await own.does(of.beforeLine("git stash", "c1"));

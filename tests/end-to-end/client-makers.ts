@@ -17,6 +17,9 @@ export interface ClientMaker {
   /** Before and after an edit of a file that is there; `file` is absolute. */
   beforeEdit(file: string, call: string): Message;
   afterEdit(file: string, call: string): Message;
+  /** Before and after a call that replaces the whole file, or where the client has none, deletes it. */
+  beforeWhole(file: string, call: string): Message;
+  afterWhole(file: string, call: string): Message;
   beforeLine(line: string, call: string): Message;
   stop(): Message;
   end(): Message;
@@ -46,6 +49,8 @@ function nested(output: string): Said {
 const patchOf = (file: string) =>
   ["*** Begin Patch", `*** Update File: ${file}`, "@@", "-old", "+new", "*** End Patch"].join("\n");
 
+const deletes = (file: string) => ["*** Begin Patch", `*** Delete File: ${file}`, "*** End Patch"].join("\n");
+
 /** In the form in which the plugin sends its events; the client's own are calls within its process. */
 const plugin = (hook_event_name: string, more: Message = {}): Message => ({ hook_event_name, ...more });
 
@@ -58,6 +63,10 @@ export const clientMakers: readonly ClientMaker[] = [
       withInput("payloads/PreToolUse--Edit", { file_path }, { tool_use_id }),
     afterEdit: (file_path, tool_use_id) =>
       withInput("payloads/PostToolUse--Edit", { file_path }, { tool_use_id }),
+    beforeWhole: (file_path, tool_use_id) =>
+      withInput("payloads/PreToolUse--Write", { file_path }, { tool_use_id }),
+    afterWhole: (file_path, tool_use_id) =>
+      withInput("payloads/PostToolUse--Write", { file_path }, { tool_use_id }),
     beforeLine: (command, tool_use_id) =>
       withInput("payloads/PreToolUse--Bash", { command }, { tool_use_id }),
     stop: () => recorded("payloads/Stop--plain"),
@@ -72,6 +81,10 @@ export const clientMakers: readonly ClientMaker[] = [
       withInput("codex/PreToolUse--apply_patch-move", { command: patchOf(file) }, { tool_use_id }),
     afterEdit: (file, tool_use_id) =>
       withInput("codex/PostToolUse--apply_patch", { command: patchOf(file) }, { tool_use_id }),
+    beforeWhole: (file, tool_use_id) =>
+      withInput("codex/PreToolUse--apply_patch-move", { command: deletes(file) }, { tool_use_id }),
+    afterWhole: (file, tool_use_id) =>
+      withInput("codex/PostToolUse--apply_patch", { command: deletes(file) }, { tool_use_id }),
     beforeLine: (command, tool_use_id) => withInput("codex/PreToolUse--Bash", { command }, { tool_use_id }),
     stop: () => recorded("codex/Stop--plain"),
     end: () => recorded("codex/SessionEnd--other"),
@@ -85,6 +98,14 @@ export const clientMakers: readonly ClientMaker[] = [
     afterEdit: path => ({
       ...recorded("copilot/PostToolUse--Edit"),
       tool_input: withInput("copilot/PreToolUse--Edit", { path })["tool_input"],
+    }),
+    beforeWhole: file => ({
+      ...recorded("copilot/PreToolUse--Edit-patch-two-files"),
+      tool_input: deletes(file),
+    }),
+    afterWhole: file => ({
+      ...recorded("copilot/PostToolUse--Edit-patch-two-files"),
+      tool_input: deletes(file),
     }),
     beforeLine: command => withInput("copilot/PreToolUse--Bash", { command }),
     stop: () => recorded("copilot/Stop--main"),
@@ -104,6 +125,11 @@ export const clientMakers: readonly ClientMaker[] = [
       ...recorded("gemini/AfterTool--replace"),
       tool_input: withInput("gemini/BeforeTool--replace", { file_path })["tool_input"],
     }),
+    beforeWhole: file_path => withInput("gemini/BeforeTool--write_file", { file_path }),
+    afterWhole: file_path => ({
+      ...recorded("gemini/AfterTool--write_file"),
+      tool_input: withInput("gemini/BeforeTool--write_file", { file_path })["tool_input"],
+    }),
     beforeLine: command => withInput("gemini/BeforeTool--run_shell_command", { command }),
     stop: () => recorded("gemini/AfterAgent--plain"),
     end: () => recorded("gemini/SessionEnd--exit"),
@@ -121,6 +147,10 @@ export const clientMakers: readonly ClientMaker[] = [
       plugin("PreToolUse", { tool_name: "edit", tool_use_id, tool_input: { filePath } }),
     afterEdit: (filePath, tool_use_id) =>
       plugin("PostToolUse", { tool_name: "edit", tool_use_id, tool_input: { filePath } }),
+    beforeWhole: (filePath, tool_use_id) =>
+      plugin("PreToolUse", { tool_name: "write", tool_use_id, tool_input: { filePath } }),
+    afterWhole: (filePath, tool_use_id) =>
+      plugin("PostToolUse", { tool_name: "write", tool_use_id, tool_input: { filePath } }),
     beforeLine: (command, tool_use_id) =>
       plugin("PreToolUse", { tool_name: "bash", tool_use_id, tool_input: { command } }),
     stop: () => plugin("Stop"),

@@ -125,6 +125,71 @@ describe("an edit", () => {
   });
 });
 
+describe("a write over the whole file", () => {
+  const stale = /the file changed, and as far as Kite knows you have not read it since/;
+  const claudeWrites = async (text: string) => {
+    await claude("PreToolUse", claudeEdits("a.ts", text));
+    writeFileSync(path("a.ts"), text);
+    await claude("PostToolUse", claudeEdits("a.ts", text));
+    await claude("Stop", { background_tasks: [] });
+  };
+  const read = (file: string) => open.call("s1", "read", { filePath: file });
+  const write = (text: string) => {
+    const does = () => writeFileSync(path("a.ts"), text);
+    return open.call("s1", "write", { filePath: path("a.ts"), content: text }, does);
+  };
+
+  beforeEach(async () => {
+    git("init", "-q");
+    await claude("SessionStart", { source: "startup" });
+    await open.prompt("s1");
+    await read(path("a.ts"));
+  });
+
+  test("of which another client's session wrote lines since the read is refused once, so that none is lost", async () => {
+    await claudeWrites("old\nclay\n");
+    expect((await write("old\nopen\n")).refused).toMatch(stale);
+    expect(readFileSync(path("a.ts"), "utf8")).toBe("old\nclay\n");
+    await read(path("a.ts"));
+    expect((await write("old\nclay\nopen\n")).refused).toBeUndefined();
+    expect(readFileSync(path("a.ts"), "utf8")).toBe("old\nclay\nopen\n");
+  });
+
+  test.each(["a.ts", "absolute"])("runs at once where its agent has read it since by %s", async name => {
+    await claudeWrites("old\nclay\n");
+    // The next millisecond, which is later than the write.
+    const at = Date.now();
+    while (Date.now() === at);
+    await read(name === "absolute" ? path("a.ts") : name);
+    expect((await write("old\nclay\nopen\n")).refused).toBeUndefined();
+  });
+
+  test("is refused where the read began before the change, or failed, or was a subagent's", async () => {
+    const reading = await open.ask("s1", "read", { filePath: path("a.ts") });
+    const missing = await open.ask("s1", "read", { filePath: path("a.ts") });
+    await claudeWrites("old\nclay\n");
+    await reading.end();
+    await missing.fail();
+    await open.session("kid", "s1");
+    await open.call("kid", "read", { filePath: path("a.ts") });
+    expect((await write("old\nopen\n")).refused).toMatch(stale);
+  });
+
+  test("runs where the file is gone: there is nothing to lose", async () => {
+    await claudeWrites("old\nclay\n");
+    rmSync(path("a.ts"));
+    expect((await write("open\n")).refused).toBeUndefined();
+  });
+
+  test("runs for an agent that was told of the change with another call", async () => {
+    await write("open\n");
+    await open.idle("s1");
+    await claudeWrites("old\nclay\n");
+    expect((await open.prompt("s1")).join("")).toContain("read it again before your next one");
+    expect((await write("old\nclay\nopen\n")).refused).toBeUndefined();
+  });
+});
+
 test("a patch holds all its files, and none while one of them is another's", async () => {
   await claude("SessionStart", { source: "startup" });
   await claude("PreToolUse", claudeEdits("b.ts", "c1"));

@@ -32,6 +32,7 @@ describe("a patch before it is applied", () => {
       pid: 40,
       // Only what the patch adds or deletes as a whole can lose a change: the client checks the lines of the others.
       overwrites: ["src/new.ts"],
+      unchecked: { whole: ["src/new.ts"] },
     });
     expect(doing(three)).toEqual(["begin", "heartbeat", "check_own_files", "gate_files", "lock", "inbox"]);
   });

@@ -24,6 +24,8 @@ describe("an edit", () => {
       cwd: "/home/ana/shop",
       pid: 40,
       overwrites: [file],
+      // A `replace` leaves the lines that it does not name.
+      unchecked: { whole: name.includes("write_file") ? [file] : [] },
       untoldMs: 60_000,
     });
   });
@@ -59,7 +61,7 @@ describe("an edit", () => {
     });
   });
 
-  test("is denied when the file changed meanwhile: both tools write over it", () => {
+  test("is denied when the file changed meanwhile: the client drops what is told before the call", () => {
     const changed = granted({
       changedWhileWaiting: true,
       changedBy: { name: "bob", lines: null },

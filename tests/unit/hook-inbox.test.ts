@@ -158,6 +158,10 @@ describe("an inbox", () => {
     expect(changed).toContain('"bob" changed lines 10-40 of "a.txt".');
     expect(changed).not.toContain('"bob" changed "a.txt" after');
     expect(changed).toContain('"carol" changed "a.txt" after your last write of it');
+    const unseen = { file: path, name: "bob", lines: null, agoMs: 1_000 };
+    const stale = said(granted({ unseen, verdict: "deny" }), notes);
+    expect(stale).not.toContain('"bob" changed "a.txt" after');
+    expect(stale).toContain('"carol" changed "a.txt" after your last write of it');
     const late = { ...conflict, what: "lost_update" } as const;
     expect(said(granted(), [late, conflict])).not.toContain("after your last write");
     expect(said(granted(), [{ ...late, other: "carol" }, conflict])).toContain("after your last write");

@@ -32,6 +32,10 @@ test("an edit that has its lock runs, unless it would overwrite a change that it
   expect(verdict(true, true)).toBe("deny");
   expect(verdict(true, false, [risk])).toBe("allow_with_note");
   expect(verdict(true, true, [risk])).toBe("deny");
+  const unseen = { file: "/a/a.ts", name: "bob", lines: null, agoMs: 1 };
+  const mayLose = (overwrites: boolean) =>
+    grantVerdict({ overwrites }, { changedWhileWaiting: false, unseen, mergeRisks: [] });
+  expect([false, true].map(mayLose)).toEqual(["deny", "deny"]);
 });
 
 test("a shell line with findings runs only where the guard warns, or is off", () => {

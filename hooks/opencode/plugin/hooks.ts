@@ -3,14 +3,15 @@
  * the answer says. It decides nothing.
  *
  * Invariants: it throws only to refuse a call. Each wait has an end of its own, because the client has no time-out. It imports
- * only modules of Node. It sends the names of files, patches and shell lines, and no other text of the agent.
+ * only modules of Node. It sends the names of files, patches and shell lines, and no other text of the agent. A read sends
+ * nothing: the next write of the file says when it was.
  */
 import { isAbsolute, join } from "node:path";
 import type { limits } from "../../../protocol/limits.ts";
 import { callParameter } from "../../../protocol/tool-call.ts";
 import type { Words } from "../words.ts";
 import { Link, type Sent } from "./link.ts";
-import { type Known, Sessions } from "./sessions.ts";
+import { type Known, noteRead, Sessions } from "./sessions.ts";
 
 const startMs: typeof limits.hookStartBudgetMs = 3_000;
 const turnMs: typeof limits.hookTurnBudgetMs = 1_000;
@@ -86,6 +87,8 @@ export async function hooksFor({ client, directory }: Input, { env, isScripted }
   const sessions = new Sessions();
   /** The calls that may run, with what their model is to read behind the result. */
   const running = new Map<string, string>();
+  /** When each call began that reads a file, as wall time in milliseconds. */
+  const reading = new Map<string, number>();
 
   async function ask(known: Known, event: object, how: Omit<Sent, "event">): Promise<Words | null> {
     const root = sessions.rootOf(known);
@@ -198,6 +201,12 @@ export async function hooksFor({ client, directory }: Input, { env, isScripted }
     return { hook_event_name: name, tool_name: tool, tool_use_id: callID, tool_input: input, ...cwd };
   }
 
+  /** Returns the absolute path of the file that a call names; empty: it names none. */
+  function pathOf({ filePath }: Arguments): string {
+    if (typeof filePath !== "string") return "";
+    return isAbsolute(filePath) ? filePath : join(directory, filePath);
+  }
+
   /** A call that failed has no event of its own: only its place in the message tells. */
   async function partChanged(known: Known, part: NonNullable<BusEvent["properties"]>["part"]): Promise<void> {
     const { tool, callID, state } = part ?? {};
@@ -262,24 +271,37 @@ export async function hooksFor({ client, directory }: Input, { env, isScripted }
 
     "tool.execute.before": harmless(async (call: ToolCall, output: { args: Arguments }) => {
       const event = callEvent("PreToolUse", call, output.args);
-      if (event === null) return;
+      if (event === null) {
+        if (call.tool === "read" && pathOf(output.args) !== "") remember(reading, call.callID, Date.now());
+        return;
+      }
       const known = await knownOf(call.sessionID);
       const told = await begin(known);
       known.isAtWork = true;
-      const words = await ask(known, event, { budgetMs: writeMs, signal: known.calls.signal });
+      const readAtMs = known.reads.get(pathOf(output.args));
+      const read = readAtMs === undefined ? {} : { read_at_ms: readAtMs };
+      const words = await ask(
+        known,
+        { ...event, ...read },
+        { budgetMs: writeMs, signal: known.calls.signal },
+      );
       if (words === null) throw new Refusal("Kite: the turn ended while this call waited. It did not run.");
       const text = [told, words.context].filter(one => one !== undefined).join("\n");
       if (words.deny !== undefined) throw new Refusal(text === "" ? words.deny : `${words.deny}\n${text}`);
       if (call.tool.startsWith("kite_")) output.args[callParameter] = call.callID;
-      const [oldest] = running.keys();
-      if (running.size >= callsMax && oldest !== undefined) running.delete(oldest);
-      running.set(call.callID, text);
+      remember(running, call.callID, text);
     }),
 
     "tool.execute.after": harmless(
       async (call: ToolCall & { args?: Arguments }, output: { output?: unknown }) => {
         const event = callEvent("PostToolUse", call, call.args ?? {});
-        if (event === null) return;
+        if (event === null) {
+          const beganMs = reading.get(call.callID);
+          reading.delete(call.callID);
+          if (beganMs !== undefined)
+            noteRead(await knownOf(call.sessionID), pathOf(call.args ?? {}), beganMs);
+          return;
+        }
         const known = await knownOf(call.sessionID);
         const words = call.tool.startsWith("kite_") ? null : await ask(known, event, { budgetMs: turnMs });
         const text = [running.get(call.callID), words?.context].filter(Boolean).join("\n");
@@ -307,6 +329,13 @@ export async function hooksFor({ client, directory }: Input, { env, isScripted }
       );
     }),
   };
+}
+
+/** Remembers something of a call, and forgets the oldest ones. */
+function remember<T>(calls: Map<string, T>, callID: string, what: T): void {
+  const [oldest] = calls.keys();
+  if (calls.size >= callsMax && oldest !== undefined) calls.delete(oldest);
+  calls.set(callID, what);
 }
 
 /** The call is not to run; its model reads the message. */

@@ -1,7 +1,9 @@
-/** What the plugin remembers of the client's sessions: whose subagent each is, its prompt, and what waits in it. */
+/** What the plugin remembers of the client's sessions: whose subagent each is, its prompt, what it read, and what waits in it. */
 
 /** Sessions remembered; the one that was used least lately goes. */
 const sessionsMax = 1_000;
+/** Files remembered of a session; the one that was read least lately goes. */
+const readsMax = 1_000;
 
 /** One session of the client. A subagent is a session of its own. */
 export interface Known {
@@ -26,8 +28,18 @@ export interface Known {
   calls: AbortController;
   /** Ends the wait for something that wakes it. */
   wake: AbortController | null;
+  /** When each file was read last, as wall time in milliseconds, by its path. */
+  readonly reads: Map<string, number>;
   /** The person was told that Kite does not answer. */
   isTold: boolean;
+}
+
+/** The session read the file at this time. */
+export function noteRead({ reads }: Known, file: string, atMs: number): void {
+  reads.delete(file);
+  reads.set(file, atMs);
+  const [oldest] = reads.keys();
+  if (reads.size > readsMax && oldest !== undefined) reads.delete(oldest);
 }
 
 export class Sessions {
@@ -45,6 +57,7 @@ export class Sessions {
     const known: Known = {
       ...{ id, parent, agentType, hasBegun: false, isCompacted: false, prompt: null, isAtWork: false },
       ...{ injected: null, goesOn: false, calls: new AbortController(), wake: null, isTold: false },
+      reads: new Map(),
     };
     this.#known.set(id, known);
     const [oldest] = this.#known.keys();

@@ -104,11 +104,13 @@ function unsaid(notes: readonly FileNote[], outcomes: readonly HookOutcome[]): r
   if (notes.length === 0) return notes;
   const granted = outcomeOf(outcomes, "lock");
   const changed = granted?.changedWhileWaiting && "path" in granted.reply ? granted.reply.path : null;
+  const unseen = granted?.unseen;
   const tells = (note: FileNote, file: string, other: string | null) =>
     note.what !== "conflict" && "other" in note && note.other === other && filesOf(note).includes(file);
   return notes.filter(note => {
     if (note.what !== "conflict") return true;
     if (note.file === changed && note.other === granted?.changedBy?.name) return false;
+    if (note.file === unseen?.file && note.other === unseen.name) return false;
     return !notes.some(one => tells(one, note.file, note.other));
   });
 }

@@ -4,6 +4,7 @@ import type { Refusal } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { personName } from "../../../protocol/person.ts";
 import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
+import type { UnseenChange } from "../../seam/outcomes.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { within } from "../event.ts";
 import { type Answer, deny, nothing, tellPerson, withContext } from "./answer.ts";
@@ -32,7 +33,8 @@ type Refused = Extract<HookOutcome, { ok: false }>;
 /** The same for an edit of several files: it names the one that is held, or that changed. */
 export function patchAnswer(edits: Edits, outcomes: readonly HookOutcome[]): Answer {
   const refused = refusalOf(outcomes);
-  const path = refused?.refusal["path"] ?? outcomeOf(outcomes, "lock")?.changedFile;
+  const granted = outcomeOf(outcomes, "lock");
+  const path = refused?.refusal["path"] ?? granted?.unseen?.file ?? granted?.changedFile;
   return lockAnswer(typeof path === "string" ? { ...edits, file: path } : edits, outcomes);
 }
 
@@ -70,10 +72,21 @@ function mergeText({ cwd }: Edit, { mergeRisks }: Granted): string {
 /** The file differs from what the edit's agent read. */
 function changedAnswer(edit: Edit, granted: Granted): Answer {
   if (granted.verdict !== "deny") return withContext(nothing, changedText(edit, granted));
+  if (granted.unseen) return deny(unseenText(edit, granted.unseen));
   return deny(
     `Kite: this ${edit.tool} did not run: ${changed(granted)}.\n${frame} ${changer(edit, granted)}\n` +
       "What to do: read the file again, then write it. Kite keeps the lock for you.",
   );
+}
+
+/** The denial of an edit that would undo a change of which its agent does not know. It is told once. */
+function unseenText(edit: Edit, { name, lines, agoMs }: UnseenChange): string {
+  const what = `${person(name)} changed ${where(lines)}${shown(edit)} ${duration(agoMs)} ago.`;
+  return [
+    `Kite: this ${edit.tool} did not run: the file changed, and as far as Kite knows you have not read it since.`,
+    `${frame} ${what}`,
+    "What to do: read the file again unless you have, then write it. Kite keeps the lock for you.",
+  ].join("\n");
 }
 
 /** What happened to a file while an actor waited for it. */
@@ -95,8 +108,11 @@ function changer(edit: Edit, { changedBy, before }: Change): string {
     return `${person(before)} held ${shown(edit)} before you. Kite did not see who changed it.`;
   }
   const { name, lines } = changedBy;
-  const where = lines !== null && isChangedLines(lines) ? `${lines} of ` : "";
-  return `${person(name)} changed ${where}${shown(edit)}.`;
+  return `${person(name)} changed ${where(lines)}${shown(edit)}.`;
+}
+
+function where(lines: string | null): string {
+  return lines !== null && isChangedLines(lines) ? `${lines} of ` : "";
 }
 
 /** The denial of an edit, or of a shell line that changes the file. */

@@ -1,0 +1,70 @@
+/**
+ * Finds a change that an edit would undo because its agent does not know of it. Only where the client does not look itself: an
+ * edit of another client costs nothing here, and one of a file that nobody else wrote a look into the state.
+ */
+import type { UncheckedWrite } from "../../hooks/seam/actions.ts";
+import type { UnseenChange } from "../../hooks/seam/outcomes.ts";
+import type { Actor } from "../core/actor.ts";
+import type { Writer } from "../core/base-state.ts";
+import type { FileRef } from "../core/file-ref.ts";
+import { pathOf } from "../core/locks/replies.ts";
+import type { Run } from "./action.ts";
+import type { HookServices } from "./hook-services.ts";
+
+/** What is known of such an edit when it has its lock. */
+interface Locked {
+  readonly files: readonly FileRef[];
+  /** Keys of the files that it replaces or deletes. */
+  readonly whole: ReadonlySet<string | undefined>;
+  /** The file of whose change during the wait its answer tells; null: there is none. */
+  readonly toldPath: string | null;
+  /** It is denied for that change. */
+  readonly isDenied: boolean;
+}
+
+/** Returns the first such change. Its actor counts as told when the answer is delivered, so the next try goes ahead. */
+export async function unseenChange(
+  run: Run,
+  { readAtMs }: UncheckedWrite,
+  actor: Actor,
+  { files, whole, toldPath, isDenied }: Locked,
+): Promise<UnseenChange | null> {
+  const { services } = run;
+  const { engine, seenWrites, facts } = services;
+  let found: UnseenChange | null = null;
+  let named = files.find(file => pathOf(file) === toldPath);
+  for (const file of isDenied ? [] : files) {
+    const last = seenWrites.unseen(engine.state, actor, file.key, readAtMs ?? null);
+    if (last === null) continue;
+    if (!whole.has(file.key)) {
+      seenWrites.changesPart(engine.state, actor, file.key);
+      continue;
+    }
+    // Of a file that is gone there is nothing to lose.
+    if (found !== null || (await facts.stamped(pathOf(file)))?.stamp === null) continue;
+    found = changeBy(services, last, file);
+    named = file;
+  }
+  if (named !== undefined) noteTold(run, actor, named);
+  return found;
+}
+
+/** The answer tells the actor of all that others wrote in the file until now. */
+function noteTold({ services, delivery }: Run, actor: Actor, { key }: FileRef): void {
+  const { engine, seenWrites } = services;
+  const { seq } = engine.state;
+  delivery.whenTold(heard => {
+    if (heard) seenWrites.noteTold(actor, key, seq);
+  });
+}
+
+function changeBy(
+  { writers, clock }: HookServices,
+  { actor, name, wallMs }: Writer,
+  file: FileRef,
+): UnseenChange {
+  const reported = writers.last(file.key);
+  const isIts = reported?.session === actor.session && reported.agent === actor.agent;
+  const lines = isIts ? reported.lines : null;
+  return { file: pathOf(file), name, lines, agoMs: Math.max(0, clock.wall() - wallMs) };
+}
