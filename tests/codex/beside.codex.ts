@@ -7,8 +7,8 @@ import { KiteClient } from "../../client/client.ts";
 import { programs } from "../claude/programs.ts";
 import { call, Moment, say } from "../claude/script.ts";
 import { World } from "../claude/world.ts";
-import type { Script, Turn } from "../clients/model.ts";
-import { ClientSession } from "../clients/session.ts";
+import type { Call, Script, Turn } from "../clients/model.ts";
+import { ClientSession, type SessionOptions } from "../clients/session.ts";
 import { change, codex, patch as patchCall } from "./codex.ts";
 
 /** A hold that lasts as long as its turn, however slow the machine is. */
@@ -31,8 +31,8 @@ const edit = (id: string, file: string, from: string, to: string) =>
   call(id, "Edit", { file_path: world.path(file), old_string: from, new_string: to });
 const patch = (id: string, ...lines: readonly string[]): Turn => ({ calls: [patchCall(id, ...lines)] });
 const line = (id: string, command: string): Turn => ({ calls: [codex.line(id, command)] });
-const start = (script: Script, hookMs?: number) =>
-  ClientSession.start(codex, world, "codex", script, hookMs === undefined ? {} : { hookMs });
+const start = (script: Script, options: SessionOptions = {}) =>
+  ClientSession.start(codex, world, "codex", script, options);
 
 /** The session came to its end, and its script was played to the end. */
 async function endsWell(session: ClientSession): Promise<void> {
@@ -106,6 +106,75 @@ describe("a file that both edit", () => {
   });
 });
 
+describe("a subagent of Codex", () => {
+  const callOf = (id: string, name: string, input: Call["input"]): Turn => ({ calls: [{ id, name, input }] });
+  const spawnKid = callOf("call_kid", "multi_agent_v1__spawn_agent", {
+    ...{ message: "[[kid]] Do your part.", agent_type: "worker" },
+  });
+  /** The client tells the main agent of a subagent's end once: here, or with another turn. */
+  const waitFor = (agent: string) => callOf("call_wait", "multi_agent_v1__wait_agent", { targets: [agent] });
+  const isAgent = expect.stringMatching(/^[\da-f-]{36}$/);
+
+  test("holds a file until its turn ends, and its own session waits for it", async () => {
+    const watch = await world.up(patient);
+    const [begins, waits, ends] = [new Moment(), new Moment(), new Moment()];
+    let kid = "";
+    const session = await start(
+      [
+        spawnKid,
+        begins.before(patch("call_1", ...change("a.ts", "three", "THREE"))),
+        ends.before(() => waitFor(kid)),
+        { say: "Done." },
+      ],
+      {
+        agents: {
+          kid: [patch("call_2", ...change("a.ts", "one", "ONE")), waits.before<Turn>({ say: "Done." })],
+        },
+      },
+    );
+    await session.model.asked(2, "kid");
+    const id = await session.id;
+    const { locks } = await world.status();
+    expect(locks).toMatchObject([{ path: world.path("a.ts"), holder: { id, agent: isAgent } }]);
+    kid = locks[0]?.holder?.agent ?? "";
+    begins.reached();
+    await watch.queued(id);
+    expect(world.read("a.ts")).toBe("ONE\ntwo\nthree\n");
+    waits.reached();
+    ends.reached();
+    await endsWell(session);
+    expect(world.read("a.ts")).toBe("ONE\ntwo\nTHREE\n");
+    expect(await world.status()).toMatchObject({ refusals: [], locks: [] });
+  });
+
+  test("calls Kite's tools for itself", async () => {
+    await world.up(patient);
+    const [mainEnds, kidEnds] = [new Moment(), new Moment()];
+    const lock = (id: string, file: string) =>
+      callOf(id, "mcp__kite__kite_lock", { files: [world.path(file)] });
+    let kid = "";
+    const session = await start(
+      [lock("call_1", "a.ts"), spawnKid, mainEnds.before(() => waitFor(kid)), { say: "Done." }],
+      {
+        // The client gives servers next to nothing of its environment.
+        tools: ["/usr/bin/env", `KITE_HOME=${world.paths.home}`, process.execPath, programs.kite, "mcp"],
+        agents: { kid: [lock("call_2", "b.ts"), kidEnds.before<Turn>({ say: "Done." })] },
+      },
+    );
+    await session.model.asked(2, "kid");
+    const id = await session.id;
+    const locks = (await world.status()).locks.toSorted((a, b) => a.path.localeCompare(b.path));
+    expect(locks).toMatchObject([
+      { path: world.path("a.ts"), holder: { id, agent: null } },
+      { path: world.path("b.ts"), holder: { id, agent: isAgent } },
+    ]);
+    kid = locks[1]?.holder?.agent ?? "";
+    kidEnds.reached();
+    mainEnds.reached();
+    await endsWell(session);
+  });
+});
+
 test("a patch of a file that another agent keeps is denied with the reason, and the session goes on", async () => {
   await world.up();
   const keeper = await KiteClient.connect({ paths: world.paths });
@@ -148,13 +217,13 @@ test("a stash by Codex is stopped over Claude Code's uncommitted work", async ()
 });
 
 describe("Codex goes on working", () => {
-  const works = async (hookMs?: number) => {
+  const works = async (options?: SessionOptions) => {
     const script: Script = [
       patch("call_1", ...change("a.ts", "one", "ONE")),
       line("call_2", "git stash list; echo ran"),
       { say: "Done." },
     ];
-    const session = await start(script, hookMs);
+    const session = await start(script, options);
     await endsWell(session);
     expect(world.read("a.ts")).toBe("ONE\ntwo\nthree\n");
     expect(session.model.result("call_2")).toContain("ran");
@@ -177,7 +246,7 @@ describe("Codex goes on working", () => {
     const holder = await KiteClient.connect({ paths: world.paths });
     await holder.request("register", { id: "holder", cwd: world.repository });
     await holder.request("file_lock", { id: "holder", file: world.path("a.ts"), bind: true });
-    await works(2_000);
+    await works({ hookMs: 2_000 });
     expect(watch.grants.filter(({ id }) => id !== "holder")).toEqual([]);
     holder.close();
   });

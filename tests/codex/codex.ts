@@ -1,6 +1,6 @@
 /** The real Codex. */
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { codexEntries } from "../../hooks/codex/settings/entries.ts";
@@ -56,9 +56,9 @@ function itemsOf(turn: Turn): readonly object[] {
   return [{ type: "message", role: "assistant", id: `msg_${randomUUID()}`, content }];
 }
 
-/** A tool of a server is called by its namespace and its own name. */
+/** A tool of a server, or for subagents, is called by its namespace and its own name. */
 function itemOf({ id, name: whole, input }: Call): object {
-  const [, namespace, name = whole] = /^(mcp__[a-z]+)__(\w+)$/.exec(whole) ?? [];
+  const [, namespace, name = whole] = /^(mcp__[a-z]+|multi_agent_v1)__(\w+)$/.exec(whole) ?? [];
   const call = { call_id: id, name, ...(namespace === undefined ? {} : { namespace }), status: "completed" };
   if (name === "apply_patch")
     return { type: "custom_tool_call", id: `ctc_${randomUUID()}`, ...call, input: input["patch"] };
@@ -83,9 +83,10 @@ export const codex: RealClient = {
   idIn: /"thread_id":"([\w-]+)"/,
   edit: (id, file, from, to) => patch(id, ...change(file, from, to)),
   line: (id, command) => ({ id, name: "exec_command", input: { cmd: command } }),
-  prepare: (home, modelUrl, { hookMs, home: trusted }) => {
+  prepare: (home, modelUrl, { hookMs, home: trusted, tools }) => {
     const own = join(home, ".codex");
     configure(own, modelUrl);
+    if (tools !== undefined) appendFileSync(join(own, "config.toml"), serverText(tools));
     const isTrusted = trusted !== undefined;
     if (!isTrusted) writeFileSync(join(own, "hooks.json"), JSON.stringify({ hooks: hooksOf(hookMs) }));
     const free = [
@@ -135,6 +136,10 @@ function configText(url: string, project?: string): string {
     ...(project === undefined ? [] : visited),
     "",
   ].join("\n");
+}
+
+function serverText([command, ...args]: readonly string[]): string {
+  return `[mcp_servers.kite]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\n`;
 }
 
 /** The entries as `kite install` writes them. */
