@@ -124,6 +124,66 @@ test("an edit of a file that another agent keeps is refused with the reason, and
   expect((await world.status()).locks.map(({ path }) => path)).toEqual([world.path("a.ts")]);
 });
 
+test("a write of the whole file loses none of Claude Code's lines: it is refused until the file is read again", async () => {
+  await world.up();
+  const [writes, ends] = [new Moment(), new Moment()];
+  const whole = (id: string, content: string) =>
+    calls(id, "write", { filePath: world.path("a.ts"), content });
+  const reads = (id: string) => calls(id, "read", { filePath: world.path("a.ts") });
+  const open = await start([
+    reads("call_1"),
+    writes.before(whole("call_2", "one\ntwo\nopen\n")),
+    reads("call_3"),
+    whole("call_4", "one\ntwo\nTHREE\nopen\n"),
+    ends.before(done),
+  ]);
+  await open.model.asked(2);
+  const claude = await world.session("claude", [
+    read("toolu_1", "a.ts"),
+    claudeEdit("toolu_2", "a.ts", "three", "THREE"),
+    say("Done."),
+  ]);
+  expect(await claude.ended).toBe(0);
+  writes.reached();
+  await open.model.asked(5);
+  expect(open.model.result("call_2")).toMatch(/^Kite: this write did not run: .*changed line 3 of "a\.ts"/s);
+  expect(world.read("a.ts")).toBe("one\ntwo\nTHREE\nopen\n");
+  ends.reached();
+  await endsWell(open);
+});
+
+test("a write runs at once over what its agent has read, and Claude Code itself refuses its own over that", async () => {
+  await world.up();
+  const [reads, writes] = [new Moment(), new Moment()];
+  const open = await start([
+    bash("call_1", "true"),
+    reads.before(calls("call_2", "read", { filePath: world.path("a.ts") })),
+    calls("call_3", "write", { filePath: world.path("a.ts"), content: "one\ntwo\nTHREE\nopen\n" }),
+    done,
+  ]);
+  await open.model.asked(2);
+  const first = await world.session("first", [
+    read("toolu_1", "a.ts"),
+    claudeEdit("toolu_2", "a.ts", "three", "THREE"),
+    say("Done."),
+  ]);
+  expect(await first.ended).toBe(0);
+  const second = await world.session("second", [
+    read("toolu_3", "a.ts"),
+    writes.before(call("toolu_4", "Write", { file_path: world.path("a.ts"), content: "second\n" })),
+    say("Done."),
+  ]);
+  await second.asked(2);
+  reads.reached();
+  await endsWell(open);
+  expect(world.read("a.ts")).toBe("one\ntwo\nTHREE\nopen\n");
+  writes.reached();
+  expect(await second.ended).toBe(0);
+  const text = expect.stringContaining("modified since read");
+  expect(second.model.result("toolu_4")).toMatchObject({ isError: true, text });
+  expect(world.read("a.ts")).toBe("one\ntwo\nTHREE\nopen\n");
+});
+
 test("a stash is stopped over Claude Code's uncommitted work", async () => {
   await world.up();
   const ends = new Moment();
