@@ -94,6 +94,8 @@ export interface Disconnected {
   readonly left: readonly string[];
   /** Folders of plugins that were removed. */
   readonly plugins: readonly string[];
+  /** What a person has to know of what is left, as sentences. */
+  readonly notes?: readonly string[];
   /** Why something could not be taken out, as sentences. */
   readonly failures: readonly string[];
 }

@@ -3,7 +3,7 @@
 import { eventTable } from "../../hooks/codex/rows.ts";
 import { type AppServer, type ListedHook, withAppServer } from "../../hooks/codex/settings/app-server.ts";
 import { codexEntries } from "../../hooks/codex/settings/entries.ts";
-import { hooksOf, keysOf, toolsAndTrustOf, toolsOf } from "../../hooks/codex/settings/files.ts";
+import { hooksBehind, hooksOf, keysOf, toolsAndTrustOf, toolsOf } from "../../hooks/codex/settings/files.ts";
 import { clientName, codexHome, configFile, hooksFile } from "../../hooks/codex/settings/where.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { whileClientWrites } from "../../hooks/install/hooks-file.ts";
@@ -22,6 +22,12 @@ export const codex: AgentClient = {
     hooks: ({ paths, env }) => hooksOf(paths, env),
     tools: ({ paths, env }) => toolsOf(paths, env),
     lastTools: ({ paths, env }) => toolsAndTrustOf(paths, env),
+    leaves: ({ paths, env }) => {
+      const moved = hooksBehind(paths, env);
+      if (moved === 0) return null;
+      const hooks = moved === 1 ? "a hook of yours stood" : `${moved} hooks of yours stood`;
+      return `${hooks} behind Kite's in ${hooksFile(env)}; Codex trusts a hook where it stands, so start codex and look at its review: until then it skips what moved`;
+    },
     toolsLine: ({ paths }) => `codex mcp add kite -- ${shellArgument(mcpPath(paths.bin))}`,
     events: eventTable.map(({ event }) => event),
     inForce:

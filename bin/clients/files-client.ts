@@ -30,6 +30,8 @@ export interface ClientFiles {
   readonly lastTools?: (where: Where) => ClientFile;
   /** The line by which a person adds the tools, if there is one. */
   readonly toolsLine?: (where: Where) => string;
+  /** Returns what a person has to know once the hooks are taken out, by the file as it is before. */
+  readonly leaves?: (where: Where) => string | null;
   readonly events: readonly string[];
   readonly inForce: string;
   readonly todo?: readonly string[];
@@ -152,12 +154,14 @@ async function disconnect(
     }
   };
   const hadTools = files.tools !== null && holdsKites(files.tools(world));
+  const leaves = files.leaves?.(world) ?? null;
   // The tools first: the last record that goes takes the programs along.
   const last = (files.lastTools ?? files.tools)?.(world) ?? null;
   if (last !== null) await taken(last);
   const hooks = await taken(files.hooks(world, false));
   const tools = hadTools && last !== null ? [last.settings] : [];
-  return { ...nothing, results: hooks === null ? [] : [hooks], tools, failures };
+  const notes = leaves === null || hooks === null ? [] : [leaves];
+  return { ...nothing, results: hooks === null ? [] : [hooks], tools, notes, failures };
 }
 
 /** Whether the file has something of Kite's; what the client cannot read either counts as nothing. */

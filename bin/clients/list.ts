@@ -71,6 +71,7 @@ export async function disconnectAll(
     tools: done.flatMap(({ tools }) => tools),
     left: done.flatMap(({ left }) => left),
     plugins: done.flatMap(({ plugins }) => plugins),
+    notes: done.flatMap(({ notes = [] }) => notes),
     failures: done.flatMap(({ failures }) => failures),
   };
 }

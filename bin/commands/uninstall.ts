@@ -92,7 +92,14 @@ async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<
   };
   const named = flags.client === undefined ? null : clientsNamed(flags.client);
   const shell: PartTaken[] = [];
-  const { results, tools, left, plugins, failures } = await namingFailures(async () => {
+  const {
+    results,
+    tools,
+    left,
+    plugins,
+    notes = [],
+    failures,
+  } = await namingFailures(async () => {
     const done = await disconnectAll(world, named ?? unnamedFor(from), from, named !== null);
     if (!isForAll || named !== null) return done;
     try {
@@ -110,6 +117,7 @@ async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<
       JSON.stringify({
         ...{ results: shown, tools, failures, left, plugins },
         ...(shell.length === 0 ? {} : { shell }),
+        ...(notes.length === 0 ? {} : { notes }),
       }),
     ]);
   else if (count === 0) print(world, ["nothing was installed"]);
@@ -122,6 +130,7 @@ async function uninstall(world: ProcessContext, flags: UninstallFlags): Promise<
       ),
       ...shell.map(({ file, result }) => `${shellWords[result]}: ${file}`),
       ...plugins.map(folder => `removed the plugin in: ${folder}`),
+      ...notes,
     ];
     if (plugins.length > 0)
       lines.push(

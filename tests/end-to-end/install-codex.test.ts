@@ -111,6 +111,37 @@ describe("kite install --client codex", () => {
     expect(text(config)).toBe('model = "x"\n\n[projects."/srv"]\ntrust_level = "trusted"\n');
   });
 
+  const behind = (n: string) =>
+    `${n} behind Kite's in ${hooks}; Codex trusts a hook where it stands, so start codex and look at its review`;
+
+  type Groups = { hooks: object[] }[];
+  it.each<[string, string | null, (stop: Groups) => unknown]>([
+    ["none of yours moves", null, stop => stop.unshift(foreign)],
+    ["a group moves up", "a hook of yours stood", stop => stop.push(foreign)],
+    [
+      "two move",
+      "2 hooks of yours stood",
+      stop => stop.push({ hooks: [...foreign.hooks, ...foreign.hooks] }),
+    ],
+    [
+      "an entry in a group of Kite's moves up, the group behind it stays",
+      "a hook of yours stood",
+      stop => {
+        stop[0]?.hooks.push(...foreign.hooks);
+        stop.push(foreign);
+      },
+    ],
+  ])("says at an uninstall whose trust Codex asks for again: %s", async (_, moved, edit) => {
+    await connected();
+    const now = JSON.parse(text(hooks));
+    edit(now.hooks.Stop);
+    writeFileSync(hooks, JSON.stringify(now));
+    const said = await kite("uninstall", "--client", "codex");
+    if (moved === null) expect(said).not.toContain("behind Kite's");
+    else expect(said).toContain(behind(moved));
+    expect(JSON.parse(await kite("uninstall", "--client", "codex", "--json"))).not.toHaveProperty("notes");
+  });
+
   it("puts an older entry right where it stands, and adds what is missing behind all else", async () => {
     mkdirSync(folder);
     const written = codexEntries(null);

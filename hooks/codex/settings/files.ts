@@ -56,16 +56,47 @@ export function toolsAndTrustOf(paths: KitePaths, env: Env): ClientFile {
  */
 export function keysOf(paths: KitePaths, env: Env): readonly string[] {
   const file = hooksFile(env);
+  return groupsIn(file).flatMap(({ event, nth, entries }) =>
+    entries.flatMap((entry, i) =>
+      isOurs(entry, paths.bin)
+        ? [file, linkTarget(file)].map(name => `${name}:${snakeCase(event)}:${nth}:${i}`)
+        : [],
+    ),
+  );
+}
+
+/**
+ * Returns how many hooks of others get another place when Kite's are taken out, since they stand behind these: the client
+ * trusts a hook where it stands. 0 if the file cannot be read.
+ */
+export function hooksBehind(paths: KitePaths, env: Env): number {
+  const isKites = (entry: unknown) => isOurs(entry, paths.bin);
+  const groups = groupsIn(hooksFile(env));
+  const goes = groups.filter(({ entries }) => entries.length > 0 && entries.every(isKites));
+  return groups.reduce((count, { event, nth, entries }) => {
+    const isBehind = goes.some(gone => gone.event === event && gone.nth < nth);
+    const moved = entries.filter(
+      (entry, i) => !isKites(entry) && (isBehind || entries.slice(0, i).some(isKites)),
+    );
+    return count + moved.length;
+  }, 0);
+}
+
+interface Group {
+  readonly event: string;
+  /** Its place in the event's list. */
+  readonly nth: number;
+  readonly entries: readonly unknown[];
+}
+
+/** Returns the groups of hooks in a file; none if it cannot be read. */
+function groupsIn(file: string): readonly Group[] {
   const whole = parsed(file);
   const hooks = isObject(whole) && isObject(whole["hooks"]) ? whole["hooks"] : {};
   return Object.entries(hooks).flatMap(([event, groups]) =>
-    (Array.isArray(groups) ? groups : []).flatMap((group: unknown, g) => {
-      const entries = isObject(group) && Array.isArray(group["hooks"]) ? group["hooks"] : [];
-      return entries.flatMap((entry: unknown, i) =>
-        isOurs(entry, paths.bin)
-          ? [file, linkTarget(file)].map(name => `${name}:${snakeCase(event)}:${g}:${i}`)
-          : [],
-      );
+    (Array.isArray(groups) ? groups : []).map((group: unknown, nth) => {
+      const entries: unknown = isObject(group) ? group["hooks"] : null;
+      return { event, nth, entries: Array.isArray(entries) ? entries : [] };
     }),
   );
 }
