@@ -7,6 +7,8 @@ import type { Actor } from "../core/actor.ts";
 import type { Session } from "../core/base-state.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { sayable } from "../core/sessions/names.ts";
+import { sessionsAt } from "../core/sessions/table.ts";
+import { processWords } from "../facts/process-words.ts";
 import { isRefusal } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";
 import { type ActionOf, actorOfAction, type EventRun, isLive, propose, type Run, refused } from "./action.ts";
@@ -31,10 +33,12 @@ export function begin(run: Run, action: ActionOf<"begin">): Promise<HookOutcome>
 
 /** Registers the session, or its process or place if these are new. */
 async function beginAnew({ services, plan }: Run, action: ActionOf<"begin">): Promise<HookOutcome> {
-  const { session, cwd, pid = null, revive, title } = action;
+  const { session, cwd, pid = null, revive, title, goesOnUnless } = action;
   const { presence } = services;
   signOfLife(services, session);
   await endDeadIncarnations(services, session);
+  if (goesOnUnless !== undefined && pid !== null)
+    await suspendCleared(services, { session, pid, client: plan.client, unless: goesOnUnless });
   const introduction = pid === null ? null : introductionOf(services, session, pid);
   const said = title ?? introduction?.name ?? null;
   const name = said === null ? null : sayable(plain(said, limits.nameBytes));
@@ -49,6 +53,40 @@ async function beginAnew({ services, plan }: Run, action: ActionOf<"begin">): Pr
   const { unplaced } = presence.of(session);
   const told = unplaced === null ? {} : { unplaced };
   return { did: "begin", ok: true, name: String(reply["name"]), project: String(reply["project"]), ...told };
+}
+
+interface Cleared {
+  /** The session that begins in place of the cleared one. */
+  readonly session: string;
+  readonly pid: number;
+  readonly client: string | undefined;
+  readonly unless: readonly string[];
+}
+
+/**
+ * Suspends the session of this process that its person cleared, so that the one that begins goes on with its name, inbox and
+ * tasks. One that several terminals have open is left, and so are those of a process that may run others'.
+ */
+async function suspendCleared(
+  services: HookServices,
+  { session, pid, client, unless }: Cleared,
+): Promise<void> {
+  const { engine, facts } = services;
+  const { sessions } = engine.state;
+  const anchor = sessions.live.has(session) ? null : facts.anchor(pid);
+  if (anchor === null) return;
+  const before = sessionsAt(sessions, anchor).findLast(one => one.client === client);
+  if (before === undefined || before.incarnations.length > 1) return;
+  const args = processWords(pid)?.args ?? unless;
+  if (args.some(arg => unless.includes(arg))) return;
+  forgetTold(services, before.id);
+  await engine.submitAndWait({ type: "session_suspend", session: before.id });
+}
+
+/** The session goes on under another id, and no longer knows what it was refused and told. */
+function forgetTold({ hookWakes, peerMemory }: HookServices, session: string): void {
+  hookWakes.forget(session);
+  peerMemory.forget(session);
 }
 
 function isElsewhere(services: HookServices, session: string, cwd: string): boolean {
@@ -200,9 +238,7 @@ export async function awaitRelease(
 export function suspend(run: EventRun, action: ActionOf<"suspend">): Promise<HookOutcome> | HookOutcome {
   const known = run.services.engine.state.sessions.live.get(action.session);
   if (known === undefined) return { did: "suspend", ok: true };
-  // The session goes on under another id, and no longer knows what it was refused and told.
-  run.services.hookWakes.forget(action.session);
-  run.services.peerMemory.forget(action.session);
+  forgetTold(run.services, action.session);
   if (known.incarnations.length > 1) return end(run, { ...action, cause: "ended" });
   return propose(run, "suspend", { type: "session_suspend", session: action.session });
 }

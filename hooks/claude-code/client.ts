@@ -12,6 +12,7 @@ export const claudeCodeClient: AgentClient = {
     untoldPatchMs: null,
     promptsEndTurns: false,
     idleEndMs: null,
+    clearGoesOnUnless: null,
     tellsSubagents: true,
     refusesStaleWrites: true,
     asksAllFirst: false,

@@ -16,6 +16,7 @@ export const codexClient: AgentClient = {
     untoldPatchMs: 5_000,
     promptsEndTurns: false,
     idleEndMs: 1_800_000,
+    clearGoesOnUnless: ["app-server", "mcp-server"],
     tellsSubagents: true,
     refusesStaleWrites: false,
     asksAllFirst: false,

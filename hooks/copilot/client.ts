@@ -16,6 +16,7 @@ export const copilotClient: AgentClient = {
     untoldPatchMs: null,
     promptsEndTurns: true,
     idleEndMs: null,
+    clearGoesOnUnless: null,
     tellsSubagents: true,
     refusesStaleWrites: false,
     asksAllFirst: true,

@@ -16,6 +16,7 @@ export const geminiClient: AgentClient = {
     untoldPatchMs: null,
     promptsEndTurns: true,
     idleEndMs: null,
+    clearGoesOnUnless: null,
     tellsSubagents: false,
     refusesStaleWrites: false,
     asksAllFirst: false,

@@ -15,6 +15,7 @@ export const opencodeClient: AgentClient = {
     untoldPatchMs: null,
     promptsEndTurns: false,
     idleEndMs: null,
+    clearGoesOnUnless: null,
     tellsSubagents: true,
     refusesStaleWrites: false,
     asksAllFirst: false,

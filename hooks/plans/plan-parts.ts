@@ -35,7 +35,13 @@ export function begin(event: Event, { session, pid }: Actor, revive = false): re
   const { cwd } = event;
   if (cwd === null) return [];
   const title = label(event, "session_title");
-  const more = { ...(pid === undefined ? {} : { pid }), ...(title === null ? {} : { title }) };
+  const goesOnUnless =
+    revive && event.raw["source"] === "clear" ? event.client.limits.clearGoesOnUnless : null;
+  const more = {
+    ...(pid === undefined ? {} : { pid }),
+    ...(title === null ? {} : { title }),
+    ...(goesOnUnless === null ? {} : { goesOnUnless }),
+  };
   return [{ do: "begin", session, cwd, ...more, revive }];
 }
 

@@ -34,6 +34,8 @@ export type BaseAction =
       readonly revive: boolean;
       /** The name that its person gave the session in its client. */
       readonly title?: string;
+      /** Its person cleared the conversation: `ClientLimits.clearGoesOnUnless`. */
+      readonly goesOnUnless?: readonly string[];
     }
   | {
       /** A sign of life; `active` says whether a turn runs. It registers no session and no agent. */

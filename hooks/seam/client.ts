@@ -20,6 +20,12 @@ export interface ClientLimits {
    * Null: its process or an event ends it.
    */
   readonly idleEndMs: number | null;
+  /**
+   * The client tells no end of the session that `/clear` ends, and the next one of the same process goes on with it; one of
+   * these words in the command line of that process shows that it runs many sessions, so that nobody can tell which one.
+   * Null: the client tells the end.
+   */
+  readonly clearGoesOnUnless: readonly string[] | null;
   /** Events name the subagent that acts. False: all agents of a session share their locks. */
   readonly tellsSubagents: boolean;
   /** It refuses to write over a change that its agent has not read. False: the daemon does, where the whole file is replaced. */

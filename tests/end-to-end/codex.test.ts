@@ -1,7 +1,9 @@
 /** Sessions of Codex and of Claude Code in one project: hooks that name their client, and hooks that name none. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type Client, Home, type Message } from "./daemon.ts";
 
 let home: Home;
@@ -159,5 +161,52 @@ test("a client that the daemon does not know is refused by its name", async () =
     ok: false,
     code: "not_available",
     error: expect.stringContaining('"nobody"'),
+  });
+});
+
+describe("after /clear", () => {
+  /** The client's sessions of the project, and who has the task. */
+  async function now() {
+    const { rows } = await watch.ask({ type: "query", target: "sessions" });
+    const ids = (rows as { id: string; name: string }[]).map(({ id, name }) => `${id} ${name}`);
+    const { rows: tasks } = await watch.ask({ type: "query", target: "tasks", project: home.work });
+    return { ids: ids.sort(), assignee: (tasks as { assignee: string }[])[0]?.assignee };
+  }
+
+  /** The session works at a task; then its person clears the conversation, and the next session begins. */
+  async function cleared(ppid: number, source: string): Promise<void> {
+    const begins = (id: string, from: string) =>
+      hook({ session_id: id, hook_event_name: "SessionStart", source: from }, { client: "codex", ppid });
+    await (await begins("cody", "startup")).answer();
+    await watch.ask({ type: "register", id: "cody", cwd: home.work, name: "cody", pid: ppid });
+    const { task } = await watch.ask({ type: "task_create", project: home.work, description: "it" });
+    await watch.ask({ type: "task_claim", id: "cody", task: (task as { id: string }).id });
+    await (await begins("next", source)).answer();
+  }
+
+  /** A process with this word in its command line. */
+  async function processWith(word: string) {
+    const child = spawn("/bin/sh", ["-c", "cat; :", word]);
+    await once(child, "spawn");
+    onTestFinished(() => void child.stdin.destroy());
+    return Number(child.pid);
+  }
+
+  test("the next session of the client's own process goes on with name and task of the one before", async () => {
+    await cleared(await processWith("codex"), "clear");
+    expect(await now()).toEqual({
+      ids: ["clay clay", "cora cora", "next cody"],
+      assignee: "next",
+    });
+  });
+
+  test.each([
+    ["where one process runs the sessions of all windows", "app-server", "clear"],
+    ["where the client only began another session", "codex", "startup"],
+  ])("the session stays as it is %s", async (_, word, source) => {
+    await cleared(await processWith(word), source);
+    const { ids, assignee } = await now();
+    expect(ids).toContain("cody cody");
+    expect(assignee).toBe("cody");
   });
 });
