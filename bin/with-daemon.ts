@@ -119,6 +119,8 @@ export interface AskOptions {
   readonly reconnect?: boolean;
   /** How long an absence may last, in milliseconds. */
   readonly reconnectMs?: number;
+  /** The command only looks on: for it alone the daemon does not stay. */
+  readonly onlooker?: true;
   /** See `asPerson`. */
   readonly person?: "always" | "unnamed";
   /** Reports in the command's own way that no daemon runs. */
@@ -140,7 +142,8 @@ export async function withDaemon(
     const { name = "kite", reconnect = false, reconnectMs } = options;
     const lasts = reconnectMs === undefined ? {} : { reconnectMs };
     const person = options.person === undefined ? {} : tokenOf(world, options.person);
-    client = await world.connect({ name, reconnect, ...lasts, ...person });
+    const onlooker = options.onlooker === true ? { onlooker: true as const } : {};
+    client = await world.connect({ name, reconnect, ...lasts, ...person, ...onlooker });
   } catch (error) {
     if (!(error instanceof NotRunning)) throw error;
     if (options.absent !== undefined) options.absent();

@@ -23,6 +23,8 @@ export interface ConnectOptions {
   readonly name?: string;
   /** A person's token: what this client asks without a session's id is a person's. */
   readonly person?: string;
+  /** This client only looks on: for it alone the daemon does not stay. */
+  readonly onlooker?: true;
   /** Bound in milliseconds for connecting, and for each answer beyond a lock request's wait; `limits.requestMs`. */
   readonly timeoutMs?: number;
   /** Reconnect after a lost connection or `restarting`, and restore sessions, locks and subscription. */
@@ -184,8 +186,12 @@ export class KiteClient {
     });
     this.#transport = transport;
     try {
-      const { name = `kite-client-${process.pid}`, person } = this.#options;
-      const hello = { protocol: spoken, client: name, ...(person === undefined ? {} : { person }) };
+      const { name = `kite-client-${process.pid}`, person, onlooker } = this.#options;
+      const told = {
+        ...(person === undefined ? {} : { person }),
+        ...(onlooker === true ? { onlooker } : {}),
+      };
+      const hello = { protocol: spoken, client: name, ...told };
       const answer = await this.#ask("hello", hello, { again: false, waitMs: timeoutMs });
       if (answer["ok"] !== true) throw new HelloRefused(taken<Refusal>(answer));
       const before = this.#daemon;

@@ -41,6 +41,8 @@ const helloSchema = z.object({
   client: idSchema.optional(),
   /** The text of `person.token`: what this connection asks without `id` counts as a person's. Another text counts as none. */
   person: idSchema.optional(),
+  /** This connection only looks on: for it alone the daemon does not stay. */
+  onlooker: z.literal(true).optional(),
 });
 
 /** Returns a page of the rows of a target. */

@@ -1,7 +1,7 @@
 /** `kite notify`: shows notices until it is ended. */
 import { LocalError } from "../../client/errors.ts";
 import type { NotifySetting } from "../../daemon/config/notify-setting.ts";
-import { noticesClient, notifyDefaults } from "../../daemon/config/notify-setting.ts";
+import { notifyDefaults } from "../../daemon/config/notify-setting.ts";
 import { streamCode, streamEnd } from "../live.ts";
 import { type Client, type ProcessContext, print } from "../process-context.ts";
 import { ask, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
@@ -64,6 +64,7 @@ export function notify(
     for (const stop of stops) stop();
     return endsWithDaemon ? exitCodes.done : streamCode(world, false, why);
   };
-  const lasts = endsWithDaemon ? { name: noticesClient } : { reconnect: true, reconnectMs: absenceMs };
+  // The `kite notify` that began with the daemon does not keep it.
+  const lasts = endsWithDaemon ? { onlooker: true as const } : { reconnect: true, reconnectMs: absenceMs };
   return withDaemon(world, false, work, lasts);
 }

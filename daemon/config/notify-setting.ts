@@ -34,9 +34,6 @@ export interface NotifySetting {
   readonly waitMs?: number | undefined;
 }
 
-/** The name under which the `kite notify` that started with the daemon connects: for it alone no daemon stays. */
-export const noticesClient = "kite notices";
-
 /** The times of a setting that names none. */
 export const notifyDefaults = { personMs: 60_000, waitMs: 60_000 } as const;
 

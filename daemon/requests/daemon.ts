@@ -22,6 +22,7 @@ const hello: RequestHandler<"hello", DaemonServices> = (services, request, call)
   }
   call.connection.client = request.client ?? null;
   call.connection.isPersons = request.person !== undefined && services.isPerson(request.person);
+  call.connection.isOnlooker = request.onlooker === true;
   const { storeId } = services.engine.state;
   const { version, engine } = services;
   call.reply({

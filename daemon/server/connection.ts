@@ -30,6 +30,8 @@ export interface ConnectionOwner {
 export class Connection {
   readonly number: number;
   client: string | null = null;
+  /** Whether it only looks on: for it alone the daemon does not stay. */
+  isOnlooker = false;
   /** Whether it showed a person's token; whether locks are bound to it, and whether merges are. */
   isPersons = false;
   bound = false;

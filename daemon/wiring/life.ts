@@ -1,6 +1,5 @@
 /** Begins to look at the processes of sessions, and at the daemon's own place. */
 
-import { noticesClient } from "../config/notify-setting.ts";
 import { keepUnseen } from "../config/seen-files.ts";
 import { AnchorWatch } from "../facts/processes.ts";
 import { HookFailures } from "../hooks/failures-file.ts";
@@ -41,7 +40,7 @@ export function beginLife(
       server.checkDescriptors();
     },
     isConnected: () => {
-      for (const { client } of server.connections) if (client !== noticesClient) return true;
+      for (const { isOnlooker } of server.connections) if (!isOnlooker) return true;
       return false;
     },
     forget: session => {
