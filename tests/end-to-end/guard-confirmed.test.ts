@@ -2,13 +2,19 @@
  * What a told agent confirms by sending its line again, what an ended session leaves, and what owners hear of work that
  * another one took: through the hooks of the client, on real repositories, with what is let through run by a real shell.
  */
+import { mkdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Files, LineWorld, read, type SceneKind } from "./guard-scene.ts";
 import { firstCommit } from "./guard-world.ts";
 
 const w = new LineWorld();
 
-beforeAll(() => w.start());
+// What is kept is told otherwise, with how to have it back: rescue-told.test.ts. Here nothing is.
+beforeAll(() => {
+  mkdirSync(w.paths.home, { recursive: true, mode: 0o700 });
+  writeFileSync(w.paths.config, '{"rescue": "off"}', { mode: 0o600 });
+  return w.start();
+});
 afterAll(() => w.dispose());
 
 /** An edit, and what the agent reads before it. */
