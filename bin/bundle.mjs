@@ -63,6 +63,7 @@ export async function bundleInto(outdir, options = {}) {
       entryPoints: ["hooks/opencode/plugin/plugin.ts"],
       entryNames: "opencode-[name]",
     }),
+    bundlePage(build, outdir),
   ]);
   // Files that need no bundling.
   for (const name of readdirSync(join(root, "hooks/client"))) {
@@ -74,6 +75,29 @@ export async function bundleInto(outdir, options = {}) {
   for (const name of readdirSync(man).filter(one => one.endsWith(".md")))
     copyFileSync(join(man, name), join(outdir, name));
   return describe(built);
+}
+
+/** The page of `kite web`, for browsers: the program that lets somebody in, and the page itself. */
+async function bundlePage(build, outdir) {
+  const page = join(root, "bin/web/page");
+  copyFileSync(join(page, "door.html"), join(outdir, "web-door.html"));
+  return build({
+    absWorkingDir: root,
+    bundle: true,
+    platform: "browser",
+    format: "esm",
+    target: "es2022",
+    minify: true,
+    legalComments: "none",
+    logLevel: "warning",
+    outdir,
+    entryPoints: [
+      { in: join(page, "door.ts"), out: "web-door" },
+      { in: join(page, "main.tsx"), out: "web-page" },
+      { in: join(page, "page.css"), out: "web-page" },
+    ],
+    metafile: true,
+  });
 }
 
 /**

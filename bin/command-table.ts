@@ -22,6 +22,10 @@ export const commands: Commands = {
     description: "show sessions, locks, tasks and events, live",
     load: () => import("./commands/watch.ts"),
   },
+  web: {
+    description: "show sessions, locks, tasks and events on a page of your browser, live",
+    load: () => import("./web/command.ts"),
+  },
   go: {
     description: "go to the terminal in which an agent runs: its pane of tmux, or where else it is",
     load: () => import("./commands/go.ts"),

@@ -6,6 +6,8 @@ interface Allowed {
   readonly folder: RegExp;
   readonly values: readonly RegExp[];
   readonly types: readonly RegExp[];
+  /** It may import what only its run tells. */
+  readonly isOpen?: true;
 }
 
 const schemas = /^protocol\//;
@@ -85,6 +87,34 @@ const table: readonly Allowed[] = [
     values: [/^protocol\//, /^yaml$/],
     types: [],
   },
+  // In a browser. Its door imports the page from where the server says that it is.
+  {
+    folder: /^bin\/web\/page\//,
+    values: [
+      /^bin\/web\/(?:page|views)\//,
+      /^bin\/web\/wire\.ts$/,
+      plainProtocol,
+      /^(?:preact(?:\/hooks)?|@preact\/signals)$/,
+    ],
+    types: [],
+    isOpen: true,
+  },
+  // Pure: rendered in a browser and for a snapshot.
+  {
+    folder: /^bin\/web\/views\//,
+    values: [
+      /^bin\/web\/views\//,
+      /^bin\/(?:web\/(?:wire|bounds|timeline)\.ts$|view\/)/,
+      plainProtocol,
+      /^(?:preact(?:\/hooks)?)$/,
+    ],
+    types: [schemas, /^(?:bin|daemon\/trail)\//],
+  },
+  {
+    folder: /^bin\/web\//,
+    values: [/^(?:bin|client|daemon|protocol)\//, node, /^preact(?:-render-to-string)?$/],
+    types: [/^commander$/],
+  },
   {
     folder: /^bin\//,
     values: [
@@ -104,6 +134,7 @@ export function forbiddenImports(sources: readonly Source[]): string[] {
     const row = table.find(({ folder }) => folder.test(path));
     if (row === undefined) continue;
     for (const { from, typeOnly } of importsOf(codeOf(text))) {
+      if (from === null && row.isOpen === true) continue;
       if (from === null) {
         found.push(`${path} imports something computed`);
         continue;

@@ -1,3 +1,5 @@
+import { type TransformOptions, transformSync } from "esbuild";
+
 /** What tidy.test.ts reads out of a source file. */
 export interface Source {
   readonly path: string;
@@ -20,6 +22,22 @@ export interface Code {
 /** Whether a `/` after this code begins a pattern, not a division. */
 const beforePattern =
   /(?:^|[([{,;=:!&|?+\-*%~^<>]|\b(?:return|typeof|case|in|of|do|else|void|await|yield))\s*$/;
+
+/** Returns a source without elements of JSX, which the reader below does not know: its imports as written, then the rest as compiled. */
+export function withoutElements({ path, text }: Source): Source {
+  if (!path.endsWith(".tsx")) return { path, text };
+  const imports = text.match(/^(?:import|export) [^;]*? from "[^"]*";$/gm) ?? [];
+  const options = {
+    loader: "tsx",
+    jsx: "transform",
+    tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
+  };
+  const { code } = transformSync(
+    text.replace(/^import [^;]*? from "[^"]*";$/gm, ""),
+    options as TransformOptions,
+  );
+  return { path, text: `${imports.join("\n")}\n${code}` };
+}
 
 /** Reads a file from left to right; knows strings, nested templates, comments and patterns, and nothing else. */
 export function codeOf(source: string): Code {

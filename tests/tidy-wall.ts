@@ -33,17 +33,36 @@ const lists: ReadonlySet<string> = new Set([
   "protocol/session-rows.ts",
 ]);
 
+/** What stands on both halves and shows them: nothing but the list of commands imports it. */
+const top = /^bin\/web\//;
+
+/** Imports of what stands on top, by anything but the list of commands. */
+export function importsOfTop(sources: readonly Source[]): string[] {
+  return sources.flatMap(({ path, text }) =>
+    top.test(path) || path === "bin/command-table.ts"
+      ? []
+      : targetsOf({ path, text })
+          .filter(target => top.test(target))
+          .map(target => `${path} imports ${target}`),
+  );
+}
+
 /** Imports of the leading half by files of the base, types included. */
 export function importsThroughWall(sources: readonly Source[]): string[] {
   const found: string[] = [];
   for (const { path, text } of sources) {
-    if (isLeading(path) || lists.has(path)) continue;
-    for (const { from } of importsOf(codeOf(text))) {
-      const target = from?.startsWith(".") ? normalize(`${dirname(path)}/${from}`) : "";
+    if (isLeading(path) || lists.has(path) || top.test(path)) continue;
+    for (const target of targetsOf({ path, text }))
       if (isLeading(target)) found.push(`${path} imports ${target}`);
-    }
   }
   return found;
+}
+
+/** The project's own files that a file imports. */
+function targetsOf({ path, text }: Source): string[] {
+  return importsOf(codeOf(text)).flatMap(({ from }) =>
+    from?.startsWith(".") ? [normalize(`${dirname(path)}/${from}`)] : [],
+  );
 }
 
 function isLeading(path: string): boolean {

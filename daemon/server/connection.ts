@@ -30,10 +30,9 @@ export interface ConnectionOwner {
 export class Connection {
   readonly number: number;
   client: string | null = null;
-  /** Whether it only looks on: for it alone the daemon does not stay. */
-  isOnlooker = false;
-  /** Whether it showed a person's token; whether locks are bound to it, and whether merges are. */
+  /** Whether it showed a person's token, only looks on (the daemon does not stay for it), has locks bound to it, or merges. */
   isPersons = false;
+  isOnlooker = false;
   bound = false;
   merges = false;
   readonly #sessions = new Map<string, number | null>();
@@ -60,7 +59,6 @@ export class Connection {
   #hooked = false;
   #paused = false;
   #probe: NodeJS.Timeout | null = null;
-
   constructor(number: number, socket: Socket, owner: ConnectionOwner) {
     this.number = number;
     this.#socket = socket;

@@ -150,7 +150,7 @@ const streams = ["watch", "status --watch", "context watch", "locks --watch", "l
 /** Commands that show no text of another agent, or a person alone. */
 const silent = [
   ..."demo up down trust notify doctor repair config complete install uninstall plugin statusline".split(" "),
-  ..."completion update man mcp instructions".split(" "),
+  ..."completion update man mcp instructions web".split(" "),
   "config set",
   "config unset",
   "agents tend",

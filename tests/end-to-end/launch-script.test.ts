@@ -41,6 +41,7 @@ beforeEach(() => {
     "hooks/opencode/plugin",
     "bin/frequent",
     "bin/man",
+    "bin/web/page",
   ]) {
     mkdirSync(join(clone, name), { recursive: true });
   }
@@ -54,6 +55,7 @@ beforeEach(() => {
   write("bin/frequent/status.ts", "");
   write("hooks/client/hook.ts", "");
   write("hooks/opencode/plugin/plugin.ts", "");
+  for (const name of ["door.html", "door.ts", "main.tsx", "page.css"]) write(`bin/web/page/${name}`, "");
   write("hooks/client/hook.pl", "use strict;\nour %limits;\nprint $limits{one};");
   write("protocol/limits.ts", "export const limits = { one: 1 };");
   const bundler = `import * as esbuild from ${JSON.stringify(import.meta.resolve("esbuild"))};
@@ -108,7 +110,7 @@ function calls(what: "installed" | "bundled"): number {
   const path = join(folder, what);
   if (!existsSync(path)) return 0;
   const text = readFileSync(path, "utf8");
-  return what === "installed" ? text.trimEnd().split("\n").length : text.length / 8;
+  return what === "installed" ? text.trimEnd().split("\n").length : text.length / 9;
 }
 
 interface Ended {
@@ -179,6 +181,10 @@ describe("the first start in a clone", () => {
       "hook.pl",
       "kite.cjs",
       "opencode-plugin.mjs",
+      "web-door.html",
+      "web-door.js",
+      "web-page.css",
+      "web-page.js",
     ]);
   });
 
@@ -269,7 +275,7 @@ describe("two first starts at once", () => {
     const building = new Promise<void>(resolve => {
       gate.on("connection", socket => {
         atGate.push(socket);
-        if (atGate.length === 7) resolve();
+        if (atGate.length === 8) resolve();
       });
     });
     const first = begin([], { env: { FAKE_GATE: path } });

@@ -1,0 +1,25 @@
+/** The bounds of the page and its server. Durations end in `Ms`, sizes in `Bytes`, counts in `Max`. */
+export const bounds = {
+  /** The port that is tried first: K I T E on a telephone. */
+  port: 5483,
+  /** How long a code works, and how many unused ones do at a time. */
+  codeMs: 60_000,
+  codesMax: 8,
+  /** Open streams, connections, and what a request may carry. */
+  streamsMax: 32,
+  connectionsMax: 200,
+  bodyBytes: 64 * 1024,
+  /** A page that reads slower than it is told is told again when it has read. */
+  unreadBytes: 4 * 1024 * 1024,
+  /** Least time between two looks at the daemon. */
+  lookMs: 250,
+  /** Pause before the next try to reach a daemon that is away, and the interval of blank lines on a stream. */
+  retryMs: 1_000,
+  blankMs: 15_000,
+  /** Tasks, and projects whose debates are looked at. */
+  tasksMax: 5_000,
+  projectsMax: 20,
+  /** Longest range of the timeline, and its lines of the trail. */
+  rangeMs: 7 * 24 * 3_600_000,
+  trailLinesMax: 50_000,
+} as const;

@@ -1,0 +1,41 @@
+/** What the page asks a person before it acts, and what came of it. */
+import { useEffect, useRef } from "preact/hooks";
+
+export type DialogState =
+  | null
+  | { readonly kind: "ask"; readonly question: string; readonly yes: () => void }
+  | { readonly kind: "write"; readonly question: string; readonly yes: (text: string) => void }
+  | { readonly kind: "said"; readonly title: string; readonly text: string };
+
+export function Dialog({ state, close }: { readonly state: DialogState; readonly close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    if (state !== null && dialog.current?.open === false) dialog.current.showModal();
+    if (state === null) dialog.current?.close();
+  }, [state]);
+  if (state === null) return <dialog ref={dialog} />;
+  return (
+    <dialog ref={dialog} aria-labelledby="dialog-title" onClose={close}>
+      <h2 id="dialog-title">{state.kind === "said" ? state.title : state.question}</h2>
+      {state.kind === "said" ? <pre>{state.text}</pre> : null}
+      {state.kind === "write" ? <textarea ref={field} rows={4} aria-labelledby="dialog-title" /> : null}
+      <div class="buttons">
+        {state.kind === "said" ? null : (
+          <button
+            type="button"
+            onClick={() => {
+              if (state.kind === "ask") state.yes();
+              else state.yes(field.current?.value ?? "");
+            }}
+          >
+            {state.kind === "ask" ? "Yes" : "Send"}
+          </button>
+        )}
+        <button type="button" onClick={close}>
+          {state.kind === "said" ? "Close" : "No"}
+        </button>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,112 @@
+/** The page in the browser: the menu, the view of the address, and what a person asks of it. */
+import { computed, signal } from "@preact/signals";
+import { render } from "preact";
+import { views } from "../views/list.ts";
+import type { About } from "../views/view.ts";
+import type { Deed, DeedReply } from "../wire.ts";
+import { Dialog, type DialogState } from "./dialog.tsx";
+import { Frame } from "./frame.tsx";
+import type { Pass } from "./pass.ts";
+import { Store } from "./store.ts";
+
+/** Begins the page of this tab. */
+export function start(pass: Pass): void {
+  const root = document.getElementById("page");
+  if (root === null) return;
+  document.title = "Kite";
+  const store = new Store(pass);
+  const place = signal(placeHere());
+  const dialog = signal<DialogState>(null);
+  const view = computed(() => views.find(({ path }) => path === place.value.path) ?? views[0]);
+  const project = computed(() => store.viewer.value.project ?? place.value.query["project"] ?? null);
+  const state = store.state(project);
+
+  const go = (path: string, query: Readonly<Record<string, string>>) => {
+    history.pushState(null, "", `/${path}${addressOf(query)}`);
+    place.value = placeHere();
+  };
+  addEventListener("popstate", () => {
+    place.value = placeHere();
+  });
+  const ask = (change: Readonly<Record<string, string | null>>) => {
+    const query: Record<string, string> = { ...place.value.query };
+    for (const [name, word] of Object.entries(change)) {
+      if (word === null) delete query[name];
+      else query[name] = word;
+    }
+    history.replaceState(null, "", `/${place.value.path}${addressOf(query)}`);
+    place.value = placeHere();
+  };
+  const done = async (deed: Deed) => {
+    const said = await store
+      .post<DeedReply>("do", deed)
+      .catch((error: Error) => ({ ok: false, text: error.message }));
+    dialog.value = { kind: "said", title: said.ok ? "Done" : "Refused", text: said.text };
+  };
+  const explain = async ({ kind, name }: About) => {
+    const said = await store
+      .fetch<DeedReply>("explain", { [kind]: name })
+      .catch((error: Error) => ({ ok: false, text: error.message }));
+    dialog.value = { kind: "said", title: name, text: said.text };
+  };
+  const page = computed(() => {
+    const { isPerson } = store.viewer.value;
+    return {
+      query: place.value.query,
+      ask,
+      act: isPerson
+        ? (deed: Deed, question: string) => {
+            dialog.value = { kind: "ask", question, yes: () => void done(deed) };
+          }
+        : null,
+      write: isPerson
+        ? (of: (text: string) => Deed, question: string) => {
+            dialog.value = { kind: "write", question, yes: text => void done(of(text)) };
+          }
+        : null,
+      explain: (about: About) => void explain(about),
+      fetch: <T,>(name: string, query: Readonly<Record<string, string>>) => store.fetch<T>(name, query),
+    };
+  });
+  let followed = "";
+  const App = () => {
+    const { topics, Body } = view.value;
+    // The menu's own counts.
+    const wanted = [...new Set([...topics, "sessions" as const])].sort();
+    if (wanted.join() !== followed) {
+      followed = wanted.join();
+      store.follow(wanted);
+    }
+    return (
+      <>
+        <Frame store={store} state={state.value} view={view.value} query={place.value.query} go={go}>
+          <Body state={state.value} page={page.value} />
+        </Frame>
+        <Dialog
+          state={dialog.value}
+          close={() => {
+            dialog.value = null;
+          }}
+        />
+      </>
+    );
+  };
+  render(<App />, root);
+}
+
+interface Place {
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+}
+
+function placeHere(): Place {
+  return {
+    path: location.pathname.slice(1),
+    query: Object.fromEntries(new URLSearchParams(location.search)),
+  };
+}
+
+function addressOf(query: Readonly<Record<string, string>>): string {
+  const text = new URLSearchParams(query).toString();
+  return text === "" ? "" : `?${text}`;
+}

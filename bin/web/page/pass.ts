@@ -1,0 +1,6 @@
+/** What the browser keeps of its right to read the page, in this tab alone. */
+export interface Pass {
+  readonly token: string;
+  /** Where the page's programs are. */
+  readonly folder: string;
+}

@@ -1,0 +1,176 @@
+/** The page's server: which address is what. Whoever shows no token is told nothing but a page without a name. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { bounds } from "../bounds.ts";
+import { isTopic, type Topic } from "../wire.ts";
+import { Access, isFromPage } from "./access.ts";
+import { headers } from "./headers.ts";
+import type { Live } from "./live.ts";
+
+/** A file of the page. */
+export interface Asset {
+  readonly type: string;
+  readonly body: Buffer;
+}
+
+/** What the page's addresses answer with. */
+export interface Site {
+  readonly live: Live;
+  /** The page before it has a token, and the program that gets it one: neither says whose they are. */
+  readonly door: { readonly page: Asset; readonly program: Asset };
+  /** By name. */
+  readonly assets: ReadonlyMap<string, Asset>;
+  /** Answers `GET /api/NAME`; null: the question is none. */
+  readonly answers: ReadonlyMap<string, (query: URLSearchParams) => Promise<unknown>>;
+  /** Does what a person asks for; null: nobody may. */
+  readonly act: ((deed: unknown) => Promise<unknown>) | null;
+  readonly onTrouble: (error: unknown) => void;
+}
+
+class TooLong extends Error {}
+
+export class PageServer {
+  readonly access: Access;
+  readonly #site: Site;
+  readonly #server: Server;
+  #port = 0;
+
+  constructor(site: Site, now: () => number) {
+    this.#site = site;
+    this.access = new Access(now);
+    this.#server = createServer((request, response) => {
+      this.#take(request, response).catch((error: unknown) => {
+        site.onTrouble(error);
+        if (response.headersSent) response.destroy();
+        else this.#say(response, 500, { error: "Kite's page failed at this; see the terminal of kite web" });
+      });
+    });
+    this.#server.maxConnections = bounds.connectionsMax;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Listens on loopback alone; `port` 0: any. Throws a system error if the port is taken. */
+  async listen(port: number): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(port, "127.0.0.1", () => {
+        this.#server.off("error", reject);
+        resolve();
+      });
+    });
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise(resolve => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  /** Returns the address of a new page. */
+  address(): string {
+    return `http://127.0.0.1:${this.#port}/#${this.access.newCode()}`;
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = "" } = request;
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    if (!isFromPage(request, this.#port)) return nothing(response, 403);
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://page");
+    if (method === "POST" && pathname === "/token") return this.#trade(request, response);
+    if (method === "GET") {
+      // Views have addresses of their own, which a person may open again.
+      if (/^\/[a-z-]*$/.test(pathname)) return send(response, this.#site.door.page);
+      if (pathname === "/door.js") return send(response, this.#site.door.program);
+      if (pathname === "/favicon.ico") return nothing(response, 204);
+      const [, folder, name = "", ...more] = pathname.split("/");
+      const asset =
+        more.length === 0 && folder === this.access.folder ? this.#site.assets.get(name) : undefined;
+      if (asset !== undefined) return send(response, asset);
+    }
+    const [, api, name = "", ...more] = pathname.split("/");
+    if (api !== "api" || more.length > 0 || !this.access.isKnown(request)) return nothing(response, 404);
+    if (method === "GET" && name === "live") return this.#stream(searchParams, response);
+    if (method === "POST" && name === "do") return this.#act(request, response);
+    const answer = method === "GET" ? this.#site.answers.get(name) : undefined;
+    if (answer === undefined) return nothing(response, 404);
+    const said = await answer(searchParams);
+    if (said === null) return this.#say(response, 400, { error: `this is no question for ${name}` });
+    return this.#say(response, 200, said);
+  }
+
+  async #trade(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await bodyOf(request, response);
+    if (body === undefined) return;
+    const code = typeof body === "object" && body !== null && "code" in body ? body.code : null;
+    const token = typeof code === "string" ? this.access.trade(code) : null;
+    if (token === null) return nothing(response, 404);
+    this.#say(response, 200, { token, folder: this.access.folder });
+  }
+
+  #stream(query: URLSearchParams, response: ServerResponse): void {
+    const { live } = this.#site;
+    const names = (query.get("topics") ?? "").split(",");
+    const topics = names.filter((name): name is Topic => isTopic(name));
+    if (topics.length !== names.length) this.#say(response, 400, { error: "topics: unknown" });
+    else if (live.streams >= bounds.streamsMax)
+      this.#say(response, 503, { error: "too many pages are open; close one" });
+    else {
+      response.writeHead(200, { "Content-Type": "application/x-ndjson" });
+      const stop = live.open(topics, {
+        get unreadBytes() {
+          return response.writableLength;
+        },
+        write: line => void response.write(line),
+      });
+      response.once("close", stop);
+    }
+  }
+
+  async #act(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { act } = this.#site;
+    if (act === null)
+      return this.#say(response, 403, { error: "only a person does this, in a page of their own" });
+    const body = await bodyOf(request, response);
+    if (body === undefined) return;
+    const said = await act(body);
+    if (said === null) return this.#say(response, 400, { error: "this is no action of the page" });
+    this.#say(response, 200, said);
+  }
+
+  #say(response: ServerResponse, status: number, value: unknown): void {
+    response.writeHead(status, { "Content-Type": "application/json" });
+    response.end(JSON.stringify(value));
+  }
+}
+
+function send(response: ServerResponse, { type, body }: Asset): void {
+  response.writeHead(200, { "Content-Type": type, "Content-Length": body.length });
+  response.end(body);
+}
+
+function nothing(response: ServerResponse, status: number): void {
+  response.writeHead(status, { "Content-Length": 0 });
+  response.end();
+}
+
+/** Returns the parsed body. Undefined: it was too long or no JSON, and the request is answered. */
+async function bodyOf(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const piece of request) {
+      size += piece.length;
+      if (size > bounds.bodyBytes) throw new TooLong();
+      pieces.push(piece);
+    }
+    return JSON.parse(Buffer.concat(pieces).toString("utf8"));
+  } catch (error) {
+    if (!(error instanceof TooLong) && !(error instanceof SyntaxError)) throw error;
+    nothing(response, error instanceof TooLong ? 413 : 400);
+    return undefined;
+  }
+}

@@ -1,0 +1,37 @@
+/** The file that leads a browser to the page: a program's arguments are for everybody to read, and the address has a code. */
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { bounds } from "../bounds.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export class OpenedFile {
+  readonly #path: string;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(home: string) {
+    this.#path = join(home, `page-${randomBytes(12).toString("base64url")}.html`);
+  }
+
+  /** Writes the file and opens it with the system's own program. Throws a system error if there is none. */
+  async open(address: string, env: Env): Promise<void> {
+    const text = `<!doctype html><meta charset="utf-8"><title>…</title><meta http-equiv="refresh" content="0; url=${address}">\n`;
+    writeFileSync(this.#path, text, { mode: 0o600, flag: "wx" });
+    // The code in it is used up, or too old by then.
+    this.#timer = setTimeout(() => this.remove(), bounds.codeMs);
+    const program = process.platform === "darwin" ? "open" : "xdg-open";
+    const child = spawn(program, [this.#path], { stdio: "ignore", detached: true, env: { ...env } });
+    await new Promise<void>((resolve, reject) => {
+      child.once("spawn", resolve);
+      child.once("error", reject);
+    });
+    child.unref();
+  }
+
+  remove(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    rmSync(this.#path, { force: true });
+  }
+}

@@ -1,0 +1,96 @@
+/** Where the rows of each topic come from, and which events of the daemon say that they have changed. */
+
+import { debatesOf } from "../../lead/debates/rows.ts";
+import type { Client } from "../../process-context.ts";
+import { Titles } from "../../titles.ts";
+import { rowsOf } from "../../with-daemon.ts";
+import { bounds } from "../bounds.ts";
+import type { Rows, Topic, Viewer } from "../wire.ts";
+
+type Asking = Pick<Client, "request" | "daemon">;
+
+interface Source<T extends Topic> {
+  readonly look: (client: Asking, viewer: Viewer) => Promise<readonly Rows[T][]>;
+  /** Names of events after which the rows are looked at again. */
+  readonly events: RegExp;
+  /** What no event tells changes, too: looked at again after so many milliseconds at least. */
+  readonly everyMs: number;
+}
+
+const seconds = 1_000;
+
+/** Returns a look at a target of `query`, of the one project or of all. */
+function rowsOfTarget<T extends Exclude<Topic, "debates" | "titles">>(target: T, max?: number) {
+  return (client: Asking, { project }: Viewer) =>
+    rowsOf(client, target, project === null ? {} : { project }, max);
+}
+
+const sessionsWanted = /^(?:session_|agent_|lock_|task_|role_|spawn_|merge_|declared|hold_|message_)/;
+
+export const sources: { readonly [T in Topic]: Source<T> } = {
+  // What an agent does comes with events of hooks, which are in no log.
+  sessions: { look: rowsOfTarget("sessions"), events: sessionsWanted, everyMs: seconds },
+  locks: { look: rowsOfTarget("locks"), events: /^(?:lock_|session_)/, everyMs: 5 * seconds },
+  refusals: {
+    // Refusals have no project: those of the sessions that are shown.
+    look: async (client, viewer) => {
+      const rows = await rowsOf(client, "refusals");
+      if (viewer.project === null) return rows;
+      const shown = await rowsOf(client, "sessions", { project: viewer.project });
+      const ids = new Set(shown.map(({ id }) => id));
+      return rows.filter(({ id }) => id !== null && ids.has(id));
+    },
+    events: /^(?:lock_wait_ended|work_)/,
+    everyMs: 3 * seconds,
+  },
+  tasks: {
+    look: rowsOfTarget("tasks", bounds.tasksMax),
+    events: /^(?:task_|debate_|role_)/,
+    everyMs: 60 * seconds,
+  },
+  holds: { look: rowsOfTarget("holds"), events: /^(?:hold_|session_)/, everyMs: 10 * seconds },
+  messages: { look: rowsOfTarget("messages"), events: /^(?:message_|session_)/, everyMs: 60 * seconds },
+  context: { look: rowsOfTarget("context"), events: /^context_/, everyMs: 60 * seconds },
+  writes: {
+    look: rowsOfTarget("writes"),
+    events: /^(?:lock_released|lost_update|bypassed|work_|file_conflict)/,
+    everyMs: 10 * seconds,
+  },
+  risks: {
+    look: rowsOfTarget("risks"),
+    events: /^(?:merge_|file_conflict|lock_released)/,
+    everyMs: 10 * seconds,
+  },
+  declarations: {
+    look: rowsOfTarget("declarations"),
+    events: /^(?:declar|session_)/,
+    everyMs: 30 * seconds,
+  },
+  spawns: {
+    look: rowsOfTarget("spawns"),
+    events: /^(?:spawn_|merge_|session_|agent_)/,
+    everyMs: 10 * seconds,
+  },
+  merges: { look: rowsOfTarget("merges"), events: /^(?:merge_|check_)/, everyMs: 10 * seconds },
+  teams: { look: rowsOfTarget("teams"), events: /^(?:session_|agent_)/, everyMs: 5 * seconds },
+  debates: { look: debatesShown, events: /^(?:debate_|session_)/, everyMs: 30 * seconds },
+  titles: { look: titlesShown, events: /^session_/, everyMs: 5 * seconds },
+};
+
+/** Debates are asked for by project. */
+async function debatesShown(client: Asking, viewer: Viewer): Promise<readonly Rows["debates"][]> {
+  const projects =
+    viewer.project === null
+      ? [...new Set((await rowsOf(client, "sessions")).map(({ project }) => project))]
+      : [viewer.project];
+  const found = projects.slice(0, bounds.projectsMax).map(project => debatesOf(client, { project }));
+  return (await Promise.all(found)).flatMap(({ rows }) => rows);
+}
+
+const titles = new Titles();
+
+/** In memory alone, and for a person. */
+async function titlesShown(client: Asking, viewer: Viewer): Promise<readonly Rows["titles"][]> {
+  if (!viewer.isPerson) return [];
+  return [...(await titles.read(client))].map(([id, title]) => ({ id, title }));
+}

@@ -1,0 +1,5 @@
+/** The views of the page, in the order of its menu. */
+import { now } from "./now.tsx";
+import type { View } from "./view.ts";
+
+export const views: readonly [View, ...View[]] = [now];

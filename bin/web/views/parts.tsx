@@ -1,0 +1,81 @@
+/** What several views are made of. */
+import type { ComponentChildren } from "preact";
+import { duration } from "../../../protocol/text.ts";
+import { clean, pathText, type ViewState } from "./state.ts";
+import type { Page } from "./view.ts";
+
+/** An agent's name, which explains the agent. */
+export function Agent({ name, page }: { readonly name: string; readonly page: Page | null }) {
+  const text = clean(name);
+  if (page === null) return <span class="agent">{text}</span>;
+  return (
+    <button type="button" class="agent link" onClick={() => page.explain({ kind: "agent", name })}>
+      {text}
+    </button>
+  );
+}
+
+/** A file, which explains who has it. */
+export function File({
+  path,
+  state,
+  page,
+}: {
+  readonly path: string;
+  readonly state: ViewState;
+  readonly page: Page | null;
+}) {
+  const text = pathText(path, state);
+  if (page === null) return <code title={clean(path)}>{text}</code>;
+  return (
+    <button
+      type="button"
+      class="link"
+      title={clean(path)}
+      onClick={() => page.explain({ kind: "file", name: path })}
+    >
+      <code>{text}</code>
+    </button>
+  );
+}
+
+/** How long something lasts. */
+export function Age({ ms }: { readonly ms: number }) {
+  return <span class="age">{duration(ms)}</span>;
+}
+
+/** What would fill an empty view, and the command for it. */
+export function Empty({ says, command }: { readonly says: string; readonly command?: string }) {
+  return (
+    <p class="empty">
+      {says}
+      {command === undefined ? null : (
+        <>
+          {" "}
+          <code>{command}</code>
+        </>
+      )}
+    </p>
+  );
+}
+
+/** A part of a view with a heading. */
+export function Section({
+  title,
+  count,
+  children,
+}: {
+  readonly title: string;
+  readonly count?: number;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <section aria-label={title}>
+      <h2>
+        {title}
+        {count === undefined ? null : <span class="count"> {count}</span>}
+      </h2>
+      {children}
+    </section>
+  );
+}

@@ -1,0 +1,48 @@
+/** What a view shows, as values: the same for the live page and for a snapshot. */
+import { plain } from "../../../protocol/text.ts";
+import type { Rows, Topic, Viewer } from "../wire.ts";
+
+export interface ViewState {
+  readonly viewer: Viewer;
+  readonly version: string;
+  /** Why the daemon is away; null: it is there. */
+  readonly away: string | null;
+  /** Wall time of the machine, in milliseconds. */
+  readonly nowMs: number;
+  /** The project that is shown; null: all. */
+  readonly project: string | null;
+  /** The rows of a topic in the shown project; null: not looked at yet. */
+  readonly rows: <T extends Topic>(topic: T) => readonly Rows[T][] | null;
+  /** When the rows of a topic were looked at: their `...Ms` are as of then. */
+  readonly lookedAt: (topic: Topic) => number;
+}
+
+/** Returns foreign text for a page: on one line, without invisible and control characters. The page never reads it as markup. */
+export function clean(text: string): string {
+  // `plain` writes angle brackets otherwise, for terminals and agents; here they are text like any other.
+  return plain(text).replaceAll("‹", "<").replaceAll("›", ">");
+}
+
+/** Returns a path for people: from the project's top, else with `~`. */
+export function pathText(path: string, state: Pick<ViewState, "viewer" | "project">): string {
+  const { project, viewer } = state;
+  if (project !== null && path.startsWith(`${project}/`)) return clean(path.slice(project.length + 1));
+  return homeText(path, viewer);
+}
+
+/** Returns a directory with `~` for the person's home. */
+function homeText(path: string, { home }: Viewer): string {
+  return clean(
+    home !== "" && (path === home || path.startsWith(`${home}/`)) ? `~${path.slice(home.length)}` : path,
+  );
+}
+
+/** Returns the name of a project: its last folder. */
+export function projectName(project: string): string {
+  return clean(project.split("/").filter(Boolean).at(-1) ?? project);
+}
+
+/** Returns how long ago something was that was `ms` before the look at its topic. */
+export function agoMs(state: ViewState, topic: Topic, ms: number): number {
+  return Math.max(0, state.nowMs - state.lookedAt(topic) + ms);
+}

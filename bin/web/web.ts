@@ -1,0 +1,125 @@
+/** `kite web`: a page of what the daemon knows. */
+import { ensureDaemon } from "../../client/launch.ts";
+import { readPersonToken } from "../../daemon/instance/person-token.ts";
+import { personName } from "../../protocol/person.ts";
+import { errorText, isSystemError } from "../../protocol/system-error.ts";
+import type { Commands } from "../entry.ts";
+import { seemsAgents } from "../person.ts";
+import { interrupted, type ProcessContext, print, printJson } from "../process-context.ts";
+import { daemonProgram } from "../program-paths.ts";
+import { scopeProject } from "../scope.ts";
+import { clean } from "../view/text.ts";
+import { exitCodes, fail } from "../with-daemon.ts";
+import { bounds } from "./bounds.ts";
+import { answersOf } from "./server/answers.ts";
+import { pageFiles } from "./server/assets.ts";
+import { runWords, wordsOf } from "./server/deeds.ts";
+import { PageServer } from "./server/http.ts";
+import { Live } from "./server/live.ts";
+import { OpenedFile } from "./server/opened-file.ts";
+import type { Viewer } from "./wire.ts";
+
+export interface WebFlags {
+  readonly port?: string;
+  readonly open?: boolean;
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+/** Serves the page until a person or the system ends this process. Returns the exit code. */
+export async function web(world: ProcessContext, flags: WebFlags, commands: Commands): Promise<number> {
+  const json = flags.json === true;
+  const port = flags.port === undefined ? null : portIn(flags.port);
+  if (Number.isNaN(port)) return fail(world, json, "usage", `--port takes 0 to 65535, not ${flags.port}`);
+  const { client } = await ensureDaemon({
+    paths: world.paths,
+    daemonProgram,
+    env: world.env,
+    name: "kite web",
+  });
+  client.close();
+  // A new daemon has made the token by which Kite knows a person.
+  const viewer = await viewerOf(world, flags.project);
+  if (viewer === null)
+    return fail(world, json, "usage", "an agent's page shows its project: run it inside one");
+  const onTrouble = (error: unknown) =>
+    void world.stderr.write(`kite: the page: ${clean(errorText(error))}\n`);
+  const person = viewer.isPerson ? readPersonToken(world.paths.personToken) : null;
+  const connect = () =>
+    world.connect({
+      name: "kite web",
+      reconnect: false,
+      onlooker: true,
+      ...(person === null ? {} : { person }),
+    });
+  const live = new Live(world, viewer, { connect, onTrouble });
+  const server = new PageServer(
+    {
+      ...pageFiles(),
+      live,
+      answers: answersOf(world, viewer, commands),
+      act: viewer.isPerson
+        ? async deed => {
+            const words = wordsOf(deed);
+            return words === null ? null : runWords(world, commands, words);
+          }
+        : null,
+      onTrouble,
+    },
+    world.now,
+  );
+  const until = interrupted();
+  await listen(server, port);
+  const opened = flags.open === true ? new OpenedFile(world.paths.home) : null;
+  const stopKeys = world.keys?.(key => {
+    if (key === "\u0003" || key === "q") process.kill(process.pid, "SIGINT");
+    else if (key === "\r" || key === "\n") print(world, [server.address()]);
+  });
+  try {
+    if (json) printJson(world, { ok: true, address: server.address(), port: server.port });
+    else if (opened === null) print(world, [server.address(), hint(world)]);
+    else {
+      await opened.open(server.address(), world.env);
+      print(world, [`the page is at http://127.0.0.1:${server.port}/, open in your browser`, hint(world)]);
+    }
+    await new Promise<void>(resolve => {
+      if (until.aborted) resolve();
+      until.addEventListener("abort", () => resolve(), { once: true });
+    });
+  } finally {
+    stopKeys?.();
+    opened?.remove();
+    await server.close();
+  }
+  return exitCodes.done;
+}
+
+function hint(world: ProcessContext): string {
+  const keys = world.keys === undefined ? "" : "; Enter prints another one";
+  return `an address works once, within ${bounds.codeMs / 1000} s${keys}; Ctrl-C ends the page`;
+}
+
+function portIn(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  return port <= 65_535 ? port : Number.NaN;
+}
+
+/** Listens on the port; null: on Kite's own, or on any if another program has that. */
+async function listen(server: PageServer, port: number | null): Promise<void> {
+  try {
+    await server.listen(port ?? bounds.port);
+  } catch (error) {
+    if (port !== null || !isSystemError(error) || error.code !== "EADDRINUSE") throw error;
+    await server.listen(0);
+  }
+}
+
+/** Who looks. Null: an agent that is in no project. */
+async function viewerOf(world: ProcessContext, directory: string | undefined): Promise<Viewer | null> {
+  const here = await scopeProject(world, undefined, {});
+  const isPerson = !(await seemsAgents(world)) && readPersonToken(world.paths.personToken) !== null;
+  const named = directory === undefined ? null : await scopeProject(world, directory, {});
+  const project = isPerson ? named : here;
+  if (project === null && !isPerson) return null;
+  return { isPerson, project, here, home: world.env["HOME"] ?? "", user: personName() };
+}

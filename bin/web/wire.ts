@@ -1,0 +1,107 @@
+/** What the page and its server say to each other. Everything is JSON on loopback, behind a token. */
+import type { DebateRow } from "../../protocol/lead/debate.ts";
+import type { Rows as QueryRows } from "../row-list.ts";
+
+type Target =
+  | "sessions"
+  | "locks"
+  | "refusals"
+  | "tasks"
+  | "holds"
+  | "messages"
+  | "context"
+  | "writes"
+  | "risks"
+  | "declarations"
+  | "spawns"
+  | "merges"
+  | "teams";
+
+/** What a view may show; a topic is a target of `query`, or stands in for one. */
+export interface Rows extends Pick<QueryRows, Target> {
+  readonly debates: DebateRow;
+  /** What sessions are about, as their clients say: for a person alone. */
+  readonly titles: TitleRow;
+}
+
+export interface TitleRow {
+  readonly id: string;
+  readonly title: string;
+}
+
+export type Topic = keyof Rows;
+
+/** The key of each topic's row, by which the page replaces one. */
+export const keyOf: { readonly [T in Topic]: (row: Rows[T]) => string } = {
+  sessions: row => row.id,
+  locks: row => `${row.project}\n${row.path}`,
+  refusals: row => `${row.at} ${row.id} ${row.type} ${row.file}`,
+  tasks: row => row.id,
+  holds: row => row.hold,
+  messages: row => row.id,
+  context: row => `${row.project}\n${row.key}`,
+  writes: row => row.path,
+  risks: row => `${row.file}\n${row.sides.map(side => side.worktree).join("\n")}`,
+  declarations: row => `${row.id}/${row.agent ?? ""}`,
+  spawns: row => row.id,
+  merges: row => row.id,
+  teams: row => `${row.project}\n${row.team}`,
+  debates: row => row.id,
+  titles: row => row.id,
+};
+
+export const topics = Object.keys(keyOf) as readonly Topic[];
+
+/** Whether a text of an address is a topic. */
+export function isTopic(text: string): text is Topic {
+  return Object.hasOwn(keyOf, text);
+}
+
+/** Who looks: a person sees all projects and may act, anybody else sees one project. */
+export interface Viewer {
+  readonly isPerson: boolean;
+  /** The one project that is shown; null: all. */
+  readonly project: string | null;
+  /** The project of the directory in which `kite web` began; null: none. */
+  readonly here: string | null;
+  /** What paths begin with that the page writes as `~`. */
+  readonly home: string;
+  /** What the person is called. */
+  readonly user: string;
+}
+
+/** A line of the stream. Times are wall time of this machine, in milliseconds. */
+export type StreamLine =
+  | { readonly kind: "hello"; readonly viewer: Viewer; readonly version: string }
+  /** Rows that are new or have changed, and keys of rows that are gone. `isWhole`: all others are gone, too. */
+  | {
+      readonly kind: "rows";
+      readonly topic: Topic;
+      readonly at: number;
+      readonly set: readonly unknown[];
+      readonly gone: readonly string[];
+      readonly isWhole: boolean;
+    }
+  /** The daemon does not answer; what the page has is as of before. */
+  | { readonly kind: "away"; readonly why: string }
+  | { readonly kind: "back"; readonly version: string };
+
+/** What a person asks for; the server runs the command of the same name. Texts are bounded by that command. */
+export type Deed =
+  | { readonly deed: "unlock"; readonly path: string }
+  | { readonly deed: "thaw"; readonly hold: string; readonly project: string }
+  | { readonly deed: "answer"; readonly message: string; readonly text: string; readonly project: string }
+  /** `to`: null is everyone in the project. */
+  | { readonly deed: "send"; readonly to: string | null; readonly text: string; readonly project: string }
+  | { readonly deed: "task_add"; readonly description: string; readonly project: string }
+  | {
+      readonly deed: "task_release" | "task_approve" | "task_cancel";
+      readonly task: string;
+      readonly project: string;
+    };
+
+/** What came of a deed: what its command said. */
+export interface DeedReply {
+  readonly ok: boolean;
+  readonly text: string;
+}

@@ -1,0 +1,51 @@
+/** Every view: without violations of accessibility, at both widths, light and dark, empty and with agents at work; pictures. */
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { views } from "../../bin/web/views/list.ts";
+import { picture, Site } from "./browser.ts";
+import { fill } from "./world.ts";
+
+let site: Site;
+
+beforeAll(async () => {
+  site = await Site.start();
+});
+afterAll(() => site.dispose());
+
+const screens = [
+  { width: 400, dark: false },
+  { width: 2000, dark: true },
+];
+
+describe.each(["empty", "filled"])("%s", kind => {
+  beforeAll(async () => {
+    if (kind === "filled") await fill(site.home);
+  });
+
+  test.each(views.map(({ path, title }) => ({ path, title })))("$path", async ({ path, title }) => {
+    for (const screen of screens) {
+      const page = await site.view(path, screen);
+      expect(await page.locator("main h1").innerText()).toBe(title);
+      await page.locator("[data-loading]").waitFor({ state: "detached" });
+      await picture(page, `${path}-${kind}-${screen.width}${screen.dark ? "-dark" : ""}`);
+      expect(await violations(page)).toEqual([]);
+      expect(await tooWide(page), `${path} scrolls sideways at ${screen.width}`).toBe(false);
+    }
+    expect(site.faults).toEqual([]);
+  });
+});
+
+/** What the rules of accessibility find. */
+async function violations(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(
+    async () => (await (globalThis as unknown as { axe: typeof axe }).axe.run()).violations,
+  );
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+}
+
+/** Whether the page as a whole scrolls sideways; a part of it may. */
+function tooWide(page: Page): Promise<boolean> {
+  return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
+}
