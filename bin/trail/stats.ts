@@ -2,20 +2,12 @@
 import type { TrailDecision, TrailLine, TrailWould } from "../../daemon/trail/line.ts";
 import { pathIn } from "./filter.ts";
 import { actorIn } from "./lock-history.ts";
+import { HookTimer, type HookTimes, Times } from "./times.ts";
 
 /** How often a rule decided what; a rule is whatever the trail's lines name. */
 export type RuleCounts = { readonly rule: string } & Readonly<
   Record<Exclude<TrailDecision, "event">, number>
 >;
-
-export interface HookTimes {
-  readonly event: string;
-  readonly count: number;
-  readonly p50Ms: number;
-  readonly p95Ms: number;
-  readonly p99Ms: number;
-  readonly maxMs: number;
-}
 
 /** How often Kite would have let a step wait, denied it, or told its agent something. */
 export type WouldCounts = Readonly<Record<TrailWould, number>>;
@@ -68,12 +60,12 @@ const sessionsMax = 50;
 /** In lines of earlier versions, shorter waits than this, in milliseconds, are only the time of an answer. */
 const noticedMs = 100;
 
-/** Counts lines one by one; it keeps numbers only, and the trail's own bound is theirs. */
+/** Counts lines one by one; it keeps numbers only. */
 export class TrailCounter {
   readonly #rules = new Map<string, Record<Exclude<TrailDecision, "event">, number>>();
-  readonly #waits: number[] = [];
+  readonly #waits = new Times();
   readonly #denials = new Map<string, { count: number; readonly rules: Map<string, number> }>();
-  readonly #hooks = new Map<string, number[]>();
+  readonly #hooks = new HookTimer();
   readonly #wouldByRule = new Map<string, Would>();
   readonly #wouldByFile = new Map<string, Would>();
   #holders: TrailStats["holders"] = [];
@@ -90,7 +82,7 @@ export class TrailCounter {
     this.#from ??= line.at;
     this.#until = line.at;
     if (line.decision === "event") {
-      if (line.ms !== undefined) listIn(this.#hooks, line.event).push(line.ms);
+      if (line.ms !== undefined) this.#hooks.add(line.event, line.ms);
       return;
     }
     // Several gates may decide at once.
@@ -106,7 +98,7 @@ export class TrailCounter {
       counts[line.decision] += 1;
     }
     const waitedMs = waitIn(line);
-    if (waitedMs !== null) this.#waits.push(waitedMs);
+    if (waitedMs !== null) this.#waits.add(waitedMs);
     if (line.decision === "deny") this.#deny(actorIn(line), rules);
     if (line.heldMs !== undefined) this.#hold(line, line.heldMs);
   }
@@ -156,7 +148,7 @@ export class TrailCounter {
 
   get stats(): TrailStats {
     const decisions = [...this.#rules].map(([rule, counts]) => ({ rule, ...counts }));
-    const waits = sorted(this.#waits);
+    const waits = this.#waits;
     const denials = [...this.#denials].map(([who, { count, rules }]) => {
       const busiest = [...rules].sort((a, b) => b[1] - a[1]);
       return { who, count, rules: Object.fromEntries(busiest) };
@@ -167,15 +159,15 @@ export class TrailCounter {
       until: this.#until,
       decisions: decisions.sort((a, b) => total(b) - total(a)),
       waits: {
-        count: waits.length,
-        medianMs: percentile(waits, 0.5),
-        p95Ms: percentile(waits, 0.95),
-        maxMs: waits.at(-1) ?? null,
+        count: waits.count,
+        medianMs: waits.percentile(0.5),
+        p95Ms: waits.percentile(0.95),
+        maxMs: waits.maxMs,
       },
       denials: denials.sort((a, b) => b.count - a.count).slice(0, shownMax),
       holders: this.#holders,
       ...(this.#wouldByRule.size === 0 ? {} : { observed: this.#observed }),
-      hooks: [...this.#hooks].map(timesOf).sort((a, b) => b.count - a.count),
+      hooks: this.#hooks.times,
     };
   }
 }
@@ -194,33 +186,12 @@ function mostFrequent(counts: ReadonlyMap<string, Would>): readonly (readonly [s
   return [...counts].sort(([, a], [, b]) => sum(b) - sum(a));
 }
 
-function listIn(map: Map<string, number[]>, key: string): number[] {
-  const list = map.get(key) ?? [];
-  map.set(key, list);
-  return list;
-}
-
-function timesOf([event, all]: readonly [string, readonly number[]]): HookTimes {
-  const ms = sorted(all);
-  const at = (share: number) => percentile(ms, share) ?? 0;
-  return { event, count: ms.length, p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99), maxMs: at(1) };
-}
-
 function total({ allow, deny, wait, note }: RuleCounts): number {
   return allow + deny + wait + note;
 }
 
-function sorted(numbers: readonly number[]): readonly number[] {
-  return [...numbers].sort((a, b) => a - b);
-}
-
-/** Returns the least of the sorted numbers that the share of them does not exceed; null if there are none. */
-export function percentile(ascending: readonly number[], share: number): number | null {
-  return ascending[Math.max(0, Math.ceil(ascending.length * share) - 1)] ?? null;
-}
-
 /** Returns the rule that a line names. Lines of earlier versions name none. */
-function ruleOf({ rule, event, type, code }: TrailLine): string {
+export function ruleOf({ rule, event, type, code }: TrailLine): string {
   if (rule !== undefined) return rule;
   if (code === "edits_held") return "freeze";
   if (type?.startsWith("git ") === true) return "guard";
@@ -233,7 +204,7 @@ function ruleOf({ rule, event, type, code }: TrailLine): string {
 }
 
 /** Returns how long the actor waited for others before the decision; null if it did not. */
-function waitIn(line: TrailLine): number | null {
+export function waitIn(line: TrailLine): number | null {
   const { rule, waitedMs, ms = 0, decision, file } = line;
   if (waitedMs !== undefined) return waitedMs;
   const isOld = rule === undefined && file !== null && (decision === "allow" || decision === "deny");

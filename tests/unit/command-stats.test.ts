@@ -3,7 +3,8 @@ import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { stats } from "../../bin/commands/stats.ts";
-import { percentile, TrailCounter, type TrailStats } from "../../bin/trail/stats.ts";
+import { TrailCounter, type TrailStats } from "../../bin/trail/stats.ts";
+import { Times } from "../../bin/trail/times.ts";
 import { unpainted } from "../../bin/view/color.ts";
 import { statsView } from "../../bin/view/stats.ts";
 import { widthOf } from "../../bin/view/text.ts";
@@ -170,12 +171,18 @@ Kite only observed, by file
 `);
   });
 
-  it("give the percentile that so many do not exceed", () => {
-    const hundred = Array.from({ length: 100 }, (_, i) => i + 1);
-    const shares = [0.5, 0.95, 0.99, 1];
-    expect(shares.map(share => percentile(hundred, share))).toEqual([50, 95, 99, 100]);
-    expect(percentile([7], 0.5)).toBe(7);
-    expect(percentile([], 0.5)).toBeNull();
+  it("give the percentile that so many do not exceed, however many times there are", () => {
+    const times = (...all: readonly number[]) => {
+      const counted = new Times();
+      for (const ms of all) counted.add(ms);
+      return counted;
+    };
+    const hundred = times(...Array.from({ length: 100 }, (_, i) => 100 - i));
+    expect(hundred.percentiles([0.5, 0.95, 0.99, 1])).toEqual([50, 95, 99, 100]);
+    expect(times(7).percentile(0.5)).toBe(7);
+    expect(times().percentile(0.5)).toBeNull();
+    const long = times(123_456, 0.1, -3);
+    expect([long.percentile(1), long.maxMs, long.totalMs]).toEqual([123_500, 123_456, 123_456.1]);
   });
 });
 
