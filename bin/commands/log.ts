@@ -44,7 +44,7 @@ without a request), event (a hook was answered, a file was written; shown only o
 
 --json: the lines as they are stored, one object a line:
 {"at":MS, "event", "id", "agent", "name", "project", "type", "file", "decision", "rule"?, "code"?, "why"?,
-"holder"?, "task"?, "ms"?, "waitedMs"?, "heldMs"?, "perhaps"?}
+"holder"?, "task"?, "ms"?, "waitedMs"?, "heldMs"?, "perhaps"?, "would"?, "chars"?, "files"?, "lines"?}
 
 Exit codes: 0 done, 1 failed, or the log does not know the agent, or the file, which is not there.
 

@@ -89,7 +89,9 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
     if (request.reply === "raw") call.replyRaw(rawReply(words), delivery.settle);
     else call.reply({ ok: true, ...words }, delivery.settle);
     // The line of its decision says how long a hook waited for others.
-    if (!wake && !statusLine && !call.wasParked) noteHook(services, plan, performance.now() - began);
+    const ms = wake || call.wasParked ? null : performance.now() - began;
+    const chars = words.output.length + (words.stderr?.length ?? 0);
+    if (!statusLine && (ms !== null || chars > 0)) noteHook(services, plan, ms, chars);
   } catch (error) {
     delivery.settle(false);
     throw error;

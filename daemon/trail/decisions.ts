@@ -168,13 +168,20 @@ export interface HookAnswered {
   readonly agent: string | null;
 }
 
-/** Writes a line for a hook's answer that was sent after `ms` milliseconds. A session that has ended has no name. */
-export function noteHook(services: Services, hook: HookAnswered, ms: number): void {
+/**
+ * Writes a line for a hook's answer of so many UTF-16 units that was sent after `ms` milliseconds; null: it waited for others, or for
+ * what to wake its session with. A session that has ended has no name.
+ */
+export function noteHook(services: Services, hook: HookAnswered, ms: number | null, chars: number): void {
   const { event, tool: type, session: id, agent } = hook;
   const { state } = services.engine;
   const live = id === null ? undefined : state.sessions.live.get(id);
   const name = live === undefined ? null : actorRow(state, { session: live.id, agent, incarnation: 0 }).name;
   const who = { id, agent, name, project: live?.project ?? null };
   const line = { at: services.clock.wall(), event, ...who, type, file: null, decision: "event" } as const;
-  services.recorder.note({ ...line, ms: Math.round(ms * 10) / 10 });
+  services.recorder.note({
+    ...line,
+    ...(ms === null ? {} : { ms: Math.round(ms * 10) / 10 }),
+    ...(chars === 0 ? {} : { chars }),
+  });
 }

@@ -10,6 +10,7 @@ import { clip, type TrailLine } from "./line.ts";
  */
 export function encodeFast(line: TrailLine): string {
   const { rule, code, why, holder, task, ms, waitedMs, heldMs, perhaps, would } = line;
+  const { chars, files, lines } = line;
   let json = `{"at":${jsonNumber(line.at)},"event":${jsonText(clip(line.event))},${whoseOf(line)},"type":${text(line.type)},"file":${text(line.file)},"decision":"${line.decision}"`;
   if (rule !== undefined) json += `,"rule":${jsonText(clip(rule))}`;
   if (code !== undefined) json += `,"code":${jsonText(code)}`;
@@ -21,6 +22,9 @@ export function encodeFast(line: TrailLine): string {
   if (heldMs !== undefined) json += `,"heldMs":${jsonNumber(heldMs)}`;
   if (perhaps !== undefined) json += `,"perhaps":${jsonText(clip(perhaps))}`;
   if (would !== undefined) json += `,"would":"${would}"`;
+  if (chars !== undefined) json += `,"chars":${jsonNumber(chars)}`;
+  if (files !== undefined) json += `,"files":${jsonNumber(files)}`;
+  if (lines !== undefined) json += `,"lines":${jsonNumber(lines)}`;
   return `${json}}\n`;
 }
 

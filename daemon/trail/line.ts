@@ -16,7 +16,7 @@ export type TrailWould = (typeof trailWoulds)[number];
 /**
  * One line. It has no field for content: no prompt, no file's text, and of a shell command at most its first word
  * (in `type`). Only these fields are written, even if an object has others. Lines of earlier versions lack `rule`,
- * `task`, `holder`, `waitedMs` and `heldMs`.
+ * `task`, `holder`, `waitedMs`, `heldMs`, `chars`, `files` and `lines`.
  */
 export interface TrailLine {
   /** Wall time in milliseconds. */
@@ -52,6 +52,12 @@ export interface TrailLine {
   readonly perhaps?: string | undefined;
   /** Of a `note`: nothing was held up, since Kite only observed. */
   readonly would?: TrailWould | undefined;
+  /** Of a hook's answer: its length in UTF-16 units. What the client puts into its agent's context is a part of it. */
+  readonly chars?: number | undefined;
+  /** Of `work_spared`: files with uncommitted work of others that a denied command would have wiped. */
+  readonly files?: number | undefined;
+  /** The lines of these files that no commit has; absent: they could not be counted. */
+  readonly lines?: number | undefined;
 }
 
 export const newline = 0x0a;
@@ -103,6 +109,9 @@ export function encode(line: TrailLine): string {
     heldMs: line.heldMs,
     perhaps: clip(line.perhaps),
     would: line.would,
+    chars: line.chars,
+    files: line.files,
+    lines: line.lines,
   };
   return `${JSON.stringify(known)}\n`;
 }
@@ -150,7 +159,10 @@ function isTrailLine(value: unknown): value is TrailLine {
     (line.waitedMs === undefined || typeof line.waitedMs === "number") &&
     (line.heldMs === undefined || typeof line.heldMs === "number") &&
     (line.perhaps === undefined || typeof line.perhaps === "string") &&
-    (line.would === undefined || woulds.has(line.would))
+    (line.would === undefined || woulds.has(line.would)) &&
+    (line.chars === undefined || typeof line.chars === "number") &&
+    (line.files === undefined || typeof line.files === "number") &&
+    (line.lines === undefined || typeof line.lines === "number")
   );
 }
 

@@ -34,6 +34,9 @@ const fields = {
   heldMs: fc.option(number, { nil: undefined }),
   perhaps: fc.option(text, { nil: undefined }),
   would: fc.option(fc.constantFrom(...trailWoulds), { nil: undefined }),
+  chars: fc.option(number, { nil: undefined }),
+  files: fc.option(number, { nil: undefined }),
+  lines: fc.option(number, { nil: undefined }),
 } as const satisfies { readonly [F in keyof Required<TrailLine>]: fc.Arbitrary<unknown> };
 const line: fc.Arbitrary<TrailLine> = fc.record(fields, {
   requiredKeys: ["at", "event", "id", "agent", "name", "project", "type", "file", "decision"],
