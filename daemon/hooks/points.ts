@@ -44,6 +44,17 @@ export interface EndedWrite {
   readonly text: SentText | null;
 }
 
+/** Uncommitted work of others that a denied shell line would have wiped. */
+export interface SparedWork {
+  /** Whose line it was. */
+  readonly actor: Actor;
+  /** The command in short form: `git stash push`. */
+  readonly command: string;
+  /** How many files it has in all, and of the first ones where each is: its path from the top of its worktree. */
+  readonly count: number;
+  readonly files: readonly { readonly worktree: string; readonly file: string }[];
+}
+
 /** What a slice does at events of hooks; `S` are the services that it needs. */
 export interface HookPart<S> {
   /** An event told where the session's client keeps its files, whether or not Kite is off for it. */
@@ -83,6 +94,8 @@ export interface HookPart<S> {
   completed?(services: S, session: string, notes: readonly FileNote[]): Promise<readonly FileNote[]>;
   /** A shell line has ended. What follows from that happens later: the event's other actions do not wait for it. */
   lineEnded?(services: S, line: EndedLine): void;
+  /** A shell line was denied that would have wiped work. What follows from that happens later: the answer does not wait for it. */
+  spared?(services: S, work: SparedWork): void;
   /** A write has ended. What follows from that happens later: the event's other actions do not wait for it. */
   written?(services: S, write: EndedWrite): void;
   /** A session has ended. */
@@ -118,6 +131,7 @@ export function hookPoints<S>(parts: readonly HookPart<S>[]): HookPoints<S> {
     beforeNotes: at("beforeNotes"),
     completed: at("completed"),
     lineEnded: at("lineEnded"),
+    spared: at("spared"),
     written: at("written"),
     sessionGone: at("sessionGone"),
     processStopped: at("processStopped"),

@@ -2,11 +2,12 @@
 import { limits } from "../../protocol/limits.ts";
 import { actorRow, pathOf } from "../core/locks/replies.ts";
 import type { ActionHandler } from "../hooks/action.ts";
-import type { HookPart } from "../hooks/points.ts";
+import type { HookPart, SparedWork } from "../hooks/points.ts";
+import { decidedBy } from "../trail/decisions.ts";
 import { keepWork } from "./before-wipe.ts";
 import { compareAtEvent } from "./compare.ts";
 import { lineEnds } from "./ended-line.ts";
-import { type RescueServices, withinMs } from "./services.ts";
+import { type Rescue, type RescueServices, withinMs } from "./services.ts";
 
 export const rescueActions: { readonly keep_work: ActionHandler<"keep_work"> } = { keep_work: keepWork };
 
@@ -25,6 +26,10 @@ export const rescuePart: HookPart<RescueServices> = {
     // What it changed and the daemon did not see: git may have reported the file clean before.
     compareAtEvent(services, rescue, line.actor.session, true);
   },
+  spared: (services, work) => {
+    const { rescue } = services;
+    if (rescue !== null) void rescue.later(() => noteSpared(services, rescue, work));
+  },
   eventWaits: (services, { session }) => {
     if (services.rescue !== null) compareAtEvent(services, services.rescue, session, false);
   },
@@ -40,3 +45,25 @@ export const rescuePart: HookPart<RescueServices> = {
     if (services.rescue !== null) compareAtEvent(services, services.rescue, session, true);
   },
 };
+
+/**
+ * Writes a line with the number of files, and of the lines in them that no commit has. If one of the files is no text, too long or
+ * not reachable, or there are more than are looked at, the line has no number of lines: a part would pass for the whole.
+ */
+async function noteSpared(
+  services: RescueServices,
+  { losses }: Pick<Rescue, "losses">,
+  { actor, command: type, count, files }: SparedWork,
+): Promise<void> {
+  const { recorder } = services;
+  const looked = files.slice(0, limits.guardFilesMax);
+  let counted: number | null = looked.length === count ? 0 : null;
+  for (const one of looked) {
+    if (counted === null) break;
+    const ahead = await losses.linesAhead(one);
+    counted = ahead === null ? null : counted + ahead;
+  }
+  const known = counted === null ? {} : { lines: counted };
+  const line = { ...decidedBy(services, actor), event: "work_spared", type, file: null, rule: "guard" };
+  recorder.note({ ...line, decision: "event", files: count, ...known });
+}

@@ -100,6 +100,26 @@ export class Losses {
     return { path, file, version: version.n, writers, lines, how };
   }
 
+  /** Returns how many lines the file has that the checked-out commit does not have; null: they cannot be counted. */
+  async linesAhead({ worktree, file }: Pick<Candidate, "worktree" | "file">): Promise<number | null> {
+    const { facts, git, outside } = this.#options;
+    // Git reads one name a line.
+    if (file.includes("\n")) return null;
+    const now = await wholeFile(outside, pathOfWork({ worktree, file }), limits.rescueCountedBytes);
+    if ("unreachable" in now || now.is !== "read") return null;
+    const around = await facts.repository(worktree);
+    if ("unreachable" in around || around.gitDir === null) return null;
+    const place = { worktree, gitDir: around.gitDir };
+    const committed = await git.committedAs(place, file);
+    if ("unreachable" in committed) return null;
+    const oids = committed.head === null ? [] : [committed.head];
+    const blobs = await git.blobs(place, oids, limits.rescueCountedBytes);
+    if (blobs === null || "unreachable" in blobs) return null;
+    const [before = Buffer.alloc(0)] = blobs;
+    const content = before.includes("\r\n") ? now.content : withoutReturns(now.content);
+    return lineCounts(before, content)?.added ?? null;
+  }
+
   /** Whether another file that no commit has has the content. Those with its name come first, then those of its kind. */
   async #isMoved(place: GitPlace, content: Buffer, from: string): Promise<boolean> {
     const { git, outside } = this.#options;

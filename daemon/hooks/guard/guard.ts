@@ -218,6 +218,22 @@ function isIndex({ kind, yieldMs }: Hold): boolean {
   return kind === "turn" && yieldMs === 0;
 }
 
+/** A finding that denies is of a command that wipes; one that only asks to be sent again may commit what it reaches. */
+function tellSpared(
+  services: HookServices,
+  actor: Actor,
+  command: string,
+  findings: readonly GuardFinding[],
+): void {
+  const wiping = findings.filter(({ verdict }) => verdict === "deny");
+  const files = wiping.flatMap(({ worktree, foreign }) =>
+    foreign.flatMap(({ file, isOnlyHeld }) => (isOnlyHeld ? [] : [{ worktree, file }])),
+  );
+  const count = files.length + wiping.reduce((sum, { more }) => sum + more, 0);
+  if (files.length === 0) return;
+  for (const part of services.points.spared) part.spared(services, { actor, command, count, files });
+}
+
 /** Notes the decision in the trail, with the first word of the line and no other. */
 function noted(
   run: Run,
@@ -259,5 +275,6 @@ function noted(
       : `could not be looked at (${first.unseen}); may reach ${work}`;
   const file = first.foreign[0] === undefined ? null : `${first.worktree}/${first.foreign[0].file}`;
   services.recorder.note({ ...line, file, decision: verdict === "deny" ? "deny" : "note", ...times, why });
+  if (stops(services, verdict)) tellSpared(services, actor, type, findings);
   return outcome;
 }

@@ -175,6 +175,11 @@ function wipedFile(services: HookServices, found: WipedWork): WipedFile {
   };
 }
 
+/** Where the file is: `path` ends with its name in its worktree. */
+function placeOf({ path, file }: WipedWork): { readonly worktree: string; readonly file: string } {
+  return { worktree: path.slice(0, -file.length - 1) || "/", file };
+}
+
 /** Notes the decision in the trail, with the command's name and no other word of the line. */
 function noteWiped(run: Run, actor: Actor, found: readonly WipedWork[], isDenied: boolean): void {
   const { services, plan } = run;
@@ -189,6 +194,11 @@ function noteWiped(run: Run, actor: Actor, found: readonly WipedWork[], isDenied
   }));
   const why = `would wipe ${workIn(files)}`;
   services.recorder.note({ ...line, file: first.path, decision: isDenied ? "deny" : "note", why });
+  if (!stops(services, isDenied ? "deny" : "allow")) return;
+  const works = found.filter(({ isOnlyHeld, dir }) => !isOnlyHeld && !dir);
+  if (works.length === 0) return;
+  const spared = { actor, command: first.by.name, count: works.length, files: works.map(placeOf) };
+  for (const part of services.points.spared) part.spared(services, spared);
 }
 
 /** Ends the write of a line's files; the locks stay for the rest of the turn. */
