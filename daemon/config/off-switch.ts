@@ -100,18 +100,34 @@ export function parseOffSwitches(text: string): Pick<OffSwitches, "projects" | "
 /** Reads both files again when they change. An unreadable file switches nothing off. */
 export class OffSwitchReader {
   readonly #files: ReturnType<typeof offFiles>;
+  readonly #onOff: ((row: OffRow) => void) | null;
   #stamp = "";
   #switches = nothingOff;
 
-  constructor(home: string) {
+  /** `onOff` hears of each switch that a later read finds and this moment does not. */
+  constructor(home: string, onOff: ((row: OffRow) => void) | null = null) {
     this.#files = offFiles(home);
+    this.#onOff = null;
+    if (onOff === null) return;
+    this.read();
+    this.#onOff = onOff;
   }
 
   /** Costs two stats while nothing changes. */
   read(): OffSwitches {
+    const before = this.#switches;
+    const now = this.#readChanged();
+    if (now !== before && this.#onOff !== null) for (const row of newRows(before, now)) this.#onOff(row);
+    return now;
+  }
+
+  #readChanged(): OffSwitches {
     const all = lstatSync(this.#files.all, { throwIfNoEntry: false });
     const some = lstatSync(this.#files.some, { throwIfNoEntry: false });
-    if (all === undefined && some === undefined) return nothingOff;
+    if (all === undefined && some === undefined) {
+      [this.#stamp, this.#switches] = ["", nothingOff];
+      return nothingOff;
+    }
     const stamp = [all, some].map(s => (s === undefined ? "-" : `${s.ino} ${s.size} ${s.mtimeMs}`)).join(" ");
     if (stamp === this.#stamp) return this.#switches;
     const named = some?.isFile() === true && some.size <= limits.settingsBytes ? this.#named() : null;
@@ -132,6 +148,13 @@ export class OffSwitchReader {
       return null;
     }
   }
+}
+
+/** The switches of `now` that `before` does not have, or has until another time; expired ones count. */
+function newRows(before: OffSwitches, now: OffSwitches): OffRow[] {
+  const keyOf = ({ scope, of, until }: OffRow) => [scope, of, until].join(" ");
+  const known = new Set(offRows(before, Number.NEGATIVE_INFINITY).map(keyOf));
+  return offRows(now, Number.NEGATIVE_INFINITY).filter(row => !known.has(keyOf(row)));
 }
 
 function isOffSwitch(

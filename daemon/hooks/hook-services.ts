@@ -15,7 +15,7 @@ import type { EventHub } from "../events/hub.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
 import type { Services } from "../services.ts";
 import { ClientTasks } from "../sessions/client-tasks.ts";
-import { noteChangedFile } from "../trail/decisions.ts";
+import { noteChangedFile, noteOff } from "../trail/decisions.ts";
 import { Baselines } from "../worktree/baselines.ts";
 import { SeenWrites } from "../worktree/seen-writes.ts";
 import { Writers } from "../worktree/writers.ts";
@@ -110,7 +110,7 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     ownFiles: new OwnFiles(paths),
     seenFiles: new SeenFiles(paths, trustedIn, row => noteChangedFile(services, row)),
     hookCounts: new Map(),
-    offSwitches: new OffSwitchReader(paths.home),
+    offSwitches: new OffSwitchReader(paths.home, row => noteOff(services, row)),
     observes: false,
     untoldAgents: new Set(),
     likelyActor: null,

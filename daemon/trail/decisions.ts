@@ -1,7 +1,7 @@
 /** Writes trail lines for decisions. */
 
 import { limits } from "../../protocol/limits.ts";
-import type { ChangedFileRow } from "../../protocol/overview.ts";
+import type { ChangedFileRow, OffRow } from "../../protocol/overview.ts";
 import { isCommandsSession, personOnWire } from "../../protocol/person.ts";
 import type { Actor } from "../core/actor.ts";
 import { actorRow, pathOf, type Spelled } from "../core/locks/replies.ts";
@@ -145,6 +145,20 @@ export function noteChangedFile(
     rule: "own_files",
     why,
   });
+}
+
+/** Writes a line for a switch of `kite off`, when the daemon sees it. */
+export function noteOff(
+  { clock, recorder }: Pick<Services, "clock" | "recorder">,
+  { scope, of, name, until }: OffRow,
+): void {
+  const at = clock.wall();
+  const [id, file] = [scope === "session" ? of : null, scope === "project" ? of : null];
+  const why =
+    until === null ? "off until kite on" : `off for ${Math.max(0, Math.round((until - at) / 1000))} s`;
+  const who = { id, agent: null, name, project: null };
+  const what = { event: "switched_off", type: scope, file, decision: "note", rule: "off" } as const;
+  recorder.note({ at, ...who, ...what, why });
 }
 
 /** Writes a line for a write that a hook reported. */

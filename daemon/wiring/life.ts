@@ -35,6 +35,8 @@ export function beginLife(
     verifyJournal: () => journal.verify(),
     onAlive: () => {
       services.seenFiles.changed();
+      // Hook clients do not come here while Kite is off everywhere.
+      services.offSwitches.read();
       failures.clear();
       kept.saveSoon();
       server.checkDescriptors();

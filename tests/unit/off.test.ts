@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { durationOf, off } from "../../bin/commands/off.ts";
 import { on } from "../../bin/commands/on.ts";
 import { status } from "../../bin/commands/status.ts";
+import { switchOff, switchOn } from "../../bin/off/store.ts";
 import {
   isOff,
   nothingOff,
@@ -120,6 +121,33 @@ describe("what is silenced", () => {
     "is nothing where the file is not Kite's: %j",
     text => expect(parseOffSwitches(text)).toBeNull(),
   );
+});
+
+describe("the daemon", () => {
+  it("hears of each switch once, whenever it looks, and of none that was there before", async () => {
+    const home = temporaryFolder("kite-off-");
+    await switchOff(home, { is: "project", directory: "/old" }, null, now);
+    const heard: unknown[] = [];
+    const reader = new OffSwitchReader(home, ({ scope, of, until }) => heard.push([scope, of, until]));
+    reader.read();
+    expect(heard).toEqual([]);
+    await switchOff(home, { is: "session", id, name: "alice" }, now + hour, now);
+    await switchOff(home, { is: "all" }, null, now);
+    reader.read();
+    reader.read();
+    expect(heard).toEqual([
+      ["all", null, null],
+      ["session", id, now + hour],
+    ]);
+    await switchOn(home, { is: "all" }, now);
+    await switchOn(home, { is: "project", directory: "/old" }, now);
+    await switchOn(home, { is: "session", id, name: null }, now);
+    reader.read();
+    // It is over before the daemon looks.
+    await switchOff(home, { is: "session", id, name: "alice" }, now - hour, now - 2 * hour);
+    reader.read();
+    expect(heard.slice(2)).toEqual([["session", id, now - hour]]);
+  });
 });
 
 describe("kite off", () => {
