@@ -154,6 +154,10 @@ export const commands: Commands = {
     description: "count decisions, waits and denials, and time hooks",
     load: () => import("./commands/stats.ts"),
   },
+  report: {
+    description: "sum up what Kite did: waits, denials, collisions, work kept, costs",
+    load: () => import("./commands/report.ts"),
+  },
   doctor: {
     description: "check the installation, and say what to do",
     load: () => import("./commands/doctor.ts"),

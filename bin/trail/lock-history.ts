@@ -67,7 +67,8 @@ export class LockHistory {
   }
 }
 
-function isTaking({ event, decision, rule, type }: TrailLine): boolean {
+/** Whether the line gives its actor a file. */
+export function isTaking({ event, decision, rule, type }: TrailLine): boolean {
   if (event === "lock_granted") return true;
   if (decision !== "allow" || event === "file_unlock" || type?.startsWith("git ") === true) return false;
   // Lines of earlier versions have no rule.

@@ -117,7 +117,8 @@ function tokenLines(tokens: readonly NamedTokens[], screen: Screen): string[] {
   );
 }
 
-function hookLines({ hooks }: TrailStats, screen: Screen): string[] {
+/** The table of how long hooks took. */
+export function hookLines({ hooks }: Pick<TrailStats, "hooks">, screen: Screen): string[] {
   const rows = hooks.map(({ event, count: answers, p50Ms, p95Ms, p99Ms, maxMs }) => [
     { text: clean(event), style: "bold" as const },
     grouped(answers),

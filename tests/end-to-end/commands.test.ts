@@ -397,6 +397,7 @@ describe("help", () => {
     "log",
     "explain",
     "stats",
+    "report",
     "doctor",
     "config",
   ])("%s documents its JSON, its exit codes and an example", async name => {

@@ -69,6 +69,7 @@ const looks = [
   "merge --list",
   "risk",
   "risk --all",
+  "report",
   "role",
   "stats",
   "team",
@@ -142,7 +143,13 @@ const acts = [
 ];
 
 /** What they print goes into files and other programs, in their own form. */
-const forms = ["task graph --mermaid", "task export", "task export --all-projects", "context get key"];
+const forms = [
+  "report --markdown",
+  "task graph --mermaid",
+  "task export",
+  "task export --all-projects",
+  "context get key",
+];
 
 /** They print until they are interrupted. */
 const streams = ["watch", "status --watch", "context watch", "locks --watch", "log --follow"];

@@ -94,6 +94,9 @@ it("holds nobody up, and counts what it would have done, by rule and file", asyn
   });
   const text = await home.kite("stats");
   expect(text).toMatch(/Kite only observed\n +rule +would wait +would deny +would tell\n/);
+  expect((await home.kite("report")).replace(/\n +/g, " ")).toMatch(
+    /Observed +Kite would have let 1 step wait, denied 1, and told agents something \d+ times?; 1 collision that it let happen; it would have stopped git stash push 1\n/,
+  );
   // Nothing was refused, and nobody was told: the lock is bob's alone, and his message is unread.
   expect((await client.ask({ type: "query", target: "refusals" }))["rows"]).toEqual([]);
   const { rows: locks } = await client.ask({ type: "query", target: "locks" });
