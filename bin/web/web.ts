@@ -1,4 +1,5 @@
 /** `kite web`: a page of what the daemon knows. */
+import { LocalError } from "../../client/errors.ts";
 import { ensureDaemon } from "../../client/launch.ts";
 import { readPersonToken } from "../../daemon/instance/person-token.ts";
 import { personName } from "../../protocol/person.ts";
@@ -13,7 +14,7 @@ import { exitCodes, fail } from "../with-daemon.ts";
 import { bounds } from "./bounds.ts";
 import { answersOf } from "./server/answers.ts";
 import { pageFiles } from "./server/assets.ts";
-import { runWords, wordsOf } from "./server/deeds.ts";
+import { doDeed } from "./server/deeds.ts";
 import { PageServer } from "./server/http.ts";
 import { Live } from "./server/live.ts";
 import { OpenedFile } from "./server/opened-file.ts";
@@ -58,12 +59,7 @@ export async function web(world: ProcessContext, flags: WebFlags, commands: Comm
       ...pageFiles(),
       live,
       answers: answersOf(world, viewer, commands),
-      act: viewer.isPerson
-        ? async deed => {
-            const words = wordsOf(deed);
-            return words === null ? null : runWords(world, commands, words);
-          }
-        : null,
+      act: viewer.isPerson ? deed => doDeed(world, commands, deed) : null,
       onTrouble,
     },
     world.now,
@@ -76,11 +72,10 @@ export async function web(world: ProcessContext, flags: WebFlags, commands: Comm
     else if (key === "\r" || key === "\n") print(world, [server.address()]);
   });
   try {
-    if (json) printJson(world, { ok: true, address: server.address(), port: server.port });
-    else if (opened === null) print(world, [server.address(), hint(world)]);
+    if (opened === null) tell(world, server.address(), server, json);
     else {
-      await opened.open(server.address(), world.env);
-      print(world, [`the page is at http://127.0.0.1:${server.port}/, open in your browser`, hint(world)]);
+      await opened.open(server.address(), world);
+      tell(world, `http://127.0.0.1:${server.port}/`, server, json);
     }
     await new Promise<void>(resolve => {
       if (until.aborted) resolve();
@@ -92,6 +87,12 @@ export async function web(world: ProcessContext, flags: WebFlags, commands: Comm
     await server.close();
   }
   return exitCodes.done;
+}
+
+/** Says where the page is; opened in a browser it needs no code. */
+function tell(world: ProcessContext, address: string, { port }: PageServer, json: boolean): void {
+  if (json) printJson(world, { ok: true, address, port });
+  else print(world, [address, hint(world)]);
 }
 
 function hint(world: ProcessContext): string {
@@ -109,8 +110,17 @@ async function listen(server: PageServer, port: number | null): Promise<void> {
   try {
     await server.listen(port ?? bounds.port);
   } catch (error) {
-    if (port !== null || !isSystemError(error) || error.code !== "EADDRINUSE") throw error;
+    if (!isSystemError(error) || error.code !== "EADDRINUSE") throw error;
+    if (port !== null) throw new PortTaken(port);
     await server.listen(0);
+  }
+}
+
+class PortTaken extends LocalError {
+  override readonly name = "PortTaken";
+
+  constructor(port: number) {
+    super(`another program has port ${port}; leave --port out, and Kite takes a free one`);
   }
 }
 

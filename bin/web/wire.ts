@@ -88,7 +88,8 @@ export type StreamLine =
 
 /** What a person asks for; the server runs the command of the same name. Texts are bounded by that command. */
 export type Deed =
-  | { readonly deed: "unlock"; readonly path: string }
+  /** `file`: an absolute path, or a resource. */
+  | { readonly deed: "unlock"; readonly file: string; readonly project: string }
   | { readonly deed: "thaw"; readonly hold: string; readonly project: string }
   | { readonly deed: "answer"; readonly message: string; readonly text: string; readonly project: string }
   /** `to`: null is everyone in the project. */

@@ -43,9 +43,10 @@ export function start(pass: Pass): void {
       .catch((error: Error) => ({ ok: false, text: error.message }));
     dialog.value = { kind: "said", title: said.ok ? "Done" : "Refused", text: said.text };
   };
-  const explain = async ({ kind, name }: About) => {
+  const explain = async ({ kind, name, project: within }: About) => {
+    const where = within ?? project.value;
     const said = await store
-      .fetch<DeedReply>("explain", { [kind]: name })
+      .fetch<DeedReply>("explain", { kind, name, ...(where === null ? {} : { project: where }) })
       .catch((error: Error) => ({ ok: false, text: error.message }));
     dialog.value = { kind: "said", title: name, text: said.text };
   };

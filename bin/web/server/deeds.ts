@@ -1,11 +1,13 @@
 /** What a person does from the page: each deed is a command of `kite`, with its requests, refusals and words. */
+import { statSync } from "node:fs";
+import { isAbsolute } from "node:path";
 import type { Commands } from "../../entry.ts";
 import type { Output, ProcessContext } from "../../process-context.ts";
 import { run } from "../../program.ts";
 import type { Deed, DeedReply } from "../wire.ts";
 
 const bodies: { readonly [D in Deed["deed"]]: (deed: Extract<Deed, { deed: D }>) => readonly string[] } = {
-  unlock: ({ path }) => ["unlock", "--force", "--", path],
+  unlock: ({ file }) => ["unlock", "--force", "--", file],
   thaw: ({ hold, project }) => ["thaw", "--project", project, "--", hold],
   answer: ({ message, text, project }) => [
     ...["message", "send", "--reply", message, "--project", project, "--", text],
@@ -31,6 +33,28 @@ export function wordsOf(value: unknown): readonly string[] | null {
   const words = bodies[deed as Deed["deed"]](value as never);
   // A field that is missing.
   return words.every(word => typeof word === "string" && !word.includes("\0")) ? words : null;
+}
+
+/** Does what a person asks for; null: that is no deed. */
+export async function doDeed(
+  world: ProcessContext,
+  commands: Commands,
+  deed: unknown,
+): Promise<DeedReply | null> {
+  const words = wordsOf(deed);
+  return words === null ? null : runWords(inProject(world, projectOf(deed)), commands, words);
+}
+
+function projectOf(deed: unknown): string | null {
+  const { project = null } = deed as { readonly project?: string };
+  return project;
+}
+
+/** Commands mean the project of their directory, where a name or a number could be of several. */
+export function inProject(world: ProcessContext, project: string | null): ProcessContext {
+  if (project === null || !isAbsolute(project)) return world;
+  const isThere = statSync(project, { throwIfNoEntry: false })?.isDirectory() === true;
+  return isThere ? { ...world, cwd: project } : world;
 }
 
 /** Columns of what a command says: the page breaks its lines itself. */

@@ -3,9 +3,11 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ProcessContext } from "../../process-context.ts";
+import { neededProgram } from "../../programs.ts";
 import { bounds } from "../bounds.ts";
 
-type Env = Readonly<Record<string, string | undefined>>;
+type Caller = Pick<ProcessContext, "env" | "cwd">;
 
 export class OpenedFile {
   readonly #path: string;
@@ -15,13 +17,13 @@ export class OpenedFile {
     this.#path = join(home, `page-${randomBytes(12).toString("base64url")}.html`);
   }
 
-  /** Writes the file and opens it with the system's own program. Throws a system error if there is none. */
-  async open(address: string, env: Env): Promise<void> {
+  /** Writes the file and opens it with the system's own program. Throws `ProgramFailed` if there is none. */
+  async open(address: string, { env, cwd }: Caller): Promise<void> {
+    const program = neededProgram(process.platform === "darwin" ? "open" : "xdg-open", env, cwd);
     const text = `<!doctype html><meta charset="utf-8"><title>…</title><meta http-equiv="refresh" content="0; url=${address}">\n`;
     writeFileSync(this.#path, text, { mode: 0o600, flag: "wx" });
     // The code in it is used up, or too old by then.
     this.#timer = setTimeout(() => this.remove(), bounds.codeMs);
-    const program = process.platform === "darwin" ? "open" : "xdg-open";
     const child = spawn(program, [this.#path], { stdio: "ignore", detached: true, env: { ...env } });
     await new Promise<void>((resolve, reject) => {
       child.once("spawn", resolve);

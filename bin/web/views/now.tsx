@@ -88,13 +88,16 @@ function Disputes({ state, page }: ViewProps) {
 }
 
 function Unlock({ lock, page }: { readonly lock: Rows["locks"]; readonly page: ViewProps["page"] }) {
-  const { holder, path, file } = lock;
+  const { holder, project, file } = lock;
+  const named = lock.resource === true ? file : lock.path;
   const act = page?.act ?? null;
   if (act === null || holder === null) return null;
   return (
     <button
       type="button"
-      onClick={() => act({ deed: "unlock", path }, `Take ${clean(file)} from ${clean(holder.name)}?`)}
+      onClick={() =>
+        act({ deed: "unlock", file: named, project }, `Take ${clean(file)} from ${clean(holder.name)}?`)
+      }
     >
       Release
     </button>

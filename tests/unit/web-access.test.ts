@@ -1,0 +1,119 @@
+/** Who may read the page of `kite web`, and what a person may ask of it. */
+import { describe, expect, it } from "vitest";
+import { bounds } from "../../bin/web/bounds.ts";
+import { Access, isFromPage } from "../../bin/web/server/access.ts";
+import { wordsOf } from "../../bin/web/server/deeds.ts";
+
+const bearing = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+
+describe("a code", () => {
+  it("gives the token once", () => {
+    const access = new Access(() => 0);
+    const code = access.newCode();
+    const token = access.trade(code) ?? "";
+    expect(access.isKnown(bearing(token))).toBe(true);
+    expect(access.trade(code)).toBe(null);
+  });
+
+  it("works for a minute", () => {
+    let now = 0;
+    const access = new Access(() => now);
+    const [early, late] = [access.newCode(), access.newCode()];
+    now = bounds.codeMs - 1;
+    expect(access.trade(early)).not.toBe(null);
+    now = bounds.codeMs;
+    expect(access.trade(late)).toBe(null);
+  });
+
+  it("is one of a few: the oldest ends", () => {
+    const access = new Access(() => 0);
+    const codes = Array.from({ length: bounds.codesMax + 1 }, () => access.newCode());
+    expect(codes.map(code => access.trade(code) !== null)).toEqual([
+      false,
+      ...Array.from({ length: bounds.codesMax }, () => true),
+    ]);
+  });
+
+  it("is no other text", () => {
+    const access = new Access(() => 0);
+    access.newCode();
+    for (const text of ["", " ", "x".repeat(10_000), "__proto__"]) expect(access.trade(text)).toBe(null);
+  });
+});
+
+describe("the token", () => {
+  it("is that of this server alone, and nothing else passes for it", () => {
+    const access = new Access(() => 0);
+    const other = new Access(() => 0);
+    const token = access.trade(access.newCode()) ?? "";
+    expect(other.isKnown(bearing(token))).toBe(false);
+    for (const authorization of [
+      "",
+      "Bearer",
+      "Bearer ",
+      token,
+      `Basic ${token}`,
+      `Bearer x${token}`,
+      `bearer ${token}`,
+    ])
+      expect(access.isKnown({ headers: { authorization } }), authorization).toBe(false);
+    expect(access.isKnown({ headers: {} })).toBe(false);
+    expect(access.isKnown(bearing(access.folder))).toBe(false);
+  });
+});
+
+describe("a request is the page's own", () => {
+  it.each([
+    [{ host: "127.0.0.1:5483" }, true],
+    [{ host: "localhost:5483" }, true],
+    [{ host: "127.0.0.1:5483", origin: "http://127.0.0.1:5483", "sec-fetch-site": "same-origin" }, true],
+    [{ host: "127.0.0.1:5483", "sec-fetch-site": "none" }, true],
+    [{}, false],
+    [{ host: "127.0.0.1" }, false],
+    [{ host: "127.0.0.1:80" }, false],
+    [{ host: "kite.example:5483" }, false],
+    [{ host: "localhost.example:5483" }, false],
+    [{ host: "127.0.0.1:5483", origin: "http://evil.example" }, false],
+    [{ host: "127.0.0.1:5483", origin: "http://localhost:5483" }, false],
+    [{ host: "127.0.0.1:5483", origin: "https://127.0.0.1:5483" }, false],
+    [{ host: "127.0.0.1:5483", origin: "null" }, false],
+    [{ host: "127.0.0.1:5483", "sec-fetch-site": "cross-site" }, false],
+    [{ host: "127.0.0.1:5483", "sec-fetch-site": "same-site" }, false],
+  ])("%j: %s", (headers, is) => {
+    expect(isFromPage({ headers }, 5483)).toBe(is);
+  });
+});
+
+describe("what a person asks for", () => {
+  it.each([
+    [{ deed: "unlock", file: "/p/-a.ts", project: "/p" }, ["unlock", "--force", "--", "/p/-a.ts"]],
+    [
+      { deed: "send", to: "bob", text: "--all", project: "/p" },
+      ["message", "send", "--project", "/p", "--", "bob", "--all"],
+    ],
+    [
+      { deed: "send", to: null, text: "hi", project: "/p" },
+      ["message", "send", "--all", "--project", "/p", "--", "hi"],
+    ],
+    [{ deed: "task_cancel", task: "t-1", project: "/p" }, ["task", "cancel", "--project", "/p", "--", "t-1"]],
+  ])("is a command: %j", (deed, words) => {
+    expect(wordsOf(deed)).toEqual(words);
+  });
+
+  it.each([
+    null,
+    "unlock",
+    [],
+    {},
+    { deed: "down" },
+    { deed: "toString" },
+    { deed: "__proto__" },
+    { deed: "unlock" },
+    { deed: "unlock", file: 3 },
+    { deed: "unlock", file: ["/p"] },
+    { deed: "unlock", file: "a\0b" },
+    { deed: "task_add", description: "x" },
+  ])("is nothing else: %j", deed => {
+    expect(wordsOf(deed)).toBe(null);
+  });
+});
