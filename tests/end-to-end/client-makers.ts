@@ -21,6 +21,11 @@ export interface ClientMaker {
   beforeWhole(file: string, call: string): Message;
   afterWhole(file: string, call: string): Message;
   beforeLine(line: string, call: string): Message;
+  /** The event as an agent within the session sends it; null: the client tells of none by such an event. */
+  subagentStart(session: string, agent: string): Message | null;
+  inSubagent(event: Message, session: string, agent: string): Message;
+  /** What it sends of an agent that another agent began. */
+  inNested(event: Message, session: string, parent: string, agent: string): Message;
   stop(): Message;
   end(): Message;
   said(output: string): Said;
@@ -36,6 +41,21 @@ const withInput = (name: string, input: Message, more: Message = {}): Message =>
   const event = recorded(name);
   return { ...event, ...more, tool_input: { ...(event["tool_input"] as Message), ...input } };
 };
+
+const inSubagent = (event: Message, session_id: string, agent_id: string): Message => ({
+  ...event,
+  ...{ session_id, agent_id, agent_type: "worker" },
+});
+
+/** Its ids are those of the session and the new agent, whoever began it. */
+const inNested: ClientMaker["inNested"] = (event, session, _parent, agent) =>
+  inSubagent(event, session, agent);
+
+/** An agent has a session's id of its own, and names who began it. */
+const inCopilots = (event: Message, parent_agent_id: string, agent: string): Message => ({
+  ...event,
+  ...{ session_id: agent, agent_id: agent, parent_agent_id },
+});
 
 const nothing: Said = { denial: null, context: "" };
 
@@ -69,6 +89,12 @@ export const clientMakers: readonly ClientMaker[] = [
       withInput("payloads/PostToolUse--Write", { file_path }, { tool_use_id }),
     beforeLine: (command, tool_use_id) =>
       withInput("payloads/PreToolUse--Bash", { command }, { tool_use_id }),
+    subagentStart: (session_id, agent_id) => ({
+      ...recorded("payloads/SubagentStart--foreground"),
+      ...{ session_id, agent_id },
+    }),
+    inSubagent,
+    inNested,
     stop: () => recorded("payloads/Stop--plain"),
     end: () => recorded("payloads/SessionEnd--print-other"),
     said: nested,
@@ -86,6 +112,12 @@ export const clientMakers: readonly ClientMaker[] = [
     afterWhole: (file, tool_use_id) =>
       withInput("codex/PostToolUse--apply_patch", { command: deletes(file) }, { tool_use_id }),
     beforeLine: (command, tool_use_id) => withInput("codex/PreToolUse--Bash", { command }, { tool_use_id }),
+    subagentStart: (session_id, agent_id) => ({
+      ...recorded("codex/SubagentStart--v1"),
+      ...{ session_id, agent_id },
+    }),
+    inSubagent,
+    inNested,
     stop: () => recorded("codex/Stop--plain"),
     end: () => recorded("codex/SessionEnd--other"),
     said: nested,
@@ -108,6 +140,12 @@ export const clientMakers: readonly ClientMaker[] = [
       tool_input: deletes(file),
     }),
     beforeLine: command => withInput("copilot/PreToolUse--Bash", { command }),
+    subagentStart: (parent_agent_id, agent) => ({
+      ...recorded("copilot/UserPromptSubmit--subagent"),
+      ...{ session_id: agent, agent_id: agent, parent_agent_id },
+    }),
+    inSubagent: inCopilots,
+    inNested: (event, _session, parent, agent) => inCopilots(event, parent, agent),
     stop: () => recorded("copilot/Stop--main"),
     end: () => recorded("copilot/SessionEnd--complete"),
     said: output => {
@@ -131,6 +169,9 @@ export const clientMakers: readonly ClientMaker[] = [
       tool_input: withInput("gemini/BeforeTool--write_file", { file_path })["tool_input"],
     }),
     beforeLine: command => withInput("gemini/BeforeTool--run_shell_command", { command }),
+    subagentStart: () => null,
+    inSubagent,
+    inNested,
     stop: () => recorded("gemini/AfterAgent--plain"),
     end: () => recorded("gemini/SessionEnd--exit"),
     said: output => {
@@ -153,6 +194,10 @@ export const clientMakers: readonly ClientMaker[] = [
       plugin("PostToolUse", { tool_name: "write", tool_use_id, tool_input: { filePath } }),
     beforeLine: (command, tool_use_id) =>
       plugin("PreToolUse", { tool_name: "bash", tool_use_id, tool_input: { command } }),
+    subagentStart: (session_id, agent_id) =>
+      plugin("SubagentStart", { session_id, agent_id, agent_type: "general" }),
+    inSubagent,
+    inNested,
     stop: () => plugin("Stop"),
     end: () => plugin("SessionEnd", { reason: "dispose" }),
     said: output => {
