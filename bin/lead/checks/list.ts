@@ -9,9 +9,9 @@ import type { FindRepository } from "../../project.ts";
 import { tilde } from "../../view/places.ts";
 import { clean, wrap } from "../../view/text.ts";
 import { exitCodes, rowsOf, withDaemon } from "../../with-daemon.ts";
-import { listedLines } from "../view/checks.ts";
+import { listedLines, stateWords } from "../view/checks.ts";
 import { checksAt } from "./read.ts";
-import { stateAt, stateWords } from "./states.ts";
+import { stateAt } from "./states.ts";
 
 const trustWords = {
   trusted: "trusted",

@@ -4,7 +4,7 @@ import type { WorktreeStateReply } from "../../../protocol/lead/check.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Client } from "../../process-context.ts";
 import { refusalText } from "../../refusal-text.ts";
-import { counted, listed } from "../../view/text.ts";
+import { listed } from "../../view/text.ts";
 
 /** A state as the daemon told it, or why it did not: then `dirty` is null. */
 export type State = Omit<WorktreeStateReply, "ok">;
@@ -41,10 +41,4 @@ function differing(before: State, after: State): string[] {
   const was = new Map(before.changed.map(({ file, content }) => [file, content]));
   const is = new Map(after.changed.map(({ file, content }) => [file, content]));
   return [...new Set([...was.keys(), ...is.keys()])].filter(file => was.get(file) !== is.get(file)).sort();
-}
-
-/** A state in a few words: `8f1c2d3 + 2 changed files`. */
-export function stateWords({ commit, files }: Pick<State, "commit" | "files">): string {
-  const at = commit === null ? "no commit yet" : commit.slice(0, 7);
-  return files === 0 ? at : `${at} + ${counted(files, "changed file")}`;
 }

@@ -1,11 +1,10 @@
 /** Results of checks for a terminal. */
 import type { CheckStatus } from "../../../daemon/core/lead/checks/status.ts";
-import type { CheckRow, UnneededRow } from "../../../protocol/lead/check.ts";
+import type { CheckRow, UnneededRow, WorktreeStateReply } from "../../../protocol/lead/check.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Cell, table } from "../../view/table.ts";
-import { clean, duration, listed, type Screen, wrap } from "../../view/text.ts";
+import { clean, counted, duration, listed, type Screen, wrap } from "../../view/text.ts";
 import type { Outcome } from "../checks/outcome.ts";
-import { stateWords } from "../checks/states.ts";
 
 /** A line for each check that ran; below a red one the end of its output, if it was kept. */
 export function outcomeLines(outcomes: readonly Outcome[], screen: Screen): string[] {
@@ -86,4 +85,10 @@ function resultWords({ exit, commit, files, at, by }: CheckRow, status: CheckSta
   const code = exit === 0 ? "" : `, exit code ${exit}`;
   const who = by === null ? "" : `, by ${clean(by.name)}`;
   return `${how}${code}, ${duration(now - at)} ago${who}`;
+}
+
+/** A state in a few words: `8f1c2d3 + 2 changed files`. */
+export function stateWords({ commit, files }: Pick<WorktreeStateReply, "commit" | "files">): string {
+  const at = commit === null ? "no commit yet" : commit.slice(0, 7);
+  return files === 0 ? at : `${at} + ${counted(files, "changed file")}`;
 }
