@@ -1,5 +1,6 @@
 /** What the page and its server say to each other. Everything is JSON on loopback, behind a token. */
 import type { DebateRow } from "../../protocol/lead/debate.ts";
+import type { WipeRow } from "../../protocol/rescue.ts";
 import type { Rows as QueryRows } from "../row-list.ts";
 
 type Target =
@@ -15,11 +16,14 @@ type Target =
   | "declarations"
   | "spawns"
   | "merges"
+  | "checks"
   | "teams";
 
 /** What a view may show; a topic is a target of `query`, or stands in for one. */
 export interface Rows extends Pick<QueryRows, Target> {
   readonly debates: DebateRow;
+  /** What was wiped in the last hour and is still lost. */
+  readonly wiped: WipeRow;
   /** What sessions are about, as their clients say: for a person alone. */
   readonly titles: TitleRow;
 }
@@ -45,8 +49,10 @@ export const keyOf: { readonly [T in Topic]: (row: Rows[T]) => string } = {
   declarations: row => `${row.id}/${row.agent ?? ""}`,
   spawns: row => row.id,
   merges: row => row.id,
+  checks: row => `${row.project}\n${row.worktree}\n${row.name}`,
   teams: row => `${row.project}\n${row.team}`,
   debates: row => row.id,
+  wiped: row => row.wipe,
   titles: row => row.id,
 };
 

@@ -1,9 +1,9 @@
 /** Every view: without violations of accessibility, at both widths, light and dark, empty and with agents at work; pictures. */
-import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { views } from "../../bin/web/views/list.ts";
 import { picture, Site } from "./browser.ts";
+import { violations } from "./violations.ts";
 import { fill } from "./world.ts";
 
 let site: Site;
@@ -35,15 +35,6 @@ describe.each(["empty", "filled"])("%s", kind => {
     expect(site.faults).toEqual([]);
   });
 });
-
-/** What the rules of accessibility find. */
-async function violations(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe.source);
-  const found = await page.evaluate(
-    async () => (await (globalThis as unknown as { axe: typeof axe }).axe.run()).violations,
-  );
-  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-}
 
 /** Whether the page as a whole scrolls sideways; a part of it may. */
 function tooWide(page: Page): Promise<boolean> {

@@ -3,7 +3,8 @@
 import { debatesOf } from "../../lead/debates/rows.ts";
 import type { Client } from "../../process-context.ts";
 import { Titles } from "../../titles.ts";
-import { rowsOf } from "../../with-daemon.ts";
+import { projectRoot } from "../../view/places.ts";
+import { ask, rowsOf } from "../../with-daemon.ts";
 import { bounds } from "../bounds.ts";
 import type { Rows, Topic, Viewer } from "../wire.ts";
 
@@ -20,7 +21,7 @@ interface Source<T extends Topic> {
 const seconds = 1_000;
 
 /** Returns a look at a target of `query`, of the one project or of all. */
-function rowsOfTarget<T extends Exclude<Topic, "debates" | "titles">>(target: T, max?: number) {
+function rowsOfTarget<T extends Exclude<Topic, "debates" | "titles" | "wiped">>(target: T, max?: number) {
   return (client: Asking, { project }: Viewer) =>
     rowsOf(client, target, project === null ? {} : { project }, max);
 }
@@ -54,12 +55,13 @@ export const sources: { readonly [T in Topic]: Source<T> } = {
   writes: {
     look: rowsOfTarget("writes"),
     events: /^(?:lock_released|lost_update|bypassed|work_|file_conflict)/,
-    everyMs: 10 * seconds,
+    // Git's own commands change it, too.
+    everyMs: 5 * seconds,
   },
   risks: {
     look: rowsOfTarget("risks"),
     events: /^(?:merge_|file_conflict|lock_released)/,
-    everyMs: 10 * seconds,
+    everyMs: 5 * seconds,
   },
   declarations: {
     look: rowsOfTarget("declarations"),
@@ -72,8 +74,10 @@ export const sources: { readonly [T in Topic]: Source<T> } = {
     everyMs: 10 * seconds,
   },
   merges: { look: rowsOfTarget("merges"), events: /^(?:merge_|check_)/, everyMs: 10 * seconds },
+  checks: { look: rowsOfTarget("checks"), events: /^check_/, everyMs: 30 * seconds },
   teams: { look: rowsOfTarget("teams"), events: /^(?:session_|agent_)/, everyMs: 5 * seconds },
   debates: { look: debatesShown, events: /^(?:debate_|session_)/, everyMs: 30 * seconds },
+  wiped: { look: wipedShown, events: /^work_/, everyMs: 5 * seconds },
   titles: { look: titlesShown, events: /^session_/, everyMs: 5 * seconds },
 };
 
@@ -85,6 +89,15 @@ async function debatesShown(client: Asking, viewer: Viewer): Promise<readonly Ro
       : [viewer.project];
   const found = projects.slice(0, bounds.projectsMax).map(project => debatesOf(client, { project }));
   return (await Promise.all(found)).flatMap(({ rows }) => rows);
+}
+
+/** An agent sees what its own project lost; the daemon finds that by a directory. */
+async function wipedShown(client: Asking, { project }: Viewer): Promise<readonly Rows["wiped"][]> {
+  if (project === null) return (await ask(client, "overview", {})).wiped ?? [];
+  // A project that is no directory is one of the wire alone.
+  if (!project.startsWith("/")) return [];
+  const { wiped = [] } = await ask(client, "overview", { cwd: projectRoot(project) });
+  return wiped.filter(row => row.project === project);
 }
 
 const titles = new Titles();

@@ -1,5 +1,6 @@
 /** The views of the page, in the order of its menu. */
 import { now } from "./now.tsx";
 import type { View } from "./view.ts";
+import { work } from "./work.tsx";
 
-export const views: readonly [View, ...View[]] = [now];
+export const views: readonly [View, ...View[]] = [now, work];

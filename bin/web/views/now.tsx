@@ -2,7 +2,7 @@
 import type { SessionRow } from "../../../protocol/session-rows.ts";
 import { compare, needsPerson } from "../../view/urgency.ts";
 import type { Rows } from "../wire.ts";
-import { Age, Agent, Empty, File, Section } from "./parts.tsx";
+import { Age, Agent, Empty, File, Loading, Section } from "./parts.tsx";
 import { agoMs, clean, projectName, type ViewState } from "./state.ts";
 import type { View, ViewProps } from "./view.ts";
 
@@ -16,12 +16,7 @@ export const now: View = {
 function Now(props: ViewProps) {
   const { state } = props;
   const sessions = state.rows("sessions");
-  if (sessions === null)
-    return (
-      <p class="empty" data-loading>
-        Loading…
-      </p>
-    );
+  if (sessions === null) return <Loading />;
   const needing = sessions.filter(needsPerson).sort(compare);
   const projects = [...new Set(sessions.map(({ project }) => project))].sort();
   return (

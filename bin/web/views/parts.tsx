@@ -20,12 +20,14 @@ export function File({
   path,
   state,
   page,
+  text = pathText(path, state),
 }: {
   readonly path: string;
   readonly state: ViewState;
   readonly page: Page | null;
+  /** What the view calls it; by default its path. */
+  readonly text?: string;
 }) {
-  const text = pathText(path, state);
   if (page === null) return <code title={clean(path)}>{text}</code>;
   return (
     <button
@@ -42,6 +44,15 @@ export function File({
 /** How long something lasts. */
 export function Age({ ms }: { readonly ms: number }) {
   return <span class="age">{duration(ms)}</span>;
+}
+
+/** Stands for rows that the page has not yet. */
+export function Loading() {
+  return (
+    <p class="empty" data-loading>
+      Loading…
+    </p>
+  );
 }
 
 /** What would fill an empty view, and the command for it. */
