@@ -6,18 +6,19 @@ import { isTaking } from "../trail/lock-history.ts";
 import { ruleOf } from "../trail/stats.ts";
 import type { Fate } from "./figures.ts";
 
-/** Agents whose denials may still come to something; of more, those denied longest ago stay open. */
+/** Different denials that may still come to something; of more, the oldest stay open. */
+const openMax = 20_000;
+/** Agents whose steps are counted. */
 const agentsMax = 10_000;
-/** Different things that one agent was denied. */
-const subjectsMax = 100;
 
 /** What an agent was denied and did not get since. */
 interface Denied {
   readonly session: string | null;
-  /** How often, by what was denied. */
-  readonly subjects: Map<string, number>;
-  /** Those after which the agent did something else. */
-  left: Set<string>;
+  readonly agent: string;
+  /** How often. */
+  times: number;
+  /** How many steps the agent had done when it was denied last. */
+  steps: number;
 }
 
 /** Whether the line is a request of an agent or a person, and not an event of a client's hook. */
@@ -37,7 +38,8 @@ export function isDenial(line: TrailLine): boolean {
 
 /** Follows denials to what became of them. One that the same agent gets again and again has one fate. */
 export class DenialFates {
-  readonly #open = new BoundedMap<string, Denied>({ entriesMax: agentsMax });
+  readonly #open = new BoundedMap<string, Denied>({ entriesMax: openMax });
+  readonly #agents = new BoundedMap<string, { steps: number }>({ entriesMax: agentsMax });
   readonly #ended = { got: 0, elsewhere: 0, gaveUp: 0 };
   #count = 0;
 
@@ -53,8 +55,8 @@ export class DenialFates {
   }
 
   get counts(): Readonly<Record<Fate, number>> {
-    const counts = { ...this.#ended, open: 0 };
-    for (const denied of this.#open.values()) settle(counts, denied, "open");
+    const counts = { ...this.#ended };
+    for (const denied of this.#open.values()) if (this.#isLeft(denied)) counts.elsewhere += denied.times;
     const { got, elsewhere, gaveUp } = counts;
     // Those that were forgotten are open, too.
     return { ...counts, open: this.#count - got - elsewhere - gaveUp };
@@ -62,44 +64,48 @@ export class DenialFates {
 
   #deny(line: TrailLine): void {
     this.#count += 1;
-    const key = agentOf(line);
-    const denied: Denied = this.#open.get(key) ?? { session: line.id, subjects: new Map(), left: new Set() };
-    this.#open.set(key, denied);
-    const subject = subjectOf(line);
-    if (denied.subjects.has(subject) || denied.subjects.size < subjectsMax)
-      denied.subjects.set(subject, (denied.subjects.get(subject) ?? 0) + 1);
-    denied.left.delete(subject);
+    const agent = agentOf(line);
+    const { steps } = this.#seen(agent);
+    const key = `${agent}\n${subjectOf(line)}`;
+    const denied = this.#open.get(key);
+    if (denied === undefined) this.#open.set(key, { session: line.id, agent, times: 1, steps });
+    else {
+      denied.times += 1;
+      denied.steps = steps;
+    }
   }
 
   /** The agent took a file, wrote, or had a command let through. */
   #goOn(line: TrailLine): void {
-    const denied = this.#open.get(agentOf(line));
+    const agent = agentOf(line);
+    this.#seen(agent).steps += 1;
+    const key = `${agent}\n${subjectOf(line)}`;
+    const denied = this.#open.get(key);
     if (denied === undefined) return;
-    const subject = subjectOf(line);
-    const times = denied.subjects.get(subject);
-    if (times !== undefined) {
-      this.#ended.got += times;
-      denied.subjects.delete(subject);
-      denied.left.delete(subject);
-    }
-    denied.left = new Set(denied.subjects.keys());
+    this.#ended.got += denied.times;
+    this.#open.delete(key);
   }
 
   #end(session: string | null): void {
     for (const [key, denied] of [...this.#open.entries()]) {
       if (denied.session !== session) continue;
-      settle(this.#ended, denied, "gaveUp");
+      this.#ended[this.#isLeft(denied) ? "elsewhere" : "gaveUp"] += denied.times;
       this.#open.delete(key);
     }
   }
-}
 
-function settle<F extends Fate>(
-  counts: Record<F | "elsewhere", number>,
-  { subjects, left }: Denied,
-  otherwise: F,
-): void {
-  for (const [subject, times] of subjects) counts[left.has(subject) ? "elsewhere" : otherwise] += times;
+  #seen(agent: string): { steps: number } {
+    const known = this.#agents.get(agent);
+    if (known !== undefined) return known;
+    const first = { steps: 0 };
+    this.#agents.set(agent, first);
+    return first;
+  }
+
+  /** Whether the agent did something else after the denial. */
+  #isLeft({ agent, steps }: Denied): boolean {
+    return (this.#agents.get(agent)?.steps ?? 0) > steps;
+  }
 }
 
 function isStep(line: TrailLine): boolean {

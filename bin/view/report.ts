@@ -3,7 +3,7 @@ import type { Counts, Report, Stops } from "../report/figures.ts";
 import { paint } from "./color.ts";
 import { projectName } from "./places.ts";
 import { hookLines } from "./stats.ts";
-import { clean, clock, counted, pad, precise, type Screen, wrap } from "./text.ts";
+import { clean, clock, pad, precise, type Screen, wrap } from "./text.ts";
 import { grouped } from "./tokens.ts";
 
 /** A report, and what it was asked for. */
@@ -73,8 +73,7 @@ function headOf(
   const late = logFrom === null ? "" : ` The log begins at ${clock(logFrom, now)}: it has nothing of before.`;
   if (from === null || until === null)
     return [`The log has no lines${where} since ${clock(since, now)}.${late}`];
-  const noun = lines === 1 ? "line" : "lines";
-  const span = `From ${clock(from, now)} to ${clock(until, now)}${where}: ${grouped(lines)} ${noun} of the log.`;
+  const span = `From ${clock(from, now)} to ${clock(until, now)}${where}: ${many(lines, "line")} of the log.`;
   return [span + late];
 }
 
@@ -83,7 +82,7 @@ type Row = readonly [label: string, text: string];
 function rowsOf(report: ReportView, name: ShowName): Row[] {
   const { sessions, hooks, edits, collisions, messages, context, observed } = report;
   if (report.lines === 0) return [];
-  const onRequest = edits.onRequest === 0 ? "" : `; ${counted(edits.onRequest, "lock")} on request`;
+  const onRequest = edits.onRequest === 0 ? "" : `; ${many(edits.onRequest, "lock")} on request`;
   const share = hooks.share === null ? "" : `, ${percent(hooks.share)} of the sessions' time`;
   const answers = hooks.events.reduce((sum, { count }) => sum + count, 0);
   return [
@@ -98,13 +97,13 @@ function rowsOf(report: ReportView, name: ShowName): Row[] {
     ["Stopped", stopText(report.stops, name)],
     ["Past Kite", pastText(report)],
     ...taskRow(report),
-    ["Messages", `${grouped(messages.sent)} sent, ${counted(messages.broadcasts, "broadcast")}`],
-    ["Hooks", `${counted(answers, "answer")} took ${precise(hooks.totalMs)} together${share}`],
+    ["Messages", `${grouped(messages.sent)} sent, ${many(messages.broadcasts, "broadcast")}`],
+    ["Hooks", `${many(answers, "answer")} took ${precise(hooks.totalMs)} together${share}`],
     [
       "Context",
       context.answers === 0
         ? "no words for agents"
-        : `at most ${grouped(context.chars)} characters for agents, in ${counted(context.answers, "answer")}`,
+        : `at most ${grouped(context.chars)} characters for agents, in ${many(context.answers, "answer")}`,
     ],
     ...(observed === undefined ? [] : observedRow(observed, name)),
   ];
@@ -137,23 +136,23 @@ function collisionText(count: number): string {
 
 function stopText({ count, commands, files, lines, counted: known, countedLines }: Stops, name: ShowName) {
   if (count === 0) return "no command on uncommitted work of others";
-  const what = `${counted(count, "command")} on uncommitted work of others (${named(commands, name)})`;
+  const what = `${many(count, "command")} on uncommitted work of others (${named(commands, name)})`;
   if (known === 0) return what;
   const unknown = known - countedLines;
   const rest = unknown === 0 ? "" : `; of ${grouped(unknown)}, the lines are not known`;
-  const work = countedLines === 0 ? "" : `${counted(lines, "line")} in `;
-  return `${what}; ${work}${counted(files, "file")} would have been lost${rest}`;
+  const work = countedLines === 0 ? "" : `${many(lines, "line")} in `;
+  return `${what}; ${work}${many(files, "file")} would have been lost${rest}`;
 }
 
 function pastText({ pastKite }: Report): string {
   const { shell, unhooked, late, off, wiped, taken } = pastKite;
   const words = [
-    [shell, `${counted(shell, "file")} changed by shell commands that another had`],
-    [unhooked, `${counted(unhooked, "change")} that no hook told of`],
-    [late, `${counted(late, "write")} after the lock had passed on`],
-    [off, `switched off ${counted(off, "time")}`],
-    [wiped, `${counted(wiped, "file")} with uncommitted work wiped`],
-    [taken, `${counted(taken, "file")} with work of another committed or discarded`],
+    [shell, `${many(shell, "file")} changed by shell commands that another had`],
+    [unhooked, `${many(unhooked, "change")} that no hook told of`],
+    [late, `${many(late, "write")} after the lock had passed on`],
+    [off, `switched off ${many(off, "time")}`],
+    [wiped, `${many(wiped, "file")} with uncommitted work wiped`],
+    [taken, `${many(taken, "file")} with work of another committed or discarded`],
   ] as const;
   return words.flatMap(([times, word]) => (times === 0 ? [] : [word])).join(", ") || "nothing";
 }
@@ -170,9 +169,14 @@ function observedRow(
   { waits, denials, tells, collisions, stops }: NonNullable<Report["observed"]>,
   name: ShowName,
 ): Row[] {
-  const would = `Kite would have let ${counted(waits, "step")} wait, denied ${grouped(denials)}, and told agents something ${counted(tells, "time")}`;
+  const would = `Kite would have let ${many(waits, "step")} wait, denied ${grouped(denials)}, and told agents something ${many(tells, "time")}`;
   const stopped = stops.length === 0 ? "" : `; it would have stopped ${named(stops, name)}`;
-  return [["Observed", `${would}; ${counted(collisions, "collision")} that it let happen${stopped}`]];
+  return [["Observed", `${would}; ${many(collisions, "collision")} that it let happen${stopped}`]];
+}
+
+/** `n` with its thousands apart and its noun. */
+function many(n: number, noun: string): string {
+  return `${grouped(n)} ${noun}${n === 1 ? "" : "s"}`;
 }
 
 /** Names that are shown of a list; of the rest, how many there are. */

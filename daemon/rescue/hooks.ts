@@ -64,6 +64,8 @@ async function noteSpared(
     counted = ahead === null ? null : counted + ahead;
   }
   const known = counted === null ? {} : { lines: counted };
+  const what = counted === null ? "" : `${counted} lines of `;
+  const why = `uncommitted work of others was spared: ${what}${count} ${count === 1 ? "file" : "files"}`;
   const line = { ...decidedBy(services, actor), event: "work_spared", type, file: null, rule: "guard" };
-  recorder.note({ ...line, decision: "event", files: count, ...known });
+  recorder.note({ ...line, decision: "event", why, files: count, ...known });
 }

@@ -154,8 +154,8 @@ export function noteOff(
 ): void {
   const at = clock.wall();
   const [id, file] = [scope === "session" ? of : null, scope === "project" ? of : null];
-  const why =
-    until === null ? "off until kite on" : `off for ${Math.max(0, Math.round((until - at) / 1000))} s`;
+  const end = until === null ? "until kite on" : `for ${Math.max(0, Math.round((until - at) / 1000))} s`;
+  const why = scope === "all" ? `everywhere, ${end}` : end;
   const who = { id, agent: null, name, project: null };
   const what = { event: "switched_off", type: scope, file, decision: "note", rule: "off" } as const;
   recorder.note({ at, ...who, ...what, why });
