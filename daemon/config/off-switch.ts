@@ -115,13 +115,6 @@ export class OffSwitchReader {
 
   /** Costs two stats while nothing changes. */
   read(): OffSwitches {
-    const before = this.#switches;
-    const now = this.#readChanged();
-    if (now !== before && this.#onOff !== null) for (const row of newRows(before, now)) this.#onOff(row);
-    return now;
-  }
-
-  #readChanged(): OffSwitches {
     const all = lstatSync(this.#files.all, { throwIfNoEntry: false });
     const some = lstatSync(this.#files.some, { throwIfNoEntry: false });
     if (all === undefined && some === undefined) {
@@ -130,6 +123,7 @@ export class OffSwitchReader {
     }
     const stamp = [all, some].map(s => (s === undefined ? "-" : `${s.ino} ${s.size} ${s.mtimeMs}`)).join(" ");
     if (stamp === this.#stamp) return this.#switches;
+    const before = this.#switches;
     const named = some?.isFile() === true && some.size <= limits.settingsBytes ? this.#named() : null;
     this.#switches = {
       ...nothingOff,
@@ -137,6 +131,7 @@ export class OffSwitchReader {
       all: all?.isFile() === true ? { until: all.size === 0 ? null : all.mtimeMs } : null,
     };
     this.#stamp = stamp;
+    if (this.#onOff !== null) for (const row of newRows(before, this.#switches)) this.#onOff(row);
     return this.#switches;
   }
 
