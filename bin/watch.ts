@@ -11,7 +11,7 @@ import { nextStep } from "./next-step.ts";
 import { seemsAgents } from "./person.ts";
 import { type Client, type ProcessContext, screenOf } from "./process-context.ts";
 import { scopeProject } from "./scope.ts";
-import { numbering } from "./tasks/numbers.ts";
+import { numbering } from "./tasks/numbering.ts";
 import { terminalTexts } from "./terminals.ts";
 import { Titles } from "./titles.ts";
 import { unpainted } from "./view/color.ts";

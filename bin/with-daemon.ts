@@ -163,7 +163,10 @@ export async function withDaemon(
 async function readable(world: ProcessContext, client: Client, error: unknown): Promise<unknown> {
   if (!(error instanceof Refused) || !/\bt-[0-9a-z]+-/.test(error.message)) return error;
   const { ownProject } = await import("./project.ts");
-  const { inNumbers, numbersIn } = await import("./tasks/numbers.ts");
+  const [{ inNumbers }, { numbersIn }] = await Promise.all([
+    import("./tasks/numbers.ts"),
+    import("./tasks/numbering.ts"),
+  ]);
   const project = await ownProject(world);
   // The refusal is what the person needs to read, also if the connection is lost meanwhile.
   const numbers = project === null ? null : await numbersIn(client, project, error.message).catch(() => null);

@@ -7,7 +7,7 @@ import type { TaskRow } from "../../protocol/task.ts";
 import { leadRoles } from "../leading.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { screenOf } from "../process-context.ts";
-import { numbering, type Worded } from "../tasks/numbers.ts";
+import { numbering, type Worded } from "../tasks/numbering.ts";
 import { terminalTexts } from "../terminals.ts";
 import { titlesFor } from "../titles.ts";
 import {

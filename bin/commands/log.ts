@@ -12,7 +12,7 @@ import {
   type Run,
   screenOf,
 } from "../process-context.ts";
-import { numbering } from "../tasks/numbers.ts";
+import { numbering } from "../tasks/numbering.ts";
 import { decisionsIn, type TrailFilter, wantedBy } from "../trail/filter.ts";
 import { followTrail, readAtEnd } from "../trail/follow.ts";
 import { unknownAgent } from "../trail/known-agents.ts";

@@ -13,7 +13,7 @@ import { type Client, type ProcessContext, print, printJson } from "../process-c
 import { projectOf } from "../project.ts";
 import { counted, listed } from "../view/text.ts";
 import { ask, exitCodes, fail, withDaemon } from "../with-daemon.ts";
-import { numbering } from "./numbers.ts";
+import { numbering } from "./numbering.ts";
 
 /** A task as `task_import` takes it. */
 export type Stored = ParamsOf<"task_import">["tasks"][number];

@@ -16,7 +16,8 @@ import { mermaidView } from "../view/task-mermaid.ts";
 import { tasksView, taskView } from "../view/tasks.ts";
 import { counted, wrap } from "../view/text.ts";
 import { ask, exitCodes, fail, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
-import { numbersIn, numbersOf, taskNamed } from "./numbers.ts";
+import { numbersIn } from "./numbering.ts";
+import { numbersOf, taskNamed } from "./numbers.ts";
 
 export interface ScopeFlags {
   readonly project?: string;

@@ -6,7 +6,7 @@ import type { LockRow } from "../../protocol/lock.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { NamedAgent } from "../agent/named.ts";
-import type { Worded } from "../tasks/numbers.ts";
+import type { Worded } from "../tasks/numbering.ts";
 import { paint } from "./color.ts";
 import { declarationFields, summaryOf } from "./declarations.ts";
 import type { OneAgent } from "./feature.ts";

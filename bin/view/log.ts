@@ -2,7 +2,7 @@
 
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { trailReason } from "../refusal-text.ts";
-import type { Worded } from "../tasks/numbers.ts";
+import type { Worded } from "../tasks/numbering.ts";
 import { actorIn, nobody } from "../trail/lock-history.ts";
 import { paint, type Style } from "./color.ts";
 import { projectRoot, tilde } from "./places.ts";

@@ -10,7 +10,7 @@ import { refuseAgent } from "../../person.ts";
 import { type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
 import { realPath } from "../../real-path.ts";
-import { numbering } from "../../tasks/numbers.ts";
+import { numbering } from "../../tasks/numbering.ts";
 import { clean, counted, listed, wrap } from "../../view/text.ts";
 import { ask, asPerson, exitCodes, fail, rowsOf, withDaemon } from "../../with-daemon.ts";
 

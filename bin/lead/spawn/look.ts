@@ -8,7 +8,7 @@ import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { type Client, type ProcessContext, screenOf } from "../../process-context.ts";
 import { ProgramFailed } from "../../programs.ts";
 import { projectOf } from "../../project.ts";
-import { numbering } from "../../tasks/numbers.ts";
+import { numbering } from "../../tasks/numbering.ts";
 import { clean, clock, type Screen } from "../../view/text.ts";
 import { fail, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { spawnsView } from "../view/spawns.ts";
