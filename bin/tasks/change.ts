@@ -10,10 +10,10 @@ import { registerPerson } from "../person-session.ts";
 import { type Client, type ProcessContext, print, printFramed, printJson } from "../process-context.ts";
 import { ownProject, projectOf } from "../project.ts";
 import { refusalText } from "../refusal-text.ts";
-import { standing } from "../view/tasks.ts";
 import { clean } from "../view/text.ts";
 import { type AskOptions, exitCodes, fail, printDone, Refused, rowsOf, withDaemon } from "../with-daemon.ts";
 import { inNumbers, numbersOf, taskNamed } from "./numbers.ts";
+import { standing } from "./standing.ts";
 
 export interface AddFlags {
   readonly priority?: TaskPriority;

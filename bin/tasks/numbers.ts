@@ -1,5 +1,6 @@
 /** How people and agents name tasks: by their number in the project, and those of another project by their whole id. */
 import type { TaskRow } from "../../protocol/task.ts";
+import { clean } from "../view/text.ts";
 
 /** Returns a task's name as requests take it: digits alone, with or without `#`, are its number. */
 export function taskNamed(name: string): string {
@@ -26,6 +27,18 @@ export function numbersOf(tasks: readonly Numbered[], project: string | null): N
   return new Map([...ids].flatMap(([number, [id = "", ...more]]) => (more.length > 0 ? [] : [[id, number]])));
 }
 
+/** Returns what names these tasks: their numbers if they are of one project, else whole ids. */
+export function handles(tasks: readonly Numbered[]): (id: string) => string {
+  const numbers = numbersOfOne(tasks);
+  return id => numbers.get(id)?.toString() ?? clean(id);
+}
+
+/** Returns the numbers of tasks of one project; none if they are of several. */
+export function numbersOfOne(tasks: readonly Numbered[]): Numbers {
+  const [project = null, ...others] = new Set(tasks.map(task => task.project));
+  return others.length > 0 ? new Map() : numbersOf(tasks, project);
+}
+
 /** A task's whole id, with the words before it that make a sentence's `task` needless. */
 export const named = /((?:\bkite (?:[a-z-]+ ){1,3}|\btasks? )?)\b(t-[0-9a-z]{1,12}-[0-9a-z]{1,12})\b/g;
 
@@ -39,4 +52,9 @@ export function inNumbers(text: string, numbers: Numbers): string {
     if (number === undefined) return whole;
     return before === "" ? `#${number}` : before + number;
   });
+}
+
+/** Returns why nobody can claim the task now, with the numbers of tasks; or null. */
+export function heldIn({ held }: Pick<TaskRow, "held">, numbers: Numbers): string | null {
+  return held === null ? null : inNumbers(held, numbers);
 }

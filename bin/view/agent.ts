@@ -7,6 +7,7 @@ import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { NamedAgent } from "../agent/named.ts";
 import type { Worded } from "../tasks/numbering.ts";
+import { standing } from "../tasks/standing.ts";
 import { paint } from "./color.ts";
 import { declarationFields, summaryOf } from "./declarations.ts";
 import type { OneAgent } from "./feature.ts";
@@ -15,7 +16,6 @@ import { type Field, fieldLines } from "./fields.ts";
 import { logLines } from "./log.ts";
 import { Places, projectName, tilde, whereabouts } from "./places.ts";
 import { statusText } from "./sessions.ts";
-import { standing } from "./tasks.ts";
 import { clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
 
 export interface AgentData {

@@ -5,6 +5,7 @@ import { isResource } from "../../protocol/resource.ts";
 import { riskReasons } from "../../protocol/risk.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { trailReason } from "../refusal-text.ts";
+import { standing } from "../tasks/standing.ts";
 import type { AgentNow, RefusalNow } from "../trail/about-agent.ts";
 import type { FileNow, HolderNow, WaiterNow } from "../trail/about-file.ts";
 import type { BlockerNow, TaskNow } from "../trail/about-task.ts";
@@ -13,7 +14,6 @@ import { ended, fileName } from "./explain.ts";
 import { eventWords } from "./log.ts";
 import { tilde } from "./places.ts";
 import { statusText } from "./sessions.ts";
-import { standing } from "./tasks.ts";
 import { clean, clock, counted, duration, type Screen } from "./text.ts";
 
 /** What happened within this time happened just now, in milliseconds. */

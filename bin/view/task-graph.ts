@@ -1,17 +1,11 @@
 /** The graph of tasks as text. */
 import type { TaskRow } from "../../protocol/task.ts";
+import { handles } from "../tasks/numbers.ts";
+import { marks, standing, standings, summaryOf } from "../tasks/standing.ts";
 import { paint } from "./color.ts";
 import { type Cell, table } from "./table.ts";
-import { handles, type Standing, standing, standings, styles, summaryOf } from "./tasks.ts";
+import { styles } from "./tasks.ts";
 import { clean, type Screen, wrap } from "./text.ts";
-
-const marks: Readonly<Record<Standing, string>> = {
-  active: "▶",
-  ready: "○",
-  blocked: "·",
-  failed: "✗",
-  done: "✓",
-};
 
 /** A task and its position in the drawing. */
 interface Node {

@@ -1,6 +1,7 @@
 /** The graph of tasks in Mermaid's language. */
 import type { TaskRow } from "../../protocol/task.ts";
-import { handles, standing, standings } from "./tasks.ts";
+import { handles } from "../tasks/numbers.ts";
+import { standing, standings } from "../tasks/standing.ts";
 import { clean, cut } from "./text.ts";
 
 const titleColumns = 60;

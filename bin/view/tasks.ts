@@ -1,7 +1,8 @@
 /** Tasks as text. */
 import { isGrave, riskReasons } from "../../protocol/risk.ts";
 import type { TaskRow } from "../../protocol/task.ts";
-import { inNumbers, type Numbers, numbersOf } from "../tasks/numbers.ts";
+import { handles, heldIn, type Numbers, numbersOfOne } from "../tasks/numbers.ts";
+import { type Standing, standing, standings, summaryOf } from "../tasks/standing.ts";
 import { paint, type Style } from "./color.ts";
 import { projectName } from "./places.ts";
 import { type Cell, table } from "./table.ts";
@@ -13,16 +14,6 @@ export interface TasksData {
   readonly none: string;
 }
 
-/** A task's status as people see it: pending is shown as ready or blocked. */
-export type Standing = "ready" | "blocked" | "active" | "done" | "failed";
-
-export function standing(task: Pick<TaskRow, "status" | "blockedBy">): Standing {
-  if (task.status !== "pending") return task.status;
-  return task.blockedBy.length > 0 ? "blocked" : "ready";
-}
-
-export const standings: readonly Standing[] = ["active", "ready", "blocked", "failed", "done"];
-
 export const styles: Readonly<Record<Standing, Style>> = {
   active: "green",
   ready: "bold",
@@ -30,18 +21,6 @@ export const styles: Readonly<Record<Standing, Style>> = {
   failed: "red",
   done: "dim",
 };
-
-/** Returns what names these tasks: their numbers if they are of one project, else whole ids. */
-export function handles(tasks: readonly TaskRow[]): (id: string) => string {
-  const numbers = numbersOfOne(tasks);
-  return id => numbers.get(id)?.toString() ?? clean(id);
-}
-
-/** Returns the numbers of tasks of one project; none if they are of several. */
-export function numbersOfOne(tasks: readonly TaskRow[]): Numbers {
-  const [project = null, ...others] = new Set(tasks.map(task => task.project));
-  return others.length > 0 ? new Map() : numbersOf(tasks, project);
-}
 
 /** `kite task list`: tasks by project; active ones first, then ready, blocked, failed and done ones. */
 export function tasksView({ tasks, none }: TasksData, screen: Screen): string[] {
@@ -73,20 +52,6 @@ export function taskGroups(
     const title = `${name}${paint(screen, "dim", `: ${summaryOf(own)}`)}`;
     return { title, lines: drawn.splice(0, own.length) };
   });
-}
-
-/** Returns why nobody can claim the task now, with the numbers of tasks; or null. */
-export function heldIn({ held }: TaskRow, numbers: Numbers): string | null {
-  return held === null ? null : inNumbers(held, numbers);
-}
-
-/** Counts tasks by status: `2 active, 3 ready`. */
-export function summaryOf(tasks: readonly TaskRow[]): string {
-  return standings
-    .map(one => [one, tasks.filter(t => standing(t) === one).length] as const)
-    .filter(([, count]) => count > 0)
-    .map(([one, count]) => `${count} ${one}`)
-    .join(", ");
 }
 
 function cellsOf(task: TaskRow, handle: (id: string) => string, screen: Screen): Cell[] {

@@ -2,9 +2,9 @@
 import { nameOrPerson } from "../../protocol/person.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
+import { handles, heldIn, numbersOfOne } from "../tasks/numbers.ts";
 import { features } from "./features.ts";
 import { type Cell, table } from "./table.ts";
-import { handles, heldIn, numbersOfOne } from "./tasks.ts";
 import { clean, duration, type Screen } from "./text.ts";
 
 /** The red and critical tasks that run, and those that wait for a lead or a person's yes. */

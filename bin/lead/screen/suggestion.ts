@@ -1,7 +1,7 @@
 /** What a lead may do next: at most one thing. */
 import { isGrave } from "../../../protocol/risk.ts";
 import type { TaskRow } from "../../../protocol/task.ts";
-import { standing } from "../../view/tasks.ts";
+import { standing } from "../../tasks/standing.ts";
 import type { Member } from "./team.ts";
 
 export type Suggestion =
