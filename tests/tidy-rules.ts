@@ -104,7 +104,7 @@ const table: readonly Allowed[] = [
     folder: /^bin\/web\/views\//,
     values: [
       /^bin\/web\/views\//,
-      /^bin\/(?:web\/(?:wire|bounds|timeline)\.ts$|view\/)/,
+      /^bin\/(?:web\/(?:wire|bounds|timeline)\.ts$|view\/|tasks\/(?:numbers|standing)\.ts$)/,
       plainProtocol,
       /^(?:preact(?:\/hooks)?)$/,
     ],
