@@ -26,8 +26,16 @@ afterEach(async () => {
   await world.dispose();
 });
 
+/** Notes, as the client does, that its person trusts the first of Kite's hooks. */
+function trust(): void {
+  const folder = join(world.environment["HOME"] ?? "", ".codex");
+  const key = `${join(folder, "hooks.json")}:session_start:0:0`;
+  writeFileSync(join(folder, "config.toml"), `[hooks.state."${key}"]\ntrusted_hash = "sha256:00"\n`);
+}
+
 test("an agent of a connected client has its task and its role, is stopped with its window, and merged", async () => {
   await world.kite(["install", "--client", "codex", "--no-mcp"]);
+  trust();
   await world.kite(["task", "add", "Write it"]);
   const words = [
     "spawn",
@@ -47,7 +55,7 @@ test("an agent of a connected client has its task and its role, is stopped with 
     return;
   }
   expect(said).toMatchObject({ code: 0 });
-  expect(said.err).not.toContain("not connected");
+  expect(said.err).not.toMatch(/not connected|trust/);
   const row = await world.agent("cody");
   expect(row).toMatchObject({ state: "idle", backend: "tmux", client: "codex", branch: "worktree-cody" });
   expect(row.session).toMatch(/^codex-\d+$/);
@@ -79,6 +87,7 @@ test("one whose client is not connected runs all the same, and Kite says that no
 test("one whose program ends before its session begins has failed at once, with what it printed last", async () => {
   if (!hasTmux) return;
   await world.kite(["install", "--client", "codex", "--no-mcp"]);
+  trust();
   const [bin, pipe] = [join(dirname(world.home.work), "bin"), join(world.home.work, "go.pipe")];
   spawnSync("mkfifo", [pipe]);
   const program = `#!/bin/sh\necho 'Not logged in: run codex login.'\nread -r _ < '${pipe}'\nexit 1\n`;
@@ -120,3 +129,12 @@ test.each([
     expect(performance.now() - endedAt).toBeLessThan(limits.spawnRegisterMs / 2);
   },
 );
+
+test("one whose client does not trust Kite's hooks yet begins with a question, and Kite says where to answer it", async () => {
+  await world.kite(["install", "--client", "codex", "--no-mcp"]);
+  const said = await world.kite(["spawn", "do it", "--client", "codex", "--name", "cody", "--here"]);
+  if (!hasTmux) return;
+  expect(said.err).toContain("codex does not trust Kite's hooks yet");
+  expect(said.err).toContain("answers its question in its window: kite agents attach cody");
+  expect(said.err).toContain("kite install --client codex --trust");
+});

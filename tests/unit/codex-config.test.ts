@@ -1,6 +1,12 @@
 /** What Kite has in Codex's config.toml: added behind all else, and taken out again. */
 import { describe, expect, test } from "vitest";
-import { addServer, hasServer, removeServer, removeTrust } from "../../hooks/codex/settings/config-text.ts";
+import {
+  addServer,
+  hasServer,
+  hasTrust,
+  removeServer,
+  removeTrust,
+} from "../../hooks/codex/settings/config-text.ts";
 import { tablesOf } from "../../hooks/codex/settings/toml-text.ts";
 
 const bin = "/home/ana/.kite/bin";
@@ -62,6 +68,8 @@ test("the client's notes on its trust go by their keys, with the table around th
   expect(removeTrust(text, mine)).toBe(`x = 1\n\n[hooks.state]\n\n${note("/h/hooks.json:stop:0:0")}`);
   expect(removeTrust(text, () => true)).toBe("x = 1\n");
   expect(removeTrust(text, () => false)).toBe(text);
+  expect(hasTrust(text, ["/h/hooks.json:stop:0:0"])).toBe(true);
+  expect(hasTrust(text, ["/h/hooks.json:stop:0:9"])).toBe(false);
 });
 
 test("a table's name is read in each of its forms", () => {

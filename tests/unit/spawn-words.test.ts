@@ -150,7 +150,7 @@ describe("the command line", () => {
         " --help\n\nYou are bob.",
       );
       expect(template?.isHooked).toBe(false);
-      expect(template?.warning).toContain(`kite install --client ${client}`);
+      expect(template?.warning("cody")).toContain(`kite install --client ${client}`);
     });
 
     it("is the user's own words where the configuration has the same name", async () => {

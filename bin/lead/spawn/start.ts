@@ -104,7 +104,7 @@ export async function startAgent(starter: Starter, asked: SpawnPlan): Promise<St
   try {
     const started = await run(starter, { asked, row, template, git, base, note });
     if (hasEnded(started)) await endLate(starter, started);
-    return { row: started, stalled, warning: template?.warning ?? null };
+    return { row: started, stalled, warning: template?.warning(row.name) ?? null };
   } catch (error) {
     if (!(error instanceof ProgramFailed) || error instanceof EndedMeanwhile) throw error;
     const reason = plain(error.message, limits.spawnReasonChars);

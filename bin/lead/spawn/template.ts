@@ -1,6 +1,8 @@
 /** Other agents' clients: by the words of a command in the user's own configuration, else by what Kite knows of the client. */
 import { loadConfig } from "../../../daemon/config/config.ts";
 import { clientName } from "../../../hooks/claude-code/spawn/words.ts";
+import { asksForTrust } from "../../../hooks/codex/settings/files.ts";
+import { clientName as codexName } from "../../../hooks/codex/settings/where.ts";
 import type { TerminalOrder } from "../../../hooks/seam/spawn.ts";
 import { nearest } from "../../../protocol/nearest.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
@@ -23,8 +25,8 @@ export interface Filled {
 export interface Template {
   /** The client's hooks tell which session the agent is; else Kite registers one for it. */
   readonly isHooked: boolean;
-  /** What a person is to know of the client before the agent works, as a sentence; null: nothing. */
-  readonly warning: string | null;
+  /** What a person is to know of the client before the agent of this name works, as a sentence; null: nothing. */
+  readonly warning: (agent: string) => string | null;
   /**
    * Returns the command's words. A word that is only a placeholder without a value is left out; one that only its value
    * makes begin with `-` gets a blank before it, so that no client takes it for an option.
@@ -45,9 +47,13 @@ export async function templateOf(
   if (words === undefined && own !== undefined) {
     const program = neededProgram(own.program, env, cwd);
     const isHooked = knownClients.some(one => one.name === client && one.isConnected({ env, paths }));
-    const warning = isHooked
-      ? null
-      : `${client} is not connected to Kite, so nothing holds its edits back; connect it: kite install --client ${client}`;
+    const asks = client === codexName && asksForTrust(paths, env);
+    const warning = (agent: string) => {
+      if (!isHooked)
+        return `${client} is not connected to Kite, so nothing holds its edits back; connect it: kite install --client ${client}`;
+      if (!asks) return null;
+      return `${client} does not trust Kite's hooks yet, so ${agent} begins only when somebody answers its question in its window: kite agents attach ${agent}. It no longer asks after kite install --client ${client} --trust`;
+    };
     return { isHooked, warning, words: filled => [program, ...own.words(orderFor(filled))] };
   }
   if (words === undefined) {
@@ -58,7 +64,7 @@ export async function templateOf(
   }
   const [first = "", ...rest] = words;
   const program = first.includes("/") ? first : neededProgram(first, env, cwd);
-  return { isHooked: false, warning: null, words: filled => [program, ...wordsOf(rest, filled)] };
+  return { isHooked: false, warning: () => null, words: filled => [program, ...wordsOf(rest, filled)] };
 }
 
 /** These clients have no place for a system prompt of one session: the briefing comes behind the prompt. */

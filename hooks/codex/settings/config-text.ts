@@ -39,6 +39,13 @@ export function removeServer(text: string, bin: string): string {
   return withoutTables(text, ({ path }) => path[0] === servers && path[1] === serverName);
 }
 
+/** Returns true if the text notes that the client trusts one of the hooks with these keys. */
+export function hasTrust(text: string, keys: readonly string[]): boolean {
+  return tablesOf(text).some(
+    ({ path, body }) => isState(path) && keys.includes(path[2] ?? "") && body.includes("trusted_hash"),
+  );
+}
+
 /** Returns the text without the client's notes on whether it trusts the hooks with these keys. */
 export function removeTrust(text: string, isKey: (key: string) => boolean): string {
   if (!text.includes("hooks.json:")) return text;

@@ -7,7 +7,7 @@ import { addHooks, removeHooks } from "../../install/hooks-text.ts";
 import { mcpPath } from "../../install/launcher.ts";
 import { isOurs } from "../../install/ours.ts";
 import { linkTarget, readText } from "../../install/read-file.ts";
-import { addServer, removeServer, removeTrust } from "./config-text.ts";
+import { addServer, hasTrust, removeServer, removeTrust } from "./config-text.ts";
 import { codexEntries } from "./entries.ts";
 import { clientName, configFile, type Env, hooksFile } from "./where.ts";
 
@@ -99,6 +99,19 @@ function groupsIn(file: string): readonly Group[] {
       return { event, nth, entries: Array.isArray(entries) ? entries : [] };
     }),
   );
+}
+
+/**
+ * Returns true if a new window of the client asks first whether it may run Kite's hooks: it has no note that it trusts one of
+ * them. False if its files cannot be read.
+ */
+export function asksForTrust(paths: KitePaths, env: Env): boolean {
+  try {
+    const text = readText(linkTarget(configFile(env)), limits.settingsBytes) ?? "";
+    return !hasTrust(text, keysOf(paths, env));
+  } catch {
+    return false;
+  }
 }
 
 function parsed(file: string): unknown {
