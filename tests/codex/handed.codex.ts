@@ -115,3 +115,41 @@ test.skipIf(!hasTmux())(
     });
   },
 );
+
+test.skipIf(!hasTmux())(
+  "where nobody trusts Kite's hooks yet, the lead is told, and Codex begins when a person answers in its window",
+  async () => {
+    const model = await ScriptedModel.start(codex.wire, [{ say: "Done." }]);
+    all.world.add({ dispose: () => model.close() });
+    configure(join(all.home, ".codex"), model.url, all.world.repository);
+    const isConnected = new Moment();
+    const lead = await all.start(
+      [
+        isConnected.before(kite("toolu_spawn", "spawn", { name: "cody", prompt: "Do it.", client: "codex" })),
+        say("It asks."),
+      ],
+      {},
+    );
+    await lead.asked(1);
+    await all.kite("install", "--client", "codex");
+    isConnected.reached();
+    await lead.asked(2);
+    expect(lead.model.result("toolu_spawn").text).toContain(
+      "Tell your user: codex does not trust Kite's hooks yet",
+    );
+    const window = all.attach("cody");
+    await all.step("a person answers in the window", async () => {
+      await window.shows("confirm");
+      // The number of the answer chooses it.
+      window.type("2\r");
+    });
+    await all.step("Codex begins, and is the agent", async () => {
+      const { session } = await all.agent("cody", ({ state }) => state === "idle");
+      expect((await all.world.status()).sessions).toContainEqual(
+        expect.objectContaining({ id: session, name: "cody", client: "codex" }),
+      );
+    });
+    await window.close();
+    expect(model.surprises).toEqual([]);
+  },
+);
