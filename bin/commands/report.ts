@@ -22,37 +22,65 @@ interface ReportFlags {
   readonly markdown?: boolean;
 }
 
+/** What each line of a report means. */
+const meanings: readonly (readonly [name: string, ...says: readonly string[]])[] = [
+  [
+    "Edits",
+    "those that were given their file. Locks on request are those of kite lock and of agents' tools.",
+  ],
+  ["Waits", "those that ended, with the file or in vain."],
+  [
+    "Denials",
+    "steps that Kite denied. Of each, the report says that the same agent had the file later, or that the same command",
+    "passed; that the agent went on with something else; that its session ended without either (it gave up); or that",
+    "the log does not tell yet (open).",
+  ],
+  [
+    "Collisions",
+    "an agent asked to write a file while another agent held it in its turn. Without Kite, both would have written the",
+    "file within one turn. An agent that asks again while the other one has the file counts once. Where the log does",
+    "not say who had the file, nothing is counted.",
+  ],
+  [
+    "Stopped",
+    "commands that the guard denied. Lines are those that no commit has, in the files of others that the command would",
+    "have wiped, as Kite counted them at the denial. Where it could not count all of them, no number stands for them.",
+  ],
+  [
+    "Past Kite",
+    "changes by shell commands, or of which no hook told; writes after the lock had passed on; kite off; uncommitted",
+    "work that was wiped all the same, or that another agent committed or discarded.",
+  ],
+  ["Tasks", "the median is that of the times from the last claim of a task to done."],
+  [
+    "Hooks",
+    "how long the daemon took to answer, without waits for others and without the hook's own process. The sessions'",
+    "time is the time between the log lines of a session; more than five minutes between two of them are a pause.",
+  ],
+  [
+    "Context",
+    "the length of the hooks' answers with the form around their words, so that agents read less than that. The",
+    "answers of Kite's tools are not in it.",
+  ],
+  ["Observed", "what Kite would have done while it only observed (kite install --observe)."],
+];
+
 const help = `
 Report says from the log what Kite did, for whoever asks whether coordination pays. It needs no daemon.
 
-Edits       that were given their file; locks on request are those of kite lock and of agents' tools
-Waits       that ended, with the file or without it
-Denials     and what became of each: the same agent had the file later, or the same command passed; it went on with
-            something else; its session ended without either
-Collisions  an agent asked to write a file while another agent held it, in whose turn it was: without Kite two would have
-            written the file within one turn. An agent that asks again while the other one has the file counts once. Where
-            the log does not say who had the file, nothing is counted
-Stopped     commands that the guard denied. Lines are those that no commit has, in others' files that the command would have
-            wiped, counted at the denial: no number stands for files of which not all could be counted
-Past Kite   what nobody asked Kite for: changes by shell commands, or of which no hook told; writes after the lock had
-            passed on; kite off; work that was lost all the same, or that another agent committed
-Tasks       median: from the last claim of a task to done
-Hooks       the time that the daemon took to answer, without waits for others and without the hook's own process. The
-            sessions' time is that between two log lines of a session; more than five minutes count as a pause
-Context     the length of all answers with the form around their words: what agents read is less. It has no answers of
-            Kite's tools
-Observed    what Kite would have done while it only observed (kite install --observe)
+${meanings.map(([name, ...says]) => `  ${name}: ${says.join(" ")}`).join("\n")}
 
 --markdown is for a message or a pull request: it has no paths and no texts of messages.
 
---json: {"since":MS, "from":MS|null, "until":MS|null, "logFrom":MS|null, "project", "lines", "sessions", "edits":{"count",
-"waited", "onRequest"}, "waits":{"count", "refused", "medianMs", "longestMs", "totalMs"}, "denials":{"count",
-"rules":[{"name", "count"}], "fates":{"got", "elsewhere", "gaveUp", "open"}}, "collisions", "stops":{"count",
-"commands":[{"name", "count"}], "kinds":{"stash", "reset", "removal", "commit", "other"}, "counted", "countedLines",
-"files", "lines"}, "pastKite":{"shell", "unhooked", "late", "off", "wiped", "taken"}, "tasks":{"created", "claimed",
-"done", "failed", "medianMs"}, "messages":{"sent", "broadcasts"}, "hooks":{"events":[{"event", "count", "p50Ms",
-"p95Ms", "p99Ms", "maxMs"}], "totalMs", "sessionsMs", "share"}, "context":{"answers", "chars"}, "observed"?:{"waits",
-"denials", "tells", "collisions", "stops":[{"name", "count"}]}}; logFrom: when the log begins, if that is later than since
+--json: {"since":MS, "from":MS|null, "until":MS|null, "logFrom":MS|null, "project", "lines", "sessions",
+"edits":{"count", "waited", "onRequest"}, "waits":{"count", "refused", "medianMs", "longestMs", "totalMs"},
+"denials":{"count", "rules":[{"name", "count"}], "fates":{"got", "elsewhere", "gaveUp", "open"}}, "collisions",
+"stops":{"count", "commands":[{"name", "count"}], "kinds":{"stash", "reset", "removal", "commit", "other"}, "counted",
+"countedLines", "files", "lines"}, "pastKite":{"shell", "unhooked", "late", "off", "wiped", "taken"}, "tasks":{"created",
+"claimed", "done", "failed", "medianMs"}, "messages":{"sent", "broadcasts"}, "hooks":{"events":[{"event", "count",
+"p50Ms", "p95Ms", "p99Ms", "maxMs"}], "totalMs", "sessionsMs", "share"}, "context":{"answers", "chars"}, "observed"?:{
+"waits", "denials", "tells", "collisions", "stops":[{"name", "count"}]}}; logFrom is when the log begins, if that is
+later than since.
 
 Exit codes: 0 done, 1 failed.
 
