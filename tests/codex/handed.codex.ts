@@ -13,6 +13,9 @@ import { call, Moment, say } from "../claude/script.ts";
 import { ScriptedModel, type Turn } from "../clients/model.ts";
 import { change, codex, configure, patch } from "./codex.ts";
 
+/** How long a person tries to answer. */
+const answerMs = 60_000;
+
 let all: LeadWorld;
 
 beforeEach(async () => {
@@ -140,8 +143,13 @@ test.skipIf(!hasTmux())(
     const window = all.attach("cody");
     await all.step("a person answers in the window", async () => {
       await window.shows("confirm");
-      // The number of the answer chooses it.
-      window.type("2\r");
+      // The client reads no keys yet while it asks its terminal what that can do.
+      const choose = () => {
+        window.type("2");
+        return all.kite("explain", "cody", "--log");
+      };
+      await expect.poll(choose, { timeout: answerMs }).toContain("› 2. Trust all");
+      window.type("\r");
     });
     await all.step("Codex begins, and is the agent", async () => {
       const { session } = await all.agent("cody", ({ state }) => state === "idle");
