@@ -104,7 +104,7 @@ const table: readonly Allowed[] = [
     folder: /^bin\/web\/views\//,
     values: [
       /^bin\/web\/views\//,
-      /^bin\/(?:web\/(?:wire|bounds|timeline)\.ts$|view\/|tasks\/(?:numbers|standing)\.ts$)/,
+      /^bin\/(?:web\/(?:wire|bounds|timeline)\.ts$|(?:lead\/)?view\/|tasks\/(?:numbers|standing)\.ts$)/,
       plainProtocol,
       /^(?:preact(?:\/hooks)?)$/,
     ],

@@ -79,7 +79,12 @@ const statusWords: Readonly<Record<CheckStatus, string>> = {
   unknown: "unknown",
 };
 
-function resultWords({ exit, commit, files, at, by }: CheckRow, status: CheckStatus, now: number): string {
+/** Returns a check's latest result in words, and whether it counts for the present state. */
+export function resultWords(
+  { exit, commit, files, at, by }: CheckRow,
+  status: CheckStatus,
+  now: number,
+): string {
   const isNow = status === "green" || status === "red";
   const how = `${isNow ? "" : exit === 0 ? "last green " : "last red "}at ${stateWords({ commit, files })}`;
   const code = exit === 0 ? "" : `, exit code ${exit}`;

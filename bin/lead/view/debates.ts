@@ -38,7 +38,7 @@ function lastParts(rows: readonly DebateRow[]): (id: string) => string {
 }
 
 /** What an open debate waits for, or how a closed one ended. */
-function noteOf({ verdict, hypotheses, openedAt }: DebateRow, screen: Screen): string {
+export function noteOf({ verdict, hypotheses, openedAt }: DebateRow, { now }: Pick<Screen, "now">): string {
   if (verdict !== null)
     return `${clean(verdict.name)}, by ${nameOf(verdict.by)}${verdict.forced ? ", forced" : verdict.alone ? ", alone" : ""}`;
   const left = hypotheses.filter(one => !one.conceded);
@@ -47,7 +47,7 @@ function noteOf({ verdict, hypotheses, openedAt }: DebateRow, screen: Screen): s
   const parts = [
     unanswered === 0 ? "" : `${unanswered} unanswered`,
     unchallenged === 0 ? "" : `${unchallenged} unchallenged`,
-    `for ${duration(screen.now - openedAt)}`,
+    `for ${duration(now - openedAt)}`,
   ];
   return parts.filter(part => part !== "").join(", ");
 }
@@ -73,15 +73,16 @@ export function debateView(
   ];
 }
 
+/** Returns how a hypothesis stands: challenged, answered, conceded. */
+export function stands({ conceded, challenges, unanswered }: HypothesisRow): string {
+  if (conceded) return "conceded";
+  if (challenges === 0) return "never challenged";
+  const open = unanswered.length === 0 ? "all answered" : `unanswered: ${unanswered.join(", ")}`;
+  return `${counted(challenges, "challenge")}, ${open}`;
+}
+
 function hypothesisLines(one: HypothesisRow, screen: Screen): string[] {
-  const unanswered =
-    one.unanswered.length === 0 ? "all answered" : `unanswered: ${one.unanswered.join(", ")}`;
-  const stands = one.conceded
-    ? "conceded"
-    : one.challenges === 0
-      ? "never challenged"
-      : `${counted(one.challenges, "challenge")}, ${unanswered}`;
-  return [...block(`${clean(one.name)} (${stands})`, 2, screen), ...indented(one.claim, 4, screen)];
+  return [...block(`${clean(one.name)} (${stands(one)})`, 2, screen), ...indented(one.claim, 4, screen)];
 }
 
 function entryLines(entry: DebateEntryRow, screen: Screen): string[] {

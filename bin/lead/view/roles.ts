@@ -49,10 +49,15 @@ export function rolesView(rows: readonly RoleRow[], screen: Screen): string[] {
     isBounded(role) ? heldText[gate] : "",
   ]);
   const held = [...new Set(rows.map(({ role }) => role))];
-  const bounds = held.map(role => `${role}: ${[...gated(role), ...unseen(role), claims(role)].join("; ")}`);
+  const bounds = held.map(role => `${role}: ${boundsText(role)}`);
   const legend = held.some(isBounded) ? [meaning] : [];
   const below = [...bounds, ...legend].flatMap(line => wrap(line, screen.width - 2, 2));
   return [...table(cells, [{ min: 8 }, {}, {}, {}], screen, 2), "", ...below.map(line => `  ${line}`)];
+}
+
+/** Returns what agents of this role do not do, and which tasks they take. */
+export function boundsText(role: Role): string {
+  return [...gated(role), ...unseen(role), claims(role)].join("; ");
 }
 
 export const heldText: { readonly [M in GateMode]: string } = {

@@ -1,5 +1,6 @@
 /** What the page knows: rows by topic, kept up to date by a stream. */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { setPerson } from "../../../protocol/person.ts";
 import type { ViewState } from "../views/state.ts";
 import { keyOf, type Rows, type StreamLine, type Topic, topics, type Viewer } from "../wire.ts";
 import type { Pass } from "./pass.ts";
@@ -131,6 +132,7 @@ export class Store {
   #take(line: StreamLine): void {
     if (line.kind === "hello") {
       this.viewer.value = line.viewer;
+      setPerson(line.viewer.user);
       if (line.version !== "") this.version.value = line.version;
       this.away.value = null;
     } else if (line.kind === "away") this.away.value = line.why;

@@ -1,7 +1,9 @@
 /** The views of the page, in the order of its menu. */
+import { agents } from "./lead/agents.tsx";
+import { teams } from "./lead/teams.tsx";
 import { now } from "./now.tsx";
 import { tasks } from "./tasks.tsx";
 import type { View } from "./view.ts";
 import { work } from "./work.tsx";
 
-export const views: readonly [View, ...View[]] = [now, work, tasks];
+export const views: readonly [View, ...View[]] = [now, tasks, work, agents, teams];

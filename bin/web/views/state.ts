@@ -1,5 +1,5 @@
 /** What a view shows, as values: the same for the live page and for a snapshot. */
-import { plain } from "../../../protocol/text.ts";
+import { duration, plain } from "../../../protocol/text.ts";
 import type { Rows, Topic, Viewer } from "../wire.ts";
 
 export interface ViewState {
@@ -45,4 +45,9 @@ export function projectName(project: string): string {
 /** Returns how long ago something was that was `ms` before the look at its topic. */
 export function agoMs(state: ViewState, topic: Topic, ms: number): number {
   return Math.max(0, state.nowMs - state.lookedAt(topic) + ms);
+}
+
+/** Returns how long ago a moment of wall time was. */
+export function agoText({ nowMs }: Pick<ViewState, "nowMs">, atMs: number): string {
+  return `${duration(Math.max(0, nowMs - atMs))} ago`;
 }

@@ -1,12 +1,11 @@
 /** Uncommitted work: what is to be merged and what was wiped first, then whose work is in which file. */
 import { nameOrPerson } from "../../../protocol/person.ts";
-import { duration } from "../../../protocol/text.ts";
 import type { MergeSideRow, WriteRow } from "../../../protocol/write.ts";
 import { counted, listed } from "../../view/text.ts";
 import { order } from "../../view/urgency.ts";
 import type { Rows } from "../wire.ts";
 import { Agent, Empty, File, Loading, Section } from "./parts.tsx";
-import { clean, pathText, projectName, type ViewState } from "./state.ts";
+import { agoText, clean, pathText, projectName } from "./state.ts";
 import type { View, ViewProps } from "./view.ts";
 import { type Directory, type Worktree, worktreesOf, writtenAtMs } from "./work-groups.ts";
 
@@ -277,10 +276,6 @@ function namesText(names: readonly string[]): string {
     names.slice(0, namesMax).map(name => clean(nameOrPerson(name))),
     names.length - namesMax,
   );
-}
-
-function agoText(state: ViewState, atMs: number): string {
-  return `${duration(Math.max(0, state.nowMs - atMs))} ago`;
 }
 
 function folderName(path: string): string {

@@ -1,0 +1,158 @@
+/** Spawned agents: how they are, what they do and where, and what came of it; then merges and checks. */
+import type { CameBackRow } from "../../../../protocol/lead/came-back.ts";
+import { personName } from "../../../../protocol/person.ts";
+import { duration } from "../../../../protocol/text.ts";
+import { unreadText } from "../../../lead/view/came-back.ts";
+import { healthAdvice, troubleOf } from "../../../lead/view/health.ts";
+import { counted } from "../../../view/text.ts";
+import type { Rows } from "../../wire.ts";
+import { Agent, Empty, Loading, Section } from "../parts.tsx";
+import { clean, projectName } from "../state.ts";
+import type { View, ViewProps } from "../view.ts";
+import { Checks } from "./checks.tsx";
+import { Merges } from "./merges.tsx";
+
+export const agents: View = {
+  path: "agents",
+  title: "Spawned agents and merges",
+  topics: ["spawns", "merges", "checks", "tasks"],
+  Body: Agents,
+};
+
+type Spawn = Rows["spawns"];
+
+const agentsShownMax = 100;
+
+function Agents(props: ViewProps) {
+  const { state } = props;
+  const spawns = state.rows("spawns");
+  const merges = state.rows("merges");
+  const checks = state.rows("checks");
+  if (spawns === null || merges === null || checks === null) return <Loading />;
+  return (
+    <>
+      {spawns.length === 0 ? (
+        <Empty
+          says="No spawned agents. To start one in a worktree of its own:"
+          command='kite spawn "Mend the build"'
+        />
+      ) : (
+        <Section title="Spawned agents" count={spawns.length}>
+          <Spawns {...props} spawns={spawns} />
+        </Section>
+      )}
+      <Merges {...props} merges={merges} sessions={new Set(spawns.map(({ session }) => session))} />
+      <Checks {...props} checks={checks} />
+    </>
+  );
+}
+
+/** Those that have not ended first, then the latest. */
+function Spawns({ spawns, state, page }: ViewProps & { readonly spawns: readonly Spawn[] }) {
+  const isOver = ({ endedAt }: Spawn) => Number(endedAt !== null);
+  const sorted = [...spawns].sort((a, b) => isOver(a) - isOver(b) || b.createdAt - a.createdAt);
+  const tasks = new Map((state.rows("tasks") ?? []).map(task => [task.id, task]));
+  const left = sorted.length - agentsShownMax;
+  return (
+    <>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Agent</th>
+            <th scope="col">State</th>
+            <th scope="col">Role</th>
+            <th scope="col">Task</th>
+            <th scope="col">Branch</th>
+            <th scope="col">Spawned by</th>
+            <th scope="col">For</th>
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.slice(0, agentsShownMax).map(spawn => (
+            <SpawnLine key={spawn.id} spawn={spawn} tasks={tasks} state={state} page={page} />
+          ))}
+        </tbody>
+      </table>
+      {left <= 0 ? null : (
+        <p class="dim">
+          and {counted(left, "agent")} more: <code>kite agents</code>
+        </p>
+      )}
+    </>
+  );
+}
+
+interface SpawnLineProps extends ViewProps {
+  readonly spawn: Spawn;
+  readonly tasks: ReadonlyMap<string, Rows["tasks"]>;
+}
+
+function SpawnLine({ spawn, tasks, state, page }: SpawnLineProps) {
+  const { name, client, model, role, parent, createdAt, endedAt, health, project } = spawn;
+  const trouble = troubleOf(health);
+  const notes = notesOf(spawn);
+  return (
+    <tr class={trouble === null && spawn.state !== "waits_on_person" ? "" : "needs"}>
+      <th scope="row">
+        <Agent name={name} page={page} />
+        <div class="dim">{[client, model].flatMap(one => (one === null ? [] : clean(one))).join(", ")}</div>
+        {state.project === null ? <div class="dim">{projectName(project)}</div> : null}
+      </th>
+      <td>
+        <span class={`state-${spawn.state}`}>
+          {trouble === null ? spawn.state.replaceAll("_", " ") : clean(trouble.text)}
+        </span>
+        {notes.map(note => (
+          <div key={note} class="note">
+            {note}
+          </div>
+        ))}
+        {healthAdvice(health, name, null, true).map(advice => (
+          <div key={advice} class="note">
+            <code>{clean(advice)}</code>
+          </div>
+        ))}
+      </td>
+      <td>{role === null ? "" : clean(role)}</td>
+      <td>{taskText(spawn, tasks)}</td>
+      <td>
+        <Place spawn={spawn} />
+      </td>
+      <td>{parent === null ? clean(personName()) : <Agent name={parent.name} page={page} />}</td>
+      <td>{duration(Math.max(0, (endedAt ?? state.nowMs) - createdAt))}</td>
+    </tr>
+  );
+}
+
+function taskText({ task }: Spawn, tasks: SpawnLineProps["tasks"]): string {
+  if (task === null) return "";
+  const found = tasks.get(task);
+  return found === undefined ? clean(task) : `#${found.number} ${clean(found.description)}`;
+}
+
+function Place({ spawn: { branch, worktree } }: { readonly spawn: Spawn }) {
+  const folder = worktree?.split("/").at(-1);
+  return (
+    <>
+      {branch === null ? null : <code>{clean(branch)}</code>}
+      {folder === undefined ? null : <div class="dim">in {clean(folder)}/</div>}
+    </>
+  );
+}
+
+/** Returns what went wrong, what came back, and what came of the agent's task. */
+function notesOf({ reason, result, worksIn, cameBack, session, replacing, stopping }: Spawn): string[] {
+  return [
+    ...(cameBack === undefined ? [] : [cameBackText(cameBack, session)]),
+    ...(worksIn === null ? [] : [`works in ${worksIn} now`]),
+    ...(replacing ? ["is about to be resumed or replaced"] : []),
+    ...(stopping ? ["is about to be stopped"] : []),
+    ...(reason === null ? [] : [reason]),
+    ...(result === null ? [] : [`result: ${result}`]),
+  ].map(clean);
+}
+
+function cameBackText({ merge, branch, base, unread }: CameBackRow, session: string | null): string {
+  const isOwn = unread.state !== "gone" && unread.who.id === session;
+  return `${branch} was not merged into ${base} (${merge}): ${unreadText(unread, isOwn)}`;
+}
