@@ -1,6 +1,6 @@
 /** The note of a session's or an agent's row: what it waits for, does, works on and holds. */
 import type { LockRow } from "../../protocol/lock.ts";
-import type { DeclaredBrief, WorkedOn } from "../../protocol/session.ts";
+import type { DeclaredBrief, DoingRow, WorkedOn } from "../../protocol/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import type { OneAgent } from "./feature.ts";
 import { features } from "./features.ts";
@@ -104,10 +104,15 @@ function doingNote(
   const isFile = what.includes("/");
   const columns = Math.max(fileColumnsMin, Math.min(fileColumns, room - widthOf(verb) - 1));
   const named = isFile ? cut(places.file(what), columns, "middle") : clean(what);
-  if (verb === "writes" || verb === "runs") return [`${verb} ${named}`];
+  return [doingText({ verb, what, forMs }, named)];
+}
+
+/** Returns what an agent does or did, in words; `named` is how the view names its file or program. */
+export function doingText({ verb, what, forMs }: DoingRow, named: string): string {
+  if (verb === "writes" || verb === "runs") return `${verb} ${named}`;
   const ago = forMs < pastShownMs ? "" : ` ${duration(forMs)} ago`;
-  if (verb === "wrote" || verb === "ran") return [`${verb} ${named}${ago}`];
-  return [`${isFile ? "edit of " : ""}${named} ${verb}${ago}`];
+  if (verb === "wrote" || verb === "ran") return `${verb} ${named}${ago}`;
+  return `${what.includes("/") ? "edit of " : ""}${named} ${verb}${ago}`;
 }
 
 /** What an agent declared (`tester on "Page the list"`), else the task that it claimed. */

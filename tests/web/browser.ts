@@ -47,6 +47,12 @@ export class Site {
     return address;
   }
 
+  /** The address of another `kite web` on the same port. */
+  async again(): Promise<string> {
+    await this.stop();
+    return this.serve();
+  }
+
   /** Ends `kite web`. */
   async stop(): Promise<void> {
     const web = this.#web;
@@ -67,6 +73,8 @@ export class Site {
     });
     this.#contexts.push(context);
     const page = await context.newPage();
+    // Shorter than a test's own time, so that a failure names its step.
+    page.setDefaultTimeout(40_000);
     page.on("pageerror", error => this.faults.push(error.message));
     page.on("console", message => {
       if (message.type() === "error") this.faults.push(message.text());

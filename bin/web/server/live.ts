@@ -187,12 +187,14 @@ export class Live {
   /** Ends early when a page opens or closes. */
   #pause(ms: number): Promise<void> {
     return new Promise(resolve => {
-      const stop = this.#world.every(ms, () => this.#wake());
-      this.#wake = () => {
+      const end = () => {
         stop();
-        this.#wake = () => {};
+        if (this.#wake === end) this.#wake = () => {};
         resolve();
       };
+      // Each ends by itself, because nobody waits for one any more if the daemon went meanwhile.
+      const stop = this.#world.every(ms, end);
+      this.#wake = end;
     });
   }
 }

@@ -1,9 +1,11 @@
 /** Now: files in dispute first, then agents by project. */
-import type { SessionRow } from "../../../protocol/session-rows.ts";
+import type { AgentRow, SessionRow } from "../../../protocol/session-rows.ts";
+import { features } from "../../view/features.ts";
+import { doingText } from "../../view/session-notes.ts";
 import { compare, needsPerson } from "../../view/urgency.ts";
 import type { Rows } from "../wire.ts";
 import { Age, Agent, Empty, File, Loading, Section } from "./parts.tsx";
-import { agoMs, clean, projectName, type ViewState } from "./state.ts";
+import { agoMs, clean, pathText, projectName, type ViewState } from "./state.ts";
 import type { View, ViewProps } from "./view.ts";
 
 export const now: View = {
@@ -116,37 +118,143 @@ function Agents({ state, page, sessions }: AgentsProps) {
         </tr>
       </thead>
       <tbody>
-        {[...sessions].sort(compare).map(one => (
-          <AgentLine key={one.id} state={state} page={page} session={one} />
-        ))}
+        {[...sessions]
+          .sort(compare)
+          .flatMap(session => [
+            <AgentLine key={session.id} state={state} page={page} session={session} one={session} />,
+            ...session.agents.map(one => (
+              <AgentLine
+                key={`${session.id}/${one.agent}`}
+                state={state}
+                page={page}
+                session={session}
+                one={one}
+              />
+            )),
+          ])}
       </tbody>
     </table>
   );
 }
 
-function AgentLine({ state, page, session }: ViewProps & { readonly session: SessionRow }) {
-  const { id, name, status, attention, doing, task, waitingForPath, locks } = session;
-  const title = (state.rows("titles") ?? []).find(one => one.id === id)?.title;
+interface AgentLineProps extends ViewProps {
+  readonly session: SessionRow;
+  /** The session's main agent, or one within it. */
+  readonly one: SessionRow | AgentRow;
+}
+
+function AgentLine({ state, page, session, one }: AgentLineProps) {
+  const isMain = one === session;
+  const agent = "agent" in one ? one.agent : null;
+  const locks = state.rows("locks") ?? [];
+  const held = locks.filter(({ holder }) => holder?.id === session.id && holder.agent === agent);
+  const wait = locks.find(({ waiters }) => waiters.some(w => w.id === session.id && w.agent === agent));
+  const needs = isMain ? needsPerson(session) : features.some(feature => feature.needsPerson?.(one) === true);
+  const { attention } = session;
+  const advice = features.flatMap(feature => feature.advice?.(one, one.name, session) ?? []);
   return (
-    <tr class={needsPerson(session) ? "needs" : waitingForPath === null ? "" : "waits"}>
-      <th scope="row">
-        <Agent name={name} page={page} />
-        {session.client === undefined ? null : <span class="dim"> {clean(session.client)}</span>}
-        {title === undefined ? null : <div class="dim">{clean(title)}</div>}
+    <tr class={needs ? "needs" : one.waitingFor === null ? "" : "waits"}>
+      <th scope="row" class={isMain ? "" : "within"}>
+        <Agent name={isMain ? one.name : `${session.name}/${one.name}`} page={page} />
+        <Marks session={isMain ? session : null} />
+        {isMain ? <Title state={state} session={session} /> : null}
       </th>
-      <td>{attention === null ? status : clean(attention)}</td>
-      <td>
-        {doing === undefined ? null : doingText(state, doing)}
-        {task === null ? null : <div class="dim">{clean(task.description)}</div>}
+      <td data-label="State">
+        {troubleOf(one) ??
+          (isMain && attention !== null
+            ? clean(attention)
+            : one.waitingFor === null
+              ? one.status
+              : "waiting")}
+        {advice.length === 0 ? null : <div class="dim">{clean(advice.join(", "))}</div>}
       </td>
-      <td>{locks === 0 ? "" : locks}</td>
-      <td>{waitingForPath === null ? "" : <File path={waitingForPath} state={state} page={page} />}</td>
+      <td data-label="Does">
+        <Doing state={state} one={one} />
+        <WorksOn session={isMain ? session : null} one={one} />
+      </td>
+      <td data-label="Holds">
+        <Held state={state} page={page} locks={held} />
+      </td>
+      <td data-label="Waits for">
+        {one.waitingForPath === null ? null : (
+          <>
+            <File path={one.waitingForPath} state={state} page={page} />
+            {wait?.holder == null ? null : (
+              <>
+                {" behind "}
+                <Agent name={wait.holder.name} page={page} />
+              </>
+            )}
+          </>
+        )}
+      </td>
     </tr>
   );
 }
 
-function doingText(state: ViewState, doing: NonNullable<SessionRow["doing"]>): string {
-  const what = clean(doing.what.split("/").at(-1) ?? "");
-  void state;
-  return `${doing.verb} ${what}`;
+/** What sets a session apart: another client, no hooks, a role. */
+function Marks({ session }: { readonly session: SessionRow | null }) {
+  if (session === null) return null;
+  const marks = [
+    ...(session.client === undefined ? [] : [session.client]),
+    ...(session.advisory === true ? ["advisory"] : []),
+    ...(session.incarnations > 1 ? [`open in ${session.incarnations} terminals`] : []),
+    ...features.flatMap(feature => feature.origin?.(session) ?? []),
+  ];
+  return marks.length === 0 ? null : <span class="dim"> {clean(marks.join(", "))}</span>;
+}
+
+function Title({ state, session }: { readonly state: ViewState; readonly session: SessionRow }) {
+  const title = state.rows("titles")?.find(({ id }) => id === session.id)?.title;
+  const place = session.branch ?? projectName(session.worktree);
+  return (
+    <div class="dim">
+      {title === undefined ? null : `${clean(title)} · `}
+      {clean(place)}
+    </div>
+  );
+}
+
+function troubleOf(one: SessionRow | AgentRow): string | null {
+  const [trouble] = features.flatMap(feature => feature.trouble?.(one) ?? []);
+  return trouble === undefined ? null : clean(trouble.text);
+}
+
+function Doing({ state, one }: { readonly state: ViewState; readonly one: SessionRow | AgentRow }) {
+  const { doing, status } = one;
+  if (doing === undefined || status !== "active") return null;
+  const forMs = agoMs(state, "sessions", doing.forMs);
+  const named = doing.what.includes("/") ? pathText(doing.what, state) : clean(doing.what);
+  return <span>{doingText({ ...doing, forMs }, named)}</span>;
+}
+
+/** What an agent declared, else the task that it claimed. */
+function WorksOn({
+  session,
+  one,
+}: {
+  readonly session: SessionRow | null;
+  readonly one: SessionRow | AgentRow;
+}) {
+  const { role = "", task = "" } = one.declared ?? {};
+  const on = task === "" ? (session?.task?.description ?? "") : task;
+  const text = [role, on].filter(part => part !== "").join(": ");
+  return text === "" ? null : <div class="dim">{clean(text)}</div>;
+}
+
+/** Files of one agent that are named; of more the number is said. */
+const heldShownMax = 3;
+
+function Held({ state, page, locks }: ViewProps & { readonly locks: readonly Rows["locks"][] }) {
+  const more = locks.length - heldShownMax;
+  return (
+    <>
+      {locks.slice(0, heldShownMax).map(lock => (
+        <div key={lock.path}>
+          <File path={lock.path} state={state} page={page} />
+        </div>
+      ))}
+      {more > 0 ? <div class="dim">and {more} more</div> : null}
+    </>
+  );
 }
