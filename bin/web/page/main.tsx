@@ -37,10 +37,13 @@ export function start(pass: Pass): void {
     history.replaceState(null, "", `/${place.value.path}${addressOf(query)}`);
     place.value = placeHere();
   };
-  const done = async (deed: Deed) => {
+  const act = async (deed: Deed, done: () => void = () => {}) => {
+    // A second press would do it twice.
+    dialog.value = null;
     const said = await store
       .post<DeedReply>("do", deed)
       .catch((error: Error) => ({ ok: false, text: error.message }));
+    if (said.ok) done();
     dialog.value = { kind: "said", title: said.ok ? "Done" : "Refused", text: said.text };
   };
   const explain = async ({ kind, name, project: within }: About) => {
@@ -56,13 +59,13 @@ export function start(pass: Pass): void {
       query: place.value.query,
       ask,
       act: isPerson
-        ? (deed: Deed, question: string) => {
-            dialog.value = { kind: "ask", question, yes: () => void done(deed) };
+        ? (deed: Deed, question: string, done?: () => void) => {
+            dialog.value = { kind: "ask", question, yes: () => void act(deed, done) };
           }
         : null,
       write: isPerson
         ? (of: (text: string) => Deed, question: string) => {
-            dialog.value = { kind: "write", question, yes: text => void done(of(text)) };
+            dialog.value = { kind: "write", question, yes: text => void act(of(text)) };
           }
         : null,
       explain: (about: About) => void explain(about),

@@ -16,8 +16,8 @@ export interface Page {
   readonly query: Readonly<Record<string, string>>;
   /** Changes it; null removes a word. */
   readonly ask: (change: Readonly<Record<string, string | null>>) => void;
-  /** Asks the person, then does it; null: this viewer may do nothing. `question` names what is about to happen. */
-  readonly act: ((deed: Deed, question: string) => void) | null;
+  /** Asks the person, then does it; null: this viewer may do nothing. `question` names what is about to happen; `done` runs after it. */
+  readonly act: ((deed: Deed, question: string, done?: () => void) => void) | null;
   /** Asks the person for a text first. */
   readonly write: ((of: (text: string) => Deed, question: string) => void) | null;
   /** Shows what `kite explain` says. */
