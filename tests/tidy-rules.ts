@@ -106,7 +106,7 @@ const table: readonly Allowed[] = [
       /^bin\/web\/views\//,
       /^bin\/(?:web\/(?:wire|bounds|timeline)\.ts$|(?:lead\/)?view\/|tasks\/(?:numbers|standing)\.ts$)/,
       plainProtocol,
-      /^(?:preact(?:\/hooks)?)$/,
+      /^(?:preact(?:\/hooks)?|@dagrejs\/dagre)$/,
     ],
     types: [schemas, /^(?:bin|daemon\/trail)\//],
   },

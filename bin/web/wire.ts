@@ -100,7 +100,15 @@ export type Deed =
   | { readonly deed: "answer"; readonly message: string; readonly text: string; readonly project: string }
   /** `to`: null is everyone in the project. */
   | { readonly deed: "send"; readonly to: string | null; readonly text: string; readonly project: string }
-  | { readonly deed: "task_add"; readonly description: string; readonly project: string }
+  /** `needs`: numbers or ids, `labels`: behind commas. */
+  | {
+      readonly deed: "task_add";
+      readonly description: string;
+      readonly needs: string;
+      readonly labels: string;
+      readonly risk: string;
+      readonly project: string;
+    }
   | {
       readonly deed: "task_release" | "task_approve" | "task_cancel";
       readonly task: string;

@@ -16,11 +16,21 @@ const bodies: { readonly [D in Deed["deed"]]: (deed: Extract<Deed, { deed: D }>)
     to === null
       ? ["message", "send", "--all", "--project", project, "--", text]
       : ["message", "send", "--project", project, "--", to, text],
-  task_add: ({ description, project }) => ["task", "add", "--project", project, "--", description],
+  task_add: ({ description, needs, labels, risk, project }) => [
+    ...["task", "add", "--project", project, `--risk=${risk}`],
+    ...wordsIn(needs, /[\s,]+/).map(need => `--needs=${need}`),
+    ...wordsIn(labels, /,/).map(label => `--label=${label}`),
+    ...["--", description],
+  ],
   task_release: ({ task, project }) => ["task", "release", "--project", project, "--", task],
   task_approve: ({ task, project }) => ["task", "approve", "--project", project, "--", task],
   task_cancel: ({ task, project }) => ["task", "cancel", "--project", project, "--", task],
 };
+
+/** Returns the parts of a text that a person typed as several. A field that is missing stays so. */
+function wordsIn(text: string, between: RegExp): readonly string[] {
+  return typeof text !== "string" ? [text] : text.split(between).flatMap(word => word.trim() || []);
+}
 
 /** Returns the command line of a deed; null: this is no deed. */
 export function wordsOf(value: unknown): readonly string[] | null {

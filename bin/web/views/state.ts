@@ -23,6 +23,11 @@ export function clean(text: string): string {
   return plain(text).replaceAll("‹", "<").replaceAll("›", ">");
 }
 
+/** Returns foreign text in its own lines, each as `clean` writes it. */
+export function cleanLines(text: string): string {
+  return text.split(/\r?\n/).map(clean).join("\n");
+}
+
 /** Returns a path for people: from the project's top, else with `~`. */
 export function pathText(path: string, state: Pick<ViewState, "viewer" | "project">): string {
   const { project, viewer } = state;
