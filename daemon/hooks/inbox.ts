@@ -107,7 +107,8 @@ interface Taken {
 const noNotes: Taken = { notes: [], dropped: 0 };
 
 /** The actor's notices, for the main agent also those of its ended agents. Told when the answer is delivered. */
-function takeNotes({ services, delivery }: Run, { session, agent, incarnation }: Actor): Taken {
+function takeNotes({ services, delivery }: Pick<Run, "services" | "delivery">, actor: Actor): Taken {
+  const { session, agent, incarnation } = actor;
   const { engine, hookNotes } = services;
   const agents = engine.state.sessions.live.get(session)?.agents;
   const isGone = (one: PendingNotes) =>
@@ -121,26 +122,29 @@ function takeNotes({ services, delivery }: Run, { session, agent, incarnation }:
     const notes = hookNotes.offer(engine.state, whose, delivery, numbers =>
       engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] }),
     );
-    noteRead(services, delivery, { ...whose, incarnation }, notes);
+    noteRead({ services, delivery }, actor, { ...whose, incarnation }, notes);
     all.push(...notes);
     if (notes.length > 0) dropped += pending.dropped;
   }
   return { notes: all, dropped };
 }
 
-/** Who is told that another actor changed a file knows of that change: its next edit of the file is not denied for it. */
+/**
+ * Whoever reads that another actor changed a file knows of that change: its next write of the file is not denied for it. The
+ * notes are those of `whose`, the reader itself or an agent of it that has ended.
+ */
 function noteRead(
-  { engine, seenWrites }: HookServices,
-  delivery: Delivery,
-  actor: Actor,
+  { services: { engine, seenWrites }, delivery }: Pick<Run, "services" | "delivery">,
+  reader: Actor,
+  whose: Actor,
   notes: readonly FileNote[],
 ): void {
   const paths = new Set(notes.flatMap(note => (note.what === "conflict" ? [note.file] : [])));
   if (paths.size === 0) return;
   const { seq } = engine.state;
-  const keys = seenWrites.noticed(engine.state, actor, paths);
+  const keys = seenWrites.noticed(engine.state, whose, paths);
   delivery.whenTold(heard => {
-    if (heard) for (const key of keys) seenWrites.noteTold(actor, key, seq);
+    if (heard) for (const key of keys) seenWrites.noteTold(reader, key, seq);
   });
 }
 
