@@ -6,6 +6,10 @@ export interface Use {
   readonly id: string;
   readonly file: string;
   readonly by: SimulatedAgent;
+  /** It replaces the whole file. */
+  readonly isWhole: boolean;
+  /** When its hook asked, as a moment of `Unread`. */
+  readonly askedAt: number;
   /**
    * `asked`: its hook waits. `runs`: the daemon let it. `ran`: it has ended and no event said so yet. `over`: it was
    * refused, or its end was told, or nobody will tell it.
@@ -118,11 +122,12 @@ export function eventOf(
 }
 
 /** The fields of an event about a call of the edit tool. */
-export function editOf({ id, file }: Use): Payload {
+export function editOf({ id, file, isWhole }: Use): Payload {
   const path = `/p/${file}`;
   return {
-    tool_name: "Edit",
-    tool_input: { file_path: path, old_string: "1", new_string: "2" },
+    ...(isWhole
+      ? { tool_name: "Write", tool_input: { file_path: path, content: "2" } }
+      : { tool_name: "Edit", tool_input: { file_path: path, old_string: "1", new_string: "2" } }),
     tool_use_id: id,
   };
 }

@@ -9,6 +9,7 @@ import type { Random } from "../random.ts";
 import { editOf, eventOf, type Next, nextOf, type Payload, SimulatedAgent, type Use } from "./agents.ts";
 import type { Shown } from "./facts.ts";
 import { type Answer, isDenial, isUnguarded, SimulatedHook } from "./hook.ts";
+import { Unread } from "./unread.ts";
 
 interface Around {
   send(event: Payload, answered: (answer: Answer) => void): void;
@@ -46,6 +47,7 @@ export class ClientLives implements Shown {
   readonly uses = new Map<string, Use>();
   /** Writes of which the daemon that runs now was told: the file's key and the writer's name. */
   readonly written = new Set<string>();
+  readonly unread = new Unread();
   readonly #random: Random;
   readonly #clock: SimulatedClock;
   readonly #around: Around;
@@ -287,6 +289,7 @@ export class ClientLives implements Shown {
     agent.isReleased = false;
     const told = () => {
       agent.told = turn;
+      if (name === "SessionStart") this.unread.begins(this.sessionOf(agent));
       // The turn before it is over, with all that it had in flight.
       if (name !== "SessionStart" && name !== "SubagentStart")
         for (const use of this.uses.values()) if (use.by === agent && use.state === "ran") use.state = "over";
@@ -303,6 +306,8 @@ export class ClientLives implements Shown {
       id: `use${this.#count}`,
       file,
       by: agent,
+      isWhole: this.#count % 2 === 0,
+      askedAt: this.unread.moment(),
       state: "asked",
       life: this.#around.life(),
       touchedAt: 0,
@@ -321,6 +326,7 @@ export class ClientLives implements Shown {
       use.life = isGuarded ? this.#around.life() : 0;
       use.touchedAt = this.#clock.now();
       if (isGuarded) this.#around.ran(use);
+      if (use.isWhole) this.unread.knows(agent, file);
     };
     const unguarded = () => {
       use.life = 0;
@@ -333,6 +339,8 @@ export class ClientLives implements Shown {
   #told(use: Use, name: "PostToolUse" | "PostToolUseFailure"): void {
     const { by: agent, life } = use;
     const isLate = use.state !== "runs";
+    const sentAt = this.unread.moment();
+    const isExpired = this.#clock.now() - use.touchedAt >= limits.turnLeaseMs;
     use.state = "over";
     if (agent.use === use) {
       agent.use = null;
@@ -340,8 +348,12 @@ export class ClientLives implements Shown {
     const failed = name === "PostToolUseFailure" ? { error: "not found", is_interrupt: false } : {};
     this.#post(agent, name, { ...editOf(use), ...failed }, () => {
       const isOn = this.sessionOf(agent).isOn;
-      if (name === "PostToolUse" && !isLate && isOn && life === this.#around.life())
-        this.written.add(`${agent.name}\nlocal:/p/${use.file}`);
+      const isThis = life === this.#around.life();
+      // Reported after its lock had ended, it counts as later than what came in between: both sides are told of that.
+      if (isLate || isExpired || !isThis) this.unread.knows(agent, use.file);
+      if (name !== "PostToolUse" || isLate || !isOn || !isThis) return;
+      this.written.add(`${agent.name}\nlocal:/p/${use.file}`);
+      if (!isExpired) this.unread.wrote(use, sentAt, life);
     });
   }
 
@@ -411,6 +423,7 @@ export class ClientLives implements Shown {
     this.#around.send(event, answer => {
       agent.answeredAt = this.#clock.now();
       this.#waiting = this.#waiting.filter(({ hook }) => hook.event !== event);
+      this.unread.heard(agent, answer.output);
       answered(answer);
     });
   }

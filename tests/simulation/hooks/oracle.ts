@@ -7,6 +7,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { SimulatedClock } from "../host.ts";
 import type { SimulatedAgent, Use } from "./agents.ts";
 import type { ClientLives } from "./client.ts";
+import { isCareless } from "./unread.ts";
 
 /** A release comes after the last look that can find it due, and what it takes to be stored. */
 const slackMs = 3 * limits.healthLookMs;
@@ -32,7 +33,8 @@ export class HookOracle {
       if (isAtIt && !isOwn && !isExpired)
         return `${use.by.name} was let edit ${use.file} while ${other.by.name} was at it`;
     }
-    return null;
+    const unread = use.isWhole && isCareless(use.by) ? this.#clients.unread.over(use, life) : null;
+    return unread === null ? null : `${use.by.name} was let write ${use.file} over what ${unread} wrote`;
   }
 
   /** Everything that is wrong with giving back what an agent has. */

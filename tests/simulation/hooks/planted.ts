@@ -53,6 +53,20 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
     tells: /was let edit/,
   },
   {
+    bug: "a write over lines that its agent has not read",
+    file: "daemon/hooks/verdict.ts",
+    find: "if (unseen !== null || (changed",
+    put: "if (unseen === undefined || (changed",
+    tells: /was let write .* over what/,
+  },
+  {
+    bug: "a part of a file that counts as all of it",
+    file: "daemon/hooks/stale-edit.ts",
+    find: "      seenWrites.changesPart(engine.state, actor, file.key);\n",
+    put: "",
+    tells: /was let write .* over what/,
+  },
+  {
     bug: "a heartbeat that says nothing of the turn",
     file: "daemon/hooks/session-actions.ts",
     find: "  if (active !== undefined) presence.turn(session, agent, active, failed);\n",

@@ -29,6 +29,7 @@ import { ClientLives } from "./client.ts";
 import { emptyFilesystem, simulatedFacts } from "./facts.ts";
 import { SimulatedHook } from "./hook.ts";
 import { HookOracle } from "./oracle.ts";
+import { careless, isCareless } from "./unread.ts";
 
 /** Time passes in parts of this length, so that no timer comes late: a look takes some turns of the microtasks. */
 const partMs = 10_000;
@@ -200,7 +201,7 @@ export class HookWorld {
     const all = allHookServices(
       { node: "local", engine, clock, facts, presence, recorder },
       {
-        adapters: [claudeCode],
+        adapters: [claudeCode, careless],
         paths,
         config: { ...config, values },
         outside: emptyFilesystem(clock),
@@ -267,7 +268,8 @@ export class HookWorld {
     const pid = this.#clients.pidOf(String(hook.event["session_id"]));
     const event = { ...hook.event };
     this.#clients.sent(hook);
-    void handleHook(services, { event, env: { CLAUDE_PID: String(pid) } }, call);
+    const client = isCareless({ session: String(event["session_id"]) }) ? { client: careless.name } : {};
+    void handleHook(services, { event, env: { CLAUDE_PID: String(pid) }, ...client }, call);
   }
 
   #fails(wrong: string | null): void {
