@@ -1,4 +1,5 @@
 /** What the page and its server say to each other. Everything is JSON on loopback, behind a token. */
+import type { JsonValue } from "../../protocol/context.ts";
 import type { DebateRow } from "../../protocol/lead/debate.ts";
 import type { WipeRow } from "../../protocol/rescue.ts";
 import type { Rows as QueryRows } from "../row-list.ts";
@@ -120,3 +121,8 @@ export interface DeedReply {
   readonly ok: boolean;
   readonly text: string;
 }
+
+/** A shared value, or why it cannot be read. */
+export type SharedValue =
+  | { readonly ok: true; readonly value: JsonValue }
+  | { readonly ok: false; readonly error: string };

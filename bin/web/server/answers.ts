@@ -1,7 +1,7 @@
 /** What the page asks for besides its stream: `GET /api/NAME`. */
 import type { Commands } from "../../entry.ts";
 import type { ProcessContext } from "../../process-context.ts";
-import type { Viewer } from "../wire.ts";
+import type { SharedValue, Viewer } from "../wire.ts";
 import { inProject, runWords } from "./deeds.ts";
 import type { Site } from "./http.ts";
 
@@ -15,5 +15,18 @@ export function answersOf(world: ProcessContext, viewer: Viewer, commands: Comma
     const project = viewer.project ?? query.get("project");
     return runWords(inProject(world, project), commands, ["explain", `--${kind}`, name]);
   };
-  return new Map([["explain", explain]]);
+  /** The shared value under a key. */
+  const value = async (query: URLSearchParams): Promise<SharedValue | null> => {
+    const [project, key] = [query.get("project") ?? "", query.get("key") ?? ""];
+    const isForeign = viewer.project !== null && project !== viewer.project;
+    if (isForeign || project === "" || key === "" || key.includes("\0")) return null;
+    const words = ["context", "get", "--json", "--project", project, "--", key];
+    const { ok, text } = await runWords(inProject(world, project), commands, words);
+    const said = JSON.parse(text);
+    return ok ? { ok, value: said.value } : { ok, error: said.error };
+  };
+  return new Map<string, (query: URLSearchParams) => Promise<unknown>>([
+    ["explain", explain],
+    ["value", value],
+  ]);
 }

@@ -17,9 +17,9 @@ const bodies: { readonly [D in Deed["deed"]]: (deed: Extract<Deed, { deed: D }>)
       ? ["message", "send", "--all", "--project", project, "--", text]
       : ["message", "send", "--project", project, "--", to, text],
   task_add: ({ description, needs, labels, risk, project }) => [
-    ...["task", "add", "--project", project, `--risk=${risk}`],
-    ...wordsIn(needs, /[\s,]+/).map(need => `--needs=${need}`),
-    ...wordsIn(labels, /,/).map(label => `--label=${label}`),
+    ...["task", "add", "--project", project, "--risk", risk],
+    ...wordsIn(needs, /[\s,]+/).flatMap(need => ["--needs", need]),
+    ...wordsIn(labels, /,/).flatMap(label => ["--label", label]),
     ...["--", description],
   ],
   task_release: ({ task, project }) => ["task", "release", "--project", project, "--", task],
