@@ -90,7 +90,8 @@ export class Story {
   }
 }
 
-function explained(line: TrailLine, history: LockHistory): Explained {
+/** Returns what happened by the line; `history` knows the lines before it. */
+export function explained(line: TrailLine, history: LockHistory): Explained {
   const { at, event, type, project } = line;
   const who = actorIn(line);
   const [file, key] = [pathIn(line), keyIn(line)];

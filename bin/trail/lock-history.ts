@@ -28,7 +28,7 @@ export function actorIn({ name, id, agent }: TrailLine): string {
 }
 
 /** Whether it is the person's line: of no session, or of a command at a terminal that had ended. */
-function isPersons({ name, id }: Pick<TrailLine, "name" | "id">): boolean {
+export function isPersons({ name, id }: Pick<TrailLine, "name" | "id">): boolean {
   return name === personOnWire || id === "" || (id !== null && isCommandsSession(id));
 }
 

@@ -22,7 +22,8 @@ export function explainLines(
   return wrap(`${clock(one.at, screen.now)}  ${worded(sentence(one, screen, it))}`, screen.width, 10);
 }
 
-function sentence(one: Explained, screen: Screen, it?: string): string {
+/** Returns the sentence of one thing that happened, on a line of any length. */
+export function sentence(one: Explained, screen: Screen, it?: string): string {
   const who = clean(one.who);
   const file = one.file === null ? "" : fileName(one.file, one.project, screen.home);
   const command = one.command === null ? null : `\`${clean(one.command)}\``;

@@ -19,7 +19,11 @@ export const bounds = {
   /** Tasks, and projects whose debates are looked at. */
   tasksMax: 5_000,
   projectsMax: 20,
-  /** Longest range of the timeline, and its lines of the trail. */
+  /** Shortest and longest range of the timeline. */
+  rangeMsMin: 1_000,
   rangeMs: 7 * 24 * 3_600_000,
-  trailLinesMax: 50_000,
+  /** Holds, waits and other things of a timeline, its lanes, and ranges whose lines are kept between two questions. */
+  timelineItemsMax: 20_000,
+  lanesMax: 200,
+  rangesKeptMax: 4,
 } as const;

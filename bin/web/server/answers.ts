@@ -4,6 +4,7 @@ import type { ProcessContext } from "../../process-context.ts";
 import type { SharedValue, Viewer } from "../wire.ts";
 import { inProject, runWords } from "./deeds.ts";
 import type { Site } from "./http.ts";
+import { TimelineSource } from "./timeline.ts";
 
 const kinds: ReadonlySet<string> = new Set(["file", "agent", "task"]);
 
@@ -25,8 +26,10 @@ export function answersOf(world: ProcessContext, viewer: Viewer, commands: Comma
     const said = JSON.parse(text);
     return ok ? { ok, value: said.value } : { ok, error: said.error };
   };
+  const timeline = new TimelineSource(world, viewer);
   return new Map<string, (query: URLSearchParams) => Promise<unknown>>([
     ["explain", explain],
     ["value", value],
+    ["timeline", query => timeline.answer(query)],
   ]);
 }
