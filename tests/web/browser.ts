@@ -25,11 +25,12 @@ export class Site {
     this.#browser = browser;
   }
 
-  /** Starts a daemon and a browser; `kite web` starts with `serve`. */
-  static async start(): Promise<Site> {
+  /** Starts a daemon and a browser; `kite web` starts with `serve`. `prepare` fills the home before. */
+  static async start(prepare: (home: Home) => void = () => {}): Promise<Site> {
     const program = process.env["KITE_TEST_BROWSER"];
     if (program === undefined) throw new Error("no browser: run npm run test:web");
     const home = new Home();
+    prepare(home);
     await home.start();
     const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox"] });
     return new Site(home, browser);
