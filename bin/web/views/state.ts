@@ -1,5 +1,6 @@
 /** What a view shows, as values: the same for the live page and for a snapshot. */
 import { duration, plain } from "../../../protocol/text.ts";
+import type { Timeline } from "../timeline.ts";
 import type { Rows, Topic, Viewer } from "../wire.ts";
 
 export interface ViewState {
@@ -15,6 +16,8 @@ export interface ViewState {
   readonly rows: <T extends Topic>(topic: T) => readonly Rows[T][] | null;
   /** When the rows of a topic were looked at: their `...Ms` are as of then. */
   readonly lookedAt: (topic: Topic) => number;
+  /** What a snapshot shows of the trail; the live page fetches its own. */
+  readonly timeline?: Timeline | null;
 }
 
 /** Returns foreign text for a page: on one line, without invisible and control characters. The page never reads it as markup. */
