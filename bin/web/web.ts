@@ -2,13 +2,10 @@
 import { LocalError } from "../../client/errors.ts";
 import { ensureDaemon } from "../../client/launch.ts";
 import { readPersonToken } from "../../daemon/instance/person-token.ts";
-import { personName } from "../../protocol/person.ts";
 import { errorText, isSystemError } from "../../protocol/system-error.ts";
 import type { Commands } from "../entry.ts";
-import { seemsAgents } from "../person.ts";
 import { interrupted, type ProcessContext, print, printJson } from "../process-context.ts";
 import { daemonProgram } from "../program-paths.ts";
-import { scopeProject } from "../scope.ts";
 import { clean } from "../view/text.ts";
 import { exitCodes, fail } from "../with-daemon.ts";
 import { bounds } from "./bounds.ts";
@@ -18,7 +15,7 @@ import { doDeed } from "./server/deeds.ts";
 import { PageServer } from "./server/http.ts";
 import { Live } from "./server/live.ts";
 import { OpenedFile } from "./server/opened-file.ts";
-import type { Viewer } from "./wire.ts";
+import { viewerOf } from "./viewer.ts";
 
 export interface WebFlags {
   readonly port?: string;
@@ -122,14 +119,4 @@ class PortTaken extends LocalError {
   constructor(port: number) {
     super(`another program has port ${port}; leave --port out, and Kite takes a free one`);
   }
-}
-
-/** Who looks. Null: an agent that is in no project. */
-async function viewerOf(world: ProcessContext, directory: string | undefined): Promise<Viewer | null> {
-  const here = await scopeProject(world, undefined, {});
-  const isPerson = !(await seemsAgents(world)) && readPersonToken(world.paths.personToken) !== null;
-  const named = directory === undefined ? null : await scopeProject(world, directory, {});
-  const project = isPerson ? named : here;
-  if (project === null && !isPerson) return null;
-  return { isPerson, project, here, home: world.env["HOME"] ?? "", user: personName() };
 }
