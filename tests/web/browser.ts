@@ -27,11 +27,16 @@ export class Site {
 
   /** Starts a daemon and a browser; `kite web` starts with `serve`. `prepare` fills the home before. */
   static async start(prepare: (home: Home) => void = () => {}): Promise<Site> {
-    const program = process.env["KITE_TEST_BROWSER"];
-    if (program === undefined) throw new Error("no browser: run npm run test:web");
     const home = new Home();
     prepare(home);
     await home.start();
+    return Site.at(home);
+  }
+
+  /** Starts a browser for a daemon that runs. */
+  static async at(home: Home): Promise<Site> {
+    const program = process.env["KITE_TEST_BROWSER"];
+    if (program === undefined) throw new Error("no browser: run npm run test:web");
     const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox"] });
     return new Site(home, browser);
   }
@@ -81,6 +86,24 @@ export class Site {
       if (message.type() === "error") this.faults.push(message.text());
     });
     return page;
+  }
+
+  /** A tab that reaches no network, and runs a page's programs only if asked to; `requests` has each address that it asked for. */
+  async offlineTab(size: { readonly width?: number; readonly dark?: boolean }, hasPrograms = false) {
+    const { width = 1200, dark = false } = size;
+    const context = await this.#browser.newContext({
+      viewport: { width, height: 900 },
+      colorScheme: dark ? "dark" : "light",
+      javaScriptEnabled: hasPrograms,
+      offline: true,
+    });
+    this.#contexts.push(context);
+    const page = await context.newPage();
+    page.setDefaultTimeout(40_000);
+    const requests: string[] = [];
+    page.on("request", request => requests.push(request.url()));
+    page.on("console", message => this.faults.push(message.text()));
+    return { page, requests };
   }
 
   /** A tab that shows the view at `path`, of a new `kite web`; earlier tabs are closed. */

@@ -1,5 +1,6 @@
 /** What several views are made of. */
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext } from "preact/hooks";
 import { duration } from "../../../protocol/text.ts";
 import { clean, pathText, type ViewState } from "./state.ts";
 import type { Page } from "./view.ts";
@@ -70,6 +71,9 @@ export function Empty({ says, command }: { readonly says: string; readonly comma
   );
 }
 
+/** The title of the view around a part, where several views are on one page; empty: there is one. */
+export const ViewTitle = createContext("");
+
 /** A part of a view with a heading. */
 export function Section({
   title,
@@ -80,8 +84,9 @@ export function Section({
   readonly count?: number;
   readonly children: ComponentChildren;
 }) {
+  const view = useContext(ViewTitle);
   return (
-    <section aria-label={title}>
+    <section aria-label={view === "" ? title : `${view}: ${title}`}>
       <h2>
         {title}
         {count === undefined ? null : <span class="count"> {count}</span>}

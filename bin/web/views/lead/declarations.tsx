@@ -55,7 +55,7 @@ function Details({ declaration, state, page }: ViewProps & { readonly declaratio
   const open = uncertainties.filter(({ resolved }) => !resolved);
   if (reason === "" && plan.length + files.length + open.length === 0) return null;
   return (
-    <details>
+    <details open={page === null}>
       <summary>Plan and files</summary>
       {reason === "" ? null : <p>{clean(reason)}</p>}
       {plan.length === 0 ? null : (

@@ -1,0 +1,81 @@
+/** `kite web --snapshot`: the page of this moment as one file, to attach to a report. */
+import { closeSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { isSystemError } from "../../../protocol/system-error.ts";
+import { nearPath } from "../../../protocol/text.ts";
+import { type ProcessContext, print, printJson } from "../../process-context.ts";
+import { bytes, clean, counted, listed } from "../../view/text.ts";
+import { exitCodes, fail, withDaemon } from "../../with-daemon.ts";
+import { pageFiles } from "../server/assets.ts";
+import { viewerOf } from "../viewer.ts";
+import { views } from "../views/list.ts";
+import { homeShortener, homesOf } from "./home-paths.ts";
+import { pageOf } from "./render.tsx";
+import { stateFor } from "./state.ts";
+
+export interface SnapshotFlags {
+  readonly snapshot: string;
+  readonly full?: boolean;
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+const leftOut = ["texts of messages", "values of context", "titles of sessions"];
+
+/** Writes the file, and says what is in it. Returns the exit code. */
+export async function snapshot(world: ProcessContext, flags: SnapshotFlags): Promise<number> {
+  const { json = false, full: isFull = false } = flags;
+  const path = resolve(world.cwd, flags.snapshot);
+  const viewer = await viewerOf(world, flags.project);
+  if (viewer === null)
+    return fail(world, json, "usage", "an agent's snapshot shows its project: run it inside one");
+  const work = async (client: Parameters<Parameters<typeof withDaemon>[2]>[0]) => {
+    const topics = [...new Set(views.flatMap(view => view.topics))];
+    const shorten = homeShortener(homesOf(world.env));
+    const state = await stateFor(client, { viewer, topics, isFull, shorten, now: world.now });
+    const left = isFull ? [] : leftOut;
+    const css = pageFiles().assets.get("page.css")?.body.toString("utf8") ?? "";
+    // Once more: only what is shown has no invisible characters, which may part a path.
+    const page = shorten(pageOf({ views, state, css, left: listed(left) }));
+    const wrong = writeNew(path, page);
+    if (wrong !== null) return fail(world, json, "failed", wrong);
+    const size = Buffer.byteLength(page);
+    if (json) printJson(world, { ok: true, file: path, bytes: size, left });
+    else print(world, saidOf(nearPath(path, world.cwd), size, state.rows("sessions")?.length ?? 0, left));
+    return exitCodes.done;
+  };
+  const person = viewer.isPerson ? { person: "unnamed" as const } : {};
+  return withDaemon(world, json, work, { name: "kite web", onlooker: true, ...person });
+}
+
+function saidOf(file: string, size: number, sessions: number, left: readonly string[]): string[] {
+  const without =
+    left.length === 0
+      ? "It has all texts: messages, and titles of sessions. Look at it before you send it to somebody."
+      : `Left out: ${listed(left)} (--full has them). Home paths are written as ~.`;
+  return [`wrote ${clean(file)}: ${bytes(size)}, ${counted(sessions, "session")}`, without];
+}
+
+/** Writes a new file that its owner alone may read. Returns why there is none; null: it is there. */
+function writeNew(path: string, text: string): string | null {
+  let file: number;
+  try {
+    file = openSync(path, "wx", 0o600);
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    if (error.code === "EEXIST")
+      return `${path} is there already, and a snapshot overwrites nothing: name another file`;
+    if (error.code === "ENOENT") return `there is no directory for ${path}: make it, or name another file`;
+    throw error;
+  }
+  try {
+    writeFileSync(file, text);
+  } catch (error) {
+    // Half a page is none.
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+  return null;
+}
