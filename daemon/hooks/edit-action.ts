@@ -30,7 +30,7 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const longestMs = Math.min(asked.waitMs, projectWaitMs);
   const wanted = { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY };
   const waitMs = keptAgainst(services.engine.state, wanted) === null ? longestMs : 0;
-  const overwritten = keysOf(keys, asked.overwrites);
+  const overwritten = asked.overwrites.length === 0 ? none : keysOf(keys, asked.overwrites);
   const action = { ...asked, waitMs, ancestors, overwritten };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
   for (const file of files) services.presence.touched(action.session, pathOf(file), file.key);
@@ -52,7 +52,9 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   }
   run.delivery.whenSettled(delivered);
   const changed = await change;
-  const overwrites = files.some(one => pathOf(one) === changed.changedFile && overwritten.has(one.key));
+  const overwrites =
+    overwritten !== none &&
+    files.some(one => pathOf(one) === changed.changedFile && overwritten.has(one.key));
   const { unchecked } = asked;
   // The client of nearly every edit checks this itself.
   const unseen =
@@ -90,6 +92,8 @@ interface Lockable {
   /** The files' keys, by their names in the action. */
   readonly keys: ReadonlyMap<string, string>;
 }
+
+const none: ReadonlySet<string | undefined> = new Set();
 
 function keysOf(keys: Lockable["keys"], names: readonly string[]): ReadonlySet<string | undefined> {
   return new Set(names.map(name => keys.get(name)));
