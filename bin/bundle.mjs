@@ -77,7 +77,10 @@ export async function bundleInto(outdir, options = {}) {
   return describe(built);
 }
 
-/** The page of `kite web`, for browsers: the program that lets somebody in, and the page itself. */
+/**
+ * The page of `kite web`, for browsers: the program that lets somebody in, and the page itself. A snapshot's renderer shares
+ * the views with it, as one file, so that they are in the package once.
+ */
 async function bundlePage(build, outdir) {
   const page = join(root, "bin/web/page");
   copyFileSync(join(page, "door.html"), join(outdir, "web-door.html"));
@@ -91,10 +94,13 @@ async function bundlePage(build, outdir) {
     legalComments: "none",
     logLevel: "warning",
     outdir,
+    splitting: true,
+    chunkNames: "web-views",
     entryPoints: [
       { in: join(page, "door.ts"), out: "web-door" },
       { in: join(page, "main.tsx"), out: "web-page" },
       { in: join(page, "page.css"), out: "web-page" },
+      { in: join(root, "bin/web/snapshot/render.tsx"), out: "web-snapshot" },
     ],
     metafile: true,
   });
@@ -102,7 +108,8 @@ async function bundlePage(build, outdir) {
 
 /**
  * Leaves the daemon and each command of `bin/frequent` a file of its own: the daemon would be built twice, and loading
- * some twenty chunks costs more than a frequent command. All other commands are chunks of one program.
+ * some twenty chunks costs more than a frequent command. All other commands are chunks of one program, but for what a snapshot
+ * shares with the page.
  */
 const builtApart = {
   name: "built-apart",
@@ -116,6 +123,7 @@ const builtApart = {
     onResolve({ filter: /^\.\/any-command\.ts$/ }, ({ kind }) =>
       kind === "entry-point" ? undefined : { path: "./any-command.mjs", external: true },
     );
+    onResolve({ filter: /^\.\/render\.tsx$/ }, () => ({ path: "./web-snapshot.js", external: true }));
     onResolve({ filter: /^\.\.\/daemon\.ts$/ }, () => ({ path: "./daemon.mjs", external: true }));
   },
 };

@@ -42,6 +42,7 @@ beforeEach(() => {
     "bin/frequent",
     "bin/man",
     "bin/web/page",
+    "bin/web/snapshot",
   ]) {
     mkdirSync(join(clone, name), { recursive: true });
   }
@@ -56,6 +57,7 @@ beforeEach(() => {
   write("hooks/client/hook.ts", "");
   write("hooks/opencode/plugin/plugin.ts", "");
   for (const name of ["door.html", "door.ts", "main.tsx", "page.css"]) write(`bin/web/page/${name}`, "");
+  write("bin/web/snapshot/render.tsx", "");
   write("hooks/client/hook.pl", "use strict;\nour %limits;\nprint $limits{one};");
   write("protocol/limits.ts", "export const limits = { one: 1 };");
   const bundler = `import * as esbuild from ${JSON.stringify(import.meta.resolve("esbuild"))};
@@ -185,6 +187,7 @@ describe("the first start in a clone", () => {
       "web-door.js",
       "web-page.css",
       "web-page.js",
+      "web-snapshot.js",
     ]);
   });
 

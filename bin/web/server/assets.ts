@@ -12,6 +12,8 @@ export function pageFiles(): Pick<Site, "door" | "assets"> {
     door: { page: file("web-door.html", "text/html; charset=utf-8"), program: file("web-door.js", script) },
     assets: new Map([
       ["page.js", file("web-page.js", script)],
+      // What a snapshot needs, too.
+      ["web-views.js", file("web-views.js", script)],
       ["page.css", file("web-page.css", "text/css; charset=utf-8")],
     ]),
   };

@@ -1,27 +1,23 @@
-/** A page that shows all views without a program: one file, which asks for nothing when it is opened. */
-import { createHash } from "node:crypto";
+/**
+ * What a page of all views shows without a program. Built with the page of the browser, of which it shares nearly all: it is
+ * loaded by the command as a program of its own, and knows nothing of the command's modules.
+ */
 import { renderToStaticMarkup } from "preact-render-to-string";
+import { setPerson } from "../../../protocol/person.ts";
+import { views } from "../views/list.ts";
 import { ViewTitle } from "../views/parts.tsx";
 import { clean, projectName, type ViewState } from "../views/state.ts";
-import type { View } from "../views/view.ts";
+import type { Topic } from "../wire.ts";
 
-interface Snapshot {
-  readonly views: readonly View[];
-  readonly state: ViewState;
-  /** The page's own style sheet. */
-  readonly css: string;
-  /** What is left out, in half a sentence; empty: nothing. */
-  readonly left: string;
-}
+/** What the views show. */
+export const topics: readonly Topic[] = [...new Set(views.flatMap(view => view.topics))];
 
-/** Returns the file's text. */
-export function pageOf({ views, state, css, left }: Snapshot): string {
-  const { project, version, nowMs } = state;
+/** Returns the title and the body as HTML. `left`: what is left out, in half a sentence; empty: nothing. */
+export function rendered(state: ViewState, left: string): { readonly title: string; readonly body: string } {
+  const { project, version, nowMs, viewer } = state;
+  setPerson(viewer.user);
   const of = project === null ? "all projects" : projectName(project);
   const at = new Date(nowMs).toISOString().replace(/\.\d+Z$/, "Z");
-  // The sheet's own text alone is let in: what an agent wrote cannot add a style, an image or an address.
-  const sheet = createHash("sha256").update(css).digest("base64");
-  const policy = `default-src 'none'; style-src 'sha256-${sheet}'; base-uri 'none'; form-action 'none'`;
   const body = renderToStaticMarkup(
     <>
       <header>
@@ -50,16 +46,5 @@ export function pageOf({ views, state, css, left }: Snapshot): string {
       </main>
     </>,
   );
-  const title = renderToStaticMarkup(<title>{`Kite, ${of}, ${at}`}</title>);
-  return [
-    "<!doctype html>",
-    '<html lang="en">',
-    '<head><meta charset="utf-8">',
-    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
-    '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    '<meta name="color-scheme" content="light dark">',
-    `${title}<style>${css}</style></head>`,
-    `<body>${body}</body>`,
-    "</html>\n",
-  ].join("\n");
+  return { title: renderToStaticMarkup(<title>{`Kite, ${of}, ${at}`}</title>), body };
 }

@@ -1,4 +1,5 @@
 /** `kite web --snapshot`: the page of this moment as one file, to attach to a report. */
+import { createHash } from "node:crypto";
 import { closeSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { isSystemError } from "../../../protocol/system-error.ts";
@@ -8,9 +9,7 @@ import { bytes, clean, counted, listed } from "../../view/text.ts";
 import { exitCodes, fail, withDaemon } from "../../with-daemon.ts";
 import { pageFiles } from "../server/assets.ts";
 import { viewerOf } from "../viewer.ts";
-import { views } from "../views/list.ts";
 import { homeShortener, homesOf } from "./home-paths.ts";
-import { pageOf } from "./render.tsx";
 import { stateFor } from "./state.ts";
 
 export interface SnapshotFlags {
@@ -30,13 +29,12 @@ export async function snapshot(world: ProcessContext, flags: SnapshotFlags): Pro
   if (viewer === null)
     return fail(world, json, "usage", "an agent's snapshot shows its project: run it inside one");
   const work = async (client: Parameters<Parameters<typeof withDaemon>[2]>[0]) => {
-    const topics = [...new Set(views.flatMap(view => view.topics))];
+    const { topics, rendered } = await import("./render.tsx");
     const shorten = homeShortener(homesOf(world.env));
     const state = await stateFor(client, { viewer, topics, isFull, shorten, now: world.now });
     const left = isFull ? [] : leftOut;
-    const css = pageFiles().assets.get("page.css")?.body.toString("utf8") ?? "";
     // Once more: only what is shown has no invisible characters, which may part a path.
-    const page = shorten(pageOf({ views, state, css, left: listed(left) }));
+    const page = shorten(pageOf(rendered(state, listed(left))));
     const wrong = writeNew(path, page);
     if (wrong !== null) return fail(world, json, "failed", wrong);
     const size = Buffer.byteLength(page);
@@ -54,6 +52,24 @@ function saidOf(file: string, size: number, sessions: number, left: readonly str
       ? "It has all texts: messages, and titles of sessions. Look at it before you send it to somebody."
       : `Left out: ${listed(left)} (--full has them). Home paths are written as ~.`;
   return [`wrote ${clean(file)}: ${bytes(size)}, ${counted(sessions, "session")}`, without];
+}
+
+/** Returns the file's text. It lets in one style sheet: what an agent wrote cannot add a style, an image or an address. */
+function pageOf({ title, body }: { readonly title: string; readonly body: string }): string {
+  const css = pageFiles().assets.get("page.css")?.body.toString("utf8") ?? "";
+  const sheet = createHash("sha256").update(css).digest("base64");
+  const policy = `default-src 'none'; style-src 'sha256-${sheet}'; base-uri 'none'; form-action 'none'`;
+  return [
+    "<!doctype html>",
+    '<html lang="en">',
+    '<head><meta charset="utf-8">',
+    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="color-scheme" content="light dark">',
+    `${title}<style>${css}</style></head>`,
+    `<body>${body}</body>`,
+    "</html>\n",
+  ].join("\n");
 }
 
 /** Writes a new file that its owner alone may read. Returns why there is none; null: it is there. */
