@@ -26,4 +26,7 @@ export const bounds = {
   timelineItemsMax: 20_000,
   lanesMax: 200,
   rangesKeptMax: 4,
+  /** What a snapshot has of the timeline, and how many shared values it has if it has any. */
+  snapshotMs: 3_600_000,
+  snapshotValuesMax: 500,
 } as const;

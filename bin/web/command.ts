@@ -31,7 +31,7 @@ export function add(command: Command, run: Run, all: Commands): void {
     .option("--open", "open the page in a browser")
     .option("--project <dir>", "show this project alone")
     .option("--snapshot <file>", "write what the page shows now to one HTML file")
-    .option("--full", "with --snapshot: also texts of messages and titles of sessions")
+    .option("--full", "with --snapshot: also texts of messages, shared values, titles of sessions")
     .option("--json", "print one JSON object when the page is there")
     .addHelpText("after", help)
     .action((flags: WebFlags & Partial<SnapshotFlags>) => run(world => served(world, flags, all)));

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { views } from "../../bin/web/views/list.ts";
 import type { Client, Message } from "../end-to-end/daemon.ts";
 import { foreignWorld, hostile } from "../end-to-end/foreign-world.ts";
+import { ended } from "../end-to-end/kite.ts";
 import { picture, Site } from "./browser.ts";
 import { Repository } from "./repository.ts";
 import { violations } from "./violations.ts";
@@ -51,6 +52,14 @@ beforeAll(async () => {
       { type: "task_create", project: "/other", description: marks.other },
     ].map(ask => ({ project, ...ask })),
   );
+  // The reason of a freeze stands in the denial, too.
+  const call = {
+    tool_name: "Write",
+    tool_input: { file_path: join(shop.top, "src/a.ts") },
+    tool_use_id: "denied",
+  };
+  const denied = await shop.event(bob, pay, { hook_event_name: "PreToolUse", ...call });
+  expect(denied).toContain(marks.message);
   titleOf(alice, `${marks.title} parser`);
   const transcript_path = join(transcripts(), `${alice}.jsonl`);
   await shop.event(alice, shop.top, {
@@ -111,6 +120,7 @@ describe("a person's snapshot", () => {
       expect(
         await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"),
       ).toBe(false);
+      expect(await page.locator("#timeline svg").count()).toBeGreaterThan(1);
       // The sheet counts: without it, text would stand on white.
       expect(await page.evaluate("getComputedStyle(document.querySelector('header')).display")).toBe("flex");
       await picture(page, `snapshot-${screen.width}`);
@@ -131,9 +141,7 @@ describe("a person's snapshot", () => {
     // The whole machine, as a person sees it.
     expect(text).toContain(marks.other);
     const full = await snap("full.html", ["--full"]);
-    expect(full.text).toContain(marks.title);
-    // Of a view that is still to come.
-    if (views.some(({ topics }) => topics.includes("messages"))) expect(full.text).toContain(marks.message);
+    for (const mark of [marks.message, marks.value, marks.title]) expect(full.text).toContain(mark);
     expect(full.text).not.toContain(site.home.root);
     expect(full.said).toContain("Look at it before you send it");
   });
@@ -164,6 +172,12 @@ describe("a person's snapshot", () => {
     const text = readFileSync(path, "utf8");
     expect(text).toContain("alice");
     expect(text).not.toContain(marks.other);
+  });
+
+  test("comes from the built program as well", async () => {
+    const path = join(site.home.root, "built.html");
+    expect(await ended(site.home.startKite(["web", "--snapshot", path]))).toMatchObject({ code: 0, err: "" });
+    expect(readFileSync(path, "utf8")).toContain("To be merged");
   });
 
   test("needs --snapshot for --full, and no port", async () => {

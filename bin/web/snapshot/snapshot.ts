@@ -7,7 +7,9 @@ import { nearPath } from "../../../protocol/text.ts";
 import { type ProcessContext, print, printJson } from "../../process-context.ts";
 import { bytes, clean, counted, listed } from "../../view/text.ts";
 import { exitCodes, fail, withDaemon } from "../../with-daemon.ts";
+import { bounds } from "../bounds.ts";
 import { pageFiles } from "../server/assets.ts";
+import { TimelineSource } from "../server/timeline.ts";
 import { viewerOf } from "../viewer.ts";
 import { homeShortener, homesOf } from "./home-paths.ts";
 import { stateFor } from "./state.ts";
@@ -31,7 +33,10 @@ export async function snapshot(world: ProcessContext, flags: SnapshotFlags): Pro
   const work = async (client: Parameters<Parameters<typeof withDaemon>[2]>[0]) => {
     const { topics, rendered } = await import("./render.tsx");
     const shorten = homeShortener(homesOf(world.env));
-    const state = await stateFor(client, { viewer, topics, isFull, shorten, now: world.now });
+    const from = `${world.now() - bounds.snapshotMs}`;
+    const past = await new TimelineSource(world, viewer).answer(new URLSearchParams({ from }));
+    const timeline = past?.timeline ?? null;
+    const state = await stateFor(client, { viewer, topics, timeline, isFull, shorten, now: world.now });
     const left = isFull ? [] : leftOut;
     // Once more: only what is shown has no invisible characters, which may part a path.
     const page = shorten(pageOf(rendered(state, listed(left))));
@@ -49,7 +54,7 @@ export async function snapshot(world: ProcessContext, flags: SnapshotFlags): Pro
 function saidOf(file: string, size: number, sessions: number, left: readonly string[]): string[] {
   const without =
     left.length === 0
-      ? "It has all texts: messages, and titles of sessions. Look at it before you send it to somebody."
+      ? "It has all texts: messages, shared values, titles of sessions. Look at it before you send it to somebody."
       : `Left out: ${listed(left)} (--full has them). Home paths are written as ~.`;
   return [`wrote ${clean(file)}: ${bytes(size)}, ${counted(sessions, "session")}`, without];
 }

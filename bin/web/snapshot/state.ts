@@ -1,6 +1,10 @@
 /** What a snapshot shows: one look at each topic, without what only its person may read. */
+import type { JsonValue } from "../../../protocol/context.ts";
 import type { Client } from "../../process-context.ts";
+import { ask, Refused } from "../../with-daemon.ts";
+import { bounds } from "../bounds.ts";
 import { sources } from "../server/topics.ts";
+import type { Timeline } from "../timeline.ts";
 import type { ViewState } from "../views/state.ts";
 import type { Rows, Topic, Viewer } from "../wire.ts";
 import { withTexts } from "./home-paths.ts";
@@ -17,7 +21,9 @@ const withoutTexts: { readonly [T in Topic]?: (row: Rows[T]) => Rows[T] } = {
 export interface SnapshotWish {
   readonly viewer: Viewer;
   readonly topics: readonly Topic[];
-  /** With texts of messages and titles of sessions. */
+  /** The last hour; null: it was not read. */
+  readonly timeline: Timeline | null;
+  /** With texts of messages, shared values and titles of sessions. */
   readonly isFull: boolean;
   /** Writes homes as `~`. */
   readonly shorten: (text: string) => string;
@@ -28,14 +34,21 @@ export interface SnapshotWish {
 /** Looks at each topic once, and returns the state as views show it. Throws `Refused`. */
 export async function stateFor(
   client: Pick<Client, "request" | "daemon">,
-  { viewer, topics, isFull, shorten, now }: SnapshotWish,
+  { viewer, topics, timeline, isFull, shorten, now }: SnapshotWish,
 ): Promise<ViewState> {
   const looks = topics.map(async topic => {
     const at = now();
     const rows = topic === "titles" && !isFull ? [] : await rowsFor(client, viewer, topic, isFull);
-    return [topic, { at, rows: withTexts(rows, shorten) }] as const;
+    return [topic, { at, rows }] as const;
   });
-  const looked = new Map(await Promise.all(looks));
+  const found = await Promise.all(looks);
+  const context = found.find(([topic]) => topic === "context")?.[1].rows as
+    | readonly Rows["context"][]
+    | undefined;
+  const values = isFull ? await valuesOf(client, context ?? []) : [];
+  const looked = new Map(
+    found.map(([topic, { at, rows }]) => [topic, { at, rows: withTexts(rows, shorten) }]),
+  );
   const shown = withTexts(viewer, shorten);
   return {
     // Its paths begin with ~ already.
@@ -45,6 +58,8 @@ export async function stateFor(
     nowMs: now(),
     project: shown.project,
     rows: <T extends Topic>(topic: T) => (looked.get(topic)?.rows ?? null) as readonly Rows[T][] | null,
+    timeline: withTexts(timeline, shorten),
+    values: new Map(withTexts(values, shorten)),
     lookedAt: topic => looked.get(topic)?.at ?? 0,
   };
 }
@@ -58,4 +73,21 @@ async function rowsFor<T extends Topic>(
   const rows: readonly Rows[T][] = await sources[topic].look(client, viewer);
   const without: ((row: Rows[T]) => Rows[T]) | undefined = withoutTexts[topic];
   return isFull || without === undefined ? rows : rows.map(without);
+}
+
+/** Returns the first values, by project and key. */
+async function valuesOf(
+  client: Pick<Client, "request">,
+  rows: readonly Rows["context"][],
+): Promise<readonly (readonly [string, JsonValue])[]> {
+  const values: (readonly [string, JsonValue])[] = [];
+  for (const { project, key } of rows.slice(0, bounds.snapshotValuesMax)) {
+    try {
+      values.push([`${project}\n${key}`, (await ask(client, "context_get", { project, key })).value]);
+    } catch (error) {
+      // It was deleted, or expired, since its row was read.
+      if (!(error instanceof Refused) || error.refusal.code !== "context_absent") throw error;
+    }
+  }
+  return values;
 }

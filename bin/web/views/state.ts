@@ -1,4 +1,5 @@
 /** What a view shows, as values: the same for the live page and for a snapshot. */
+import type { JsonValue } from "../../../protocol/context.ts";
 import { duration, plain } from "../../../protocol/text.ts";
 import type { Timeline } from "../timeline.ts";
 import type { Rows, Topic, Viewer } from "../wire.ts";
@@ -18,6 +19,8 @@ export interface ViewState {
   readonly lookedAt: (topic: Topic) => number;
   /** What a snapshot shows of the trail; the live page fetches its own. */
   readonly timeline?: Timeline | null;
+  /** Shared values that a snapshot shows, by project and key; the live page fetches one when a person opens it. */
+  readonly values?: ReadonlyMap<string, JsonValue>;
 }
 
 /** Returns foreign text for a page: on one line, without invisible and control characters. The page never reads it as markup. */

@@ -9,6 +9,9 @@ import { RowList } from "../row-list.tsx";
 import { agoMs, clean, projectName, type ViewState } from "../state.ts";
 import type { Page, ViewProps } from "../view.ts";
 
+/** Characters of a value in a list. */
+const shownMax = 2_000;
+
 export function Values({ state, page }: ViewProps) {
   const rows = [...(state.rows("context") ?? [])].sort(byKey);
   const { key: open, of, text = "" } = page?.query ?? {};
@@ -49,6 +52,7 @@ function byKey(a: ContextRow, b: ContextRow): number {
 function KeyLine({ state, page, row }: ViewProps & { readonly row: ContextRow }) {
   const { key, project, fromName, from } = row;
   const text = clean(key);
+  const value = state.values?.get(`${project}\n${key}`);
   return (
     <>
       {state.project === null ? <bdi class="dim">{projectName(project)}</bdi> : null}
@@ -67,6 +71,7 @@ function KeyLine({ state, page, row }: ViewProps & { readonly row: ContextRow })
       )}
       {from === null ? <bdi>{clean(state.viewer.user)}</bdi> : <Agent name={fromName} page={page} />}
       <span class="dim note">{factsOf(state, row)}</span>
+      {value === undefined ? null : <pre class="value">{valueText(value).slice(0, shownMax)}</pre>}
     </>
   );
 }
