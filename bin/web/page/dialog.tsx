@@ -1,5 +1,5 @@
 /** What the page asks a person before it acts, and what came of it. */
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export type DialogState =
   | null
@@ -10,13 +10,17 @@ export type DialogState =
 export function Dialog({ state, close }: { readonly state: DialogState; readonly close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (state !== null && dialog.current?.open === false) dialog.current.showModal();
     if (state === null) dialog.current?.close();
   }, [state]);
+  // A dialog's end is told later: the next one may be open by then.
+  const ended = () => {
+    if (dialog.current?.open === false) close();
+  };
   if (state === null) return <dialog ref={dialog} />;
   return (
-    <dialog ref={dialog} aria-labelledby="dialog-title" onClose={close}>
+    <dialog ref={dialog} aria-labelledby="dialog-title" onClose={ended}>
       <h2 id="dialog-title">{state.kind === "said" ? state.title : state.question}</h2>
       {state.kind === "said" ? <pre>{state.text}</pre> : null}
       {state.kind === "write" ? <textarea ref={field} rows={4} aria-labelledby="dialog-title" /> : null}
