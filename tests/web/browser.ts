@@ -10,6 +10,15 @@ import type { KiteProcess } from "../end-to-end/kite.ts";
 /** Where pictures of views are kept, for a person to look at. */
 const pictures = fileURLToPath(new URL("../../.reports/pages", import.meta.url));
 
+/** How a view is shown: by which `kite web`, how large, and what runs in the tab before the page does. */
+interface How {
+  readonly width?: number;
+  readonly dark?: boolean;
+  readonly args?: readonly string[];
+  readonly env?: Record<string, string>;
+  readonly script?: () => void;
+}
+
 /** A daemon, its `kite web`, and a browser. All ends with `dispose`. */
 export class Site {
   readonly home: Home;
@@ -107,11 +116,13 @@ export class Site {
   }
 
   /** A tab that shows the view at `path`, of a new `kite web`; earlier tabs are closed. */
-  async view(path: string, size: { readonly width?: number; readonly dark?: boolean } = {}): Promise<Page> {
+  async view(path: string, how: How = {}): Promise<Page> {
+    const { args = [], env = {}, script, ...size } = how;
     for (const context of this.#contexts.splice(0)) await context.close();
     await this.stop();
     const page = await this.tab(size);
-    const address = await this.serve();
+    if (script !== undefined) await page.addInitScript(script);
+    const address = await this.serve(args, env);
     await page.goto(address.replace("/#", `/${path}#`));
     await page.locator("main h1").waitFor();
     return page;

@@ -3,7 +3,8 @@ import type { TaskRow } from "../../../protocol/task.ts";
 import { type Numbers, numbersOf } from "../../tasks/numbers.ts";
 import { marks, standings, summaryOf } from "../../tasks/standing.ts";
 import { counted } from "../../view/text.ts";
-import { Empty } from "./parts.tsx";
+import { Empty, Loading } from "./parts.tsx";
+import { projectName } from "./state.ts";
 import { AddTask } from "./tasks/add.tsx";
 import { Drawing, scaleOf, scales } from "./tasks/drawing.tsx";
 import { type Filter, filtered, filterOf } from "./tasks/filter.ts";
@@ -18,12 +19,7 @@ export const tasks: View = { path: "tasks", title: "Tasks", topics: ["tasks"], B
 
 function Tasks({ state, page }: ViewProps) {
   const all = state.rows("tasks");
-  if (all === null)
-    return (
-      <p class="empty" data-loading>
-        Loading…
-      </p>
-    );
+  if (all === null) return <Loading />;
   const add =
     page === null || page.act === null ? null : (
       <AddTask act={page.act} project={state.project ?? state.viewer.here} />
@@ -98,8 +94,8 @@ function Needs({ page, all, shown, filter, numbers, open }: NeedsProps) {
     <section aria-label="Graph">
       {path.length === 0 ? null : (
         <p>
-          <span class="critical-word">Critical path</span>, {path.length} tasks one after the other:{" "}
-          {pathText(path, numbers)}
+          <span class="critical-word">Critical path</span>
+          {whereText(path, all)}, {path.length} tasks one after the other: {pathText(path, numbers)}
         </p>
       )}
       {drawn.size === 0 ? (
@@ -116,6 +112,13 @@ function Needs({ page, all, shown, filter, numbers, open }: NeedsProps) {
       <p class="dim">{leftOutText(graph, filter, all)}</p>
     </section>
   );
+}
+
+/** Returns in which project the path is, if several are shown. */
+function whereText(path: readonly string[], all: readonly TaskRow[]): string {
+  const project = all.find(({ id }) => id === path.at(-1))?.project;
+  if (project === undefined || all.every(task => task.project === project)) return "";
+  return ` in ${projectName(project)}`;
 }
 
 /** Numbers of the critical path that are written out. */

@@ -1,5 +1,5 @@
 /** The drawing of tasks and their needs. The list beside it has the same tasks for whoever cannot see it. */
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { TaskRow } from "../../../../protocol/task.ts";
 import { marks, standing } from "../../../tasks/standing.ts";
 import { cut } from "../../../view/text.ts";
@@ -38,6 +38,17 @@ export function Drawing({ page, graph, path, open }: DrawingProps) {
   const tasks = graph.parts.flatMap(part => part.tasks);
   const [focused, setFocused] = useState<string | null>(null);
   const stop = [focused, open, path[0]].find(id => places.has(id ?? "")) ?? tasks[0]?.id ?? null;
+  const figure = useRef<HTMLElement>(null);
+  const isNew = useRef(true);
+  // Begins where the critical path does, and goes where a person opens a task.
+  useLayoutEffect(() => {
+    const at = places.get(open ?? (isNew.current ? path[0] : undefined) ?? "");
+    isNew.current = false;
+    if (at === undefined || figure.current === null) return;
+    const { scrollWidth, clientHeight } = figure.current;
+    const pixels = scrollWidth / (width + 2 * margin);
+    figure.current.scrollTo((at.x - box.width) * pixels, at.y * pixels - clientHeight / 2);
+  }, [open]);
   const scale = scaleOf(page);
   const size = (units: number) => `${((units + 2 * margin) / 16) * scale}rem`;
   const critical = new Set(path.slice(1).map((id, n) => `${path[n]} ${id}`));
@@ -49,7 +60,11 @@ export function Drawing({ page, graph, path, open }: DrawingProps) {
     document.getElementById(`box-${next}`)?.focus();
   };
   return (
-    <figure class="drawing" aria-label="Tasks and what they need. Arrow keys lead from box to box.">
+    <figure
+      ref={figure}
+      class="drawing"
+      aria-label="Tasks and what they need. Arrow keys lead from box to box."
+    >
       <svg
         width={size(width)}
         height={size(height)}
@@ -150,7 +165,7 @@ function Box({ task, page, at, isCritical, isOpen, isStop, onFocus }: BoxProps) 
       <a
         id={`box-${task.id}`}
         href={`?task=${task.id}`}
-        tabIndex={isStop ? 0 : -1}
+        tabindex={isStop ? 0 : -1}
         onFocus={onFocus}
         onClick={event => {
           event.preventDefault();
