@@ -59,6 +59,10 @@ const hookMarks: ReadonlyMap<string, Mark["kind"]> = new Map([
   ["SessionEnd", "end"],
 ]);
 
+/** Lines of one millisecond that are told apart, and things that one line tells of an agent: a mark, a wait, a hold. */
+const linesMax = 1_000;
+const partsMax = 4;
+
 const ends = /^(?:SessionEnd|session_ended)$/;
 
 /** Follows lines in their order. What ended before the range, or began behind it, is not kept. */
@@ -73,7 +77,8 @@ export class AgentLanes {
     entriesMax: bounds.timelineItemsMax,
   });
   #count = 0;
-  #numbers = 0;
+  /** How many lines there were of the latest times. */
+  readonly #lines = new BoundedMap<number, number>({ entriesMax: 256 });
   #changes = 0;
   /** What ended before was left out, since there was too much. */
   #cutMs = 0;
@@ -92,6 +97,7 @@ export class AgentLanes {
   /** Takes the next line. */
   add(line: TrailLine): void {
     this.#changes += 1;
+    this.#lines.set(line.at, (this.#lines.get(line.at) ?? 0) + 1);
     if (line.decision === "event") this.#addEvent(line);
     else this.#addDecision(line);
     this.#history.add(line);
@@ -140,7 +146,7 @@ export class AgentLanes {
     // The line of its end is missing; agents of one session may have a file together.
     if (before?.held.untilMs === null && before.lane.session !== lane.session)
       this.#close(before.lane, before.held, line.at, null);
-    const held: Entry = { ...this.#entryOf(line, story), kind: "hold" };
+    const held: Entry = this.#entryOf("hold", line, story);
     this.#put(lane, held);
     this.#holders.set(fileKey, { lane, held });
   }
@@ -151,7 +157,7 @@ export class AgentLanes {
     const [, named] = /^behind (.+), queue position \d+$/.exec(line.why ?? "") ?? [];
     const holder = fileKey === null ? null : this.#history.otherHolder(fileKey, story.who);
     const who = holder?.who ?? named ?? null;
-    this.#put(lane, { ...this.#entryOf(line, story), kind: "wait", who, why: line.why ?? null });
+    this.#put(lane, { ...this.#entryOf("wait", line, story), who, why: line.why ?? null });
   }
 
   /** A wait ended with a grant, a refusal, or because its agent gave up. */
@@ -163,7 +169,7 @@ export class AgentLanes {
       if (story.what !== "waited" && waitedMs === undefined) return;
       const fromMs = line.at - (waitedMs ?? story.waitedMs);
       const who = story.before?.who ?? line.holder ?? null;
-      this.#put(lane, { ...this.#entryOf(line, story), kind: "wait", fromMs, untilMs: line.at, who, why });
+      this.#put(lane, { ...this.#entryOf("wait", line, story), fromMs, untilMs: line.at, who, why });
       return;
     }
     if (why !== null) wait.why = why;
@@ -188,7 +194,7 @@ export class AgentLanes {
     const fromMs = line.at - heldMs;
     const earlier = lane.entries.findLast(one => one.kind === "hold" && one.fileKey === fileKey);
     if (earlier !== undefined && (earlier.untilMs ?? 0) > fromMs) this.#close(lane, earlier, line.at, why);
-    else this.#put(lane, { ...this.#entryOf(line, story), kind: "hold", fromMs, untilMs: line.at, why });
+    else this.#put(lane, { ...this.#entryOf("hold", line, story), fromMs, untilMs: line.at, why });
   }
 
   /** A session ends with all its agents; an agent alone. */
@@ -222,11 +228,12 @@ export class AgentLanes {
     this.#count -= 1;
   }
 
-  #entryOf(line: TrailLine, story: Explained | null): Entry {
-    this.#numbers += 1;
+  #entryOf(kind: Entry["kind"], line: TrailLine, story: Explained | null): Entry {
+    const part = kind === "hold" ? 2 : kind === "wait" ? 1 : 0;
     return {
-      n: this.#numbers,
-      kind: "note",
+      // The same thing has the same number in every range: the page finds it again.
+      n: (line.at * linesMax + ((this.#lines.get(line.at) ?? 0) % linesMax)) * partsMax + part,
+      kind,
       file: pathIn(line),
       fileKey: keyIn(line),
       fromMs: line.at,
@@ -240,7 +247,7 @@ export class AgentLanes {
   }
 
   #markOf(kind: Mark["kind"], line: TrailLine, story: Explained | null): Entry {
-    return { ...this.#entryOf(line, story), kind, untilMs: line.at, why: trailReason(line) };
+    return { ...this.#entryOf(kind, line, story), untilMs: line.at, why: trailReason(line) };
   }
 
   #laneOf(line: TrailLine): LaneState {
@@ -255,13 +262,13 @@ export class AgentLanes {
         id: laneId,
         session: isOne ? id : null,
         agent: isOne ? agent : null,
-        name: actorIn(line),
+        name: nameIn(line),
         project,
       },
       ...{ beganMs: null, endedMs: null, lastMs: at, entries: [], open: new Set<Entry>() },
     };
     if (known === undefined) this.#lanes.set(laneId, lane);
-    if (name !== null) lane.name = actorIn(line);
+    if (name !== null) lane.name = nameIn(line);
     lane.project ??= project ?? this.#lanes.get(`${id}/`)?.project ?? null;
     lane.lastMs = at;
     return lane;
@@ -299,6 +306,11 @@ export class AgentLanes {
       isCut: this.#cutMs > fromMs || shown.length > bounds.lanesMax,
     };
   }
+}
+
+/** What nobody did, Kite noted of itself: the end of a freeze, a switch that it saw. */
+function nameIn(line: TrailLine): string {
+  return line.id === null && !isPersons(line) ? "Kite" : actorIn(line);
 }
 
 function openIn(lane: LaneState, kind: Span["kind"], fileKey: string | null): Entry | null {

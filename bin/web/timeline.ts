@@ -25,7 +25,7 @@ export interface Lane {
   readonly marks: readonly Mark[];
 }
 
-/** What spans and marks have: `n` is a number of its own, under which a later answer tells the same thing again. */
+/** What spans and marks have: `n` is a number of its own, the same in every answer that tells of it. */
 interface Item {
   readonly n: number;
   /** Absolute, or a resource's name. */

@@ -130,6 +130,7 @@ describe("without the token", () => {
       "/page.js",
       "/api/live?topics=sessions",
       "/api/explain?kind=agent&name=alice",
+      "/api/timeline?from=1",
       "/api/x",
       "/x/page.js",
       "/../package.json",
@@ -261,6 +262,19 @@ describe("who", () => {
     expect([status, body]).toEqual([403, expect.stringContaining("only a person")]);
   });
 
+  test("an agent reads the timeline of its own project, whatever its page asks for", async () => {
+    const lanes = async (env: Record<string, string>, project: string) => {
+      const { ask, enter } = await serve(env);
+      const { token } = await enter();
+      const query = new URLSearchParams({ from: String(Date.now() - 3_600_000), project });
+      const { status, body } = await ask(`/api/timeline?${query}`, { token });
+      expect(status).toBe(200);
+      return (JSON.parse(body).timeline.lanes as { readonly name: string }[]).map(({ name }) => name);
+    };
+    expect(await lanes({}, "elsewhere")).toEqual(["bob"]);
+    expect(await lanes({ KITE_SESSION: alice }, "elsewhere")).not.toContain("bob");
+  });
+
   test("a person may want one project alone", async () => {
     const { port, enter } = await serve({}, ["--project", home.work]);
     const { token } = await enter();
@@ -295,6 +309,8 @@ describe("bad input", () => {
     expect(await status("/api/live?topics=secrets")).toBe(400);
     expect(await status("/api/live")).toBe(400);
     expect(await status("/api/explain?kind=mood&name=x")).toBe(400);
+    expect(await status("/api/timeline")).toBe(400);
+    expect(await status("/api/timeline?from=yesterday")).toBe(400);
     expect(await status("/api/do", { method: "DELETE" })).toBe(404);
     expect(await status("/", { method: "POST" })).toBe(404);
     expect(await status("/now")).toBe(200);

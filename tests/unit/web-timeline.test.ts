@@ -1,11 +1,11 @@
 /** The timeline of the page: from lines of the trail to lanes, and from there to figures. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AgentLanes } from "../../bin/web/agent-lanes.ts";
 import { TimelineSource } from "../../bin/web/server/timeline.ts";
 import { type Lane, type Timeline, type TimelineReply, withReply } from "../../bin/web/timeline.ts";
-import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
+import { decode, encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
@@ -202,6 +202,87 @@ describe("a range", () => {
   });
 });
 
+it("what happened after a past range takes no room from it", () => {
+  const untilMs = now - 600_000;
+  const lanes = new AgentLanes(range.fromMs, untilMs, 100);
+  for (let n = 1_000; n > 0; n -= 1) lanes.add(hook("bob", n, "UserPromptSubmit"));
+  const { isCut, lanes: found } = lanes.timeline({ ...range, untilMs });
+  expect(isCut).toBe(true);
+  const few = new AgentLanes(range.fromMs, now - 950_000, 100);
+  for (let n = 1_000; n > 0; n -= 1) few.add(hook("bob", n, "UserPromptSubmit"));
+  const past = few.timeline({ ...range, untilMs: now - 950_000 });
+  expect(past.isCut).toBe(false);
+  expect(past.lanes[0]?.marks).toHaveLength(51);
+  expect(found[0]?.marks.at(-1)?.atMs).toBe(untilMs);
+});
+
+describe("a recorded day of four sessions", () => {
+  const text = readFileSync(new URL("../fixtures/trail/day.ndjson", import.meta.url), "utf8");
+  const lines = text.split("\n").flatMap(one => decode(one) ?? []);
+  const [firstMs, lastMs] = [lines[0]?.at ?? 0, lines.at(-1)?.at ?? 0];
+  const timeline = timelineOf(lines, { fromMs: firstMs, untilMs: lastMs });
+  const short = (path: string | null) => (path === null ? "" : ` ${path.slice(shop.length + 1)}`);
+  const words = (name: string) =>
+    timeline.lanes
+      .filter(lane => lane.name === name)
+      .flatMap(({ spans, marks }) => [
+        ...spans.map(
+          ({ kind, file, who, untilMs }) =>
+            `${kind}${short(file)}${who === null ? "" : ` (${who})`}${untilMs === null ? " still" : ""}`,
+        ),
+        ...marks.map(({ kind, file }) => `${kind}${short(file)}`),
+      ]);
+
+  it("has a lane for each under its latest name, and each thing once", () => {
+    expect(timeline.lanes.map(({ name }) => name)).toEqual(["alice", "bob", "carol", "dave"]);
+    expect(words("alice").filter(word => /hold|wait/.test(word))).toEqual([
+      ...["hold src/schema.ts", "hold src/api.ts", "hold src/db.ts", "hold src/api.ts still"],
+    ]);
+    expect(words("bob")).toEqual([
+      ...[
+        "wait src/api.ts (alice)",
+        "hold src/api.ts",
+        "hold src/page.ts still",
+        "wait src/api.ts (alice) still",
+      ],
+      ...["begin", "prompt", "note", "note src/api.ts", "turn"],
+    ]);
+    expect(words("carol")).toEqual([
+      ...["wait src/api.ts (alice)", "hold src/api.ts"],
+      ...["begin", "prompt", "note src/api.ts", "turn", "note", "end"],
+    ]);
+    expect(words("dave")).toEqual([
+      ...["hold docs/manual.md", "wait src/db.ts (alice)", "hold .git/index"],
+      ...["begin", "task", "denial src/db.ts", "prompt", "denial src/api.ts", "turn", "task", "end"],
+    ]);
+  });
+
+  it("gives each thing the number that it has in every other range", () => {
+    const numbers = ({ lanes }: Timeline) =>
+      lanes.flatMap(({ spans, marks }) => [...spans, ...marks].map(({ n, says }) => `${n} ${says}`));
+    const all = numbers(timeline);
+    expect(new Set(all.map(text => text.split(" ")[0])).size).toBe(all.length);
+    const later = lines.slice(20);
+    const part = numbers(timelineOf(later, { fromMs: later[0]?.at ?? 0, untilMs: lastMs }));
+    // Of what began before there is only its end.
+    expect(part.filter(one => !all.includes(one)).length).toBeLessThan(3);
+    expect(part.length).toBeGreaterThan(20);
+  });
+
+  it("says why a stash was denied as kite explain does", () => {
+    const [denial] = timeline.lanes[3]?.marks.filter(({ says }) => says.includes("git stash")) ?? [];
+    expect(denial?.says).toBe(
+      "dave was denied `git stash push`: would reach uncommitted work: src/api.ts (carol), src/schema.ts (alice).",
+    );
+  });
+});
+
+it("what nobody did is in a lane of Kite's own", () => {
+  const off = { id: null, event: "switched_off", type: "session", file: null, decision: "note" } as const;
+  const { lanes } = timelineOf([line("bob", 10, { ...off, rule: "off", why: "off until kite on" })]);
+  expect(lanes.map(({ name, session }) => [name, session])).toEqual([["Kite", null]]);
+});
+
 describe("lines of earlier versions", () => {
   /** As 0.1.0 wrote them before rules and names of holders: relative files, waits by `ms`. */
   const old = (name: string, secondsAgo: number, more: Partial<TrailLine> = {}) => {
@@ -271,7 +352,11 @@ describe("the server", () => {
 
   it("gives all to who names a version of another server", async () => {
     expect((await whole(source(), { ...hour, version: "7.1" })).isWhole).toBe(true);
-    expect((await whole(source(), { ...hour, version: "__proto__" })).isWhole).toBe(true);
+    const one = source();
+    const { version } = await whole(one);
+    const [id] = version.split(".");
+    for (const wrong of ["__proto__", `${id}`, `${id}.`, `${id}.x`, `${id}.99999`, `${id}.-1`])
+      expect((await whole(one, { ...hour, version: wrong })).isWhole, wrong).toBe(true);
   });
 
   it.each([

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { picture, Site } from "./browser.ts";
 import { playDay } from "./day.ts";
 import { busyTrail, stretched, trailOf, writeTrail } from "./trails.ts";
+import { violations } from "./violations.ts";
 
 const hour = 3_600_000;
 
@@ -48,6 +49,7 @@ describe("a day of four sessions", () => {
     expect(text).toMatch(/Why\s+behind alice, queue position 1/);
     expect(text).toMatch(/alice took src\/api\.ts at once/);
     await picture(page, "timeline-wait");
+    expect(await violations(page)).toEqual([]);
     await details.getByRole("button", { name: "Close" }).click();
     await details.waitFor({ state: "detached" });
     expect(site.faults).toEqual([]);
@@ -95,10 +97,20 @@ describe("a day of four sessions", () => {
     expect(await focus()).not.toBe(first);
     await page.keyboard.press("ArrowDown");
     expect(await focus()).toMatch(/bob|together|begin/);
+    const opened = await focus();
     await page.keyboard.press("Enter");
-    await page.getByRole("region", { name: "Details" }).waitFor();
+    await page.locator(".panel:focus").waitFor();
+    await page.keyboard.press("Escape");
+    await page.locator(".panel").waitFor({ state: "detached" });
+    expect(await focus()).toBe(opened);
+    for (let n = 0; n < 8; n += 1) await page.keyboard.press("+");
+    await page.waitForURL(url => lengthIn(url) === 1_000);
+    expect(await page.evaluate("document.activeElement.closest('.lanes') !== null")).toBe(true);
     await page.keyboard.press("Escape");
     expect(await focus()).toBe("Lanes");
+    await page.locator("h1").click();
+    await page.keyboard.press("+");
+    expect(await page.evaluate("document.activeElement === document.body")).toBe(true);
     expect(site.faults).toEqual([]);
   });
 
@@ -155,6 +167,12 @@ describe("a trail of ten thousand lines, and the day over eight hours", () => {
     await page.getByRole("button", { name: "7 days" }).click();
     await page.getByText("ann").first().waitFor();
     await picture(page, `timeline-busy-${size.width}`);
+    await page.locator(".figure").first().click();
+    await page.locator(".panel").waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect(
+      await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"),
+    ).toBe(false);
     expect(long.faults).toEqual([]);
   });
 

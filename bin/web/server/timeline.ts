@@ -56,8 +56,7 @@ export class TimelineSource {
       throw error;
     }
     const { lanes } = kept;
-    const [id, number] = (version ?? "").split(".").map(Number);
-    const since = id === kept.id && number !== undefined && number <= lanes.changes ? number : 0;
+    const since = sinceIn(version, kept);
     const untilMs = question.untilMs ?? this.#world.now();
     const home = this.#world.env["HOME"] ?? "";
     const timeline = lanes.timeline({ fromMs, untilMs, project, since, home });
@@ -105,6 +104,12 @@ async function read(dir: string, kept: Kept): Promise<void> {
     for (const line of lines) kept.lanes.add(line);
     kept.place = end;
   }
+}
+
+/** The changes that a version tells its page has; 0: it has none of this range. */
+function sinceIn(version: string | null, { id, lanes }: Kept): number {
+  const [, of, number] = /^(\d{1,15})\.(\d{1,15})$/.exec(version ?? "") ?? [];
+  return Number(of) === id && Number(number) <= lanes.changes ? Number(number) : 0;
 }
 
 /** A wall time in milliseconds; null: none. */

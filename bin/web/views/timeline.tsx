@@ -100,6 +100,7 @@ function Live({ state, page }: { readonly state: ViewState; readonly page: Page 
     move: (share: number) => setMoving(before => moved(before ?? range, share, Date.now())),
   };
   const choose = (lane: Lane, items: Chosen["items"]) => setChosen({ lane, items });
+  const opened = useMemo(() => chosen && asOfNow(chosen, lanes), [chosen, lanes]);
   const numbers = useMemo(() => new Set(chosen?.items.map(({ n }) => n)), [chosen]);
   const inWords = useMemo(() => lanes.map(({ lane }) => lane), [lanes]);
   return (
@@ -137,9 +138,9 @@ function Live({ state, page }: { readonly state: ViewState; readonly page: Page 
           <Decisions lanes={inWords} stretch={range} state={state} chosen={numbers} choose={choose} />
         </>
       )}
-      {chosen === null ? null : (
+      {opened === null ? null : (
         <Panel
-          chosen={chosen}
+          chosen={opened}
           state={state}
           page={page}
           choose={choose}
@@ -226,6 +227,14 @@ function Legend({ page, hidden }: { readonly page: Page; readonly hidden: string
       })}
     </ul>
   );
+}
+
+/** What was opened as the lanes have it now: a wait may have ended since. */
+function asOfNow(chosen: Chosen, lanes: readonly { readonly lane: Lane }[]): Chosen {
+  const lane = lanes.find(one => one.lane.id === chosen.lane.id)?.lane;
+  if (lane === undefined) return chosen;
+  const byNumber = new Map([...lane.spans, ...lane.marks].map(item => [item.n, item]));
+  return { lane, items: chosen.items.map(item => byNumber.get(item.n) ?? item) };
 }
 
 function Nothing() {

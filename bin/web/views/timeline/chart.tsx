@@ -41,7 +41,8 @@ export function Chart({ startPx, steer, ...props }: ChartProps) {
   }, []);
   // What had the focus may have become part of another figure.
   useLayoutEffect(() => {
-    if (hadFocus.current && document.activeElement === document.body) box.current?.focus();
+    if (hadFocus.current && document.activeElement === document.body)
+      box.current?.focus({ preventScroll: true });
   });
   const lanes = (
     <>
@@ -70,9 +71,9 @@ export function Chart({ startPx, steer, ...props }: ChartProps) {
         onFocusIn={() => {
           hadFocus.current = true;
         }}
-        onFocusOut={event => {
-          // Without a successor the figure went away, and the box takes the focus.
-          if (event.relatedTarget !== null) hadFocus.current = false;
+        onFocusOut={({ target }) => {
+          // A figure that went away has not given the focus to anybody: the box takes it.
+          if (target instanceof Node && target.isConnected) hadFocus.current = false;
         }}
         onKeyDown={event => {
           if (event.ctrlKey || event.metaKey || event.altKey || box.current === null) return;

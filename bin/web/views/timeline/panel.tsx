@@ -1,11 +1,11 @@
 /** What a person opened: who, which file, from when to when and why, and what `kite explain` says of it. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { clock, precise } from "../../../view/text.ts";
 import type { Lane } from "../../timeline.ts";
 import type { DeedReply } from "../../wire.ts";
 import { Agent, File } from "../parts.tsx";
 import { clean, pathText, type ViewState } from "../state.ts";
-import type { Page } from "../view.ts";
+import type { About, Page } from "../view.ts";
 import { Icon } from "./shapes.tsx";
 import { aboutOf, counts, type Item, kindWords, sayingOf } from "./words.ts";
 
@@ -27,14 +27,32 @@ interface PanelProps {
 const listedMax = 50;
 
 export function Panel({ chosen: { lane, items }, state, page, choose, zoom, close }: PanelProps) {
+  const panel = useRef<HTMLElement>(null);
   const [item, ...more] = items;
+  // A key that opened it goes on in it, and comes back to where it was.
+  useEffect(() => {
+    const before = document.activeElement;
+    panel.current?.focus({ preventScroll: true });
+    return () => {
+      if (before instanceof SVGElement || before instanceof HTMLElement)
+        before.focus({ preventScroll: true });
+    };
+  }, []);
   if (item === undefined) return null;
   const title =
     more.length > 0
       ? `${clean(lane.name)}: ${counts(items)}`
       : `${clean(lane.name)}: ${kindWords[item.kind][0]}`;
   return (
-    <section class="panel" aria-label="Details" aria-live="polite">
+    <section
+      class="panel"
+      aria-label="Details"
+      ref={panel}
+      tabindex={-1}
+      onKeyDown={event => {
+        if (event.key === "Escape") close();
+      }}
+    >
       <div class="head">
         <h2>
           {more.length > 0 ? null : <Icon kind={item.kind} />} {title}
@@ -77,14 +95,15 @@ interface OneProps {
 function One({ item, lane, state, page }: OneProps) {
   const { nowMs } = state;
   const isSpan = "fromMs" in item;
+  const about = aboutOf(item, lane);
   return (
     <>
-      <p class="saying">{sayingOf(item, lane)}</p>
+      <p class="saying" role="status">
+        {sayingOf(item, lane)}
+      </p>
       <dl>
         <dt>Who</dt>
-        <dd>
-          <Agent name={lane.name} page={page} />
-        </dd>
+        <dd>{lane.session === null ? clean(lane.name) : <Agent name={lane.name} page={page} />}</dd>
         {item.file === null ? null : (
           <>
             <dt>File</dt>
@@ -119,15 +138,20 @@ function One({ item, lane, state, page }: OneProps) {
           </>
         )}
       </dl>
-      <Explanation item={item} lane={lane} state={state} page={page} />
+      {about === null ? null : <Explanation about={about} n={item.n} state={state} page={page} />}
     </>
   );
 }
 
+interface ExplanationProps extends Pick<OneProps, "state" | "page"> {
+  readonly about: About;
+  readonly n: number;
+}
+
 /** What `kite explain` says of it now. */
-function Explanation({ item, lane, state, page }: OneProps) {
+function Explanation({ about, n, state, page }: ExplanationProps) {
   const [text, setText] = useState<string | null>(null);
-  const { kind, name, project } = aboutOf(item, lane);
+  const { kind, name, project } = about;
   // Asked once for each item: the page is another value at each tick.
   useEffect(() => {
     let isOpen = true;
@@ -142,7 +166,7 @@ function Explanation({ item, lane, state, page }: OneProps) {
     return () => {
       isOpen = false;
     };
-  }, [kind, name, project, item.n]);
+  }, [kind, name, project, n]);
   return (
     <>
       <h3>

@@ -76,10 +76,10 @@ export function extentOf(items: readonly Item[], nowMs: number) {
   return { fromMs, untilMs };
 }
 
-/** What `kite explain` is asked about it. */
-export function aboutOf(item: Item, lane: Lane): About {
+/** What `kite explain` is asked about it; null: it is about no file, task or agent. */
+export function aboutOf(item: Item, lane: Lane): About | null {
   const within = lane.project === null ? {} : { project: lane.project };
   if (item.file !== null) return { kind: "file", name: item.file, ...within };
   if ("task" in item && item.task !== null) return { kind: "task", name: item.task, ...within };
-  return { kind: "agent", name: lane.name, ...within };
+  return lane.session === null ? null : { kind: "agent", name: lane.name, ...within };
 }
