@@ -50,7 +50,8 @@ export const sources: { readonly [T in Topic]: Source<T> } = {
     everyMs: 60 * seconds,
   },
   holds: { look: rowsOfTarget("holds"), events: /^(?:hold_|session_)/, everyMs: 10 * seconds },
-  messages: { look: rowsOfTarget("messages"), events: /^(?:message_|session_)/, everyMs: 60 * seconds },
+  // No event tells that an agent has read one.
+  messages: { look: rowsOfTarget("messages"), events: /^(?:message_|session_)/, everyMs: 3 * seconds },
   context: { look: rowsOfTarget("context"), events: /^context_/, everyMs: 60 * seconds },
   writes: {
     look: rowsOfTarget("writes"),

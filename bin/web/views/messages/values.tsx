@@ -55,7 +55,6 @@ function KeyLine({ state, page, row }: ViewProps & { readonly row: ContextRow })
   const value = state.values?.get(`${project}\n${key}`);
   return (
     <>
-      {state.project === null ? <bdi class="dim">{projectName(project)}</bdi> : null}
       {page === null ? (
         <bdi class="what">{text}</bdi>
       ) : (
@@ -69,8 +68,11 @@ function KeyLine({ state, page, row }: ViewProps & { readonly row: ContextRow })
           <bdi>{text}</bdi>
         </button>
       )}
-      {from === null ? <bdi>{clean(state.viewer.user)}</bdi> : <Agent name={fromName} page={page} />}
-      <span class="dim note">{factsOf(state, row)}</span>
+      <span class="facts">
+        {state.project === null ? <bdi class="dim">{projectName(project)}</bdi> : null}
+        {from === null ? <bdi>{clean(state.viewer.user)}</bdi> : <Agent name={fromName} page={page} />}
+        <span class="dim note">{factsOf(state, row)}</span>
+      </span>
       {value === undefined ? null : <pre class="value">{valueText(value).slice(0, shownMax)}</pre>}
     </>
   );

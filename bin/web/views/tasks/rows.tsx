@@ -30,10 +30,12 @@ export function TaskRows({ state, page, tasks, numbers, hasProjects }: TaskRowsP
             <span class={`mark ${is}`}>
               {marks[is]} {is}
             </span>
-            {hasProjects ? <bdi class="dim">{projectName(task.project)}</bdi> : null}
             <Opens task={task} page={page} />
-            <Care task={task} />
-            <bdi class="dim note">{noteOf(task, numbers, state.nowMs)}</bdi>
+            <span class="facts">
+              {hasProjects ? <bdi class="dim">{projectName(task.project)}</bdi> : null}
+              <Care task={task} />
+              <bdi class="dim note">{noteOf(task, numbers, state.nowMs)}</bdi>
+            </span>
           </>
         );
       }}
