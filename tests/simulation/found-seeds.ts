@@ -35,6 +35,7 @@ export const hookSeeds = seedsOf([
   ["file", 60016, 724, "the clock of a hook that sends its event again may have been set meanwhile"],
   ["file", 60026, 1807, "a call whose end nobody told counts as at work until the next look"],
   ["remote", 60038, 1981, "an event that waits for the log is a sign of life"],
+  ["file", 20287, 146, "a lease counts from the request's entry, of which its agent may hear much later"],
 ]);
 
 /** The soonest of many seeds for each planted bug, by the bug's name: `plant.ts` tries them first, and `npm run seeds` writes them. */
@@ -189,7 +190,7 @@ export const plantedSeeds = seedsOf([
   ["file", 46, 22, "a write that is not recorded"],
   ["remote", 3, 52, "an edit whose lock does not know its write"],
   ["remote", 63, 1239, "a wait that goes on when its hook is gone"],
-  ["file", 28, 128, "a refused edit that runs"],
+  ["remote", 7, 60, "a refused edit that runs"],
   ["file", 22, 13, "a heartbeat that says nothing of the turn"],
   ["remote", 1, 49, "a subagent whose health is not watched"],
   ["remote", 1, 49, "a stalled agent that keeps what it has"],

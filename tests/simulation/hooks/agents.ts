@@ -17,8 +17,13 @@ export interface Use {
   state: "asked" | "runs" | "ran" | "over";
   /** The daemon's life that let it run; 0: none did, it runs without its lock. */
   life: number;
-  /** When it was let run, or its lock was renewed last. */
+  /**
+   * The earliest time from which its lock's lease may count: when it asked, or its dialog opened. The lease counts from the
+   * request's entry in the log. Where the disk or the remote log is slow, the answer comes many seconds after that.
+   */
   touchedAt: number;
+  /** A dialog renewed its lock: the next one does not. */
+  isRenewed: boolean;
 }
 
 /** `interrupted`: a person stopped the turn, of which no event tells. `failed`: it ended by an error. */

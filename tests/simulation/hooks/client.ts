@@ -177,6 +177,7 @@ export class ClientLives implements Shown {
       }
       // Its clock may have been set meanwhile.
       agent.signAt = this.#clock.now();
+      if (agent.use?.state === "asked") agent.use.touchedAt = agent.signAt;
       const again = new SimulatedHook(hook.event, hook.answered);
       this.#again.push(again);
       this.#waiting.push({ agent, hook: again, unanswered });
@@ -310,7 +311,8 @@ export class ClientLives implements Shown {
       askedAt: this.unread.moment(),
       state: "asked",
       life: this.#around.life(),
-      touchedAt: 0,
+      touchedAt: this.#clock.now(),
+      isRenewed: false,
     };
     this.uses.set(use.id, use);
     agent.use = use;
@@ -324,7 +326,6 @@ export class ClientLives implements Shown {
       use.state = "runs";
       const isGuarded = !isUnguarded(answer);
       use.life = isGuarded ? this.#around.life() : 0;
-      use.touchedAt = this.#clock.now();
       if (isGuarded) this.#around.ran(use);
       if (use.isWhole) this.unread.knows(agent, file);
     };
@@ -357,10 +358,12 @@ export class ClientLives implements Shown {
     });
   }
 
-  /** A dialog renews the lock of its call, unless the lock has ended. */
+  /** A call's first dialog renews its lock, unless the lock has ended. */
   #renew(use: Use): void {
     const now = this.#clock.now();
-    if (now - use.touchedAt < limits.turnLeaseMs) use.touchedAt = now;
+    if (use.isRenewed || now - use.touchedAt >= limits.turnLeaseMs) return;
+    use.touchedAt = now;
+    use.isRenewed = true;
   }
 
   /** A shell command that changes nothing. */

@@ -47,9 +47,9 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   },
   {
     bug: "a refused edit that runs",
-    file: "daemon/hooks/verdict.ts",
-    find: '  lock_timeout: "deny",',
-    put: '  lock_timeout: "allow",',
+    file: "hooks/plans/answers/lock.ts",
+    find: "? deny(refusedText(edit, refused))",
+    put: "? nothing",
     tells: /was let edit/,
   },
   {
