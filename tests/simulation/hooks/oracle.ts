@@ -41,8 +41,9 @@ export class HookOracle {
   *released({ session, agent, by, wallMs }: CommandOf<"agent_release">): Generator<string, void> {
     const of = this.#clients.agents.find(one => one.session === session && one.agent === agent);
     if (of === undefined || by !== null) return;
-    // Its event came while the release was on its way to the log.
-    if (of.signAt >= wallMs) return;
+    // Its event came while the release was on its way to the log; or its subagent's did, for which it waits from then on.
+    const { child } = this.#clients.sessionOf(of);
+    if (of.signAt >= wallMs || (agent === null && child.signAt >= wallMs)) return;
     const silentMs = this.#clock.now() - of.signAt;
     if (!this.#isIdle(of)) yield `${of.name} lost what it had although all was well`;
     if (silentMs < stallMs(of)) yield `${of.name} lost what it had after ${silentMs} ms without a sign`;
