@@ -169,6 +169,7 @@ describe("a trail of ten thousand lines, and the day over eight hours", () => {
     await picture(page, `timeline-busy-${size.width}`);
     await page.locator(".figure").first().click();
     await page.locator(".panel").waitFor();
+    await picture(page, `timeline-panel-${size.width}`);
     expect(await violations(page)).toEqual([]);
     expect(
       await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"),

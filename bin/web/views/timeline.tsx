@@ -9,7 +9,7 @@ import { Decisions } from "./timeline/decisions.tsx";
 import { rowsOf, type Stretch } from "./timeline/layout.ts";
 import { useTimeline } from "./timeline/load.ts";
 import { type Chosen, Panel } from "./timeline/panel.tsx";
-import { around, lasts, moved, queryOf, type Range, rangeIn, zoomed } from "./timeline/range.ts";
+import { around, edgeShare, lasts, moved, queryOf, type Range, rangeIn, zoomed } from "./timeline/range.ts";
 import { Icon } from "./timeline/shapes.tsx";
 import { extentOf, kindWords } from "./timeline/words.ts";
 import type { Page, View, ViewProps } from "./view.ts";
@@ -44,7 +44,11 @@ function Still({ state }: { readonly state: ViewState }) {
   const { timeline: shown = null } = state;
   if (shown === null || shown.lanes.length === 0) return <Nothing />;
   const lanes = drawnLanes(shown, none);
-  const { fromMs, untilMs } = shown;
+  // What happened last is not cut off at the edge.
+  const stretch = {
+    fromMs: shown.fromMs,
+    untilMs: shown.untilMs + (shown.untilMs - shown.fromMs) * edgeShare,
+  };
   return (
     <div class="timeline">
       <p class="dim">{rangeText(shown, state.nowMs)}</p>
@@ -57,7 +61,7 @@ function Still({ state }: { readonly state: ViewState }) {
       </ul>
       <Chart
         lanes={lanes}
-        stretch={{ fromMs, untilMs }}
+        stretch={stretch}
         state={state}
         page={null}
         chosen={none}

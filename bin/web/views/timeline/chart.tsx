@@ -62,7 +62,7 @@ export function Chart({ startPx, steer, ...props }: ChartProps) {
       </p>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms. */}
       <div
-        class="lanes"
+        class="lanes scrolls"
         ref={box}
         role="group"
         aria-label="Lanes"

@@ -133,7 +133,8 @@ function BarFigure({ bar, widthPx, ...props }: FigureProps & { readonly bar: Bar
       : first?.file == null
         ? ""
         : shortName(pathText(first.file, props.state));
-  const classes = `bar ${kind}${isOpen ? " open" : ""}${spans.length > 1 ? " several" : ""}`;
+  const isMixed = spans.some(one => one.kind !== kind);
+  const classes = `bar ${kind}${isOpen ? " open" : ""}${isMixed ? " several" : ""}`;
   return (
     <Figure {...props} items={spans} classes={classes}>
       <svg x={percent(x)} y={y} width={percent(width)} height={barPx} aria-hidden="true">

@@ -1,5 +1,5 @@
 /** What a person opened: who, which file, from when to when and why, and what `kite explain` says of it. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { clock, precise } from "../../../view/text.ts";
 import type { Lane } from "../../timeline.ts";
 import type { DeedReply } from "../../wire.ts";
@@ -28,16 +28,19 @@ const listedMax = 50;
 
 export function Panel({ chosen: { lane, items }, state, page, choose, zoom, close }: PanelProps) {
   const panel = useRef<HTMLElement>(null);
+  const before = useRef<Element | null>(null);
   const [item, ...more] = items;
   // A key that opened it goes on in it, and comes back to where it was.
-  useEffect(() => {
-    const before = document.activeElement;
+  useLayoutEffect(() => {
+    before.current = document.activeElement;
     panel.current?.focus({ preventScroll: true });
-    return () => {
-      if (before instanceof SVGElement || before instanceof HTMLElement)
-        before.focus({ preventScroll: true });
-    };
   }, []);
+  const leave = () => {
+    const { current } = before;
+    if (current instanceof SVGElement || current instanceof HTMLElement)
+      current.focus({ preventScroll: true });
+    close();
+  };
   if (item === undefined) return null;
   const title =
     more.length > 0
@@ -50,7 +53,7 @@ export function Panel({ chosen: { lane, items }, state, page, choose, zoom, clos
       ref={panel}
       tabindex={-1}
       onKeyDown={event => {
-        if (event.key === "Escape") close();
+        if (event.key === "Escape") leave();
       }}
     >
       <div class="head">
@@ -60,7 +63,7 @@ export function Panel({ chosen: { lane, items }, state, page, choose, zoom, clos
         <button type="button" onClick={() => zoom(items)}>
           Zoom to it
         </button>
-        <button type="button" onClick={close}>
+        <button type="button" onClick={leave}>
           Close
         </button>
       </div>

@@ -21,7 +21,9 @@ export interface Range extends Stretch {
 
 /** Columns of a wide screen: a range that reaches now goes along in steps of this share. */
 const steps = 1_000;
-const edgeSteps = 15;
+
+/** Room behind now, as a share of a range: what happens now is not cut off at the edge. */
+export const edgeShare = 0.015;
 
 /** Returns the range that the address asks for, by `last`, or by `from` and `until`. Without a sensible one: the last hour. */
 export function rangeIn(query: Readonly<Record<string, string>>, nowMs: number): Range {
@@ -32,8 +34,7 @@ export function rangeIn(query: Readonly<Record<string, string>>, nowMs: number):
   }
   const [last, , lengthMs] = lasts.find(([name]) => name === query["last"]) ?? lasts[1];
   const stepMs = Math.max(1_000, Math.ceil(lengthMs / steps));
-  // What happens now is not cut off at the edge.
-  const end = (Math.ceil(nowMs / stepMs) + edgeSteps) * stepMs;
+  const end = (Math.ceil(nowMs / stepMs) + Math.ceil(steps * edgeShare)) * stepMs;
   return { fromMs: end - lengthMs, untilMs: end, last };
 }
 
