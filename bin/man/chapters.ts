@@ -9,6 +9,7 @@ export const topics = {
   "in-my-way": "when Kite is in your way: what waits, and how to let it through",
   install: "what kite install writes, and for whom",
   clients: "Codex, OpenCode, Copilot, Gemini CLI, and agents without hooks",
+  web: "the page in a browser, and the report of what Kite did",
   rescue: "what Kite keeps of the agents' work, and how to have it back",
   settings: "every setting, and what a project may set",
   leading: "tasks, declarations, roles, gates and debates",
