@@ -163,7 +163,7 @@ describe("a trail of ten thousand lines, and the day over eight hours", () => {
     { width: 2000, dark: true },
   ])("pictures at $width", async size => {
     const page = await open(long, "timeline?last=24h", size);
-    await picture(page, `timeline-day-${size.width}`);
+    await picture(page, `timeline-hours-${size.width}`);
     await page.getByRole("button", { name: "7 days" }).click();
     await page.getByText("ann").first().waitFor();
     await picture(page, `timeline-busy-${size.width}`);

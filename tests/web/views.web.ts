@@ -1,27 +1,32 @@
-/** Every view: without violations of accessibility, at both widths, light and dark, empty and with agents at work; pictures. */
+/** Every view: without violations of accessibility, at both widths, light and dark; empty, with agents at work, and at the end of a day; pictures. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { views } from "../../bin/web/views/list.ts";
 import { picture, Site } from "./browser.ts";
+import { playDay } from "./day.ts";
 import { violations } from "./violations.ts";
 import { fill } from "./world.ts";
 
 let site: Site;
-
-beforeAll(async () => {
-  site = await Site.start();
-});
-afterAll(() => site.dispose());
 
 const screens = [
   { width: 400, dark: false },
   { width: 2000, dark: true },
 ];
 
-describe.each(["empty", "filled"])("%s", kind => {
+/** What a home has before its views are looked at. */
+const makers: Readonly<Record<string, (home: Site["home"]) => Promise<unknown>>> = {
+  empty: async () => {},
+  filled: fill,
+  day: playDay,
+};
+
+describe.each(Object.entries(makers))("%s", (kind, make) => {
   beforeAll(async () => {
-    if (kind === "filled") await fill(site.home);
+    site = await Site.start();
+    await make(site.home);
   });
+  afterAll(() => site.dispose());
 
   test.each(views.map(({ path, title }) => ({ path, title })))("$path", async ({ path, title }) => {
     for (const screen of screens) {
