@@ -135,10 +135,7 @@ const [small, large] = [await world(1, 1), await world(50, 500)];
 try {
   const looks = [
     ["now", n => `document.querySelectorAll("main tbody tr").length >= ${n}`],
-    [
-      "tasks",
-      n => `document.querySelectorAll("main figure svg g, main .what").length >= ${Math.min(n, 10)}`,
-    ],
+    ["tasks", n => `document.querySelectorAll("main figure svg g, main .what").length >= ${Math.min(n, 10)}`],
   ];
   for (const [path, isThere] of looks) {
     const times = { small: [], large: [] };
