@@ -39,7 +39,11 @@ function Now(props: ViewProps) {
             title={projectName(project)}
             count={sessions.filter(one => one.project === project).length}
           >
-            <Agents {...props} sessions={sessions.filter(one => one.project === project)} />
+            <Agents
+              {...props}
+              state={{ ...state, project }}
+              sessions={sessions.filter(one => one.project === project)}
+            />
           </Section>
         ))
       )}
@@ -169,7 +173,7 @@ function AgentLine({ state, page, session, one }: AgentLineProps) {
         {advice.length === 0 ? null : <div class="dim">{clean(advice.join(", "))}</div>}
       </td>
       <td data-label="Does">
-        <Doing state={state} one={one} />
+        {one.waitingFor === null ? <Doing state={state} one={one} /> : null}
         <WorksOn session={isMain ? session : null} one={one} />
       </td>
       <td data-label="Holds">
