@@ -124,6 +124,16 @@ describe("the layout", () => {
     }
   });
 
+  it("leads arrows from the right side of a need to the left side of what needs it", () => {
+    const { places, arrows } = packed(before);
+    expect(arrows).toHaveLength(2);
+    for (const { from, to, points } of arrows) {
+      const [start, end] = [places.get(from), places.get(to)];
+      expect(points[0]).toEqual({ x: (start?.x ?? 0) + 108, y: start?.y });
+      expect(points.at(-1)).toEqual({ x: (end?.x ?? 0) - 108, y: end?.y });
+    }
+  });
+
   it("leads arrow keys to the next box, and nowhere at the edge", () => {
     const { places } = packed(before);
     expect(boxBeside(places, "a", 1, 0)).toBe("b");

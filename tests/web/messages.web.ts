@@ -72,7 +72,7 @@ describe("messages", () => {
     await alice.ask({ type: "message_send", to: "bob", text: "Main is red", urgent: true });
     await thread(page, "Main is red").waitFor();
     expect(await threads(page).allInnerTexts()).toEqual([
-      expect.stringMatching(/^urgent[\s\S]*Main is red/),
+      expect.stringMatching(/urgent[\s\S]*Main is red/),
       expect.stringContaining("Pull before you push"),
       expect.stringMatching(/May I have[\s\S]*Later/),
     ]);

@@ -21,13 +21,12 @@ export function ThreadItem({ state, page, thread }: ThreadProps) {
   const shown = isWhole ? messages : messages.slice(-lastMax);
   const earlier = messages.length - shown.length;
   return (
-    <li class={`thread ${isUnread ? "unread" : ""}`}>
-      {state.project !== null && !isUrgent ? null : (
+    <li class={["thread", isUnread ? "unread" : "", isUrgent ? "urgent" : ""].join(" ").trim()}>
+      {state.project === null ? (
         <p class="dim">
-          {isUrgent ? <span class="tag red">urgent</span> : null}{" "}
-          {state.project === null ? <bdi>{projectName(thread.project)}</bdi> : null}
+          <bdi>{projectName(thread.project)}</bdi>
         </p>
-      )}
+      ) : null}
       {earlier === 0 ? null : (
         <button type="button" onClick={() => setWhole(true)}>
           {counted(earlier, "earlier message")}

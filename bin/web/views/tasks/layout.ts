@@ -58,13 +58,19 @@ function layoutOf({ tasks, needs }: Part): Layout {
   for (const [task, need] of needs) graph.setEdge(need, task, {});
   layout(graph);
   const places = new Map(tasks.map(({ id }) => [id, pointOf(graph.node(id))]));
-  const arrows = needs.map(([task, need]) => ({
-    from: need,
-    to: task,
-    points: graph.edge(need, task).points.map(pointOf),
-  }));
+  const arrows = needs.map(([task, need]) => {
+    // From side to side: dagre lets a steep arrow begin at the top of its box, where it crosses others.
+    const inner = graph.edge(need, task).points.slice(1, -1);
+    const points = [sideOf(graph.node(need), 1), ...inner, sideOf(graph.node(task), -1)].map(pointOf);
+    return { from: need, to: task, points };
+  });
   const { width, height } = graph.graph();
   return { width, height, places, arrows };
+}
+
+/** Returns the middle of a box's right (1) or left (-1) side. */
+function sideOf({ x, y }: Point, side: 1 | -1): Point {
+  return { x: x + (side * box.width) / 2, y };
 }
 
 function pointOf({ x, y }: Point): Point {
