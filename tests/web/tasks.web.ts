@@ -112,7 +112,7 @@ describe("what is there", () => {
     await expect.poll(() => rows(page).count()).toBe(1);
     expect(await page.getByLabel("Text").inputValue()).toBe("the");
     await page.getByLabel("Text").fill("#5");
-    await page.getByText("No open task is like that.").waitFor();
+    await page.getByText("No task is like that.").waitFor();
     await search.getByLabel("Label").selectOption("");
     await search.getByLabel("State").selectOption("");
     await row(page, "Tidy up").waitFor();

@@ -1,46 +1,57 @@
 /** Tasks: what is at work, what is ready, what waits for what. */
+import { useMemo } from "preact/hooks";
 import type { TaskRow } from "../../../protocol/task.ts";
-import { type Numbers, numbersOf } from "../../tasks/numbers.ts";
-import { marks, standings, summaryOf } from "../../tasks/standing.ts";
+import { numbersOf } from "../../tasks/numbers.ts";
+import { summaryOf } from "../../tasks/standing.ts";
 import { counted } from "../../view/text.ts";
 import { Empty, Loading } from "./parts.tsx";
-import { projectName } from "./state.ts";
 import { AddTask } from "./tasks/add.tsx";
-import { Drawing, scaleOf, scales } from "./tasks/drawing.tsx";
-import { type Filter, filtered, filterOf } from "./tasks/filter.ts";
+import { filtered, filterOf } from "./tasks/filter.ts";
 import { Filters } from "./tasks/filters.tsx";
-import { graphOf } from "./tasks/graph.ts";
+import { Needs } from "./tasks/needs.tsx";
 import { OneTask } from "./tasks/one.tsx";
-import { criticalPath, openTasks } from "./tasks/open.ts";
 import { TaskRows } from "./tasks/rows.tsx";
-import type { Page, View, ViewProps } from "./view.ts";
+import type { View, ViewProps } from "./view.ts";
 
 export const tasks: View = { path: "tasks", title: "Tasks", topics: ["tasks"], Body: Tasks };
 
 function Tasks({ state, page }: ViewProps) {
   const all = state.rows("tasks");
   if (all === null) return <Loading />;
-  const add =
-    page === null || page.act === null ? null : (
-      <AddTask act={page.act} project={state.project ?? state.viewer.here} />
-    );
-  if (all.length === 0)
-    return (
-      <>
+  return (
+    <>
+      {page === null || page.act === null ? null : (
+        <AddTask act={page.act} project={state.project ?? state.viewer.here} />
+      )}
+      {all.length === 0 ? (
         <Empty says="No task is there. Agents and you add them:" command='kite task add "Write the schema"' />
-        {add}
-      </>
-    );
-  const filter = filterOf(page?.query ?? {});
-  const shown = filtered(all, filter);
-  const projects = new Set(all.map(({ project }) => project));
-  const numbers = new Map([...projects].flatMap(project => [...numbersOf(all, project)]));
+      ) : (
+        <Shown state={state} page={page} all={all} />
+      )}
+    </>
+  );
+}
+
+function Shown({ state, page, all }: ViewProps & { readonly all: readonly TaskRow[] }) {
   const open = page?.query["task"] ?? null;
+  // The page renders each second, for the times in it; what is expensive depends on these alone.
+  const seen = [state.lookedAt("tasks"), state.project, page];
+  const { shown, projects, numbers } = useMemo(() => {
+    const projects = new Set(all.map(({ project }) => project));
+    return {
+      shown: filtered(all, filterOf(page?.query ?? {})),
+      projects,
+      numbers: new Map([...projects].flatMap(project => [...numbersOf(all, project)])),
+    };
+  }, seen);
+  const needs = useMemo(() => {
+    const filter = filterOf(page?.query ?? {});
+    return <Needs page={page} all={all} shown={shown} filter={filter} numbers={numbers} open={open} />;
+  }, seen);
   const more = all.length - shown.length;
   return (
     <>
       <p class="dim">{summaryOf(all)}</p>
-      {add}
       {page === null ? null : <Filters page={page} tasks={all} />}
       {page === null || open === null ? null : (
         <OneTask
@@ -54,7 +65,11 @@ function Tasks({ state, page }: ViewProps) {
       <div class="tasks">
         <section aria-label="List">
           {shown.length === 0 ? (
-            <Empty says="No open task is like that." />
+            <Empty
+              says={
+                all.every(({ status }) => status === "done") ? "All tasks are done." : "No task is like that."
+              }
+            />
           ) : (
             <TaskRows
               state={state}
@@ -66,116 +81,8 @@ function Tasks({ state, page }: ViewProps) {
           )}
           {more === 0 ? null : <p class="dim">{counted(more, "more task")} by another filter.</p>}
         </section>
-        <Needs page={page} all={all} shown={shown} filter={filter} numbers={numbers} open={open} />
+        {needs}
       </div>
     </>
-  );
-}
-
-interface NeedsProps {
-  readonly page: Page | null;
-  readonly all: readonly TaskRow[];
-  readonly shown: readonly TaskRow[];
-  readonly filter: Filter;
-  readonly numbers: Numbers;
-  readonly open: string | null;
-}
-
-/** The graph of what is shown, of what that needs, and what is left out of it. */
-function Needs({ page, all, shown, filter, numbers, open }: NeedsProps) {
-  const known = openTasks(all);
-  const path = criticalPath(known);
-  const isKnown = new Set(known);
-  const wanted = filter.hasDone ? shown : shown.filter(task => isKnown.has(task));
-  const graph = graphOf(wanted, filter.hasDone ? all : known, path);
-  const drawn = new Set(graph.parts.flatMap(part => part.tasks.map(({ id }) => id)));
-  const inPath = path.filter(id => drawn.has(id));
-  return (
-    <section aria-label="Graph">
-      {path.length === 0 ? null : (
-        <p>
-          <span class="critical-word">Critical path</span>
-          {whereText(path, all)}, {path.length} tasks one after the other: {pathText(path, numbers)}
-        </p>
-      )}
-      {drawn.size === 0 ? (
-        <Empty
-          says="None of these tasks needs another open one. To say that one does:"
-          command='kite task add "Build the API" --needs 1'
-        />
-      ) : (
-        <>
-          <Drawing page={page} graph={graph} path={inPath} open={open} />
-          <Legend page={page} />
-        </>
-      )}
-      <p class="dim">{leftOutText(graph, filter, all)}</p>
-    </section>
-  );
-}
-
-/** Returns in which project the path is, if several are shown. */
-function whereText(path: readonly string[], all: readonly TaskRow[]): string {
-  const project = all.find(({ id }) => id === path.at(-1))?.project;
-  if (project === undefined || all.every(task => task.project === project)) return "";
-  return ` in ${projectName(project)}`;
-}
-
-/** Numbers of the critical path that are written out. */
-const pathNamedMax = 12;
-
-function pathText(path: readonly string[], numbers: Numbers): string {
-  const words = path.map(id => `${numbers.get(id) ?? id}`);
-  if (words.length <= pathNamedMax) return words.join(" → ");
-  return `${words.slice(0, pathNamedMax - 1).join(" → ")} → … → ${words.at(-1)}`;
-}
-
-function leftOutText(
-  graph: ReturnType<typeof graphOf>,
-  { hasDone }: Filter,
-  all: readonly TaskRow[],
-): string {
-  const done = all.filter(({ status }) => status === "done").length;
-  return [
-    graph.alone === 0
-      ? ""
-      : `${counted(graph.alone, "task")} without needs ${graph.alone === 1 ? "is" : "are"} in the list alone.`,
-    graph.leftOut === 0
-      ? ""
-      : `The drawing is full: ${counted(graph.leftOut, "task")} farther from the critical path are in the list alone; filter to see them.`,
-    hasDone || done === 0 ? "" : `${counted(done, "done task")} left out.`,
-  ]
-    .filter(text => text !== "")
-    .join(" ");
-}
-
-function Legend({ page }: { readonly page: Page | null }) {
-  return (
-    <p class="legend dim">
-      {standings.map(one => (
-        <span key={one}>
-          {marks[one]} {one}
-        </span>
-      ))}
-      {page === null ? null : (
-        <label>
-          Size{" "}
-          <select
-            value={scaleOf(page)}
-            onChange={event =>
-              page.ask({
-                size: event.currentTarget.value === "1" ? null : `${+event.currentTarget.value * 100}`,
-              })
-            }
-          >
-            {scales.map(one => (
-              <option key={one} value={one}>
-                {one * 100} %
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
-    </p>
   );
 }

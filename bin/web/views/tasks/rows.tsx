@@ -65,8 +65,8 @@ function Opens({ task, page }: { readonly task: TaskRow; readonly page: ViewProp
   );
 }
 
-/** How urgent the task is and how much care it needs, if either is unusual. */
-function Care({ task: { priority, risk, approved } }: { readonly task: TaskRow }) {
+/** How urgent the task is and how much care it needs, if either is unusual, and whether it requires a debate. */
+function Care({ task: { priority, risk, approved, debate } }: { readonly task: TaskRow }) {
   return (
     <>
       {priority === "normal" ? null : <span class={`tag ${priority}`}>{priority}</span>}
@@ -76,6 +76,7 @@ function Care({ task: { priority, risk, approved } }: { readonly task: TaskRow }
           {approved ? ", approved" : ""}
         </span>
       )}
+      {debate === null ? null : <span class="tag">debate</span>}
     </>
   );
 }
