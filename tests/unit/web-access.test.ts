@@ -96,6 +96,16 @@ describe("what a person asks for", () => {
       ["message", "send", "--all", "--project", "/p", "--", "hi"],
     ],
     [{ deed: "task_cancel", task: "t-1", project: "/p" }, ["task", "cancel", "--project", "/p", "--", "t-1"]],
+    [
+      {
+        ...{ deed: "task_add", description: "--all", needs: "12, #3", labels: "--x, prod eu,", risk: "red" },
+        project: "/p",
+      },
+      [
+        ...["task", "add", "--project", "/p", "--risk", "red", "--needs", "12", "--needs", "#3"],
+        ...["--label", "--x", "--label", "prod eu", "--", "--all"],
+      ],
+    ],
   ])("is a command: %j", (deed, words) => {
     expect(wordsOf(deed)).toEqual(words);
   });
@@ -113,6 +123,8 @@ describe("what a person asks for", () => {
     { deed: "unlock", file: ["/p"] },
     { deed: "unlock", file: "a\0b" },
     { deed: "task_add", description: "x" },
+    { deed: "task_add", description: "x", needs: "", labels: "", project: "/p" },
+    { deed: "task_add", description: "x", needs: "", risk: "red", project: "/p" },
   ])("is nothing else: %j", deed => {
     expect(wordsOf(deed)).toBe(null);
   });

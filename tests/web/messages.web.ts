@@ -121,6 +121,29 @@ describe("messages", () => {
   });
 });
 
+test("is used by keys alone", async () => {
+  const page = await site.view("messages");
+  await thread(page, "Later").waitFor();
+  await page.getByLabel("Text").focus();
+  const focused = () =>
+    page.evaluate(() => document.activeElement?.ariaLabel ?? document.activeElement?.textContent ?? "");
+  while ((await focused()) !== "Write") await page.keyboard.press("Tab");
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("b");
+  await expect.poll(() => page.getByLabel("To").locator("option:checked").innerText()).toBe("bob");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.locator("dialog textarea").waitFor();
+  await page.keyboard.type("By keys");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.locator("dialog pre").waitFor();
+  expect(await page.locator("dialog").innerText()).toMatch(/Done[\s\S]*sent to bob/);
+  await page.keyboard.press("Escape");
+  await page.locator("dialog pre").waitFor({ state: "detached" });
+  expect((await inbox(bob)).at(-1)).toMatchObject({ text: "By keys" });
+});
+
 test("a freeze is shown with who, which files and how long, and a person ends it", async () => {
   const page = await site.view("messages");
   await page.getByText("No file is frozen.").waitFor();
