@@ -297,7 +297,14 @@ export class AgentLanes {
       return entries.length === 0 ? [] : [{ lane, entries }];
     });
     const latest = shown.sort((a, b) => b.lane.lastMs - a.lane.lastMs).slice(0, bounds.lanesMax);
-    const inOrder = latest.sort((a, b) => (a.entries[0]?.fromMs ?? 0) - (b.entries[0]?.fromMs ?? 0));
+    const first = new Map<string, number>();
+    const beginOf = ({ entries: [one] }: (typeof latest)[number]) => one?.fromMs ?? 0;
+    for (const one of latest) {
+      const { id, session } = one.lane;
+      first.set(session ?? id, Math.min(first.get(session ?? id) ?? Number.POSITIVE_INFINITY, beginOf(one)));
+    }
+    const firstOf = ({ lane: { id, session } }: (typeof latest)[number]) => first.get(session ?? id) ?? 0;
+    const inOrder = latest.sort((a, b) => firstOf(a) - firstOf(b) || beginOf(a) - beginOf(b));
     const says = (one: Entry) => (one.story === null ? "" : sentence(one.story, screen));
     return {
       fromMs: Math.max(fromMs, this.#cutMs),

@@ -4,7 +4,7 @@
 export interface Timeline {
   readonly fromMs: number;
   readonly untilMs: number;
-  /** The one that began first is first. */
+  /** The one of which there is something first is first; agents of a session stand together. */
   readonly lanes: readonly Lane[];
   /** Whether the range has more than one answer holds: the latest is there. */
   readonly isCut: boolean;
@@ -69,16 +69,21 @@ export interface TimelineReply {
 export function withReply(known: Timeline | null, { isWhole, timeline }: TimelineReply): Timeline {
   if (isWhole || known === null) return timeline;
   const { fromMs } = timeline;
-  const lanes = new Map(known.lanes.map(lane => [lane.id, lane]));
+  const lanes = [...known.lanes];
   for (const lane of timeline.lanes) {
-    const before = lanes.get(lane.id);
-    lanes.set(lane.id, {
+    const at = lanes.findIndex(({ id }) => id === lane.id);
+    const before = lanes[at];
+    const whole = {
       ...lane,
       spans: joined(before?.spans, lane.spans),
       marks: joined(before?.marks, lane.marks),
-    });
+    };
+    // Agents of a session stand together.
+    const mate = lanes.findLastIndex(({ session }) => session !== null && session === lane.session);
+    if (before !== undefined) lanes[at] = whole;
+    else lanes.splice(mate === -1 ? lanes.length : mate + 1, 0, whole);
   }
-  const inRange = [...lanes.values()].map(lane => ({
+  const inRange = lanes.map(lane => ({
     ...lane,
     spans: lane.spans.filter(({ untilMs }) => untilMs === null || untilMs >= fromMs),
     marks: lane.marks.filter(({ atMs }) => atMs >= fromMs),

@@ -93,6 +93,21 @@ describe("ticks", () => {
     expect((local.getTime() - midnight) % Math.min(stepMs, 24 * hour)).toBe(0);
   });
 
+  it("are at local midnights over a change of the clock, too", () => {
+    const zone = process.env["TZ"];
+    process.env["TZ"] = "Europe/Berlin";
+    try {
+      const fromMs = new Date(2026, 9, 23, 12).getTime();
+      const ticks = ticksOf({ fromMs, untilMs: fromMs + 4 * 24 * hour }, 8);
+      expect(ticks.map(({ label }) => label)).toEqual([
+        ...["12:00", "Oct 24", "12:00", "Oct 25", "12:00", "Oct 26", "12:00", "Oct 27"],
+      ]);
+    } finally {
+      if (zone === undefined) delete process.env["TZ"];
+      else process.env["TZ"] = zone;
+    }
+  });
+
   it("name the day at midnight, and seconds where they count", () => {
     const midnight = new Date(2026, 4, 20).getTime();
     const labels = ticksOf({ fromMs: midnight - hour, untilMs: midnight + hour }, 4).map(

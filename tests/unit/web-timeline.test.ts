@@ -144,6 +144,17 @@ describe("lanes", () => {
     expect(timeline.lanes.map(({ endedMs }) => endedMs)).toEqual([now - 100_000, now - 100_000]);
   });
 
+  it("of a session's agents stand together, in a later answer as well", () => {
+    const inner = (secondsAgo: number, name: string) =>
+      line("bob", secondsAgo, { agent: name, name: `bob/${name}`, file: `${shop}/${name}.ts` });
+    const early = [line("bob", 90), line("carol", 80, { file: `${shop}/c.ts` }), inner(70, "one")];
+    const order = (timeline: Timeline) => timeline.lanes.map(({ name }) => name);
+    expect(order(timelineOf(early))).toEqual(["bob", "bob/one", "carol"]);
+    const change = timelineOf([inner(60, "two"), line("dave", 50, { file: `${shop}/d.ts` })]);
+    const known = withReply(timelineOf(early), { version: "1.1", isWhole: false, timeline: change });
+    expect(order(known)).toEqual(["bob", "bob/one", "bob/two", "carol", "dave"]);
+  });
+
   it("say what Kite only observed in a note, not as a denial", () => {
     const timeline = timelineOf([line("bob", 10, { decision: "note", would: "wait", code: "lock_held" })]);
     expect(told(timeline, "bob")).toEqual(["note 10"]);

@@ -19,6 +19,8 @@ export interface Steer {
 /** What a key or a turn of the wheel changes. */
 const zoomStep = 1.5;
 const moveStep = 0.2;
+/** Pixels of a whole turn of the wheel. */
+const turnPx = 100;
 /** Pixels that a pointer moves before it drags. */
 const dragPx = 4;
 
@@ -83,7 +85,8 @@ export function Chart({ startPx, steer, ...props }: ChartProps) {
           const { ctrlKey, metaKey, deltaX, deltaY, clientX } = event;
           if (ctrlKey || metaKey) {
             event.preventDefault();
-            steer.zoom(zoomStep ** Math.sign(deltaY), shareAt(clientX));
+            // Two fingers turn it by less than a wheel does.
+            steer.zoom(zoomStep ** Math.max(-1, Math.min(1, deltaY / turnPx)), shareAt(clientX));
           } else if (Math.abs(deltaX) > Math.abs(deltaY)) {
             event.preventDefault();
             steer.move(deltaX / widthPx);

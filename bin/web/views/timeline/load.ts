@@ -37,7 +37,8 @@ export function useTimeline(page: Page, state: ViewState, stretch: Stretch, isLi
 
   useEffect(() => {
     const last = asked.current;
-    if (last.isRunning) return;
+    // A tab that nobody sees is brought up to date when it is seen.
+    if (last.isRunning || (document.hidden && known.current !== null)) return;
     const now = Date.now();
     const name = `${project} ${fromMs} ${untilMs} ${isLive}`;
     const isThere = covers(known.current, project, stretch, isLive);
