@@ -25,8 +25,14 @@ export interface Rows extends Pick<QueryRows, Target> {
   readonly debates: DebateRow;
   /** What was wiped in the last hour and is still lost. */
   readonly wiped: WipeRow;
+  readonly notices: NoticeRow;
   /** What sessions are about, as their clients say: for a person alone. */
   readonly titles: TitleRow;
+}
+
+/** Why what the page shows is not what Kite holds agents to: it is off somewhere, it only observes, its settings do not count. */
+export interface NoticeRow {
+  readonly text: string;
 }
 
 export interface TitleRow {
@@ -54,6 +60,7 @@ export const keyOf: { readonly [T in Topic]: (row: Rows[T]) => string } = {
   teams: row => `${row.project}\n${row.team}`,
   debates: row => row.id,
   wiped: row => row.wipe,
+  notices: row => row.text,
   titles: row => row.id,
 };
 

@@ -92,6 +92,20 @@ describe("live", () => {
     await client.ask({ type: "deregister", id: bob });
   });
 
+  test("that Kite is off is said, until it is on again", async () => {
+    const page = await site.view("now");
+    await page
+      .getByRole("cell", { name: "alice" })
+      .or(page.getByRole("rowheader", { name: "alice" }))
+      .first()
+      .waitFor();
+    await site.home.kite("off", "--for", "1h");
+    const notice = page.getByText(/Kite is off everywhere until .* Switch it on: kite on/);
+    await notice.waitFor();
+    await site.home.kite("on");
+    await notice.waitFor({ state: "detached" });
+  });
+
   test("a server that ends is said", async () => {
     const page = await site.view("now");
     await site.stop();

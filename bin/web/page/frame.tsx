@@ -50,6 +50,11 @@ export function Frame({ store, state, view, query, go, children }: FrameProps) {
           {clean(state.away)}. What is shown is as of before.
         </p>
       )}
+      {(state.rows("notices") ?? []).map(({ text }) => (
+        <p key={text} class="away" role="status">
+          {clean(text)}
+        </p>
+      ))}
       <main>
         <h1>{view.title}</h1>
         {children}

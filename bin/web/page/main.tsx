@@ -76,7 +76,7 @@ export function start(pass: Pass): void {
   const App = () => {
     const { topics, Body } = view.value;
     // The menu's own counts.
-    const wanted = [...new Set([...topics, "sessions" as const])].sort();
+    const wanted = [...new Set([...topics, "sessions" as const, "notices" as const])].sort();
     if (wanted.join() !== followed) {
       followed = wanted.join();
       store.follow(wanted);

@@ -1,6 +1,7 @@
 /** Where the rows of each topic come from, and which events of the daemon say that they have changed. */
 
 import { debatesOf } from "../../lead/debates/rows.ts";
+import { observedText, offTexts } from "../../off/now.ts";
 import type { Client } from "../../process-context.ts";
 import { Titles } from "../../titles.ts";
 import { projectRoot } from "../../view/places.ts";
@@ -21,7 +22,7 @@ interface Source<T extends Topic> {
 const seconds = 1_000;
 
 /** Returns a look at a target of `query`, of the one project or of all. */
-function rowsOfTarget<T extends Exclude<Topic, "debates" | "titles" | "wiped">>(target: T, max?: number) {
+function rowsOfTarget<T extends Exclude<Topic, "debates" | "notices" | "titles" | "wiped">>(target: T, max?: number) {
   return (client: Asking, { project }: Viewer) =>
     rowsOf(client, target, project === null ? {} : { project }, max);
 }
@@ -79,6 +80,8 @@ export const sources: { readonly [T in Topic]: Source<T> } = {
   teams: { look: rowsOfTarget("teams"), events: /^(?:session_|agent_)/, everyMs: 5 * seconds },
   debates: { look: debatesShown, events: /^(?:debate_|session_)/, everyMs: 30 * seconds },
   wiped: { look: wipedShown, events: /^work_/, everyMs: 5 * seconds },
+  // No event tells of a switch or a setting.
+  notices: { look: noticesShown, events: /^$/, everyMs: 5 * seconds },
   titles: { look: titlesShown, events: /^session_/, everyMs: 5 * seconds },
 };
 
@@ -99,6 +102,19 @@ async function wipedShown(client: Asking, { project }: Viewer): Promise<readonly
   if (!project.startsWith("/")) return [];
   const { wiped = [] } = await ask(client, "overview", { cwd: projectRoot(project) });
   return wiped.filter(row => row.project === project);
+}
+
+async function noticesShown(client: Asking, viewer: Viewer): Promise<readonly Rows["notices"][]> {
+  const { off, mode, settings } = await ask(client, "overview", {});
+  const { project } = viewer;
+  const concerns = off.filter(({ of }) => project === null || of === null || of === project);
+  const world = { env: { HOME: viewer.home }, now: () => Date.now() };
+  const texts = [
+    ...offTexts(concerns, world),
+    ...(mode === undefined ? [] : [observedText]),
+    ...(settings?.problem == null ? [] : [settings.problem]),
+  ];
+  return texts.map(text => ({ text }));
 }
 
 const titles = new Titles();
