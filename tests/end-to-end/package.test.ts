@@ -68,7 +68,7 @@ it("has a manual page that man can show", () => {
 
 it("names the licence of every package in its bundles", () => {
   const said = readFileSync(join(installed(), "dist/licences.txt"), "utf8");
-  for (const name of ["commander", "pino", "zod", "unbash", "yaml", "@modelcontextprotocol/server"])
+  for (const name of ["commander", "pino", "zod", "unbash", "yaml", "preact", "@modelcontextprotocol/server"])
     expect(said).toMatch(new RegExp(`^${name}\n\n\\S`, "m"));
 });
 
@@ -79,6 +79,9 @@ it("runs the daemon, commands of one file, commands of several, and the hook cli
   expect(kite("task", "add", "write it").status).toBe(0);
   expect(kite("task", "list").stdout).toContain("write it");
   expect(kite("log").stdout).toContain("a.txt");
+  // What shows it is built with the page, for browsers.
+  expect(kite("web", "--snapshot", "page.html")).toMatchObject({ status: 0, stderr: "" });
+  expect(readFileSync(join(home, "page.html"), "utf8")).toContain("write it");
   expect(kite("install").status).toBe(0);
   for (const name of ["hook.cjs", "hook.pl"]) expect(existsSync(join(home, ".kite/bin", name))).toBe(true);
   expect(kite("uninstall", "--all").status).toBe(0);
