@@ -89,3 +89,19 @@ test("shows hostile names as text, and of very many files the latest, with how m
   expect(await violations(page)).toEqual([]);
   expect(site.faults).toEqual([]);
 });
+
+test("explains the agent whose name was clicked, also if one of another project has that name", async () => {
+  const other = new Repository(site.home, "other", ["a.ts"]);
+  const namesake = "33333333-3333-4333-8333-333333333333";
+  await other.begin(namesake, "alice", other.top);
+  await other.write(namesake, other.top, "new.ts", "text\n");
+  await shop.write(alice, shop.top, "src/b.ts", "text\n");
+  const page = await site.view("work");
+  for (const project of ["other", "shop"]) {
+    await page.getByRole("region", { name: project }).getByRole("button", { name: "alice" }).first().click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(`alice is idle in ~/work/${project}`).waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
+  }
+  expect(site.faults).toEqual([]);
+});

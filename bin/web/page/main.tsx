@@ -46,12 +46,12 @@ export function start(pass: Pass): void {
     if (said.ok) done();
     dialog.value = { kind: "said", title: said.ok ? "Done" : "Refused", text: said.text };
   };
-  const explain = async ({ kind, name, project: within }: About) => {
+  const explain = async ({ kind, name, project: within, title = name }: About) => {
     const where = within ?? project.value;
     const said = await store
       .fetch<DeedReply>("explain", { kind, name, ...(where === null ? {} : { project: where }) })
       .catch((error: Error) => ({ ok: false, text: error.message }));
-    dialog.value = { kind: "said", title: name, text: said.text };
+    dialog.value = { kind: "said", title, text: said.text };
   };
   const page = computed(() => {
     const { isPerson } = store.viewer.value;

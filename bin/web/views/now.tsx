@@ -62,7 +62,11 @@ function Disputes({ state, page }: ViewProps) {
           <li key={lock.path} class="dispute">
             <File path={lock.path} state={state} page={page} />
             <span>
-              {lock.holder === null ? "nobody has it" : <Agent name={lock.holder.name} page={page} />}
+              {lock.holder === null ? (
+                "nobody has it"
+              ) : (
+                <Agent name={lock.holder.name} id={lock.holder.id} agent={lock.holder.agent} page={page} />
+              )}
               {lock.holder === null ? null : (
                 <>
                   {" has it for "}
@@ -74,7 +78,7 @@ function Disputes({ state, page }: ViewProps) {
               {lock.waiters.map((waiter, n) => (
                 <span key={`${waiter.id}/${waiter.agent}`}>
                   {n === 0 ? "" : ", "}
-                  <Agent name={waiter.name} page={page} />
+                  <Agent name={waiter.name} id={waiter.id} agent={waiter.agent} page={page} />
                   {" waits "}
                   <Age ms={agoMs(state, "locks", waiter.waitedMs)} />
                 </span>
@@ -159,7 +163,12 @@ function AgentLine({ state, page, session, one }: AgentLineProps) {
   return (
     <tr class={needs ? "needs" : one.waitingFor === null ? "" : "waits"}>
       <th scope="row" class={isMain ? "" : "within"}>
-        <Agent name={isMain ? one.name : `${session.name}/${one.name}`} page={page} />
+        <Agent
+          name={isMain ? one.name : `${session.name}/${one.name}`}
+          id={session.id}
+          agent={agent}
+          page={page}
+        />
         <Marks session={isMain ? session : null} />
         {isMain ? <Title state={state} session={session} /> : null}
       </th>
@@ -186,7 +195,7 @@ function AgentLine({ state, page, session, one }: AgentLineProps) {
             {wait?.holder == null ? null : (
               <>
                 {" behind "}
-                <Agent name={wait.holder.name} page={page} />
+                <Agent name={wait.holder.name} id={wait.holder.id} agent={wait.holder.agent} page={page} />
               </>
             )}
           </>

@@ -5,12 +5,21 @@ import { duration } from "../../../protocol/text.ts";
 import { clean, pathText, type ViewState } from "./state.ts";
 import type { Page } from "./view.ts";
 
+interface AgentProps {
+  readonly name: string;
+  /** Its session, and the agent within it, by which it is told from others of its name; null: unknown, or the main agent. */
+  readonly id: string | null;
+  readonly agent: string | null;
+  readonly page: Page | null;
+}
+
 /** An agent's name, which explains the agent. */
-export function Agent({ name, page }: { readonly name: string; readonly page: Page | null }) {
+export function Agent({ name, id, agent, page }: AgentProps) {
   const text = clean(name);
   if (page === null) return <span class="agent">{text}</span>;
+  const about = { kind: "agent" as const, name: agent ?? id ?? name, title: name };
   return (
-    <button type="button" class="agent link" onClick={() => page.explain({ kind: "agent", name })}>
+    <button type="button" class="agent link" onClick={() => page.explain(about)}>
       {text}
     </button>
   );

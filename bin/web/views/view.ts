@@ -8,6 +8,8 @@ export interface About {
   readonly kind: "file" | "agent" | "task";
   readonly name: string;
   readonly project?: string;
+  /** What it is called, if that is not its name. */
+  readonly title?: string;
 }
 
 /** What a view may ask of the live page. */

@@ -79,7 +79,7 @@ function Side({ side, page }: { readonly side: MergeSideRow; readonly page: View
   const { name, worktree, branch } = side;
   return (
     <span>
-      <Agent name={name} page={page} />
+      <Agent name={name} id={side.id} agent={side.agent} page={page} />
       {` in ${folderName(worktree)}/`}
       {branch === null ? "" : ` (${clean(branch)})`}
     </span>
@@ -100,7 +100,7 @@ function Wiped({ wiped, state, page }: ViewProps & { readonly wiped: readonly Ro
             <span>
               {row.by === null ? null : (
                 <>
-                  <Agent name={row.by.name} page={page} />
+                  <Agent name={row.by.name} id={row.by.id} agent={row.by.agent} page={page} />
                   {": "}
                 </>
               )}
@@ -212,7 +212,7 @@ function DirectoryFiles({ directory, state, page }: ViewProps & { readonly direc
             {row.writers.map((writer, n) => (
               <span key={`${writer.id}/${writer.agent}`}>
                 {n === 0 ? "" : ", "}
-                <Agent name={writer.name} page={page} />
+                <Agent name={writer.name} id={writer.id} agent={writer.agent} page={page} />
                 {writer.live ? "" : " (ended)"}
               </span>
             ))}
@@ -222,7 +222,7 @@ function DirectoryFiles({ directory, state, page }: ViewProps & { readonly direc
             {row.holder === null ? null : (
               <>
                 {"held by "}
-                <Agent name={row.holder.name} page={page} />
+                <Agent name={row.holder.name} id={row.holder.id} agent={row.holder.agent} page={page} />
               </>
             )}
           </td>

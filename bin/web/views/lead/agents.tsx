@@ -94,11 +94,11 @@ function SpawnLine({ spawn, tasks, state, page }: SpawnLineProps) {
   return (
     <tr class={trouble === null && spawn.state !== "waits_on_person" ? "" : "needs"}>
       <th scope="row">
-        <Agent name={name} page={page} />
+        <Agent name={name} id={spawn.session} agent={null} page={page} />
         <div class="dim">{[client, model].flatMap(one => (one === null ? [] : clean(one))).join(", ")}</div>
         {state.project === null ? <div class="dim">{projectName(project)}</div> : null}
       </th>
-      <td>
+      <td data-label="State">
         <span class={`state-${spawn.state}`}>
           {trouble === null ? spawn.state.replaceAll("_", " ") : clean(trouble.text)}
         </span>
@@ -113,13 +113,19 @@ function SpawnLine({ spawn, tasks, state, page }: SpawnLineProps) {
           </div>
         ))}
       </td>
-      <td>{role === null ? "" : clean(role)}</td>
-      <td>{taskText(spawn, tasks)}</td>
-      <td>
+      <td data-label="Role">{role === null ? "" : clean(role)}</td>
+      <td data-label="Task">{taskText(spawn, tasks)}</td>
+      <td data-label="Branch">
         <Place spawn={spawn} />
       </td>
-      <td>{parent === null ? clean(personName()) : <Agent name={parent.name} page={page} />}</td>
-      <td>{duration(Math.max(0, (endedAt ?? state.nowMs) - createdAt))}</td>
+      <td data-label="Spawned by">
+        {parent === null ? (
+          clean(personName())
+        ) : (
+          <Agent name={parent.name} id={parent.id} agent={parent.agent} page={page} />
+        )}
+      </td>
+      <td data-label="For">{duration(Math.max(0, (endedAt ?? state.nowMs) - createdAt))}</td>
     </tr>
   );
 }

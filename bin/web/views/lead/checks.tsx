@@ -29,7 +29,7 @@ export function Checks({ checks, state }: ViewProps & { readonly checks: readonl
           {sorted.map(row => (
             <tr key={`${row.worktree}\n${row.name}`}>
               <th scope="row">{clean(row.name)}</th>
-              <td>
+              <td data-label="Worktree">
                 <code>{pathText(row.worktree, { viewer: state.viewer, project: null })}</code>
               </td>
               {/* Whether the worktree has that state still, kite check --list looks at. */}

@@ -48,7 +48,11 @@ function DebatePart({ debate, state, page }: ViewProps & { readonly debate: Deba
         {": "}
         {clean(noteOf(debate, { now: state.nowMs }))}
         {"; opened by "}
-        {openedBy === null ? clean(personName()) : <Agent name={openedBy.name} page={page} />}
+        {openedBy === null ? (
+          clean(personName())
+        ) : (
+          <Agent name={openedBy.name} id={openedBy.id} agent={openedBy.agent} page={page} />
+        )}
         {`, ${agoText(state, openedAt)}; ${entryCount === 1 ? "1 entry" : `${entryCount} entries`}`}
         {state.project === null ? ` in ${projectName(project)}` : ""}
         {"; "}

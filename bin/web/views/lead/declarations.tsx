@@ -26,7 +26,7 @@ export function Declarations({ declarations, state, page }: DeclarationsProps) {
       <ul class="declarations">
         {shown.map(one => (
           <li key={`${one.id}/${one.agent}`}>
-            <Agent name={one.name} page={page} />
+            <Agent name={one.name} id={one.id} agent={one.agent} page={page} />
             {`: ${clean(summaryOf(one))} `}
             <span class="dim">
               {agoText(state, one.updatedAt)}
@@ -97,7 +97,13 @@ function Overlaps({ declarations, state, page }: DeclarationsProps) {
           <li key={`${path}\n${sides.map(({ id, agent }) => `${id}/${agent}`).join()}`} class="dispute">
             <File path={path} state={state} page={page} />
             {sides.map(side => (
-              <Agent key={`${side.id}/${side.agent}`} name={side.name} page={page} />
+              <Agent
+                key={`${side.id}/${side.agent}`}
+                name={side.name}
+                id={side.id}
+                agent={side.agent}
+                page={page}
+              />
             ))}
           </li>
         ))}

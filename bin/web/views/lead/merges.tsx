@@ -69,7 +69,7 @@ function Base({ merges, sessions, state, page }: MergesProps) {
                 <code>{shortName(merge.branch)}</code>
                 <div class="dim">{clean(merge.id)}</div>
               </th>
-              <td>
+              <td data-label="State">
                 <span class={`state-${merge.state}`}>{stateText(merge)}</span>
                 {notesOf(merge, branches, sessions).map(note => (
                   <div key={note} class="note">
@@ -78,8 +78,17 @@ function Base({ merges, sessions, state, page }: MergesProps) {
                 ))}
                 <Output reason={merge.reason} />
               </td>
-              <td>{merge.author === null ? null : <Agent name={merge.author.name} page={page} />}</td>
-              <td>{whenText(merge, state)}</td>
+              <td data-label="Author">
+                {merge.author === null ? null : (
+                  <Agent
+                    name={merge.author.name}
+                    id={merge.author.id}
+                    agent={merge.author.agent}
+                    page={page}
+                  />
+                )}
+              </td>
+              <td data-label="Since">{whenText(merge, state)}</td>
             </tr>
           ))}
         </tbody>

@@ -16,10 +16,13 @@ export function Roles({
   page,
 }: ViewProps & { readonly sessions: readonly Rows["sessions"][] }) {
   const agents = sessions.flatMap(session =>
-    [session, ...session.agents].map(({ name, role }) => ({ name, role, project: session.project })),
+    [{ ...session, agent: null }, ...session.agents].map(({ name, role, agent }) => ({
+      ...{ name, role, agent },
+      ...{ id: session.id, project: session.project },
+    })),
   );
   const rows = agents
-    .flatMap(({ name, role, project }) => (role === undefined ? [] : [{ name, project, ...role }]))
+    .flatMap(({ role, ...one }) => (role === undefined ? [] : [{ ...one, ...role }]))
     .sort((a, b) => order(a.role, b.role) || order(a.name, b.name));
   if (rows.length === 0)
     return (
@@ -41,15 +44,17 @@ export function Roles({
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, rolesShownMax).map(({ name, role, by, project }) => (
-            <tr key={`${project}\n${name}`}>
+          {rows.slice(0, rolesShownMax).map(({ id, agent, name, role, by, project }) => (
+            <tr key={`${id}/${agent}`}>
               <th scope="row">
-                <Agent name={name} page={page} />
+                <Agent name={name} id={id} agent={agent} page={page} />
                 {state.project === null ? <span class="dim"> {projectName(project)}</span> : null}
               </th>
-              <td>{role}</td>
-              <td>{sourceText(by)}</td>
-              <td class="dim">{boundsText(role)}</td>
+              <td data-label="Role">{role}</td>
+              <td data-label="From">{sourceText(by)}</td>
+              <td class="dim" data-label="Bounds">
+                {boundsText(role)}
+              </td>
             </tr>
           ))}
         </tbody>

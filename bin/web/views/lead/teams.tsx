@@ -50,7 +50,7 @@ function Teams(props: ViewProps) {
 }
 
 function TeamPart({ team, state, page }: ViewProps & { readonly team: Team }) {
-  const { members, tasks, moreTasks, idleNotices, problems, kind, leadName, project } = team;
+  const { members, tasks, moreTasks, idleNotices, problems, kind, lead, leadName, project } = team;
   const name = clean(team.team);
   const where = state.project === null ? ` in ${projectName(project)}` : "";
   const completed = tasks.filter(({ status }) => status === "completed").length;
@@ -66,7 +66,7 @@ function TeamPart({ team, state, page }: ViewProps & { readonly team: Team }) {
           ) : (
             <>
               {"led by "}
-              <Agent name={leadName} page={page} />
+              <Agent name={leadName} id={lead} agent={null} page={page} />
             </>
           )}
         </p>
@@ -114,14 +114,16 @@ function Members({
           {members.slice(0, membersShownMax).map(({ name, shownAs, backend, state, does }) => (
             <tr key={name} class={state === "needs you" ? "needs" : ""}>
               <th scope="row">
-                {shownAs === null ? clean(name) : <Agent name={shownAs} page={page} />}
+                {shownAs === null ? clean(name) : <Agent name={shownAs} id={null} agent={null} page={page} />}
                 {shownAs === null || shownAs === name ? null : (
                   <span class="dim"> in the team {clean(name)}</span>
                 )}
               </th>
-              <td>{backends[backend]}</td>
-              <td class={`state-${state.replace(" ", "-")}`}>{state}</td>
-              <td>{does === null ? "" : clean(does)}</td>
+              <td data-label="Runs as">{backends[backend]}</td>
+              <td class={`state-${state.replace(" ", "-")}`} data-label="State">
+                {state}
+              </td>
+              <td data-label="Does">{does === null ? "" : clean(does)}</td>
             </tr>
           ))}
         </tbody>
@@ -154,9 +156,11 @@ function TeamTasks({ tasks }: { readonly tasks: readonly TeamTaskRow[] }) {
               <th scope="row">
                 {clean(task)} {clean(subject)}
               </th>
-              <td class={status === "in_progress" ? "state-running" : ""}>{status.replace("_", " ")}</td>
-              <td>{owner === null ? "" : clean(owner)}</td>
-              <td class={waitsFor.length === 0 ? "" : "state-waits"}>
+              <td class={status === "in_progress" ? "state-running" : ""} data-label="State">
+                {status.replace("_", " ")}
+              </td>
+              <td data-label="Owner">{owner === null ? "" : clean(owner)}</td>
+              <td class={waitsFor.length === 0 ? "" : "state-waits"} data-label="Waits for">
                 {waitsFor.length === 0 ? "" : listed(waitsFor.map(clean))}
               </td>
             </tr>

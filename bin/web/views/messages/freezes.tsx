@@ -27,7 +27,7 @@ export function Freezes({ state, page }: ViewProps) {
                 {hold.by === null ? (
                   <bdi>{clean(state.viewer.user)}</bdi>
                 ) : (
-                  <Agent name={hold.by.name} page={page} />
+                  <Agent name={hold.by.name} id={hold.by.id} agent={hold.by.agent} page={page} />
                 )}
               </span>
               <span>

@@ -46,7 +46,11 @@ function MessageItem({ state, page, message }: ViewProps & { readonly message: P
   return (
     <li>
       <p class="who">
-        {from === null ? <bdi>{clean(state.viewer.user)}</bdi> : <Agent name={from.name} page={page} />}
+        {from === null ? (
+          <bdi>{clean(state.viewer.user)}</bdi>
+        ) : (
+          <Agent name={from.name} id={from.id} agent={from.agent} page={page} />
+        )}
         {" → "}
         <Recipients message={message} />
         {urgent ? <span class="tag red">urgent</span> : null}

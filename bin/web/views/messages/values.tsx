@@ -70,7 +70,11 @@ function KeyLine({ state, page, row }: ViewProps & { readonly row: ContextRow })
       )}
       <span class="facts">
         {state.project === null ? <bdi class="dim">{projectName(project)}</bdi> : null}
-        {from === null ? <bdi>{clean(state.viewer.user)}</bdi> : <Agent name={fromName} page={page} />}
+        {from === null ? (
+          <bdi>{clean(state.viewer.user)}</bdi>
+        ) : (
+          <Agent name={fromName} id={from} agent={null} page={page} />
+        )}
         <span class="dim note">{factsOf(state, row)}</span>
       </span>
       {value === undefined ? null : <pre class="value">{valueText(value).slice(0, shownMax)}</pre>}

@@ -51,7 +51,7 @@ export function OneTask({ state, page, task, tasks, numbers }: OneTaskProps) {
         {state.project === null ? <Field name="project">{projectName(task.project)}</Field> : null}
         {task.assigneeName === null ? null : (
           <Field name={is === "active" ? "worked on by" : "by"}>
-            <Agent name={task.assigneeName} page={page} />
+            <Agent name={task.assigneeName} id={task.assignee} agent={task.assigneeAgent} page={page} />
           </Field>
         )}
         {task.priority === "normal" ? null : <Field name="priority">{task.priority}</Field>}

@@ -85,7 +85,11 @@ function LaneLine({ lane, ticks, drawing, ...props }: LaneLineProps) {
   return (
     <div class={endedMs === null ? "lane" : "lane ended"}>
       <div class="name">
-        {session === null ? <span>{clean(name)}</span> : <Agent name={name} page={page} />}
+        {session === null ? (
+          <span>{clean(name)}</span>
+        ) : (
+          <Agent name={name} id={lane.session} agent={lane.agent} page={page} />
+        )}
         <span class="dim">
           {[
             ...(client === undefined ? [] : [clean(client)]),

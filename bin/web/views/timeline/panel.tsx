@@ -106,7 +106,13 @@ function One({ item, lane, state, page }: OneProps) {
       </p>
       <dl>
         <dt>Who</dt>
-        <dd>{lane.session === null ? clean(lane.name) : <Agent name={lane.name} page={page} />}</dd>
+        <dd>
+          {lane.session === null ? (
+            clean(lane.name)
+          ) : (
+            <Agent name={lane.name} id={lane.session} agent={lane.agent} page={page} />
+          )}
+        </dd>
         {item.file === null ? null : (
           <>
             <dt>File</dt>
@@ -119,7 +125,7 @@ function One({ item, lane, state, page }: OneProps) {
           <>
             <dt>{item.kind === "hold" ? "Before" : "Who had it"}</dt>
             <dd>
-              <Agent name={item.who} page={page} />
+              <Agent name={item.who} id={null} agent={null} page={page} />
             </dd>
           </>
         )}
