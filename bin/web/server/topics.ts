@@ -22,7 +22,10 @@ interface Source<T extends Topic> {
 const seconds = 1_000;
 
 /** Returns a look at a target of `query`, of the one project or of all. */
-function rowsOfTarget<T extends Exclude<Topic, "debates" | "notices" | "titles" | "wiped">>(target: T, max?: number) {
+function rowsOfTarget<T extends Exclude<Topic, "debates" | "notices" | "titles" | "wiped">>(
+  target: T,
+  max?: number,
+) {
   return (client: Asking, { project }: Viewer) =>
     rowsOf(client, target, project === null ? {} : { project }, max);
 }
