@@ -75,7 +75,7 @@ function leftOutText(
 ): string {
   const done = all.filter(({ status }) => status === "done").length;
   return [
-    graph.alone === 0
+    graph.alone === 0 || graph.parts.length === 0
       ? ""
       : `${counted(graph.alone, "task")} without needs ${graph.alone === 1 ? "is" : "are"} in the list alone.`,
     graph.leftOut === 0
