@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { bounds } from "../../bin/web/bounds.ts";
 import { Agent } from "./agent.ts";
 import { picture, Site } from "./browser.ts";
 import { hostile } from "./hostile.ts";
@@ -354,4 +355,24 @@ test("of two thousand tasks only those in sight are in the page, and all can be 
   await page.getByLabel("Text").fill("Task 1999");
   await expect.poll(() => rows(page).count()).toBe(1);
   expect(await boxes(page).count()).toBeGreaterThan(20);
+});
+
+test("of more tasks than the page takes, the open ones are there, and it says that others are not", async () => {
+  const old = join(site.home.root, "old");
+  mkdirSync(old);
+  const erin = await Agent.begin(site.home, "erin", old);
+  for (let batch = 0; batch <= bounds.tasksMax / 1_000; batch += 1) {
+    const tasks = Array.from({ length: 1_000 }, (_, n) => ({
+      id: `t-${batch}-${n}`,
+      description: `Old ${batch} ${n}`,
+      status: "done",
+      createdAt: batch * 1_000 + n,
+    }));
+    await erin.ask({ type: "task_import", tasks });
+  }
+  await erin.task("The newest");
+  const page = await site.view("tasks", { args: ["--project", old] });
+  await row(page, "The newest").waitFor();
+  expect(await rows(page).count()).toBe(1);
+  await page.getByText(`The page has ${bounds.tasksMax} tasks, open ones first`).waitFor();
 });

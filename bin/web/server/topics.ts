@@ -22,12 +22,8 @@ interface Source<T extends Topic> {
 const seconds = 1_000;
 
 /** Returns a look at a target of `query`, of the one project or of all. */
-function rowsOfTarget<T extends Exclude<Topic, "debates" | "notices" | "titles" | "wiped">>(
-  target: T,
-  max?: number,
-) {
-  return (client: Asking, { project }: Viewer) =>
-    rowsOf(client, target, project === null ? {} : { project }, max);
+function rowsOfTarget<T extends Exclude<Topic, "debates" | "notices" | "titles" | "wiped">>(target: T) {
+  return (client: Asking, { project }: Viewer) => rowsOf(client, target, project === null ? {} : { project });
 }
 
 const sessionsWanted = /^(?:session_|agent_|lock_|task_|role_|spawn_|merge_|declared|hold_|message_)/;
@@ -49,7 +45,7 @@ export const sources: { readonly [T in Topic]: Source<T> } = {
     everyMs: 3 * seconds,
   },
   tasks: {
-    look: rowsOfTarget("tasks", bounds.tasksMax),
+    look: tasksShown,
     events: /^(?:task_|debate_|role_)/,
     everyMs: 60 * seconds,
   },
@@ -87,6 +83,21 @@ export const sources: { readonly [T in Topic]: Source<T> } = {
   notices: { look: noticesShown, events: /^$/, everyMs: 5 * seconds },
   titles: { look: titlesShown, events: /^session_/, everyMs: 5 * seconds },
 };
+
+/** A task that goes on meanwhile comes twice rather than never. */
+const statusOrder = ["pending", "active", "failed", "done"] as const;
+
+/** Open tasks first: a project of years has more done ones than the page takes, and they are the oldest. */
+async function tasksShown(client: Asking, { project }: Viewer): Promise<readonly Rows["tasks"][]> {
+  const found = new Map<string, Rows["tasks"]>();
+  for (const status of statusOrder) {
+    const room = bounds.tasksMax - found.size;
+    if (room <= 0) break;
+    const rows = await rowsOf(client, "tasks", { status, ...(project === null ? {} : { project }) }, room);
+    for (const row of rows.slice(0, room)) found.set(row.id, row);
+  }
+  return [...found.values()];
+}
 
 /** Debates are asked for by project. */
 async function debatesShown(client: Asking, viewer: Viewer): Promise<readonly Rows["debates"][]> {

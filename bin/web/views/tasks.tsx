@@ -4,6 +4,7 @@ import type { TaskRow } from "../../../protocol/task.ts";
 import { numbersOf } from "../../tasks/numbers.ts";
 import { summaryOf } from "../../tasks/standing.ts";
 import { counted } from "../../view/text.ts";
+import { bounds } from "../bounds.ts";
 import { Empty, Loading } from "./parts.tsx";
 import { AddTask } from "./tasks/add.tsx";
 import { filtered, filterOf } from "./tasks/filter.ts";
@@ -52,6 +53,12 @@ function Shown({ state, page, all }: ViewProps & { readonly all: readonly TaskRo
   return (
     <>
       <p class="dim">{summaryOf(all)}</p>
+      {all.length < bounds.tasksMax ? null : (
+        <Empty
+          says={`The page has ${all.length} tasks, open ones first. For others:`}
+          command="kite task list --all"
+        />
+      )}
       {page === null ? null : <Filters page={page} tasks={all} />}
       {page === null || open === null ? null : (
         <OneTask
