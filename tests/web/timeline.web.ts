@@ -114,6 +114,17 @@ describe("a day of four sessions", () => {
     expect(site.faults).toEqual([]);
   });
 
+  test("the lanes have the focus when a figure that had it is zoomed away", async () => {
+    const page = await open(site, address());
+    await page.getByRole("group", { name: "Lanes" }).focus();
+    await page.keyboard.press("Enter");
+    await page.locator(".lane .figure:focus").waitFor();
+    for (let n = 0; n < 3; n += 1) await page.keyboard.press("+");
+    await page.waitForURL(url => lengthIn(url) > 0 && lengthIn(url) < (day.untilMs - day.fromMs) / 3);
+    await page.locator(".lanes:focus").waitFor();
+    expect(site.faults).toEqual([]);
+  });
+
   test("the address shows the same again, the buttons change the range, and a kind can be left out", async () => {
     const page = await open(site, address());
     await page.getByRole("button", { name: "Zoom in" }).click();

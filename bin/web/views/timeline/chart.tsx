@@ -31,7 +31,8 @@ export function Chart({ startPx, steer, ...props }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const [widthPx, setWidth] = useState(startPx);
   const drag = useRef<{ readonly id: number; x: number; isDragging: boolean } | null>(null);
-  const hadFocus = useRef(false);
+  /** What has the focus in here. */
+  const focused = useRef<Element | null>(null);
   useLayoutEffect(() => {
     const axis = box.current?.querySelector(".axis svg");
     if (axis == null) return;
@@ -43,8 +44,7 @@ export function Chart({ startPx, steer, ...props }: ChartProps) {
   }, []);
   // What had the focus may have become part of another figure.
   useLayoutEffect(() => {
-    if (hadFocus.current && document.activeElement === document.body)
-      box.current?.focus({ preventScroll: true });
+    if (focused.current?.isConnected === false) box.current?.focus({ preventScroll: true });
   });
   const lanes = (
     <>
@@ -70,12 +70,15 @@ export function Chart({ startPx, steer, ...props }: ChartProps) {
         aria-label="Lanes"
         aria-describedby="lanes-help"
         tabindex={0}
-        onFocusIn={() => {
-          hadFocus.current = true;
+        onFocusIn={({ target }) => {
+          focused.current = target instanceof Element ? target : null;
         }}
         onFocusOut={({ target }) => {
-          // A figure that went away has not given the focus to anybody: the box takes it.
-          if (target instanceof Node && target.isConnected) hadFocus.current = false;
+          // A browser says this of a figure that is about to go, too: whether it went shows when this is over.
+          queueMicrotask(() => {
+            if (focused.current === target && target instanceof Element && target.isConnected)
+              focused.current = null;
+          });
         }}
         onKeyDown={event => {
           if (event.ctrlKey || event.metaKey || event.altKey || box.current === null) return;

@@ -36,9 +36,10 @@ export function Panel({ chosen: { lane, items }, state, page, choose, zoom, clos
     panel.current?.focus({ preventScroll: true });
   }, []);
   const leave = () => {
-    const { current } = before;
-    if (current instanceof SVGElement || current instanceof HTMLElement)
-      current.focus({ preventScroll: true });
+    // It may have become part of another figure meanwhile.
+    const lanes = panel.current?.closest(".timeline")?.querySelector(".lanes");
+    const back = before.current?.isConnected === true ? before.current : lanes;
+    if (back instanceof SVGElement || back instanceof HTMLElement) back.focus({ preventScroll: true });
     close();
   };
   if (item === undefined) return null;
