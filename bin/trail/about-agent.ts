@@ -2,6 +2,7 @@
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { Client } from "../process-context.ts";
+import { projectRoot } from "../view/places.ts";
 import { rowsOf } from "../with-daemon.ts";
 import type { About } from "./about.ts";
 import { type HolderNow, holderOf, takenNow, type WaiterNow, waitersOf } from "./about-file.ts";
@@ -56,11 +57,28 @@ export class AboutAgent implements About {
   #lastSeenAt: number | null = null;
   #inTrail: Actor | null = null;
 
-  /** `sessions`: the live ones; null if no daemon runs. */
-  constructor(subject: string, sessions: readonly SessionRow[] | null, max: number) {
+  /**
+   * `sessions`: the live ones; null if no daemon runs. Of several agents of one name, in several projects, it is that of the
+   * project `here`.
+   */
+  constructor(
+    subject: string,
+    sessions: readonly SessionRow[] | null,
+    { here, max }: { readonly here: string | null; readonly max: number },
+  ) {
     this.#subject = subject;
-    this.#session = sessions?.find(row => isAgentOf(row, subject)) ?? null;
-    this.#story = new Story(line => isOf(line, subject) && !isRoutine(line), max);
+    const named = sessions?.filter(row => isAgentOf(row, subject)) ?? [];
+    const isHere = ({ project }: SessionRow) => here !== null && projectRoot(project) === projectRoot(here);
+    this.#session = named.find(isHere) ?? named[0] ?? null;
+    this.#story = new Story(line => this.#isIts(line) && !isRoutine(line), max);
+  }
+
+  /** Whether what is known of an agent is known of this one. Lines of earlier versions may lack the project. */
+  #isIts(one: Pick<TrailLine, "name" | "id" | "agent" | "project">): boolean {
+    const within = this.#session?.project ?? null;
+    const isHere =
+      within === null || one.project === null || projectRoot(one.project) === projectRoot(within);
+    return isHere && isOf(one, this.#subject);
   }
 
   get explained(): readonly Explained[] {
@@ -84,7 +102,7 @@ export class AboutAgent implements About {
   }
 
   add(line: TrailLine, history: LockHistory): void {
-    if (!isOf(line, this.#subject)) return;
+    if (!this.#isIts(line)) return;
     const { at, event, decision, why = null } = line;
     this.#lastSeenAt = at;
     if (line.id !== null) this.#inTrail = { id: line.id, agent: line.agent };
@@ -114,8 +132,12 @@ export class AboutAgent implements About {
       return { ...rest, session: null, holds, waits: [] };
     }
     const locks = await rowsOf(client, "locks");
-    const mine = locks.filter(({ holder }) => holder !== null && isOf(holder, subject));
-    const waits = locks.flatMap(row => waitersOf(row, waiter => isOf(waiter, subject)));
+    const mine = locks.filter(
+      ({ holder, project }) => holder !== null && this.#isIts({ ...holder, project }),
+    );
+    const waits = locks.flatMap(row =>
+      waitersOf(row, waiter => this.#isIts({ ...waiter, project: row.project })),
+    );
     return { ...rest, session: this.#session, holds: mine.flatMap(holderOf), waits };
   }
 }

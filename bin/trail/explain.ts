@@ -3,7 +3,7 @@ import { readForward } from "../../daemon/trail/forward.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import { cardOf } from "../agent/agent.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
-import { projectOf } from "../project.ts";
+import { ownProject, projectOf } from "../project.ts";
 import { refusalText } from "../refusal-text.ts";
 import { numbering } from "../tasks/numbering.ts";
 import { taskNamed } from "../tasks/numbers.ts";
@@ -49,10 +49,11 @@ export async function answer(question: Question): Promise<number> {
     project !== null && client !== null
       ? await client.request("task_get", { task: taskNamed(name), project })
       : null;
+  const here = project ?? (mayBe("agent") ? await ownProject(world) : null);
   const sessions = client === null ? null : await rowsOf(client, "sessions");
   const about = {
     task: new AboutTask(name, project, task?.ok ? task.task : null, max),
-    agent: new AboutAgent(name, sessions, max),
+    agent: new AboutAgent(name, sessions, { here, max }),
     file: new AboutFile(await trailNames(world, name), max),
   };
   const history = new LockHistory();

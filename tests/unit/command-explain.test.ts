@@ -247,6 +247,24 @@ Latest decisions
     );
   });
 
+  it("is the one of this project, where another project has one of the same name", async () => {
+    const elsewhere = { project: "/home/ana/code/bank/.git", worktree: "/home/ana/code/bank" };
+    const rows = [
+      session("alice", { ...elsewhere, id: "other-0000-4000" }),
+      session("alice", { project: shop }),
+    ];
+    daemon.answers["query sessions"] = ({ id }) => ({
+      ok: true,
+      rows: rows.filter(row => id === undefined || row.id === id),
+    });
+    const other = line("alice", 3, { ...timeout, id: "other-0000-4000", ...elsewhere });
+    appendFileSync(join(root, "trail", fileName(1)), encode(other));
+    const { out, err } = await run("alice");
+    expect(err).toBe("");
+    expect(out).toContain("~/code/shop");
+    expect(out).not.toMatch(/bank|was last denied/);
+  });
+
   it("may have ended, and how is said", async () => {
     expect((await run("dave")).out).toBe(text`
 dave's session ended at 12:56:40 (its process ended).
