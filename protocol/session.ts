@@ -108,6 +108,7 @@ export interface SessionColumns {
   /** The first file that its main agent waits for, as requested and as an absolute path. */
   readonly waitingFor: string | null;
   readonly waitingForPath: string | null;
+  /** What one of its agents asks a person; the latest of several. Null: nothing waits for one. */
   readonly attention: string | null;
   /** Why the daemon could not read its repository; it tries again with the session's next event. */
   readonly unplaced?: string;

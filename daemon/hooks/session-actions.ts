@@ -122,8 +122,8 @@ export function heartbeat({ services }: Run, action: ActionOf<"heartbeat">): Hoo
   if (known !== undefined && descends !== undefined) known.descends = descends;
   if (active !== undefined) presence.turn(session, agent, active, failed);
   if (active === true) services.clientTasks.atWork({ session, agent });
-  if (typeof attention === "string") row.attention = { text: attention, agent, at: services.clock.now() };
-  if (attention === null && row.attention?.agent === agent) row.attention = null;
+  if (typeof attention === "string") row.dialogs.set(agent, { text: attention, at: services.clock.now() });
+  if (attention === null) row.dialogs.delete(agent);
   const whose = { session, agent };
   const sign = { ...action, whose };
   const { teammate } = action;
@@ -201,8 +201,10 @@ export async function reconcile(run: Run, action: ActionOf<"reconcile">): Promis
     for (const part of run.services.points.changed)
       part.changed(run.services, { session: action.session, agent });
     agentGone(run.services, action.session, agent);
-    if (row.attention?.agent === agent) row.attention = null;
   }
+  // A dialog may be told of after its agent's end.
+  const { dialogs } = presence.of(action.session);
+  for (const [agent] of dialogs.entries()) if (agent !== null && action.isGone(agent)) dialogs.delete(agent);
   return { did: "reconcile", ok: true };
 }
 

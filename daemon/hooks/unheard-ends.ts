@@ -127,9 +127,9 @@ function atRest(services: HookServices, action: ActionOf<"heartbeat">, atMs: num
   const { presence } = services;
   const { session, agent = null, active, ended = false, stopped = false, failed = false } = action;
   const row = presence.of(session);
-  const { attention } = row;
+  const dialog = row.dialogs.get(agent);
   // A person has answered, or is asked no more.
-  if (attention?.agent === agent && attention.at <= atMs) row.attention = null;
+  if (dialog !== undefined && dialog.at <= atMs) row.dialogs.delete(agent);
   if (active !== false && !ended) return;
   if (isInLaterTurn(presence.pulse(session, agent), atMs)) return;
   presence.turn(session, agent, false, failed);

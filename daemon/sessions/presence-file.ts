@@ -20,7 +20,8 @@ const sessionSchema = z.object({
   ...pulseShape,
   /** When the session began in the log: an id that was given again is another session. */
   begun: z.number(),
-  attention: z.object({ text: z.string(), agent: z.string().nullable(), at: z.number() }).nullable(),
+  /** What waits for a person, the latest last. */
+  dialogs: z.array(z.object({ text: z.string(), agent: z.string().nullable(), at: z.number() })),
   transcript: z.string().nullable(),
   prompt: z.string().nullable(),
   title: z.string().nullable(),
@@ -72,8 +73,8 @@ export class PresenceFile {
       if (live.get(id)?.begun !== one.begun) continue;
       const row = presence.of(id);
       take(row, one, offsetMs);
-      const { attention, transcript, prompt, title } = one;
-      row.attention = attention === null ? null : { ...attention, at: attention.at + offsetMs };
+      const { transcript, prompt, title } = one;
+      for (const { agent, text, at } of one.dialogs) row.dialogs.set(agent, { text, at: at + offsetMs });
       Object.assign(row, { transcript, prompt, title });
       for (const agent of one.agents) {
         const recalled = presence.recalled(id, agent.id);
@@ -184,11 +185,15 @@ function stored(path: string): z.infer<typeof fileSchema> | null {
 }
 
 function storedOf(row: Presence, begun: number, offsetMs: number): Stored {
-  const { attention, transcript, prompt, title } = row;
+  const { dialogs, transcript, prompt, title } = row;
   return {
     ...pulseOf(row, offsetMs),
     begun,
-    attention: attention === null ? null : { ...attention, at: Math.round(attention.at + offsetMs) },
+    dialogs: Array.from(dialogs.entries(), ([agent, { text, at }]) => ({
+      agent,
+      text,
+      at: Math.round(at + offsetMs),
+    })),
     transcript,
     prompt,
     title,

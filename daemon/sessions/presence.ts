@@ -27,6 +27,12 @@ export interface Pulse {
   failedAt: number | null;
 }
 
+/** What an agent asks a person since `at`, as the client words it. */
+export interface Dialog {
+  readonly text: string;
+  readonly at: number;
+}
+
 export interface Presence extends Pulse {
   /** Core time of the last sign of life of any of its agents, in ms. */
   seenAt: number;
@@ -36,8 +42,8 @@ export interface Presence extends Pulse {
   stoppedAt: number | null;
   /** The transcript that its latest event named; null: none did. */
   transcript: string | null;
-  /** What waits for a person since `at`, and for which agent (null: the main one); null if nothing does. */
-  attention: { readonly text: string; readonly agent: string | null; readonly at: number } | null;
+  /** What waits for a person, by agent (null: the main one); the latest last. */
+  readonly dialogs: BoundedMap<string | null, Dialog>;
   /** Why the session's repository is unknown; null if it is known. */
   unplaced: string | null;
   /** The prompt that the main agent answers; null if unknown. */
@@ -96,7 +102,7 @@ export class PresenceTable {
       project: null,
       stoppedAt: null,
       transcript: null,
-      attention: null,
+      dialogs: new BoundedMap({ entriesMax: limits.agentsPerSessionMax }),
       unplaced: null,
       prompt: null,
       woken: false,
@@ -250,6 +256,13 @@ export class PresenceTable {
     recency?.delete(session);
     if (project !== null && recency?.size === 0) this.#recent.delete(project);
   }
+}
+
+/** Returns what the session's client asked a person last, of all that still waits; null: nothing does. */
+export function latestDialog({ dialogs }: Presence): Dialog | null {
+  let latest: Dialog | null = null;
+  for (const dialog of dialogs.values()) latest = dialog;
+  return latest;
 }
 
 function pulse(active: boolean, clock: Clock): Pulse {

@@ -71,9 +71,10 @@ export class UnseenWatch {
         const [hold] = this.#unseenOf(actor);
         if (hold === undefined) continue;
         seen.add(agentKey(actor.agent));
-        const isAsked = hold.renewed !== null || row?.attention?.agent === actor.agent;
-        if (isAsked && row !== undefined && row.attention === null)
-          presence.of(session.id).attention = { text: "permission", agent: actor.agent, at: hold.touched };
+        const isKnown = row?.dialogs.has(actor.agent) === true;
+        const isAsked = hold.renewed !== null || isKnown;
+        if (isAsked && !isKnown && row !== undefined)
+          presence.of(session.id).dialogs.set(actor.agent, { text: "permission", at: hold.touched });
         yield this.#watch(actor, isAsked);
       }
       const active = [...(row?.agents ?? [])].filter(([, { active }]) => active).map(([id]) => id);
@@ -134,8 +135,8 @@ export class UnseenWatch {
   /** Whether a person is asked about the agent's write, as far as its client and its events show. */
   #waits(watched: Watched, { status }: LifeSigns, isHeard: boolean, lives: boolean): boolean {
     const { session, agent } = watched.actor;
-    const attention = this.#services.presence.rows.get(session)?.attention ?? null;
-    if (attention?.agent === agent) watched.isAsked = true;
+    const row = this.#services.presence.rows.get(session);
+    if (row?.dialogs.has(agent) === true) watched.isAsked = true;
     else if (isHeard) watched.isAsked = false;
     if (watched.isAsked && lives) return true;
     // The file tells of the process: the dialog may be another agent's.

@@ -19,7 +19,7 @@ import { sessionsFrom } from "../core/sessions/in-order.ts";
 import type { State } from "../core/state.ts";
 import { claimsOf } from "../core/tasks/leave.ts";
 import { claimerOf } from "../core/tasks/table.ts";
-import type { Pulse } from "../sessions/presence.ts";
+import { latestDialog, type Pulse } from "../sessions/presence.ts";
 import { columnsOf } from "./columns.ts";
 import type { Keyed, RowSource, RowsOf } from "./row.ts";
 
@@ -90,7 +90,7 @@ export function sessionRow(source: RowSource, session: Session): SessionRow {
     locks: own.locks,
     waitingFor: own.waitingFor,
     waitingForPath: own.waitingForPath,
-    attention: seen.attention?.text ?? null,
+    attention: latestDialog(seen)?.text ?? null,
     ...(seen.unplaced === null ? {} : { unplaced: seen.unplaced }),
     ...doingField(seen.doing, now),
     task: workedOn(state, session.id)[0] ?? null,

@@ -232,6 +232,39 @@ describe("within one session", () => {
     expect(await attention()).toBeNull();
   });
 
+  test("one agent's question stays while another one of its session is asked and goes on", async () => {
+    const session = await withHelper();
+    const write = session.edit("Write", "new.txt", asHelper);
+    const own = session.edit("Edit", "a.txt");
+    for (const edit of [write, own]) {
+      await allQuiet(session.send(edit));
+      await session.send({ ...edit, hook_event_name: "PermissionRequest", tool_use_id: undefined });
+      await session.settled();
+    }
+    const attention = async () => (await watch.session(session.id))?.attention;
+    expect(await attention()).toBe('permission for Edit of "a.txt"');
+    await session.send(post(own));
+    await session.settled();
+    expect(await attention()).toBe('permission for Write of "new.txt"');
+    await session.send(post(write));
+    await session.settled();
+    expect(await attention()).toBeNull();
+  });
+
+  test("a question of an agent that has ended is gone with the next Stop", async () => {
+    const session = await withHelper();
+    const write = session.edit("Write", "new.txt", asHelper);
+    await allQuiet(session.send(write));
+    const agentEnded = { tool_name: "Agent", tool_response: { status: "completed", agentId: helper } };
+    await session.send(event(session, "PostToolUse", { ...agentEnded, tool_use_id: "toolu_x" }));
+    await session.settled();
+    // Such an event may come late.
+    await session.send({ ...write, hook_event_name: "PermissionRequest", tool_use_id: undefined });
+    await session.settled();
+    await allQuiet(session.send(event(session, "Stop", { background_tasks: [] })));
+    expect((await watch.session(session.id))?.attention).toBeNull();
+  });
+
   test("what comes after the end brings nobody back", async () => {
     const session = await withHelper();
     const write = session.edit("Write", "new.txt", asHelper);

@@ -36,6 +36,7 @@ export const hookSeeds = seedsOf([
   ["file", 60026, 1807, "a call whose end nobody told counts as at work until the next look"],
   ["remote", 60038, 1981, "an event that waits for the log is a sign of life"],
   ["file", 20287, 146, "a lease counts from the request's entry, of which its agent may hear much later"],
+  ["remote", 6285, 600, "two agents of a session ask a person, and one dialog is forgotten"],
   ["remote", 30388, 355, "a subagent may begin while what its main agent had is given back"],
 ]);
 

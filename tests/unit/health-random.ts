@@ -50,7 +50,7 @@ async function wrongIn(random: Random): Promise<string | null> {
       return `told although all was well: ${kind}`;
     alarms += alarmed;
     w.watch.stopped("a", false);
-    w.presence.of("a").attention = null;
+    w.presence.of("a").dialogs.delete(null);
     w.event("a", null, true);
     if (!w.row("a").startsWith("working")) return `${w.row("a")} right after a sign`;
   }
@@ -67,7 +67,7 @@ async function live(w: HealthWorld, kind: (typeof kinds)[number], random: Random
     await w.pass(random.int(1, 299_000));
     w.event("a", null);
   }
-  if (kind === "dialog") w.presence.of("a").attention = { text: "permission", agent: null, at: began };
+  if (kind === "dialog") w.presence.of("a").dialogs.set(null, { text: "permission", at: began });
   if (kind === "build") w.found = () => ({ ...transcript("tool", 1), childMs: w.clock.now() - began });
   if (kind === "called") w.found = () => transcript("tool", 1);
   if (kind === "grows") w.found = () => transcript("model", w.clock.now());

@@ -67,7 +67,7 @@ describe("what raises nothing", () => {
 
   it("a dialog that is open for hours, known by an event or by the client's file", async () => {
     const w = working();
-    w.presence.of("a").attention = { text: "permission for Bash", agent: null, at: w.clock.now() };
+    w.presence.of("a").dialogs.set(null, { text: "permission for Bash", at: w.clock.now() });
     await w.pass(9 * hour);
     expect([w.told, w.looked, w.row("a")]).toEqual([[], [], "waiting on person 540"]);
 
@@ -132,7 +132,7 @@ describe("what raises nothing", () => {
 
   it("one whose helper asks a person, for hours", async () => {
     const w = helped();
-    w.presence.of("a").attention = { text: "permission for Bash", agent: "helper", at: w.clock.now() };
+    w.presence.of("a").dialogs.set("helper", { text: "permission for Bash", at: w.clock.now() });
     await w.pass(9 * hour);
     expect([w.told, w.row("a", "helper")]).toEqual([["quiet a"], "waiting on person 540"]);
   });
@@ -160,7 +160,7 @@ describe("what raises nothing", () => {
     w.event("a", "nested", true);
     const nested = w.presence.of("a").agents.get("nested");
     if (nested !== undefined) Object.assign(nested, { descends: true, parent: "helper" });
-    w.presence.of("a").attention = { text: "permission for Bash", agent: "nested", at: w.clock.now() };
+    w.presence.of("a").dialogs.set("nested", { text: "permission for Bash", at: w.clock.now() });
     await w.pass(9 * hour);
     expect(w.told).not.toContainEqual(expect.stringMatching(/alarm/));
   });

@@ -37,7 +37,8 @@ it("keeps who was active since when, who needs a person, and which agents lived 
   one.presence.turn("s1", null, true);
   Object.assign(one.presence.seen("s1", "a2").agents.get("a2") ?? {}, { parent: "a1", descends: true });
   one.presence.turn("s1", "a2", false, true);
-  one.presence.of("s1").attention = { text: "asks about Bash", agent: "a1", at: start };
+  one.presence.of("s1").dialogs.set("a1", { text: "asks about Bash", at: start });
+  one.presence.of("s1").dialogs.set(null, { text: "asks about Edit", at: start });
   one.presence.of("s1").title = "billing";
   one.presence.turn("s2", null, false);
   one.presence.of("gone");
@@ -46,7 +47,10 @@ it("keeps who was active since when, who needs a person, and which agents lived 
   two.file.load(live);
   const row = two.presence.of("s1");
   expect(row).toMatchObject({ active: true, since: start, isReported: true, title: "billing" });
-  expect(row.attention).toEqual({ text: "asks about Bash", agent: "a1", at: start });
+  expect([...row.dialogs.entries()]).toEqual([
+    ["a1", { text: "asks about Bash", at: start }],
+    [null, { text: "asks about Edit", at: start }],
+  ]);
   expect([...row.agents.keys()]).toEqual(["a1", "a2"]);
   expect(row.agents.get("a2")).toMatchObject({
     active: false,
@@ -63,14 +67,14 @@ it("keeps who was active since when, who needs a person, and which agents lived 
 it("keeps it over a long rest, however the daemon ends", () => {
   const one = daemonAt(start);
   one.file.load(live);
-  one.presence.of("s1").attention = { text: "asks about Bash", agent: null, at: start };
+  one.presence.of("s1").dialogs.set(null, { text: "asks about Bash", at: start });
   for (let restMs = 0; restMs < 3 * limits.presenceKeptMs; restMs += limits.presenceSaveMs) {
     one.clock.pass(limits.presenceSaveMs);
     one.file.saveSoon();
   }
   const two = daemonAt(one.clock.wall());
   two.file.load(live);
-  expect(two.presence.of("s1").attention?.at).toBe(start);
+  expect(two.presence.of("s1").dialogs.get(null)?.at).toBe(start);
 });
 
 it("takes nothing of a session that ended, nor of another one with its id", () => {

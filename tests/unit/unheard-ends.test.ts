@@ -172,12 +172,12 @@ describe("a line of an end", () => {
   });
 
   it("answers a person's question of before", async () => {
-    presence.of("a").attention = { text: "permission", agent: null, at: core.now };
+    presence.of("a").dialogs.set(null, { text: "permission", at: core.now });
     await take(line("PostToolUse", pass(10), { ...post, tool_name: "Bash" }));
-    expect(presence.of("a").attention).toBeNull();
-    presence.of("a").attention = { text: "permission", agent: null, at: core.now };
+    expect(presence.of("a").dialogs.size).toBe(0);
+    presence.of("a").dialogs.set(null, { text: "permission", at: core.now });
     await take(line("PostToolUse", clock.wall() - 5, { ...post, tool_name: "Bash" }));
-    expect(presence.of("a").attention).not.toBeNull();
+    expect(presence.of("a").dialogs.has(null)).toBe(true);
   });
 
   it.each([

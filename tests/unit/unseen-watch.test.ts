@@ -67,8 +67,7 @@ class Restart {
     this.presence.seen("a", agent);
     const pulse = this.presence.pulse("a", agent);
     if (pulse !== undefined) pulse.signAt = this.clock.now();
-    const row = this.presence.of("a");
-    if (row.attention?.agent === agent) row.attention = null;
+    this.presence.of("a").dialogs.delete(agent);
   }
 
   async pass(ms: number): Promise<void> {
@@ -150,7 +149,19 @@ describe("a write about which a person was asked before a start", () => {
     const w = await asked();
     await w.pass(10 * yieldMs);
     expect(w.core.holder("x")).toBe("a");
-    expect(w.presence.of("a").attention).toMatchObject({ agent: null });
+    expect(w.presence.of("a").dialogs.has(null)).toBe(true);
+  });
+
+  it("is shown beside the one of another agent of its session", async () => {
+    const w = new Restart();
+    w.edit("a", "x", "use1");
+    w.edit(child, "y", "use2");
+    for (const by of [actor("a"), child]) w.core.do({ type: "lease_renew", actor: by });
+    await w.start();
+    w.event(null);
+    expect([...w.presence.of("a").dialogs.entries()]).toEqual([
+      ["child", { text: "permission", at: expect.any(Number) }],
+    ]);
   });
 
   it("has its time once its agent went on", async () => {

@@ -76,9 +76,9 @@ function shown(plain: Health, own: Pulse): Health {
   return found?.health ?? plain;
 }
 
-function dialogOf({ attention }: Presence, agent: string | null): Wait | null {
-  if (attention === null || attention.agent !== agent) return null;
-  return { on: "person", why: attention.text, since: attention.at };
+function dialogOf({ dialogs }: Presence, agent: string | null): Wait | null {
+  const dialog = dialogs.get(agent);
+  return dialog === undefined ? null : { on: "person", why: dialog.text, since: dialog.at };
 }
 
 function lockWaitOf({ locks }: State, session: string, agent: string | null): Wait | null {

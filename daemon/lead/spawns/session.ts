@@ -11,8 +11,8 @@ type Deps = Pick<Services, "clock" | "presence"> & {
 export function spawnSeen(services: Deps, session: string): void {
   const spawn = spawnAt(services.engine.state.spawns, session);
   if (spawn === undefined) return;
-  const { active, attention } = services.presence.of(session);
-  if (attention !== null) move(services, spawn, "waits_on_person");
+  const { active, dialogs } = services.presence.of(session);
+  if (dialogs.size > 0) move(services, spawn, "waits_on_person");
   else if (active) move(services, spawn, "running");
   else if (spawn.state === "waits_on_person") move(services, spawn, "idle");
 }

@@ -72,11 +72,10 @@ function seenAs(source: MemberSource, name: string, lead: string, pane: Member |
   );
   const found = row.agents.find(one => one.agent === agent);
   if (found === undefined) return null;
-  const attention = source.presence.of(leader.id).attention;
   return {
     ...{ shownAs: `${row.name}/${found.name}`, backend: "in_process", isActive: found.status === "active" },
     waitingFor: found.waitingFor,
-    attention: attention?.agent === agent ? (attention?.text ?? null) : null,
+    attention: source.presence.of(leader.id).dialogs.get(found.agent)?.text ?? null,
     declared: found.declared?.task || null,
   };
 }
