@@ -37,6 +37,7 @@ export const hookSeeds = seedsOf([
   ["remote", 60038, 1981, "an event that waits for the log is a sign of life"],
   ["file", 20287, 146, "a lease counts from the request's entry, of which its agent may hear much later"],
   ["remote", 6285, 600, "two agents of a session ask a person, and one dialog is forgotten"],
+  ["file", 20946, 977, "a call's end that is told after the turn failed is no sign of work"],
   ["remote", 30388, 355, "a subagent may begin while what its main agent had is given back"],
 ]);
 

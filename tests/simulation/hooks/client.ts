@@ -418,9 +418,12 @@ export class ClientLives implements Shown {
     answered: (answer: Answer) => void = () => {},
   ): void {
     const event = eventOf(agent, this.sessionOf(agent).prompt, name, more);
-    agent.signAt = this.#clock.now();
-    agent.answeredAt = agent.signAt;
-    agent.isReleased = false;
+    agent.answeredAt = this.#clock.now();
+    // A call's end that is told after the turn has failed is no work of the agent.
+    if (agent.turn !== "failed" || name === "StopFailure") {
+      agent.signAt = agent.answeredAt;
+      agent.isReleased = false;
+    }
     // A dialog is open until the daemon hears of anything else.
     agent.isAsked = name === "PermissionRequest";
     this.#around.send(event, answer => {
