@@ -10,10 +10,22 @@ export interface Bounds<V, K = string> {
   readonly onDelete?: (key: K) => void;
 }
 
+/** A walk that stands still holds every table that its map has left since; after so many sets it is given up. */
+const idleSetsMax = 64;
+
 /** A map ordered by the time an entry was last set. Reading does not refresh an entry; setting it again does. */
 export class BoundedMap<K, V> {
   readonly #bounds: Bounds<V, K>;
   readonly #entries = new Map<K, V>();
+  /**
+   * A walk from the oldest entry on, kept from one eviction to the next. V8 leaves a gap for each deleted entry until the
+   * map is full: a new walk would step over thousands of gaps. Null: no eviction came lately.
+   */
+  #walk: Iterator<[K, V], undefined> | null = null;
+  /** The oldest entry, where the walk stands; null: it is deleted, and the walk's next entry is the oldest. */
+  #oldest: [K, V] | null = null;
+  /** Sets since the walk's last step. */
+  #idleSets = 0;
   #weight = 0;
 
   constructor(bounds: Bounds<V, K>) {
@@ -45,6 +57,8 @@ export class BoundedMap<K, V> {
   /** Makes this the latest entry, and evicts the oldest ones beyond the bounds. */
   set(key: K, value: V): void {
     const entries = this.#entries;
+    this.#idleSets += 1;
+    if (this.#idleSets > idleSetsMax) this.#walk = this.#oldest = null;
     if (entries.has(key)) this.delete(key);
     entries.set(key, value);
     const { entriesMax, weightMax = Number.POSITIVE_INFINITY, weightOf } = this.#bounds;
@@ -57,6 +71,7 @@ export class BoundedMap<K, V> {
   delete(key: K): boolean {
     const value = this.#entries.get(key);
     if (!this.#entries.delete(key)) return false;
+    if (this.#oldest?.[0] === key) this.#oldest = null;
     const { weightOf, onDelete } = this.#bounds;
     if (weightOf !== undefined) this.#weight -= weightOf(value as V);
     onDelete?.(key);
@@ -65,9 +80,20 @@ export class BoundedMap<K, V> {
 
   /** Evicts the oldest entries up to the first one for which `isOver` is false. */
   forgetWhile(isOver: (value: V) => boolean): void {
-    for (const [key, value] of this.#entries) {
+    for (let oldest = this.#findOldest(); oldest !== null; oldest = this.#findOldest()) {
+      const [key, value] = oldest;
       if (!isOver(value)) return;
       this.delete(key);
     }
+  }
+
+  #findOldest(): [K, V] | null {
+    if (this.#oldest !== null) return this.#oldest;
+    this.#walk ??= this.#entries.entries();
+    this.#idleSets = 0;
+    this.#oldest = this.#walk.next().value ?? null;
+    // A walk that has ended finds no entry that is set later.
+    if (this.#oldest === null) this.#walk = null;
+    return this.#oldest;
   }
 }

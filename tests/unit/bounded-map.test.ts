@@ -42,27 +42,45 @@ describe("a bounded map", () => {
     expect(map.size).toBe(0);
   });
 
-  it("keeps to both bounds, whatever is set and deleted, and forgets no more than it must", () => {
-    const step = fc.record({
-      key: fc.constantFrom("a", "b", "c", "d"),
-      text: fc.option(fc.string({ maxLength: 12 })),
-    });
+  it("keeps to both bounds, whatever is set, deleted and over, and forgets no more than it must", () => {
+    const key = fc.constantFrom("a", "b", "c", "d");
+    const step = fc.oneof(
+      fc.record({ key, text: fc.option(fc.string({ maxLength: 12 })) }),
+      fc.record({ longest: fc.nat(12) }),
+    );
     fc.assert(
-      fc.property(fc.array(step), steps => {
+      fc.property(fc.array(step, { maxLength: 300 }), steps => {
         const map = texts(3);
         let rows: [string, string][] = [];
-        for (const { key, text } of steps) {
-          rows = rows.filter(([known]) => known !== key);
-          if (text === null) map.delete(key);
-          else {
-            map.set(key, text);
-            rows.push([key, text]);
+        for (const one of steps) {
+          if ("longest" in one) {
+            map.forgetWhile(text => text.length <= one.longest);
+            while (rows[0] !== undefined && rows[0][1].length <= one.longest) rows.shift();
+          } else {
+            rows = rows.filter(([known]) => known !== one.key);
+            if (one.text === null) map.delete(one.key);
+            else {
+              map.set(one.key, one.text);
+              rows.push([one.key, one.text]);
+            }
           }
-          while (rows.length > 1 && (rows.length > 3 || rows.map(([, one]) => one).join("").length > 10))
+          while (rows.length > 1 && (rows.length > 3 || rows.map(([, text]) => text).join("").length > 10))
             rows.shift();
-          expect([...map.values()]).toEqual(rows.map(([, one]) => one));
+          expect([...map.entries()]).toEqual(rows);
         }
       }),
     );
+  });
+
+  it("forgets the oldest again after many sets that forgot nothing", () => {
+    const map = new BoundedMap<number, number>({ entriesMax: 3 });
+    for (let n = 0; n < 5; n += 1) map.set(n, n);
+    for (let n = 0; n < 500; n += 1) map.set(3, n);
+    map.set(5, 5);
+    expect([...map.entries()]).toEqual([
+      [4, 4],
+      [3, 499],
+      [5, 5],
+    ]);
   });
 });
