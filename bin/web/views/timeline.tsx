@@ -8,6 +8,7 @@ import { Chart } from "./timeline/chart.tsx";
 import { Decisions } from "./timeline/decisions.tsx";
 import { rowsOf, type Stretch } from "./timeline/layout.ts";
 import { useTimeline } from "./timeline/load.ts";
+import { numbered } from "./timeline/numbered.ts";
 import { type Chosen, Panel } from "./timeline/panel.tsx";
 import { around, edgeShare, lasts, moved, queryOf, type Range, rangeIn, zoomed } from "./timeline/range.ts";
 import { Icon } from "./timeline/shapes.tsx";
@@ -18,7 +19,7 @@ export const timeline: View = {
   path: "timeline",
   title: "Timeline",
   // Each changes as something is decided; the lanes themselves are made of the trail.
-  topics: ["sessions", "locks", "refusals"],
+  topics: ["sessions", "locks", "refusals", "tasks"],
   Body: ({ state, page }: ViewProps) =>
     page === null ? <Still state={state} /> : <Live state={state} page={page} />,
 };
@@ -41,8 +42,9 @@ const none: ReadonlySet<number> = new Set();
 
 /** What a snapshot shows: the timeline that the state carries, in full. */
 function Still({ state }: { readonly state: ViewState }) {
-  const { timeline: shown = null } = state;
-  if (shown === null || shown.lanes.length === 0) return <Nothing />;
+  const { timeline: read = null } = state;
+  if (read === null || read.lanes.length === 0) return <Nothing />;
+  const shown = numbered(read, state.rows("tasks") ?? []);
   const lanes = drawnLanes(shown, none);
   // What happened last is not cut off at the edge.
   const stretch = {
@@ -85,9 +87,15 @@ function Live({ state, page }: { readonly state: ViewState; readonly page: Page 
   const shown: Range = moving === null ? range : { ...moving, last: null };
   const loaded = useTimeline(page, state, shown, shown.last !== null);
   const hidden = page.query["hide"] ?? "";
+  const tasksAt = state.lookedAt("tasks");
+  // Rows come anew with each second; they differ when they were looked at again.
+  const timeline = useMemo(
+    () => loaded.timeline && numbered(loaded.timeline, state.rows("tasks") ?? []),
+    [loaded.timeline, tasksAt],
+  );
   const lanes = useMemo(
-    () => (loaded.timeline === null ? [] : drawnLanes(loaded.timeline, new Set(hidden.split(",")))),
-    [loaded.timeline, hidden],
+    () => (timeline === null ? [] : drawnLanes(timeline, new Set(hidden.split(",")))),
+    [timeline, hidden],
   );
   // A browser takes few addresses a second, and a wheel has many turns.
   useEffect(() => {
