@@ -41,9 +41,10 @@ async function write(page: Page, text: string): Promise<string> {
 
 /** What the dialog says that came of a deed; closes it. */
 async function answer(page: Page): Promise<string> {
-  await page.locator("dialog pre").waitFor();
+  const close = page.locator("dialog").getByRole("button", { name: "Close" });
+  await close.waitFor();
   const said = await page.locator("dialog").innerText();
-  await page.locator("dialog").getByRole("button", { name: "Close" }).click();
+  await close.click();
   return said;
 }
 
@@ -116,8 +117,21 @@ describe("messages", () => {
       expect((await inbox(agent)).at(-1)).toMatchObject({ text: "Lunch", broadcast: true });
     await thread(page, "Lunch").filter({ hasText: "everyone (0 of 2 read it)" }).waitFor();
 
+    // What is refused is not lost.
     await page.getByRole("button", { name: "Write" }).click();
-    expect(await write(page, "")).toMatch(/Refused/);
+    const dialog = page.locator("dialog");
+    for (const [text, refusal] of [
+      ["", /Refused: \S/],
+      ["é".repeat(9_000), /Refused: .*16/],
+      ["é".repeat(40_000), /Refused: this is longer than the page can send/],
+    ] as const) {
+      await dialog.locator("textarea").fill(text);
+      await dialog.getByRole("button", { name: "Send" }).click();
+      await dialog.locator("pre").filter({ hasText: refusal }).waitFor();
+      expect(await dialog.locator("textarea").inputValue()).toBe(text);
+    }
+    expect(site.faults.splice(0)).toEqual([expect.stringContaining("413")]);
+    expect(await write(page, "Shorter")).toMatch(/Done/);
   });
 });
 

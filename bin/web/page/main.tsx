@@ -4,7 +4,7 @@ import { render } from "preact";
 import { views } from "../views/list.ts";
 import type { About } from "../views/view.ts";
 import type { Deed, DeedReply } from "../wire.ts";
-import { Dialog, type DialogState } from "./dialog.tsx";
+import { Dialog, type DialogState, type Refusal } from "./dialog.tsx";
 import { Frame } from "./frame.tsx";
 import type { Pass } from "./pass.ts";
 import { Store } from "./store.ts";
@@ -37,14 +37,24 @@ export function start(pass: Pass): void {
     history.replaceState(null, "", `/${place.value.path}${addressOf(query)}`);
     place.value = placeHere();
   };
-  const act = async (deed: Deed, done: () => void = () => {}) => {
+  const post = async (deed: Deed) => {
     // A second press would do it twice.
     dialog.value = null;
-    const said = await store
-      .post<DeedReply>("do", deed)
-      .catch((error: Error) => ({ ok: false, text: error.message }));
+    return store.post<DeedReply>("do", deed).catch((error: Error) => ({ ok: false, text: error.message }));
+  };
+  const act = async (deed: Deed, done: () => void = () => {}) => {
+    const said = await post(deed);
     if (said.ok) done();
     dialog.value = { kind: "said", title: said.ok ? "Done" : "Refused", text: said.text };
+  };
+  const write = (of: (text: string) => Deed, question: string, before?: Refusal) => {
+    const send = async (text: string) => {
+      const said = await post(of(text));
+      if (said.ok) dialog.value = { kind: "said", title: "Done", text: said.text };
+      else write(of, question, { text, refusal: said.text });
+    };
+    const yes = (text: string) => void send(text);
+    dialog.value = { kind: "write", question, yes, ...(before === undefined ? {} : { before }) };
   };
   const explain = async ({ kind, name, project: within, title = name }: About) => {
     const where = within ?? project.value;
@@ -63,11 +73,7 @@ export function start(pass: Pass): void {
             dialog.value = { kind: "ask", question, yes: () => void act(deed, done) };
           }
         : null,
-      write: isPerson
-        ? (of: (text: string) => Deed, question: string) => {
-            dialog.value = { kind: "write", question, yes: text => void act(of(text)) };
-          }
-        : null,
+      write: isPerson ? (of: (text: string) => Deed, question: string) => write(of, question) : null,
       explain: (about: About) => void explain(about),
       fetch: <T,>(name: string, query: Readonly<Record<string, string>>) => store.fetch<T>(name, query),
     };

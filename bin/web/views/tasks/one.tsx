@@ -85,7 +85,10 @@ export function OneTask({ state, page, task, tasks, numbers }: OneTaskProps) {
       </dl>
       <div class="buttons">
         <Deeds task={task} page={page} />
-        <button type="button" onClick={() => page.explain({ kind: "task", name: task.id })}>
+        <button
+          type="button"
+          onClick={() => page.explain({ kind: "task", name: task.id, title: `Task ${task.number}` })}
+        >
           What happened
         </button>
         <button type="button" onClick={close}>
