@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { request } from "node:http";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Home } from "./daemon.ts";
@@ -136,8 +137,12 @@ describe("without the token", () => {
       "/../package.json",
       "/%2e%2e/%2e%2e/etc/passwd",
       "//evil.example/",
+      "//",
+      "//:99999/",
+      "http://[/",
     ]) {
-      const { body, headers } = await ask(path);
+      const { status, body, headers } = await ask(path);
+      expect(status, path).toBeLessThan(500);
       seen.push(body, JSON.stringify(headers));
     }
     seen.push(
@@ -314,6 +319,28 @@ describe("bad input", () => {
     expect(await status("/api/do", { method: "DELETE" })).toBe(404);
     expect(await status("/", { method: "POST" })).toBe(404);
     expect(await status("/now")).toBe(200);
+  });
+
+  test("a sender that leaves in the middle is no fault of the page", async () => {
+    const { port, ask } = await serve();
+    const [child] = served;
+    let err = "";
+    child?.stderr.setEncoding("utf8").on("data", piece => {
+      err += piece;
+    });
+    const head = `POST /token HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n`;
+    const sender = connect(port, "127.0.0.1");
+    sender.write(head);
+    // The server reads the body from now on.
+    await once(sender, "data");
+    sender.destroy();
+    expect((await ask("/now")).status).toBe(200);
+    for (const one of served.splice(0)) {
+      const closed = once(one, "close");
+      one.kill("SIGTERM");
+      await closed;
+    }
+    expect(err).toBe("");
   });
 });
 

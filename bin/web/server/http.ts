@@ -42,6 +42,7 @@ export class PageServer {
       this.#take(request, response).catch((error: unknown) => {
         site.onTrouble(error);
         if (response.headersSent) response.destroy();
+        else if (!this.access.isKnown(request)) nothing(response, 500);
         else this.#say(response, 500, { error: "Kite's page failed at this; see the terminal of kite web" });
       });
     });
@@ -79,7 +80,9 @@ export class PageServer {
     const { method = "" } = request;
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     if (!isFromPage(request, this.#port)) return nothing(response, 403);
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://page");
+    const { url = "/" } = request;
+    if (!URL.canParse(url, "http://page")) return nothing(response, 404);
+    const { pathname, searchParams } = new URL(url, "http://page");
     if (method === "POST" && pathname === "/token") return this.#trade(request, response);
     if (method === "GET") {
       // Views have addresses of their own, which a person may open again.
@@ -157,7 +160,7 @@ function nothing(response: ServerResponse, status: number): void {
   response.end();
 }
 
-/** Returns the parsed body. Undefined: it was too long or no JSON, and the request is answered. */
+/** Returns the parsed body. Undefined: it was too long or no JSON, or its sender left; the request is answered if it can be. */
 async function bodyOf(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
   const pieces: Buffer[] = [];
   let size = 0;
@@ -169,6 +172,7 @@ async function bodyOf(request: IncomingMessage, response: ServerResponse): Promi
     }
     return JSON.parse(Buffer.concat(pieces).toString("utf8"));
   } catch (error) {
+    if (error === request.errored) return undefined;
     if (!(error instanceof TooLong) && !(error instanceof SyntaxError)) throw error;
     nothing(response, error instanceof TooLong ? 413 : 400);
     return undefined;
