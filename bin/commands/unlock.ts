@@ -11,6 +11,7 @@ import { ask, exitCodes, fail, Refused, rowsOf, withDaemon } from "../with-daemo
 
 interface UnlockFlags {
   readonly force?: boolean;
+  readonly project?: string;
   readonly json?: boolean;
 }
 
@@ -32,6 +33,10 @@ export function add(command: Command, run: Run): void {
   command
     .argument("<file...>", "the files and resources (@NAME), as they were locked")
     .option("--force", "release the locks of any holder")
+    .option(
+      "--project <project>",
+      "with --force: the project of resources, other than that of the working directory",
+    )
     .option("--json", "print one JSON object")
     .addHelpText("after", help)
     .action((files: readonly string[], flags: UnlockFlags) => run(world => unlock(world, files, flags)));
@@ -46,6 +51,8 @@ export async function unlock(
   const json = flags.json === true;
   const force = flags.force === true;
   const own = actingSession(world.env);
+  if (flags.project !== undefined && !force)
+    return fail(world, json, "usage", "--project goes with --force: your own locks need no project");
   if (own === null && !force)
     return withDaemon(world, json, client => noneOfMine(world, client, files, json));
   const refused = force ? await refuseAgent(world, json, "unlock") : null;
@@ -56,7 +63,7 @@ export async function unlock(
     async client => {
       // Nobody's session says which project's resource it is.
       const isForced = force && own === null && files.some(isResource);
-      const project = isForced ? { project: await projectOf(world.cwd) } : {};
+      const project = isForced ? { project: flags.project ?? (await projectOf(world.cwd)) } : {};
       const answer = await ask(client, "file_unlock", {
         ...own,
         ...project,

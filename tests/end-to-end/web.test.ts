@@ -280,6 +280,17 @@ describe("who", () => {
     expect(await lanes({ KITE_SESSION: alice }, "elsewhere")).not.toContain("bob");
   });
 
+  test("a resource is released in the project that the page names, wherever kite web began", async () => {
+    const { ask, enter } = await serve();
+    const { token } = await enter();
+    const client = await home.connect();
+    const taken = await client.ask({ type: "file_lock", id: bob, resource: "@db" });
+    expect(taken).toMatchObject({ ok: true, path: "@db" });
+    const body = JSON.stringify({ deed: "unlock", file: "@db", project: "elsewhere" });
+    const said = await ask("/api/do", { method: "POST", body, token });
+    expect(JSON.parse(said.body)).toEqual({ ok: true, text: "released: @db" });
+  });
+
   test("a person may want one project alone", async () => {
     const { port, enter } = await serve({}, ["--project", home.work]);
     const { token } = await enter();

@@ -86,7 +86,10 @@ describe("a request is the page's own", () => {
 
 describe("what a person asks for", () => {
   it.each([
-    [{ deed: "unlock", file: "/p/-a.ts", project: "/p" }, ["unlock", "--force", "--", "/p/-a.ts"]],
+    [
+      { deed: "unlock", file: "/p/-a.ts", project: "/p" },
+      ["unlock", "--force", "--project", "/p", "--", "/p/-a.ts"],
+    ],
     [
       { deed: "send", to: "bob", text: "--all", project: "/p" },
       ["message", "send", "--project", "/p", "--", "bob", "--all"],

@@ -7,7 +7,7 @@ import { run } from "../../program.ts";
 import type { Deed, DeedReply } from "../wire.ts";
 
 const bodies: { readonly [D in Deed["deed"]]: (deed: Extract<Deed, { deed: D }>) => readonly string[] } = {
-  unlock: ({ file }) => ["unlock", "--force", "--", file],
+  unlock: ({ file, project }) => ["unlock", "--force", "--project", project, "--", file],
   thaw: ({ hold, project }) => ["thaw", "--project", project, "--", hold],
   answer: ({ message, text, project }) => [
     ...["message", "send", "--reply", message, "--project", project, "--", text],
