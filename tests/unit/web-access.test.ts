@@ -25,6 +25,14 @@ describe("a code", () => {
     expect(access.trade(late)).toBe(null);
   });
 
+  it("works no longer if the clock is set back", () => {
+    let now = 3_600_000;
+    const access = new Access(() => now);
+    const code = access.newCode();
+    now = 0;
+    expect(access.trade(code)).toBe(null);
+  });
+
   it("is one of a few: the oldest ends", () => {
     const access = new Access(() => 0);
     const codes = Array.from({ length: bounds.codesMax + 1 }, () => access.newCode());
