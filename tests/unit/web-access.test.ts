@@ -90,6 +90,12 @@ describe("a request is the page's own", () => {
   ])("%j: %s", (headers, is) => {
     expect(isFromPage({ headers }, 5483)).toBe(is);
   });
+
+  it("names no port where that is 80, as browsers write it", () => {
+    const headers = { host: "127.0.0.1", origin: "http://127.0.0.1" };
+    expect(isFromPage({ headers }, 80)).toBe(true);
+    expect(isFromPage({ headers: { ...headers, host: "kite.example" } }, 80)).toBe(false);
+  });
 });
 
 describe("what a person asks for", () => {

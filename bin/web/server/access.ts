@@ -56,7 +56,9 @@ export class Access {
 export function isFromPage({ headers }: Pick<IncomingMessage, "headers">, port: number): boolean {
   const { host, origin } = headers;
   const site = headers["sec-fetch-site"];
-  const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
+  const names = ["127.0.0.1", "localhost"];
+  // A browser leaves out the port that HTTP has by itself.
+  const hosts = port === 80 ? names : names.map(name => `${name}:${port}`);
   if (host === undefined || !hosts.includes(host)) return false;
   if (origin !== undefined && origin !== `http://${host}`) return false;
   // `none`: the person opened the address.
