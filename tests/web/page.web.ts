@@ -200,6 +200,11 @@ test("texts of others are text", async () => {
   const text = await page.locator("main").innerText();
   expect(text).toContain('<img src=x onerror="document.title=1">.ts');
   expect(text).toContain("é漢字🪁.ts");
-  expect(text).not.toMatch(/[\u202A-\u202E\u2066-\u2069]/);
+  const turned = /[\u202A-\u202E\u2066-\u2069]/;
+  expect(text).not.toMatch(turned);
+  await page.locator("tbody").getByRole("button", { name: "evil" }).click();
+  const said = await page.getByRole("dialog").innerText();
+  expect(said).toContain("evil");
+  expect(said).not.toMatch(turned);
   expect(readFileSync(site.home.paths.log, "utf8")).not.toContain("internal_error");
 });

@@ -2,6 +2,7 @@
 import { computed, signal } from "@preact/signals";
 import { render } from "preact";
 import { views } from "../views/list.ts";
+import { clean } from "../views/state.ts";
 import type { About } from "../views/view.ts";
 import type { Deed, DeedReply } from "../wire.ts";
 import { Dialog, type DialogState, type Refusal } from "./dialog.tsx";
@@ -61,7 +62,7 @@ export function start(pass: Pass): void {
     const said = await store
       .fetch<DeedReply>("explain", { kind, name, ...(where === null ? {} : { project: where }) })
       .catch((error: Error) => ({ ok: false, text: error.message }));
-    dialog.value = { kind: "said", title, text: said.text };
+    dialog.value = { kind: "said", title: clean(title), text: said.text };
   };
   const page = computed(() => {
     const { isPerson } = store.viewer.value;
