@@ -146,6 +146,12 @@ describe("a person's snapshot", () => {
     expect(full.said).toContain("Look at it before you send it");
   });
 
+  test("stays whole where the home is called like an element", async () => {
+    const { text } = await snap("code.html", [], { HOME: "/code" });
+    expect(text).toContain("</code>");
+    expect(text).not.toContain("<~>");
+  });
+
   test("is for its owner alone, and overwrites nothing", async () => {
     const { path, text } = await snap("kept.html");
     expect(statSync(path).mode & 0o777).toBe(0o600);

@@ -21,6 +21,9 @@ export interface SnapshotFlags {
   readonly json?: boolean;
 }
 
+/** The end of an element is no path, not even where `/code` is a home. */
+const elementEnd = /(<\/\w+>)/;
+
 const leftOut = ["texts of messages", "values of context", "titles of sessions"];
 
 /** Writes the file, and says what is in it. Returns the exit code. */
@@ -39,7 +42,8 @@ export async function snapshot(world: ProcessContext, flags: SnapshotFlags): Pro
     const state = await stateFor(client, { viewer, topics, timeline, isFull, shorten, now: world.now });
     const left = isFull ? [] : leftOut;
     // Once more: only what is shown has no invisible characters, which may part a path.
-    const page = shorten(pageOf(rendered(state, listed(left))));
+    const pieces = pageOf(rendered(state, listed(left))).split(elementEnd);
+    const page = pieces.map((piece, n) => (n % 2 === 0 ? shorten(piece) : piece)).join("");
     const wrong = writeNew(path, page);
     if (wrong !== null) return fail(world, json, "failed", wrong);
     const size = Buffer.byteLength(page);
