@@ -38,7 +38,12 @@ export function isDenial(line: TrailLine): boolean {
 
 /** Follows denials to what became of them. One that the same agent gets again and again has one fate. */
 export class DenialFates {
-  readonly #open = new BoundedMap<string, Denied>({ entriesMax: openMax });
+  readonly #open = new BoundedMap<string, Denied>({
+    entriesMax: openMax,
+    onDelete: key => this.#forget(key),
+  });
+  /** Keys of open denials by the session that each begins with: a session's end looks at its own alone. */
+  readonly #keys = new Map<string, Set<string>>();
   readonly #agents = new BoundedMap<string, { steps: number }>({ entriesMax: agentsMax });
   readonly #ended = { got: 0, elsewhere: 0, gaveUp: 0 };
   #count = 0;
@@ -68,8 +73,12 @@ export class DenialFates {
     const { steps } = this.#seen(agent);
     const key = `${agent}\n${subjectOf(line)}`;
     const denied = this.#open.get(key);
-    if (denied === undefined) this.#open.set(key, { session: line.id, agent, times: 1, steps });
-    else {
+    if (denied === undefined) {
+      this.#open.set(key, { session: line.id, agent, times: 1, steps });
+      const keys = this.#keys.get(sessionOf(key));
+      if (keys === undefined) this.#keys.set(sessionOf(key), new Set([key]));
+      else keys.add(key);
+    } else {
       denied.times += 1;
       denied.steps = steps;
     }
@@ -87,11 +96,18 @@ export class DenialFates {
   }
 
   #end(session: string | null): void {
-    for (const [key, denied] of [...this.#open.entries()]) {
-      if (denied.session !== session) continue;
+    for (const key of [...(this.#keys.get(session ?? "") ?? [])]) {
+      const denied = this.#open.get(key);
+      if (denied === undefined || denied.session !== session) continue;
       this.#ended[this.#isLeft(denied) ? "elsewhere" : "gaveUp"] += denied.times;
       this.#open.delete(key);
     }
+  }
+
+  #forget(key: string): void {
+    const keys = this.#keys.get(sessionOf(key));
+    keys?.delete(key);
+    if (keys?.size === 0) this.#keys.delete(sessionOf(key));
   }
 
   #seen(agent: string): { steps: number } {
@@ -119,6 +135,11 @@ function isStep(line: TrailLine): boolean {
 function subjectOf(line: TrailLine): string {
   if (ruleOf(line) === "guard") return `command ${line.type}`;
   return keyIn(line) ?? line.task ?? `${line.event} ${line.type}`;
+}
+
+/** Returns what the key of a denial begins with: the session's id, or the name of who has none. */
+function sessionOf(key: string): string {
+  return key.slice(0, key.indexOf("\n"));
 }
 
 function agentOf({ id, agent, name }: TrailLine): string {

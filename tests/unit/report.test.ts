@@ -353,6 +353,15 @@ describe("lines", () => {
     expect(Object.values(denials.fates).reduce((sum, times) => sum + times, 0)).toBe(400_000);
     expect(heapBytes() - before).toBeLessThan(64 * 2 ** 20);
   });
+
+  it("may be ends of many sessions while many denials are open", () => {
+    const counter = new ReportCounter(everything);
+    for (let n = 0; n < 20_000; n += 1) counter.add(line(`open${n}`, 9, held));
+    // To look at each denial at each end takes minutes.
+    for (let n = 0; n < 60_000; n += 1) counter.add(line(`over${n}`, 8, ended));
+    counter.add(line("open7", 7, ended));
+    expect(counter.report.denials.fates).toEqual({ got: 0, elsewhere: 0, gaveUp: 1, open: 19_999 });
+  }, 20_000);
 });
 
 const day: readonly TrailLine[] = [
