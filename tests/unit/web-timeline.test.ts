@@ -1,5 +1,5 @@
 /** The timeline of the page: from lines of the trail to lanes, and from there to figures. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AgentLanes } from "../../bin/web/agent-lanes.ts";
@@ -359,6 +359,22 @@ describe("the server", () => {
     expect(next.timeline.lanes.map(({ name }) => name)).toEqual(["alice", "bob"]);
     const known = withReply(withReply(first.timeline, same), next);
     expect(sorted(known)).toEqual(sorted((await whole(source())).timeline));
+  });
+
+  it("reads a range once for all that ask at once", async () => {
+    const one = source();
+    const replies = await Promise.all([whole(one), whole(one), whole(one)]);
+    expect(new Set(replies.map(({ version }) => version)).size).toBe(1);
+  });
+
+  it("answers after a question that failed", async () => {
+    const lost = kitePaths({ KITE_HOME: join(root, "lost") });
+    mkdirSync(lost.home);
+    writeFileSync(lost.trail, "");
+    const one = new TimelineSource({ paths: lost, now: () => now, env: {} }, { project: null });
+    await expect(ask(one, hour)).rejects.toThrow();
+    rmSync(lost.trail);
+    expect((await whole(one)).timeline.lanes).toEqual([]);
   });
 
   it("gives all to who names a version of another server", async () => {

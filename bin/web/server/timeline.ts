@@ -16,8 +16,6 @@ interface Kept {
   readonly untilMs: number;
   readonly lanes: AgentLanes;
   place: Place;
-  /** The latest reading: readings of one range follow each other. */
-  reading: Promise<void>;
 }
 
 interface Question {
@@ -35,6 +33,8 @@ export class TimelineSource {
   readonly #world: Trailed;
   readonly #viewer: Pick<Viewer, "project">;
   #kept: readonly Kept[] = [];
+  /** The latest question's end. */
+  #turn: Promise<unknown> = Promise.resolve();
   #ids = 0;
 
   constructor(world: Trailed, viewer: Pick<Viewer, "project">) {
@@ -42,15 +42,24 @@ export class TimelineSource {
     this.#viewer = viewer;
   }
 
-  /** Returns null if the query is none about a range. */
-  async answer(query: URLSearchParams): Promise<TimelineReply | null> {
+  /**
+   * Returns null if the query is none about a range. Questions are answered one after the other: several at once would each
+   * have the memory of a range, and those about one range would read it again.
+   */
+  answer(query: URLSearchParams): Promise<TimelineReply | null> {
+    const reply = this.#turn.then(() => this.#answer(query));
+    // Who asked is told of a fault; the next question is another one.
+    this.#turn = reply.catch(() => {});
+    return reply;
+  }
+
+  async #answer(query: URLSearchParams): Promise<TimelineReply | null> {
     const question = this.#questionIn(query);
     if (question === null) return null;
     const { fromMs, project, version } = question;
     const kept = this.#keptFor(question) ?? (await this.#begin(question));
-    kept.reading = kept.reading.then(() => read(this.#world.paths.trail, kept));
     try {
-      await kept.reading;
+      await read(this.#world.paths.trail, kept);
     } catch (error) {
       this.#kept = this.#kept.filter(one => one !== kept);
       throw error;
@@ -91,8 +100,8 @@ export class TimelineSource {
     const place = await startBefore(this.#world.paths.trail, fromMs);
     this.#ids += 1;
     const kept = {
-      ...{ id: this.#ids, fromMs, untilMs: until, lanes: new AgentLanes(fromMs, until) },
-      ...{ place, reading: Promise.resolve() },
+      ...{ id: this.#ids, fromMs, untilMs: until },
+      ...{ lanes: new AgentLanes(fromMs, until), place },
     };
     this.#kept = [kept, ...this.#kept].slice(0, bounds.rangesKeptMax);
     return kept;
