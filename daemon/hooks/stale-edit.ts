@@ -34,12 +34,13 @@ export async function unseenChange(
   let found: UnseenChange | null = null;
   let named = files.find(file => pathOf(file) === toldPath);
   for (const file of isDenied ? [] : files) {
-    const last = seenWrites.unseen(engine.state, actor, file.key, readAtMs ?? null);
-    if (last === null) continue;
+    // Also where nothing is unseen: the report of a write from before its lock may come after it.
     if (!whole.has(file.key)) {
       seenWrites.changesPart(engine.state, actor, file.key);
       continue;
     }
+    const last = seenWrites.unseen(engine.state, actor, file.key, readAtMs ?? null);
+    if (last === null) continue;
     // Of a file that is gone there is nothing to lose.
     if (found !== null || (await facts.stamped(pathOf(file)))?.stamp === null) continue;
     found = changeBy(services, last, file);

@@ -38,6 +38,7 @@ export const hookSeeds = seedsOf([
   ["file", 20287, 146, "a lease counts from the request's entry, of which its agent may hear much later"],
   ["remote", 6285, 600, "two agents of a session ask a person, and one dialog is forgotten"],
   ["file", 20946, 977, "a call's end that is told after the turn failed is no sign of work"],
+  ["remote", 6798, 465, "a write that is reported after the lock has gone to an edit of a part"],
   ["remote", 30388, 355, "a subagent may begin while what its main agent had is given back"],
 ]);
 
