@@ -1,10 +1,11 @@
 /** The bounds of the page and its server. Durations end in `Ms`, sizes in `Bytes`, counts in `Max`. */
 export const bounds = {
-  /** The port that is tried first: K I T E on a telephone. */
-  port: 5483,
   /** How long a code works, and how many unused ones do at a time. */
   codeMs: 60_000,
   codesMax: 8,
+  /** How long a client may take to send the head of a request, and the whole of it. */
+  headMs: 10_000,
+  requestMs: 30_000,
   /** Open streams, connections, and what a request may carry. */
   streamsMax: 32,
   connectionsMax: 200,

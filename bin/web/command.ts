@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import type { Commands } from "../entry.ts";
 import type { ProcessContext, Run } from "../process-context.ts";
 import { fail } from "../with-daemon.ts";
-import { bounds } from "./bounds.ts";
 import type { SnapshotFlags } from "./snapshot/snapshot.ts";
 import { type WebFlags, web } from "./web.ts";
 
@@ -27,7 +26,7 @@ Examples:
 
 export function add(command: Command, run: Run, all: Commands): void {
   command
-    .option("--port <n>", `the port on 127.0.0.1; by default ${bounds.port}, or any if that is taken`)
+    .option("--port <n>", "the port on 127.0.0.1; by default any free one")
     .option("--open", "open the page in a browser")
     .option("--project <dir>", "show this project alone")
     .option("--snapshot <file>", "write what the page shows now to one HTML file")

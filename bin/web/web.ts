@@ -27,7 +27,7 @@ export interface WebFlags {
 /** Serves the page until a person or the system ends this process. Returns the exit code. */
 export async function web(world: ProcessContext, flags: WebFlags, commands: Commands): Promise<number> {
   const json = flags.json === true;
-  const port = flags.port === undefined ? null : portIn(flags.port);
+  const port = flags.port === undefined ? 0 : portIn(flags.port);
   if (Number.isNaN(port)) return fail(world, json, "usage", `--port takes 0 to 65535, not ${flags.port}`);
   const { client } = await ensureDaemon({
     paths: world.paths,
@@ -71,7 +71,8 @@ export async function web(world: ProcessContext, flags: WebFlags, commands: Comm
   try {
     if (opened === null) tell(world, server.address(), server, json);
     else {
-      await opened.open(server.address(), world);
+      const failed = () => print(world, ["no browser opened the page; open it yourself:", server.address()]);
+      await opened.open(server.address(), world, json ? () => {} : failed);
       tell(world, `http://127.0.0.1:${server.port}/`, server, json);
     }
     await new Promise<void>(resolve => {
@@ -102,14 +103,16 @@ function portIn(text: string): number {
   return port <= 65_535 ? port : Number.NaN;
 }
 
-/** Listens on the port; null: on Kite's own, or on any if another program has that. */
-async function listen(server: PageServer, port: number | null): Promise<void> {
+/**
+ * Listens on the port; 0: any. No port is Kite's own: a program that had it before could have left a service worker in the
+ * person's browser, which sees all that a page of the same port does.
+ */
+async function listen(server: PageServer, port: number): Promise<void> {
   try {
-    await server.listen(port ?? bounds.port);
+    await server.listen(port);
   } catch (error) {
     if (!isSystemError(error) || error.code !== "EADDRINUSE") throw error;
-    if (port !== null) throw new PortTaken(port);
-    await server.listen(0);
+    throw new PortTaken(port);
   }
 }
 

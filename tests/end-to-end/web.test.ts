@@ -59,7 +59,7 @@ interface AskOptions {
 }
 
 async function serve(env: Record<string, string> = {}, args: readonly string[] = []): Promise<Serving> {
-  const child = home.startKite(["web", "--json", "--port", "0", ...args], env);
+  const child = home.startKite(["web", "--json", ...args], env);
   served.push(child);
   const [line] = await once(child.stdout.setEncoding("utf8"), "data");
   const { address, port } = JSON.parse(line);
@@ -235,6 +235,19 @@ describe("a code", () => {
   });
 });
 
+test("a browser that does not open is said, with an address for the person", async () => {
+  const bin = join(home.root, "no-opener");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "xdg-open"), "#!/bin/sh\nexit 3\n", { mode: 0o755 });
+  const child = home.startKite(["web", "--open"], { PATH: `${bin}:${process.env["PATH"]}` });
+  served.push(child);
+  let text = "";
+  child.stdout.setEncoding("utf8").on("data", piece => {
+    text += piece;
+  });
+  await expect.poll(() => text).toMatch(/no browser opened the page; open it yourself:\nhttp:\S+#\S+/);
+});
+
 describe("who", () => {
   test("a person sees all projects, and may act as on the command line", async () => {
     const { port, ask, enter } = await serve();
@@ -353,6 +366,11 @@ describe("bad input", () => {
     }
     expect(err).toBe("");
   });
+});
+
+test("each page has a port of its own: no other server's leftover in a browser reads along", async () => {
+  const [one, two] = [await serve(), await serve()];
+  expect(one.port).not.toBe(two.port);
 });
 
 test("a port that is taken is refused by name, and without one Kite takes another", async () => {

@@ -46,6 +46,8 @@ export class PageServer {
         else this.#say(response, 500, { error: "Kite's page failed at this; see the terminal of kite web" });
       });
     });
+    this.#server.headersTimeout = bounds.headMs;
+    this.#server.requestTimeout = bounds.requestMs;
     this.#server.maxConnections = bounds.connectionsMax;
   }
 
