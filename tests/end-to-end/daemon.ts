@@ -6,6 +6,7 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
 import { leaveBehind } from "../left-behind.ts";
@@ -175,6 +176,20 @@ export class Home {
     client.send({ type: "shutdown" });
     await client.ended;
     client.destroy();
+    await gone(pid);
+  }
+}
+
+/** Resolves when a process that is nobody's child has ended: it writes until then, and nothing announces its end. */
+async function gone(pid: number): Promise<void> {
+  for (let tries = 0; tries < 500 && isThere(pid); tries += 1) await delay(20);
+}
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
   }
 }
 

@@ -266,8 +266,8 @@ describe("who", () => {
       ok: false,
       text: expect.stringContaining("not locked"),
     });
-    const trail = await home.kite("log", "--json", "-n", "50");
-    expect(trail).toMatch(/"event":"file_unlock"[^\n]*a person/);
+    const log = () => home.kite("log", "--json", "-n", "50");
+    await expect.poll(log).toMatch(/"event":"file_unlock"[^\n]*a person/);
   });
 
   test("an agent sees its own project, and may do nothing", async () => {
