@@ -278,6 +278,14 @@ describe("who", () => {
     expect(set).toEqual([]);
     const { status, body } = await ask("/api/do", { method: "POST", body: "{}", token });
     expect([status, body]).toEqual([403, expect.stringContaining("only a person")]);
+    const explained = async (query: string) =>
+      JSON.parse((await ask(`/api/explain?${query}`, { token })).body);
+    for (const query of ["kind=agent&name=bob", `kind=agent&name=${bob}`, `kind=file&name=${home.work}/a.ts`])
+      expect(await explained(query), query).toEqual({
+        ok: false,
+        text: expect.stringContaining("of another one"),
+      });
+    expect((await explained(`kind=file&name=${home.work}/new.ts`)).text).not.toContain("of another one");
   });
 
   test("an agent reads the timeline of its own project, whatever its page asks for", async () => {
