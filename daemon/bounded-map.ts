@@ -80,15 +80,14 @@ export class BoundedMap<K, V> {
 
   /** Evicts the oldest entries up to the first one for which `isOver` is false. */
   forgetWhile(isOver: (value: V) => boolean): void {
-    for (let oldest = this.#findOldest(); oldest !== null; oldest = this.#findOldest()) {
-      const [key, value] = oldest;
-      if (!isOver(value)) return;
-      this.delete(key);
+    for (;;) {
+      const oldest = this.#oldest ?? this.#findOldest();
+      if (oldest === null || !isOver(oldest[1])) return;
+      this.delete(oldest[0]);
     }
   }
 
   #findOldest(): [K, V] | null {
-    if (this.#oldest !== null) return this.#oldest;
     this.#walk ??= this.#entries.entries();
     this.#idleSets = 0;
     this.#oldest = this.#walk.next().value ?? null;
