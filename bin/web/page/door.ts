@@ -25,13 +25,18 @@ async function enter(): Promise<void> {
   style.rel = "stylesheet";
   style.href = `/${pass.folder}/page.css`;
   document.head.append(style);
+  const page = await pageOf(pass);
+  if (page !== null) return page.start(pass);
+  sessionStorage.removeItem(key);
+  refuse();
+}
+
+/** Returns the page's program. Null: the server of this token has ended, and another one does not have its folder. */
+async function pageOf({ folder }: Pass): Promise<typeof import("./main.tsx") | null> {
   try {
-    const page: typeof import("./main.tsx") = await import(`/${pass.folder}/page.js`);
-    page.start(pass);
+    return await import(`/${folder}/page.js`);
   } catch {
-    // The server of this token has ended: another one knows neither.
-    sessionStorage.removeItem(key);
-    refuse();
+    return null;
   }
 }
 

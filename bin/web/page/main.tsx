@@ -82,7 +82,7 @@ export function start(pass: Pass): void {
   let followed = "";
   const App = () => {
     const { topics, Body } = view.value;
-    // The menu's own counts.
+    // The frame shows the projects of all sessions, and notices.
     const wanted = [...new Set([...topics, "sessions" as const, "notices" as const])].sort();
     if (wanted.join() !== followed) {
       followed = wanted.join();
