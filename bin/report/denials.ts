@@ -133,7 +133,9 @@ function isStep(line: TrailLine): boolean {
 
 /** What tells what was denied from other things that an agent does: the file; of the guard, the command. */
 function subjectOf(line: TrailLine): string {
-  if (ruleOf(line) === "guard") return `command ${line.type}`;
+  // What stopped a command until its files are kept lets it pass when it is sent again.
+  if (ruleOf(line) === "guard" || (ruleOf(line) === "rescue" && line.decision === "deny"))
+    return `command ${line.type}`;
   return keyIn(line) ?? line.task ?? `${line.event} ${line.type}`;
 }
 

@@ -2,7 +2,7 @@
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { trailReason } from "../refusal-text.ts";
 import { keyIn, pathIn } from "./filter.ts";
-import { actorIn, type LockHistory } from "./lock-history.ts";
+import { actorIn, isTaking, type LockHistory } from "./lock-history.ts";
 
 /** One thing that happened. Times are wall time in milliseconds. */
 export interface Explained {
@@ -74,7 +74,8 @@ export class Story {
   add(line: TrailLine, history: LockHistory): void {
     if (!this.#wanted(line)) return;
     const one = explained(line, history);
-    if (one.what === "took" || one.what === "waited" || one.what === "denied") this.#endWait(one);
+    const isOver = one.what === "took" || one.what === "waited" || one.what === "denied";
+    if (isOver || isTaking(line)) this.#endWait(one);
     const last = this.#found.at(-1);
     if (last !== undefined && isSame(last, one)) {
       this.#found[this.#found.length - 1] = { ...last, again: last.again + 1, until: one.at };

@@ -141,6 +141,10 @@ function wayOut(line: TrailLine, locks: readonly LockRow[] | null): WayOut {
       letThrough: off || null,
     };
   }
+  if (rule === "stale")
+    return { ends: "the agent reads the file again; its next write runs", letThrough: null };
+  if (rule === "rescue")
+    return { ends: "the same command runs when the agent sends it again", letThrough: null };
   if (rule === "own_files")
     return { ends: "no agent writes Kite's own files; a person edits them", letThrough: null };
   const advice = adviceFor({ code: code ?? null, rule: rule ?? null });

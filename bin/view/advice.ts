@@ -27,5 +27,7 @@ export function adviceFor({ code, rule }: Pick<RefusalNow, "code" | "rule">): st
   if (known !== undefined) return known;
   if (rule === "guard")
     return "commit its own files by name (kite whose prints the command), or use a worktree";
+  if (rule === "stale") return "read the file again, then write it: Kite keeps the lock";
+  if (rule === "rescue") return "send exactly the same command again: it runs";
   return null;
 }

@@ -16,6 +16,7 @@ import { type Call, isRefusal } from "../server/call.ts";
 import { actorOf } from "../sessions/commands.ts";
 import { nameOf, workedOn } from "../views/sessions-and-locks.ts";
 import type { Delivery } from "./delivery.ts";
+import type { Grants } from "./grants.ts";
 import type { HookServices } from "./hook-services.ts";
 import { keeperOf, keptAgainst } from "./lasting-locks.ts";
 import type { Scope } from "./scope.ts";
@@ -29,6 +30,7 @@ export interface Run {
   readonly plan: HookPlan;
   readonly delivery: Delivery;
   readonly scope: Scope;
+  readonly grants: Grants;
 }
 
 /** What an action does; null: nothing that its answer has to know. */

@@ -15,17 +15,20 @@ import type { LockAction } from "./edit-lock.ts";
 import type { HookServices } from "./hook-services.ts";
 import { keptAgainst } from "./lasting-locks.ts";
 import { wouldWait } from "./observe.ts";
-import { unseenChange } from "./stale-edit.ts";
-import { grantVerdict, stops } from "./verdict.ts";
+import { noteStale, unseenChange } from "./stale-edit.ts";
+import { grantVerdict, refusalVerdict, stops } from "./verdict.ts";
 
 export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const { services, call, plan } = run;
   const actor = actorOfAction(run, asked);
-  const found = await lockable(run, asked, actor);
+  const found = await lockable(run, asked);
   if (isRefusal(found)) return refused("lock", found);
-  const { files, projectWaitMs, yieldMs, keys } = found;
+  const { files, projectWaitMs, yieldMs, keys, ignored } = found;
   const [first] = files;
-  if (first === undefined) return { did: "ignored", ok: true };
+  if (first === undefined) {
+    for (const path of ignored) noteIgnored(services, plan.event, toolOf(plan), actor, path);
+    return { did: "ignored", ok: true };
+  }
   const ancestors = await ancestorsOf(services, asked);
   const longestMs = Math.min(asked.waitMs, projectWaitMs);
   const wanted = { actor, files, ancestors, ticket: Number.POSITIVE_INFINITY };
@@ -36,14 +39,19 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   for (const file of files) services.presence.touched(action.session, pathOf(file), file.key);
   const { waited, delivered } = services.hookLocks.ask(services, call, { ...action, files, yieldMs }, actor);
   const { reply, waitedMs, before, change, isAbandoned } = await waited;
-  if (isAbandoned && isRefusal(reply)) return refused("lock", reply);
-  const would = isRefusal(reply) ? wouldWait(services, reply.code, waitMs) : {};
+  const isRefused = isRefusal(reply);
+  if (isAbandoned && isRefused) return refused("lock", reply);
+  const would = isRefused ? wouldWait(services, reply.code, waitMs) : {};
   const locked = { event: plan.event, type: toolOf(plan), actor, file: action.file, files, ...would };
-  noteLock(services, locked, reply, waitedMs, before !== null);
-  const blocked = isRefusal(reply) ? files.find(file => pathOf(file) === reply["path"]) : first;
+  const hasWaited = before !== null;
+  if (isRefused) {
+    const runs = refusalVerdict(reply.code) === "allow";
+    noteLock(services, runs ? { ...locked, runs } : locked, reply, waitedMs, hasWaited);
+  }
+  const blocked = isRefused ? files.find(file => pathOf(file) === reply["path"]) : first;
   if (!services.observes)
     services.hookWakes.decided(services, { actor, file: blocked ?? first, prompt: action.promptId }, reply);
-  if (isRefusal(reply)) {
+  if (isRefused) {
     const outcome = contested("lock", services, wanted, files, reply);
     // It goes ahead, as a second writer.
     if (services.observes && outcome.verdict === "deny")
@@ -69,7 +77,10 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   for (const file of files) void services.baselines.take(file);
   const mergeRisks = takeRisks(run, actor.session);
   const verdict = grantVerdict({ overwrites }, { ...changed, unseen, mergeRisks });
-  if (stops(services, verdict)) {
+  const isStopped = stops(services, verdict);
+  noteLock(services, isStopped ? { ...locked, runs: false } : locked, reply, waitedMs, hasWaited);
+  if (verdict === "deny") noteStale(run, actor, { ...changed, unseen });
+  if (isStopped) {
     // The answer will tell the agent to read the file again, so nothing is written now.
     await services.engine.submitAndWait({
       type: "flight_end",
@@ -78,6 +89,7 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
       wrote: false,
     });
   } else {
+    for (const path of ignored) noteIgnored(services, plan.event, toolOf(plan), actor, path);
     for (const file of files) writeBegins(services, actor, file, action.toolUseId);
   }
   const granted = { ...reply, token: String(reply["token"]) };
@@ -89,6 +101,8 @@ interface Lockable {
   readonly files: readonly FileRef[];
   readonly projectWaitMs: number;
   readonly yieldMs: number;
+  /** The paths of the others. */
+  readonly ignored: readonly string[];
   /** The files' keys, by their names in the action. */
   readonly keys: ReadonlyMap<string, string>;
 }
@@ -99,10 +113,10 @@ function keysOf(keys: Lockable["keys"], names: readonly string[]): ReadonlySet<s
   return new Set(names.map(name => keys.get(name)));
 }
 
-async function lockable(run: Run, asked: LockAction, actor: Actor): Promise<Lockable | Refusal> {
-  const { services, plan } = run;
+async function lockable(run: Run, asked: LockAction): Promise<Lockable | Refusal> {
   const files = new Map<string, FileRef>();
   const keys = new Map<string, string>();
+  const ignored: string[] = [];
   let [projectWaitMs, yieldMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (const name of [asked.file, ...(asked.moreFiles ?? [])]) {
     const found = await run.scope.ruledFile({ session: asked.session, cwd: asked.cwd, file: name });
@@ -110,7 +124,7 @@ async function lockable(run: Run, asked: LockAction, actor: Actor): Promise<Lock
     const { file, rules } = found;
     const path = pathOf(file);
     if (rules.ignores(path)) {
-      noteIgnored(services, plan.event, toolOf(plan), actor, path);
+      ignored.push(path);
       continue;
     }
     keys.set(name, file.key);
@@ -118,7 +132,7 @@ async function lockable(run: Run, asked: LockAction, actor: Actor): Promise<Lock
     projectWaitMs = Math.min(projectWaitMs, rules.projectWaitMs);
     yieldMs = Math.min(yieldMs, rules.yieldMs);
   }
-  return { files: [...files.values()], projectWaitMs, yieldMs, keys };
+  return { files: [...files.values()], ignored, projectWaitMs, yieldMs, keys };
 }
 
 /** The tool writes the file now, as far as anybody knows until its end is reported. */

@@ -24,6 +24,7 @@ import { GuardConfirmations } from "./guard/confirmations.ts";
 import { LineEdits } from "./guard/line-edits.ts";
 import { RunningGitCommands } from "./guard/running-git-commands.ts";
 import { StashLines } from "./guard/stash-lines.ts";
+import { NotedDecisions } from "./noted-decisions.ts";
 import { fileNotes, firstDenials, mergeRisks, Notices, type Terminal, terminalCounts } from "./notices.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OwnFiles } from "./own-files.ts";
@@ -75,6 +76,7 @@ export interface HookServices extends Services {
   readonly runningGitCommands: RunningGitCommands;
   readonly stashLines: StashLines;
   readonly lineEdits: LineEdits;
+  readonly notedDecisions: NotedDecisions;
 }
 
 export interface HookServicesOptions {
@@ -143,6 +145,7 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     runningGitCommands: new RunningGitCommands(),
     stashLines: new StashLines(),
     lineEdits: new LineEdits(),
+    notedDecisions: new NotedDecisions(),
   };
 }
 

@@ -6,10 +6,11 @@ import { actionTraits } from "../../hooks/seam/slices.ts";
 import type { Call } from "../server/call.ts";
 import type { ActionHandler, Run } from "./action.ts";
 import type { Delivery } from "./delivery.ts";
+import { type Grants, settleGrants } from "./grants.ts";
 import type { HookServices } from "./hook-services.ts";
 import { Scope } from "./scope.ts";
 import { actionHandlers } from "./slices.ts";
-import { isHeldBack, stops } from "./verdict.ts";
+import { stops } from "./verdict.ts";
 
 /** The table has one handler for each name; the compiler cannot see that an action gets its own. */
 type AnyHandler = ActionHandler<HookAction["do"]>;
@@ -21,29 +22,34 @@ export async function runPlan(
   plan: HookPlan,
   delivery: Delivery,
 ): Promise<readonly HookOutcome[]> {
-  const run: Run = { services, call, plan, delivery, scope: new Scope(services) };
+  const grants: Grants = [];
+  const run: Run = { services, call, plan, delivery, scope: new Scope(services), grants };
   noteSigns(services, plan);
   const outcomes: HookOutcome[] = [];
   let isRefused = false;
   let isDenied = false;
   let isStopped = false;
-  for (const action of plan.actions) {
-    const traits = actionTraits[action.do];
-    if (isRefused && !traits.afterRefusal) continue;
-    // The tool is denied: it needs no lock and no look at others' files.
-    if (isDenied && traits.waits) continue;
-    const handle: AnyHandler = actionHandlers[action.do];
-    const done = handle(run, action);
-    // Nearly every action is done at once, and a wait for nothing costs a turn of the microtasks.
-    const outcome = done instanceof Promise ? await done : done;
-    if (outcome === null) continue;
-    outcomes.push(outcome);
-    isStopped ||= "verdict" in outcome && stops(services, outcome.verdict);
-    isDenied ||= outcome.ok
-      ? traits.holdsBack && isHeldBack(services, outcome)
-      : stops(services, outcome.verdict);
-    // Where Kite only observes, a tool that it would deny runs like any other.
-    isRefused ||= isDenied || (!outcome.ok && outcome.verdict !== "deny");
+  try {
+    for (const action of plan.actions) {
+      const traits = actionTraits[action.do];
+      if (isRefused && !traits.afterRefusal) continue;
+      // The tool is denied: it needs no lock and no look at others' files.
+      if (isDenied && traits.waits) continue;
+      const handle: AnyHandler = actionHandlers[action.do];
+      const done = handle(run, action);
+      // Nearly every action is done at once, and a wait for nothing costs a turn of the microtasks.
+      const outcome = done instanceof Promise ? await done : done;
+      if (outcome === null) continue;
+      outcomes.push(outcome);
+      const stopsIt = "verdict" in outcome && stops(services, outcome.verdict);
+      isStopped ||= stopsIt;
+      isDenied ||= stopsIt && (traits.holdsBack || !outcome.ok);
+      // Where Kite only observes, a tool that it would deny runs like any other.
+      isRefused ||= isDenied || (!outcome.ok && outcome.verdict !== "deny");
+    }
+  } finally {
+    // A tool whose action failed runs.
+    if (grants.length > 0) settleGrants(grants, !isStopped);
   }
   const { session, agent, doing } = plan;
   if (session !== null && doing !== null) {

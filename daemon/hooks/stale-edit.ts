@@ -4,11 +4,13 @@
  */
 import type { UncheckedWrite } from "../../hooks/seam/actions.ts";
 import type { UnseenChange } from "../../hooks/seam/outcomes.ts";
+import { duration } from "../../protocol/text.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Writer } from "../core/base-state.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { pathOf } from "../core/locks/replies.ts";
-import type { Run } from "./action.ts";
+import { decidedBy } from "../trail/decisions.ts";
+import { type Run, toolOf } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
 
 /** What is known of such an edit when it has its lock. */
@@ -48,6 +50,28 @@ export async function unseenChange(
   }
   if (named !== undefined) noteTold(run, actor, named);
   return found;
+}
+
+/** What stops an edit that has its lock: its file changed while it waited, or has a change that it would undo. */
+interface Stale {
+  readonly changedBy: { readonly name: string } | null;
+  readonly changedFile: string | null;
+  readonly unseen: UnseenChange | null;
+}
+
+/** Writes the line of such a denial. */
+export function noteStale(
+  { services, plan }: Run,
+  actor: Actor,
+  { changedBy, changedFile, unseen }: Stale,
+): void {
+  const why =
+    unseen === null
+      ? `${changedBy?.name ?? "somebody"} changed it while the agent waited, and it would have been overwritten unread`
+      : `${unseen.name} changed it ${duration(unseen.agoMs)} ago, and as far as Kite knows the agent has not read that`;
+  const line = { ...decidedBy(services, actor), event: plan.event, type: toolOf(plan) };
+  const file = unseen?.file ?? changedFile;
+  services.recorder.note({ ...line, file, decision: "deny", rule: "stale", why });
 }
 
 /** The answer tells the actor of all that others wrote in the file until now. */

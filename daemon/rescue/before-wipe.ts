@@ -1,13 +1,19 @@
 /** Keeps what a shell line is about to wipe, before its hook is answered: the only part that a hook waits for. */
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { Actor } from "../core/actor.ts";
 import type { DirtyFile } from "../core/base-state.ts";
 import type { Lineage } from "../core/sessions/kinship.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, type Run } from "../hooks/action.ts";
+import { settleGrants } from "../hooks/grants.ts";
 import { aliasedBy } from "../hooks/guard/alias.ts";
 import { lineKey } from "../hooks/guard/confirmations.ts";
+import { releaseIndexes } from "../hooks/guard/guard.ts";
 import { placesOf } from "../hooks/guard/places.ts";
+import { releaseLineEdits } from "../hooks/guard/plain-files.ts";
 import { worksAt } from "../hooks/guard/wiped-work.ts";
+import { stops } from "../hooks/verdict.ts";
+import { decidedBy } from "../trail/decisions.ts";
 import { isWithin } from "../worktree/pathspec.ts";
 import { worksIn } from "../worktree/uncommitted.ts";
 import { type Candidate, candidateOf } from "./losses.ts";
@@ -52,7 +58,26 @@ export async function keepWork(run: RescueRun, asked: KeepWork): Promise<HookOut
   });
   const files = [...late.keys()].slice(0, limits.rescueNamedMax);
   const verdict = treeGuard === "deny" ? "deny" : "allow_with_note";
+  if (stops(services, verdict)) await stopLine(run, asked, actor, late);
   return { did: "keep_work", ok: true, verdict, files, more: late.size - files.length };
+}
+
+/** The line will not run: it gives back what it was granted, and the trail has its denial. */
+async function stopLine(
+  { services, plan, grants }: RescueRun,
+  asked: KeepWork,
+  actor: Actor,
+  late: ReadonlyMap<string, Coming>,
+): Promise<void> {
+  const [[file, { command: type }] = [null, { command: "a command" }]] = late;
+  const line = { ...decidedBy(services, actor), event: plan.event, type, file, rule: "rescue" };
+  const others = late.size === 1 ? "" : ` and in ${late.size - 1} more`;
+  const why = `wipes uncommitted work in it${others}, and Kite has no copy yet`;
+  settleGrants(grants, false);
+  if (services.notedDecisions.isFirst(asked, "rescue deny"))
+    services.recorder.note({ ...line, decision: "deny", why });
+  await releaseLineEdits(services, actor, asked.toolUseId);
+  await releaseIndexes(services, actor, asked.toolUseId);
 }
 
 /** The files with uncommitted work in reach of the line, whose ever it is; at most `limits.rescueWipeFilesMax`. */

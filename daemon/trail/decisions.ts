@@ -34,6 +34,11 @@ export interface LockAsked {
   readonly files: readonly Spelled[];
   /** Of a refused one: what Kite would have done if it did not only observe. */
   readonly would?: "wait";
+  /**
+   * Whether its tool runs, where that does not follow from the reply: a tool that is stopped although it has its lock has a
+   * line of its own for that; one that Kite could not coordinate runs without a lock.
+   */
+  readonly runs?: boolean;
 }
 
 /**
@@ -54,6 +59,13 @@ export function noteLock(
   const waitedMs = hasWaited ? ms : undefined;
   const rule = "lock";
   if (reply.ok) {
+    if (asked.runs === false) {
+      const why = "had the lock, but its tool did not run";
+      const what = { event: "lock_granted", type: null, decision: "note" } as const;
+      services.recorder.note({ at, id, agent, name, project, ...what, file, rule, ms, waitedMs, why });
+      if (files.length > 1) noteOthers(services, asked);
+      return;
+    }
     const decision = "allow";
     services.recorder.note({ at, event, id, agent, name, project, type, file, decision, rule, ms, waitedMs });
     if (files.length > 1) noteOthers(services, asked);
@@ -74,7 +86,7 @@ export function noteLock(
       type,
       // Of several files, the one that another actor has.
       file: typeof path === "string" ? path : file,
-      decision: "deny",
+      decision: asked.runs === true ? "note" : "deny",
       rule: code === "edits_held" ? "freeze" : rule,
       ms,
       waitedMs,

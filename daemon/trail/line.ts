@@ -32,7 +32,7 @@ export interface TrailLine {
   /** A real path; in lines of earlier versions also one as typed, relative to the project. */
   readonly file: string | null;
   readonly decision: TrailDecision;
-  /** The rule that decided: `lock`, `freeze`, `guard`, `task`, `message`, or the names of gates with commas between. Of a note, its topic. */
+  /** The rule that decided: `lock`, `stale`, `freeze`, `guard`, `rescue`, `task`, `message`, or the names of gates with commas between. Of a note, its topic. */
   readonly rule?: string;
   /** The refusal's code. */
   readonly code?: string;

@@ -23,7 +23,8 @@ export const telling = { waits: false, tells: "only", afterRefusal: false, holds
 export const baseTraits = {
   begin: { waits: false, tells: "also", afterRefusal: false, holdsBack: false },
   heartbeat: plain,
-  lock: { waits: true, tells: "also", afterRefusal: false, holdsBack: false },
+  // An edit that has its lock is stopped where it would undo a change.
+  lock: { waits: true, tells: "also", afterRefusal: false, holdsBack: true },
   client_task: plain,
   client_idle: plain,
   record_result: plain,

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { inflateSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
+import type { TrailLine } from "../../daemon/trail/line.ts";
+import { readTrail } from "../../daemon/trail/read.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { WipeRow } from "../../protocol/rescue.ts";
 import { RescueWorld } from "./rescue-world.ts";
@@ -239,6 +241,9 @@ describe("a line that wipes", () => {
     expect(said).toContain('"permissionDecision":"deny"');
     expect(said).toContain('a.ts\\", and Kite has not stored a copy of it yet');
     expect(said).toContain("send exactly the same command again");
+    const { rows: locks } = await (await world.client()).ask({ type: "query", target: "locks" });
+    // It does not keep others from their git commands: the index is free.
+    expect(JSON.stringify(locks)).not.toContain(join(dir, ".git"));
     fs.quick();
     await world.settled();
     const again = await world.line("s-late", dir, "git checkout a.ts", () =>
@@ -246,6 +251,12 @@ describe("a line that wipes", () => {
     );
     expect(again).toBe("");
     expect(await broughtBack((await world.wipes({ project: dir }))[0])).toEqual({ "a.ts": "not kept yet\n" });
+    const filter = (one: TrailLine) => one.id === "s-late" && one.type === "git checkout";
+    const decided = () => readTrail(world.paths.trail, { limit: 10, filter });
+    await expect.poll(decided, { timeout: 60_000 }).toMatchObject([
+      { decision: "deny", rule: "rescue", file: join(dir, "a.ts") },
+      { decision: "allow", rule: "guard" },
+    ]);
   });
 
   test("runs when it is sent again even if its files still cannot be kept", async () => {

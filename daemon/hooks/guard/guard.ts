@@ -22,6 +22,7 @@ import { decidedBy } from "../../trail/decisions.ts";
 import { narrowed } from "../../worktree/changed-by.ts";
 import { indexOf } from "../../worktree/uncommitted.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run } from "../action.ts";
+import { settleGrants } from "../grants.ts";
 import type { HookServices } from "../hook-services.ts";
 import { wouldWait } from "../observe.ts";
 import { guardVerdict, stops } from "../verdict.ts";
@@ -77,8 +78,10 @@ export async function guard(run: Run, asked: Guard): Promise<HookOutcome> {
   });
   const { outcome, line, said, passed } = decided;
   // The line will not run, so it changes none of the files that it names.
-  if ("verdict" in outcome && stops(services, outcome.verdict))
+  if ("verdict" in outcome && stops(services, outcome.verdict)) {
+    settleGrants(run.grants, false);
     await releaseLineEdits(services, actor, asked.toolUseId);
+  }
   run.delivery.whenTold(heard => {
     for (const versions of heard ? said : [])
       services.guardConfirmations.told(line, versions, asked.toolUseId, services.clock.now());
@@ -245,12 +248,15 @@ function noted(
   const { services, plan } = run;
   const type = asked.commands[0]?.name ?? asked.line;
   const line = { ...decidedBy(services, actor), event: plan.event, type, rule: "guard" };
+  const isFirst = (decision: string) => services.notedDecisions.isFirst(asked, `guard ${decision}`);
   if (!outcome.ok) {
     const { code, error } = outcome.refusal;
     const { at, name } = line;
+    const decision = outcome.verdict === "deny" ? "deny" : "note";
+    if (!isFirst(decision)) return outcome;
     services.recorder.refused(
       { at, type, id: actor.session, name, file: null, code, error },
-      { ...line, file: null, decision: "deny", code, why: error, ...wouldWait(services, code, asked.waitMs) },
+      { ...line, file: null, decision, code, why: error, ...wouldWait(services, code, asked.waitMs) },
     );
     return outcome;
   }
@@ -265,7 +271,10 @@ function noted(
       ...(unseen === "" ? [] : [`not looked at: ${unseen}`]),
     ];
     const why = whys.length === 0 ? {} : { why: whys.join("; ") };
-    services.recorder.note({ ...line, file: null, decision: "allow", ...times, ...why });
+    run.grants.push(runs => {
+      if (runs && isFirst("allow"))
+        services.recorder.note({ ...line, file: null, decision: "allow", ...times, ...why });
+    });
     return outcome;
   }
   const work = workOf(first);
@@ -274,6 +283,7 @@ function noted(
       ? `would reach ${work}`
       : `could not be looked at (${first.unseen}); may reach ${work}`;
   const file = first.foreign[0] === undefined ? null : `${first.worktree}/${first.foreign[0].file}`;
+  if (!isFirst(verdict)) return outcome;
   services.recorder.note({ ...line, file, decision: verdict === "deny" ? "deny" : "note", ...times, why });
   if (stops(services, verdict)) tellSpared(services, actor, type, findings);
   return outcome;

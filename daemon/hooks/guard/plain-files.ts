@@ -16,7 +16,7 @@ import type { Lineage } from "../../core/sessions/kinship.ts";
 import { refs } from "../../facts/file-refs.ts";
 import { isRefusal } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/commands.ts";
-import { decidedBy, noteLock } from "../../trail/decisions.ts";
+import { decidedBy, type LockAsked, noteLock } from "../../trail/decisions.ts";
 import { nameOf } from "../../views/sessions-and-locks.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run, taskOf, toolOf } from "../action.ts";
 import { writeBegins } from "../edit-action.ts";
@@ -24,7 +24,7 @@ import type { HookServices } from "../hook-services.ts";
 import { keptAgainst } from "../lasting-locks.ts";
 import { wouldWait } from "../observe.ts";
 import { rulesFor } from "../scope.ts";
-import { plainVerdict, stops } from "../verdict.ts";
+import { plainVerdict, refusalVerdict, stops } from "../verdict.ts";
 import { ownerOf, workIn } from "./findings.ts";
 import { isHeldBy, type LineEdit, lineFlight } from "./line-edits.ts";
 import { knownIn, realOf, type WipedWork, wipedWork } from "./wiped-work.ts";
@@ -56,7 +56,9 @@ export async function plainFiles(run: Run, asked: Check): Promise<HookOutcome> {
   // A line that does not run wipes nothing of ended sessions either.
   const told = isLiving ? found.filter(({ left }) => left === null) : found;
   const verdict = plainVerdict(mode, { isWiping: found.length > 0, isLiving });
-  if (found.length > 0) noteWiped(run, actor, told, verdict === "deny");
+  const isDenied = verdict === "deny";
+  if (found.length > 0 && services.notedDecisions.isFirst(asked, `wipe ${verdict}`))
+    noteWiped(run, actor, told, isDenied);
   const wiped = told.slice(0, limits.guardFilesMax).map(one => wipedFile(services, one));
   const outcome = { ...nothing, verdict, wiped, more: told.length - wiped.length };
   if (stops(services, verdict)) return outcome;
@@ -127,7 +129,12 @@ async function locked(
   if (isAbandoned && isRefusal(reply)) return contested("plain_files", services, wanted, files, reply);
   const would = isRefusal(reply) ? wouldWait(services, reply.code, waitMs) : {};
   const noted = { event: plan.event, type: toolOf(plan), actor, file: pathOf(first), files, ...would };
-  noteLock(services, noted, reply, waitedMs, before !== null);
+  const note = (more: Partial<LockAsked>) => {
+    if (services.notedDecisions.isFirst(asked, `lock ${reply.ok}`))
+      noteLock(services, { ...noted, ...more }, reply, waitedMs, before !== null);
+  };
+  if (isRefusal(reply)) note({ runs: refusalVerdict(reply.code) === "allow" });
+  else run.grants.push(runs => note({ runs }));
   const blocked = isRefusal(reply) ? files.find(file => pathOf(file) === reply["path"]) : first;
   if (!services.observes)
     services.hookWakes.decided(services, { actor, file: blocked ?? first, prompt: asked.promptId }, reply);
