@@ -68,8 +68,9 @@ function noteWords(
     plan.refuses !== undefined || outcomes.some(one => "verdict" in one && one.verdict === "deny");
   if (!isDenied && !isNews(services, plan, words)) return;
   const actor = actorOf(services, session, agent, null);
-  const rule = plan.refuses ?? ruleOf(outcomes) ?? event;
-  const line = { ...decidedBy(services, actor), event, type: plan.tool, file, rule };
+  const why = plan.refuses === undefined ? {} : { why: plan.refuses.why };
+  const rule = plan.refuses?.rule ?? ruleOf(outcomes) ?? event;
+  const line = { ...decidedBy(services, actor), event, type: plan.tool, file, rule, ...why };
   recorder.note({ ...line, decision: "note", would: isDenied ? "deny" : "tell" });
 }
 

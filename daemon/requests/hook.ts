@@ -14,7 +14,7 @@ import { observedPlan, observing, silenced } from "../hooks/observe.ts";
 import { runPlan } from "../hooks/run.ts";
 import type { Call } from "../server/call.ts";
 import { actorOf } from "../sessions/commands.ts";
-import { noteHook } from "../trail/decisions.ts";
+import { decidedBy, noteHook } from "../trail/decisions.ts";
 import type { RequestHandler } from "./handler.ts";
 
 /** Answers independently of order: hooks on one connection do not wait for each other. */
@@ -81,6 +81,7 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
       call.reply(outcome.refusal);
       return;
     }
+    if (observed === null && plan.refuses !== undefined) noteRefused(services, plan, plan.refuses);
     const said = plan.answer(outcomes);
     const words =
       observed === null
@@ -111,9 +112,20 @@ function breakSilence(plan: HookPlan, { connection }: Call): NodeJS.Timeout | un
   return setTimeout(() => connection.push("\n"), limits.hookSilenceMs);
 }
 
+/** Writes the line of a step that the adapter itself refuses. Where Kite only observes, the words that it would say have one. */
+function noteRefused(
+  services: HookServices,
+  { session, agent, event, tool: type, file }: HookPlan,
+  { rule, why }: NonNullable<HookPlan["refuses"]>,
+): void {
+  const actor = session === null ? null : actorOf(services, session, agent, null);
+  const line = { ...decidedBy(services, actor), event, type, file, decision: "deny", rule, why } as const;
+  services.recorder.note(line);
+}
+
 /**
- * Tells the session's person of its first denial, and of no later one. `kite explain --last` knows a denial that the trail
- * has: a tool that only has to read its file again is none.
+ * Tells the session's person of its first denial, and of no later one. A tool whose agent only has to read the file again is
+ * none.
  */
 function withFirstDenial(
   services: HookServices,

@@ -14,7 +14,7 @@ export interface Plan {
   readonly actions: readonly HookAction[];
   readonly file?: string;
   /** The rule by which the event itself is refused, whatever comes of the actions. */
-  readonly refuses?: string;
+  readonly refuses?: HookPlan["refuses"];
   readonly answer?: (outcomes: readonly HookOutcome[]) => Answer;
 }
 

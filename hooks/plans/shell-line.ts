@@ -68,7 +68,7 @@ export const preShell: Row = (event, actor, context) => {
   if (deed !== null)
     return {
       actions: [...begin(event, actor), atWork(event, actor)],
-      refuses: "person",
+      refuses: { rule: "person", why: `it hides who runs ${deed}, and only a person does that` },
       answer: () => hidden(deed, agentVariables),
     };
   const env = shellEnv(event, context);

@@ -55,8 +55,8 @@ export interface HookPlan {
   /** The event is a subagent's and does not say whose: this client tells no agents apart. */
   readonly namesNoAgent?: true;
   readonly actions: readonly HookAction[];
-  /** The rule by which the adapter itself refuses the step; absent if the outcomes tell whether it may happen. */
-  readonly refuses?: string;
+  /** The rule by which the adapter itself refuses the step, and the reason for the trail; absent if the outcomes tell whether it may happen. */
+  readonly refuses?: { readonly rule: string; readonly why: string };
   readonly answer: (outcomes: readonly HookOutcome[]) => Omit<HookReply, "ok">;
   /**
    * The answer of outcomes that deny the tool, with what the person in front of the session reads of it: that Kite stopped

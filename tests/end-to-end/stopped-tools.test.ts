@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ReportCounter } from "../../bin/report/counter.ts";
 import { AgentLanes } from "../../bin/web/agent-lanes.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
+import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { command, GuardWorld } from "./guard-world.ts";
 
@@ -188,6 +189,17 @@ describe("a shell line that had its files and does not run", () => {
     const denials = lines.filter(({ decision }) => decision === "deny");
     expect(denials).toMatchObject([{ rule: "guard", type: "git checkout" }]);
     expect(reportOf(lines).stops.count).toBe(1);
+  });
+
+  test("since it hides a person's command: it has one denial", async () => {
+    await w.stop();
+    await w.start("deny", claudeCode);
+    const dir = w.repo("hidden");
+    const call = { tool_name: "Bash", tool_use_id: "h1", tool_input: { command: "CLAUDECODE= kite off" } };
+    const said = await w.event("ida", dir, { hook_event_name: "PreToolUse", ...call });
+    expect(said).toContain("this command line did not run");
+    const denials = (await trailOf("ida")).filter(({ decision }) => decision === "deny");
+    expect(denials).toMatchObject([{ event: "PreToolUse", type: "Bash", rule: "person" }]);
   });
 });
 
