@@ -2,6 +2,7 @@ import { leadLimits } from "./lead/limits.ts";
 import { guardLimits } from "./limits/guard.ts";
 import { journalLimits } from "./limits/journal.ts";
 import { rescueLimits } from "./limits/rescue.ts";
+import { storeLimits } from "./limits/store.ts";
 import { wireLimits } from "./limits/wire.ts";
 
 /**
@@ -187,6 +188,7 @@ export const limits = {
   ...guardLimits,
   ...journalLimits,
   ...rescueLimits,
+  ...storeLimits,
 
   // Retries.
   /** The same `requestId` gets the same reply this long. */

@@ -29,6 +29,10 @@ export interface KitePaths {
   readonly seen: string;
   /** The token by which `kite` shows that a person runs it. */
   readonly personToken: string;
+  /** The password of the shared store, if no `.pgpass` has it. */
+  readonly storeSecret: string;
+  /** The id of this home in the shared store. */
+  readonly storeNode: string;
   /** Windows in which a person said that they are one. */
   readonly personWindows: string;
   /** Exists after `kite down`: hooks then start no daemon. */
@@ -77,6 +81,8 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     trusted: join(home, "trusted.json"),
     seen: join(home, "seen"),
     personToken: join(home, "person.token"),
+    storeSecret: join(home, "store.secret"),
+    storeNode: join(home, "store-node.json"),
     personWindows: join(home, "person.windows"),
     downFile: join(home, "down"),
     hookFailures: join(home, "hook-failures"),

@@ -13,6 +13,7 @@ const floors: readonly (readonly string[])[] = [
     "daemon/sessions",
     "daemon/trail",
     "daemon/events",
+    "daemon/store",
     "daemon/config",
     "daemon/instance",
     "daemon/server",
