@@ -7,6 +7,7 @@ import { teamSettings } from "../lead/teams/setting.ts";
 import { rescueSettings } from "../rescue/setting.ts";
 import { ignoreSettings, lockSettings, modeSettings } from "./base-settings.ts";
 import { notifySettings } from "./notify-setting.ts";
+import { nameSections } from "./project-section.ts";
 import { titleSettings } from "./titles-setting.ts";
 
 export const settings = {
@@ -22,4 +23,4 @@ export const settings = {
   ...rescueSettings,
 };
 
-export const sections = { ...checkSections };
+export const sections = { ...checkSections, ...nameSections };
