@@ -42,7 +42,11 @@ export async function keepWork(run: RescueRun, asked: KeepWork): Promise<HookOut
   const coming = await comingWipes(services, { actor, ancestors: await ancestorsOf(services, asked) }, asked);
   if (coming.length === 0) return null;
   const candidates = coming.map(({ work }) => candidateOf(work));
-  rescue.lines.began(asked.toolUseId, { command: coming[0]?.command ?? "", candidates });
+  rescue.lines.began(asked.toolUseId, {
+    session: asked.session,
+    command: coming[0]?.command ?? "",
+    candidates,
+  });
   const late = new Map(coming.map(({ work, ...one }, i) => [candidates[i]?.path ?? "", { ...one, work }]));
   const keeping = keepAll(services, rescue, coming, candidates, path => void late.delete(path));
   // Where Kite holds nobody up, the line and the copies run side by side.

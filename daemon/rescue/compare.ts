@@ -78,7 +78,7 @@ async function compare(
     for (const work of works.slice(0, limits.shellFilesMax)) {
       const isSkipped =
         skipped.get(work.worktree) ??
-        (runsLine(services, rescue.compared.ends, work.worktree) || (await isOff(services, work)));
+        (runsLine(services, rescue, work.worktree) || (await isOff(services, work)));
       skipped.set(work.worktree, isSkipped);
       if (isSkipped) continue;
       const loss = await look(services, rescue, work, isStart);
@@ -112,7 +112,7 @@ async function compareDirty(
     const current = writes.files.get(work.key);
     const isSame = current !== undefined && latestOf(current).seq === seq;
     const isWritten = queue.has(path) || (locks.holds.get(work.key)?.flights.length ?? 0) > 0;
-    return !isSame || isWritten || runsLine(services, rescue.compared.ends, work.worktree);
+    return !isSame || isWritten || runsLine(services, rescue, work.worktree);
   };
   const [seen, now] = [keeper.seen(path), await facts.stamped(path)];
   const latest = archive.versions.latestOf(path);
@@ -160,7 +160,7 @@ async function compareSettled(
   if (now === null || now.stamp === seen) return null;
   const candidate = { ...candidateOf(work), version: latest };
   const loss = await losses.of(candidate, null);
-  if (runsLine(services, rescue.compared.ends, work.worktree)) return null;
+  if (runsLine(services, rescue, work.worktree)) return null;
   compared.settled.set(path, now.stamp);
   return loss === null ? null : { candidate, loss };
 }

@@ -10,18 +10,22 @@ import { tellWipe } from "./tell.ts";
 import type { Author } from "./versions.ts";
 import type { WipedFile } from "./wipes.ts";
 
-/** Looks at it later, when all that was written before is kept. Until then its worktree's files are its own to explain. */
+/** Looks at it later, when all that was written before is kept. Until then the files of its worktree, and of those that it reached, are its own to explain. */
 export function lineEnds(services: RescueServices, rescue: Rescue, line: EndedLine): void {
   const { ends } = rescue.compared;
-  const worktree = services.engine.state.sessions.live.get(line.actor.session)?.worktree ?? "";
-  ends.set(worktree, (ends.get(worktree) ?? 0) + 1);
+  const own = services.engine.state.sessions.live.get(line.actor.session)?.worktree ?? "";
+  const reached = [...rescue.lines.worktreesOf(line.toolUseId), ...line.changed.map(one => one.worktree)];
+  const worktrees = new Set([own, ...reached]);
+  for (const worktree of worktrees) ends.set(worktree, (ends.get(worktree) ?? 0) + 1);
   void rescue.later(async () => {
     try {
       await lineEnded(services, rescue, line);
     } finally {
-      const left = (ends.get(worktree) ?? 1) - 1;
-      if (left === 0) ends.delete(worktree);
-      else ends.set(worktree, left);
+      for (const worktree of worktrees) {
+        const left = (ends.get(worktree) ?? 1) - 1;
+        if (left === 0) ends.delete(worktree);
+        else ends.set(worktree, left);
+      }
     }
   });
 }

@@ -89,13 +89,14 @@ export function openRescue(
   const never = config.values.rescueNever;
   const keeper = new FileKeeper({ archive, unkept, services, facts, git, outside, never });
   const compared = new Compared();
+  const lines = new WipingLines();
   const queue = new KeepQueue({
     keeper,
     isWritten: ({ key, session }) => {
       const { locks, sessions } = engine.state;
       const worktree = sessions.live.get(session ?? "")?.worktree ?? "";
       const isInFlight = (locks.holds.get(key)?.flights.length ?? 0) > 0;
-      return isInFlight || runsLine(services, compared.ends, worktree);
+      return isInFlight || runsLine(services, { lines, compared }, worktree);
     },
     onMissed: ({ path }, why) => onTrouble(`a version of ${path} was not kept: ${why}`, null),
   });
@@ -133,7 +134,7 @@ export function openRescue(
     unkept,
     keeper,
     queue,
-    lines: new WipingLines(),
+    lines,
     losses,
     compared,
     get waiting() {

@@ -209,6 +209,43 @@ describe("a wipe", () => {
     expect(wipes).toMatchObject([{ by: { id: "s-swap" }, files: [{ file: "a.ts", how: "gone" }] }]);
   });
 
+  test.each([
+    ["git -C", "still runs", (dir: string) => `git -C ${dir} checkout a.ts`],
+    ["cd", "has just ended", (dir: string) => `cd ${dir} && git checkout a.ts`],
+  ])(
+    "in another worktree by %s is the line's, also at a look there while it %s",
+    async (way, when, lineFor) => {
+      const dir = world.repo(`far-${way.replace(/\W/g, "")}`);
+      const near = `${dir}-near`;
+      world.git(dir, "worktree", "add", "-q", near);
+      const [here, there] = [`s-here-${when}`, `s-there-${when}`];
+      await world.event(there, dir, { hook_event_name: "SessionStart", source: "startup" });
+      await world.event(here, near, { hook_event_name: "SessionStart", source: "startup" });
+      const path = join(dir, "a.ts");
+      const call = world.call(
+        "Write",
+        { file_path: path, content: "one\n" },
+        { filePath: path, content: "one\n" },
+      );
+      await world.event(here, near, { hook_event_name: "PreToolUse", ...call });
+      world.put(dir, "a.ts", "one\n");
+      await world.event(here, near, { hook_event_name: "PostToolUse", ...call });
+      await world.settled();
+      const line = world.call("Bash", { command: lineFor(dir) });
+      expect(await world.event(here, near, { hook_event_name: "PreToolUse", ...line })).toBe("");
+      world.git(dir, "checkout", "-q", "a.ts");
+      const look = world.event(there, dir, { hook_event_name: "UserPromptSubmit", prompt: "go on" });
+      const end = () => world.event(here, near, { hook_event_name: "PostToolUse", duration_ms: 1, ...line });
+      if (when === "still runs") {
+        await look;
+        await world.settled();
+        await end();
+      } else await Promise.all([look, end()]);
+      const wipes = await world.wipes({ project: dir });
+      expect(wipes).toMatchObject([{ worktree: dir, by: { id: here }, command: "git checkout" }]);
+    },
+  );
+
   test("is none that can be told where a long file took the place", async () => {
     const dir = world.repo("long");
     await world.write("s-long", dir, "a.ts", "one\n");
