@@ -9,6 +9,7 @@ export const codes = {
   unsupported_protocol: "hello asked for a version this daemon does not speak",
   unknown_session: "no session with this id is registered",
   session_ended: "this session has ended",
+  mounts_unclear: "what a client in a container says of its mounts does not fit this machine",
   ambiguous_caller: "several agents of the session may run this command",
   too_many_sessions: "the daemon keeps no more sessions",
   lock_held: "another actor holds the file and the request does not wait",

@@ -1,6 +1,7 @@
 /** The wire of the daemon itself: hello, query, subscribe, stats, shutdown. */
 import * as z from "zod";
 import { limits } from "./limits.ts";
+import { mountsSchema } from "./mounts.ts";
 import { always, type RequestTable, repeatable, reply } from "./request-table.ts";
 import { baseShape, idSchema, type OkReply, pathSchema } from "./session.ts";
 import { taskFilterShape } from "./task.ts";
@@ -43,6 +44,8 @@ const helloSchema = z.object({
   person: idSchema.optional(),
   /** This connection only looks on: for it alone the daemon does not stay. */
   onlooker: z.literal(true).optional(),
+  /** The client is in a container: what it names on this connection, and is told, are the container's own paths. */
+  mounts: mountsSchema.optional(),
 });
 
 /** Returns a page of the rows of a target. */

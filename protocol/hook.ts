@@ -1,6 +1,7 @@
 /** The wire of hooks: the request and its reply. */
 import * as z from "zod";
 import { limits } from "./limits.ts";
+import { mountsSchema } from "./mounts.ts";
 import { type RequestTable, reply } from "./request-table.ts";
 import { baseShape } from "./session.ts";
 import { isObject } from "./wire.ts";
@@ -17,16 +18,19 @@ const eventSchema = z.custom<Readonly<Record<string, unknown>>>(isObject, {
  * a Stop: exit code 2 wakes the session. `statusLine`: the event is what the client gives its status line, and the
  * output is the line; it changes nothing, and is no sign of life. `client` names the agent's client; without it the event is
  * of Claude Code. A name that the daemon does not know: `not_available`.
+ * `mounts`: the hook runs in a container.
  */
 export const hookSchema = z.object({
   ...baseShape,
   event: eventSchema,
   env: z.record(z.string().max(limits.nameBytes), z.string().max(limits.pathBytes)).optional(),
-  ppid: z.number().int().positive().optional(),
+  /** 0: in the hook's process namespace it has no parent. */
+  ppid: z.number().int().min(0).optional(),
   reply: z.literal("raw").optional(),
   wake: z.boolean().optional(),
   statusLine: z.boolean().optional(),
   client: z.string().max(limits.nameBytes).optional(),
+  mounts: mountsSchema.optional(),
 });
 
 export interface HookReply {

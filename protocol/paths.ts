@@ -8,6 +8,8 @@ export interface KitePaths {
   readonly socket: string;
   readonly lockFile: string;
   readonly daemonFile: string;
+  /** A link that names the daemon's namespaces: a client in others says what is mounted where. */
+  readonly namespaces: string;
   readonly journal: string;
   /** What is remembered of the journal, outside its folder. */
   readonly storeMark: string;
@@ -68,6 +70,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     socket: join(home, "kite.sock"),
     lockFile: join(home, "daemon.lock"),
     daemonFile: join(home, "daemon.json"),
+    namespaces: join(home, "namespaces"),
     journal: join(home, "journal"),
     storeMark: join(home, "store.json"),
     trail: join(home, "trail"),

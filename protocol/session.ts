@@ -94,6 +94,8 @@ export interface SessionColumns {
   readonly branch: string | null;
   readonly cwd: string;
   readonly pid: number | null;
+  /** Its client runs in a container with other paths: it names files by those, and lives by signs of life. */
+  readonly container?: true;
   /** Its agent client; absent: Claude Code, or none that the daemon knows. */
   readonly client?: string;
   readonly status: "active" | "idle" | "lost";

@@ -1,6 +1,8 @@
 /** The interface through which handlers read the outside world. */
 import type { HookAdapter, LikelySubagent, WatchedAgent } from "../../hooks/seam/plan.ts";
+import type { Refusal } from "../../protocol/codes.ts";
 import type { TreeChange } from "../../protocol/guard.ts";
+import type { Mounts } from "../../protocol/mounts.ts";
 import type { Anchor } from "../core/actor.ts";
 import { parentAgent } from "./agent-parent.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
@@ -11,6 +13,8 @@ import type { GitChild, GitPlace } from "./git/process.ts";
 import { type StashList, stashList } from "./git/stash-list.ts";
 import { type FileState, WorkFacts } from "./git/status.ts";
 import { type LifeQuestion, type LifeSigns, lifeSigns, likelySubagent } from "./life-signs.ts";
+import type { MountView } from "./mounts/view.ts";
+import { MountViews } from "./mounts/views.ts";
 import type { PathFact } from "./path-cache.ts";
 import { PathFacts, type Stamped } from "./paths.ts";
 import { isAlive, processAnchor } from "./processes.ts";
@@ -63,6 +67,11 @@ export interface Facts {
     place: GitPlace,
     commits: readonly [string | null, string | null],
   ): Promise<CommitDiff | Unreachable>;
+  /**
+   * The view of a client in a container; null: it is in none. Refused with `mounts_unclear` if what it says of its mounts
+   * does not fit this machine.
+   */
+  mountView(mounts: Mounts | undefined): Promise<MountView | null | Refusal>;
   /** The process as an anchor, if the daemon sees it and it is the user's. */
   anchor(pid: number): Anchor | null;
   isAlive(anchor: Anchor): boolean;
@@ -79,7 +88,8 @@ export function outsideFacts(
   adapters: readonly Pick<HookAdapter, "agentFile" | "lifeFiles">[],
 ): Facts {
   const paths = new PathFacts({ outside });
-  const git = new GitFacts({ outside, paths });
+  const views = new MountViews(outside);
+  const git = new GitFacts({ outside, paths, mounted: () => views.pairs() });
   const work = new WorkFacts(outside, gitChild);
   const changes = new ChangeFacts(outside, gitChild);
   const commits = new CommitFacts(outside, gitChild);
@@ -105,6 +115,7 @@ export function outsideFacts(
     commitDiff: (place, ids) => commitDiff(outside, gitChild, place, ids),
     repository,
     parentAgent: file => parentAgent(outside, agentFiles, file),
+    mountView: mounts => views.of(mounts),
     anchor: processAnchor,
     isAlive,
     lifeSigns: asked => lifeSigns(outside, lifeFiles, asked),

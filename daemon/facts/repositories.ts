@@ -3,6 +3,8 @@ import { basename, dirname, resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { type Budget, BudgetedFs, type Unreachable } from "./filesystem.ts";
+import { isBelow, joined, restBelow } from "./mounts/table.ts";
+import type { MountPair } from "./mounts/view.ts";
 import { PathFacts } from "./paths.ts";
 
 /**
@@ -22,6 +24,8 @@ export interface Repository {
 export interface GitFactsOptions {
   readonly outside?: BudgetedFs;
   readonly paths?: PathFacts;
+  /** The folders of containers that have another path here. */
+  readonly mounted?: () => Iterable<MountPair>;
 }
 
 /** The name of the project whose worktrees share this git directory. */
@@ -42,6 +46,7 @@ interface Kept {
 export class GitFacts {
   readonly #outside: BudgetedFs;
   readonly #paths: PathFacts;
+  readonly #mounted: () => Iterable<MountPair>;
   readonly #kept = new BoundedMap<string, Kept>({ entriesMax: limits.repositoriesMax });
 
   /**
@@ -50,6 +55,7 @@ export class GitFacts {
   constructor(options: GitFactsOptions = {}) {
     this.#outside = options.outside ?? new BudgetedFs();
     this.#paths = options.paths ?? new PathFacts({ outside: this.#outside });
+    this.#mounted = options.mounted ?? (() => []);
   }
 
   /** Returns the repository around `cwd` (absolute), at most `limits.repositoryKeptMs` old. */
@@ -101,12 +107,30 @@ export class GitFacts {
       if (target !== undefined) {
         const gitDir = await this.#real(resolve(at, target), budget);
         if (await this.#isGitDir(gitDir, budget)) return gitDir;
+        const mapped = await this.#gitDirOfContainer(dotGit, target, budget);
+        if (mapped !== null) return mapped;
       }
     } else if (stat !== null) {
       const gitDir = await this.#real(dotGit, budget);
       if (await this.#isGitDir(gitDir, budget)) return gitDir;
     }
     return (await this.#isGitDir(at, budget)) ? at : null;
+  }
+
+  /**
+   * Returns the git directory that a `.git` file names in the paths of a container: git ran there. It counts only if it
+   * names that file as its own, in the same paths or in this machine's.
+   */
+  async #gitDirOfContainer(dotGit: string, target: string, budget: Budget): Promise<string | null> {
+    for (const { inside, outside } of this.#mounted()) {
+      if (!isBelow(inside, target)) continue;
+      const gitDir = await this.#real(joined(outside, restBelow(inside, target)), budget);
+      if (!(await this.#isGitDir(gitDir, budget))) continue;
+      const back = (await this.#read(`${gitDir}/gitdir`, budget))?.trim() ?? "";
+      const own = isBelow(inside, back) ? joined(outside, restBelow(inside, back)) : back;
+      if (own !== "" && (await this.#real(resolve(gitDir, own), budget)) === dotGit) return gitDir;
+    }
+    return null;
   }
 
   async #isGitDir(path: string, budget: Budget): Promise<boolean> {

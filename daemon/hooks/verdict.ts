@@ -29,6 +29,7 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   already_queued: "deny",
   edits_held: "deny",
   // Kite could not check or decide.
+  mounts_unclear: "allow",
   invalid_json: "allow",
   invalid_utf8: "allow",
   line_too_long: "allow",

@@ -3,16 +3,29 @@
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { daemonRequests } from "../../protocol/daemon.ts";
-import { protocolVersion } from "../../protocol/requests.ts";
+import { protocolVersion, type RequestOf } from "../../protocol/requests.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { refs } from "../facts/file-refs.ts";
-import { isRefusal } from "../server/call.ts";
+import { type Call, isRefusal } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import type { DaemonServices, HandlersOf, RequestHandler } from "./handler.ts";
 import { query } from "./query.ts";
 import { statsOf } from "./stats.ts";
 
-const hello: RequestHandler<"hello", DaemonServices> = (services, request, call) => {
+/** Only a client in a container waits: what it asks next, it asks in its own paths. */
+const hello: RequestHandler<"hello", DaemonServices> = (services, request, call) =>
+  request.mounts === undefined ? answerHello(services, request, call) : helloFrom(services, request, call);
+
+async function helloFrom(services: DaemonServices, request: RequestOf<"hello">, call: Call): Promise<void> {
+  const view = await services.facts.mountView(request.mounts);
+  if (view !== null && isRefusal(view)) call.reply(view);
+  else {
+    call.connection.view = view;
+    answerHello(services, request, call);
+  }
+}
+
+function answerHello(services: DaemonServices, request: RequestOf<"hello">, call: Call): undefined {
   if (request.protocol !== undefined && request.protocol !== protocolVersion) {
     const error = `this daemon speaks protocol ${protocolVersion}, not ${request.protocol}; use the same version on both sides`;
     call.reply(
@@ -34,7 +47,7 @@ const hello: RequestHandler<"hello", DaemonServices> = (services, request, call)
     epoch: engine.epoch,
   });
   return undefined;
-};
+}
 
 const ping: RequestHandler<"ping"> = (_services, _request, call) => {
   call.reply({ ok: true, pong: true });

@@ -1,14 +1,17 @@
 /** Handles a hook's event: the adapter plans, `hooks/run.ts` runs the plan, and the adapter words the answer. */
 import type { HookPlan } from "../../hooks/seam/plan.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
-import { refuse } from "../../protocol/codes.ts";
+import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
 import { quote } from "../../protocol/text.ts";
 import { isOff, nothingOff, withoutWaits } from "../config/off-switch.ts";
 import { actorRow } from "../core/locks/replies.ts";
+import { MountView } from "../facts/mounts/view.ts";
+import { refused } from "../hooks/action.ts";
 import { Delivery } from "../hooks/delivery.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
+import { inwardContext, inwardPlan } from "../hooks/inward-plan.ts";
 import { noteUntold, withLikelyActor } from "../hooks/likely-actor.ts";
 import { observedPlan, observing, silenced } from "../hooks/observe.ts";
 import { runPlan } from "../hooks/run.ts";
@@ -45,10 +48,16 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
   // The status line is a person's.
   const observed = !statusLine && acting.settings.values.mode === "observe" ? observing(acting) : null;
   const { socket, ownFiles, settings, calls, untoldAgents } = acting;
+  // Most events name no mounts, and need not wait for a turn.
+  const mounts = request.mounts === undefined ? null : await acting.facts.mountView(request.mounts);
+  const view = mounts instanceof MountView ? mounts : call.connection.view;
   const { lockWaitMs, clientLockWaitMs } = settings.values;
   const waitMs = Math.min(clientLockWaitMs[adapter.name] ?? lockWaitMs, adapter.limits.lockWaitMaxMs);
   const context = { env, ppid, socket, home: ownFiles.home, waitMs, wake, statusLine, calls };
-  const ofEntry = adapter.plan(request.event, context);
+  const ofEntry =
+    view === null
+      ? adapter.plan(request.event, context)
+      : inwardPlan(view, adapter.plan(request.event, inwardContext(view, context)));
   const isNamed = adapter !== acting.adapters.get(undefined);
   const asked = isNamed ? { ...ofEntry, client: adapter.name } : ofEntry;
   const { session, home } = asked;
@@ -58,7 +67,12 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
   const services = isGuessed ? await withLikelyActor(known, asked) : known;
   if (session !== null && home !== null)
     for (const part of services.points.homeTold) part.homeTold(services, session, home);
-  const isUnseen = isOffFor(services, asked, request.event["cwd"]);
+  const { cwd } = request.event;
+  const isUnseen = isOffFor(
+    services,
+    asked,
+    typeof cwd === "string" && view !== null ? view.inward(cwd) : cwd,
+  );
   if (isUnseen && statusLine) {
     const words = { output: offLine };
     if (request.reply === "raw") call.replyRaw(rawReply(words), null);
@@ -72,8 +86,11 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
   const unbroken = breakSilence(plan, call);
   const delivery = new Delivery(observed === null);
   try {
-    const outcomes = await runPlan(services, call, plan, delivery).finally(() => clearTimeout(unbroken));
-    noteTranscript(services, plan);
+    const outcomes = await (mounts !== null && !(mounts instanceof MountView)
+      ? notRun(plan, mounts)
+      : runPlan(services, call, plan, delivery)
+    ).finally(() => clearTimeout(unbroken));
+    noteClient(services, plan, view);
     for (const outcome of outcomes) {
       if (outcome.ok || outcome.refusal.code !== "restarting") continue;
       // The client sends the event again: the daemon has decided and reported nothing yet.
@@ -146,10 +163,24 @@ function isDenial(outcome: HookOutcome): boolean {
   return "verdict" in outcome && outcome.verdict === "deny" && !(outcome.ok && outcome.did === "lock");
 }
 
-/** Keeps where the session's client writes what it does: there the daemon looks for signs of life. */
-function noteTranscript({ engine, presence }: HookServices, { session, transcript }: HookPlan): void {
-  if (session === null || transcript === null || !engine.state.sessions.live.has(session)) return;
-  presence.of(session).transcript = transcript;
+/** What the mounts of a container do not tell, nothing is done for: its client tells the person why, as of any refusal. */
+async function notRun({ actions }: HookPlan, refusal: Refusal): Promise<readonly HookOutcome[]> {
+  return actions.slice(0, 1).map(action => refused(action.do, refusal));
+}
+
+/**
+ * Keeps where the session's client writes what it does: there the daemon looks for signs of life. And whether it runs in a
+ * container.
+ */
+function noteClient(
+  { engine, presence }: HookServices,
+  { session, transcript }: HookPlan,
+  view: MountView | null,
+): void {
+  if (session === null || (transcript === null && view === null)) return;
+  if (!engine.state.sessions.live.has(session)) return;
+  if (transcript !== null) presence.of(session).transcript = transcript;
+  if (view !== null) presence.of(session).isContained = true;
 }
 
 /** Counts an event. Its name comes from the client, so the number of counted names is limited. */

@@ -29,7 +29,8 @@ const register: RequestHandler<"register"> = async (services, request, call) => 
     spawn: request.spawn ?? null,
   });
   await endDeadIncarnations(services, request.id);
-  services.presence.seen(request.id);
+  const row = services.presence.seen(request.id);
+  row.isContained = connection.view !== null;
   const isLive = (id: string) => services.engine.state.sessions.live.has(id);
   const { unplaced } = services.presence.of(request.id);
   call.propose({ ...command, ...retryOf(request, call) }, reply => {

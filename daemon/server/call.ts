@@ -46,7 +46,8 @@ export class Call {
   /** Sends the reply. `delivered` is called with whether a live client received it. */
   reply(reply: Reply | object, delivered: ((ok: boolean) => void) | null = null): void {
     if ("ok" in reply && reply.ok === false) this.#services.counters.refused += 1;
-    this.connection.reply(this.#slot, reply, delivered);
+    const { view } = this.connection;
+    this.connection.reply(this.#slot, view === null ? reply : view.outwardAll(reply), delivered);
   }
 
   /** Replies with bytes instead of a line, and ends the connection. */
@@ -71,7 +72,9 @@ export class Call {
       await engine.heard();
       // The state was rebuilt meanwhile: a reply built from the old one is dropped.
       if (engine.state !== state) continue;
-      if (typeof reply === "string") this.connection.replyJson(this.#slot, reply);
+      const { view } = connection;
+      if (typeof reply === "string" && view === null) connection.replyJson(this.#slot, reply);
+      else if (typeof reply === "string") this.reply(JSON.parse(reply));
       else this.reply(reply);
       return;
     }

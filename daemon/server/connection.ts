@@ -8,6 +8,7 @@
 import type { Socket } from "node:net";
 import { limits } from "../../protocol/limits.ts";
 import { type Line, LineDecoder } from "../../protocol/wire.ts";
+import type { MountView } from "../facts/mounts/view.ts";
 import { jsonReplyLine, replyLine } from "./reply-line.ts";
 import type { Slot } from "./slot.ts";
 
@@ -30,6 +31,7 @@ export interface ConnectionOwner {
 export class Connection {
   readonly number: number;
   client: string | null = null;
+  view: MountView | null = null;
   /** Whether it showed a person's token, only looks on (the daemon does not stay for it), has locks bound to it, or merges. */
   isPersons = false;
   isOnlooker = false;
@@ -193,17 +195,16 @@ export class Connection {
 
   /** Sends a line that is no reply: an event, or the blank line of a waiting request. */
   push(text: string): void {
-    if (!this.#isOver) this.#send(text, null);
+    if (!this.#isOver) this.#send(this.view === null ? text : this.view.outwardLine(text), null);
   }
 
   /** Hands all pending output to the kernel in one write. */
   flush(): void {
     if (this.#out.length === 0) return;
     const text = this.#out.length === 1 ? (this.#out[0] ?? "") : this.#out.join("");
-    const outcomes = this.#outcomes;
+    const outcomes = this.#outcomes.splice(0);
     this.#out = [];
     this.#outLength = 0;
-    this.#outcomes = [];
     if (outcomes.length === 0) this.#socket.write(text);
     else {
       this.#socket.write(text, error => {
@@ -376,9 +377,8 @@ export class Connection {
     if (this.#probe !== null) clearInterval(this.#probe);
     this.#forgetLines();
     this.#giveUpOrdered();
-    const ties = [...this.#ties];
+    for (const release of [...this.#ties]) release();
     this.#ties.clear();
-    for (const release of ties) release();
     this.#sessions.clear();
     this.#owner.closed(this);
     this.#makeRoom();

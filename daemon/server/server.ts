@@ -7,6 +7,7 @@ import type { Line } from "../../protocol/wire.ts";
 import { Call, type CallServices } from "./call.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 import { DescriptorReserve } from "./descriptor-reserve.ts";
+import { inwardRequest } from "./inward.ts";
 import { type Parsed, parseRequest } from "./parse.ts";
 
 /** The part of the daemon that answers requests. */
@@ -84,8 +85,14 @@ export class Server implements ConnectionOwner {
       return undefined;
     }
     const call = new Call(answering, connection, slot, parsed.type, (bad, error) => this.#bug(bad, error));
+    const { view } = connection;
+    // The plan of a hook's event has its paths.
+    const request =
+      view === null || parsed.type === "hook"
+        ? parsed.request
+        : inwardRequest(view, parsed.request, baseOf(answering, parsed.request));
     try {
-      return answering.handle(parsed.type, parsed.request, call)?.catch(error => this.#bug(call, error));
+      return answering.handle(parsed.type, request, call)?.catch(error => this.#bug(call, error));
     } catch (error) {
       this.#bug(call, error);
       return undefined;
@@ -207,6 +214,12 @@ export class Server implements ConnectionOwner {
     this.#onTrouble(`the handler of ${call.type} threw`, error);
     call.reply(refuse("internal_error", "a bug in Kite; see the log, and report it with what you did"));
   }
+}
+
+/** The working directory of the session that asks; null: it is not known. */
+function baseOf({ engine }: Answering, request: RequestOf<RequestType>): string | null {
+  const id = "id" in request ? request.id : undefined;
+  return id === undefined ? null : (engine.state.sessions.live.get(id)?.cwd ?? null);
 }
 
 const noRoom = refuse(

@@ -46,6 +46,8 @@ export interface Presence extends Pulse {
   readonly dialogs: BoundedMap<string | null, Dialog>;
   /** Why the session's repository is unknown; null if it is known. */
   unplaced: string | null;
+  /** Its client runs in a container with other paths. */
+  isContained: boolean;
   /** The prompt that the main agent answers; null if unknown. */
   prompt: string | null;
   /** Kite woke it, and no prompt of its came since. */
@@ -104,6 +106,7 @@ export class PresenceTable {
       transcript: null,
       dialogs: new BoundedMap({ entriesMax: limits.agentsPerSessionMax }),
       unplaced: null,
+      isContained: false,
       prompt: null,
       woken: false,
       title: null,

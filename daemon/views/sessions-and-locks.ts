@@ -79,6 +79,7 @@ export function sessionRow(source: RowSource, session: Session): SessionRow {
     branch: session.branch,
     cwd: session.cwd,
     pid: session.incarnations.find(i => i.anchor !== null)?.anchor?.pid ?? null,
+    ...(seen.isContained ? { container: true } : {}),
     ...(session.client === undefined ? {} : { client: session.client }),
     status: session.lostAt !== null ? "lost" : seen.active ? "active" : "idle",
     ...(isUnhooked(session.id) ? { advisory: true } : {}),

@@ -43,6 +43,13 @@ export const wireLimits = {
   descriptorsWanted: 96,
   /** With fewer connections than this, the daemon does not check for free descriptors. */
   connectionsUnchecked: 8,
+  /** Text of a mount table, its lines, and the pairs of `KITE_MOUNTS`. */
+  mountTableBytes: 256 * 1024,
+  mountRowsMax: 4_096,
+  mountPairsMax: 64,
+  /** Containers whose mounts the daemon remembers, and how long it takes its own mount table to be the same, in ms. */
+  mountViewsMax: 64,
+  mountTableKeptMs: 1_000,
   /** Longest socket path: Node 20 and 22 cut longer ones without an error. */
   socketPathBytes: 103,
 } as const;
