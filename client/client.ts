@@ -1,5 +1,6 @@
 /** The client library's connection: requests, events, and reconnecting. */
 import { setTimeout as delay } from "node:timers/promises";
+import { mountsHere } from "../hooks/client/mounts.ts";
 import { type Refusal, refuse } from "../protocol/codes.ts";
 import type { EventLine } from "../protocol/events.ts";
 import { limits } from "../protocol/limits.ts";
@@ -191,7 +192,9 @@ export class KiteClient {
         ...(person === undefined ? {} : { person }),
         ...(onlooker === true ? { onlooker } : {}),
       };
-      const hello = { protocol: spoken, client: name, ...told };
+      const mounts = mountsHere(this.#options.paths.home, process.env["KITE_MOUNTS"]);
+      const where = mounts === null ? {} : { mounts };
+      const hello = { protocol: spoken, client: name, ...told, ...where };
       const answer = await this.#ask("hello", hello, { again: false, waitMs: timeoutMs });
       if (answer["ok"] !== true) throw new HelloRefused(taken<Refusal>(answer));
       const before = this.#daemon;

@@ -2,6 +2,7 @@
 import { protocolVersion } from "../protocol/requests.ts";
 import { processAnchor } from "./facts/processes.ts";
 import { writeDaemonFile } from "./instance/daemon-file.ts";
+import { writeNamespaces } from "./instance/foreign-home.ts";
 import type { Instance } from "./instance/instance.ts";
 import { listenPrivately } from "./instance/socket.ts";
 import type { DaemonOptions, RunningDaemon } from "./options.ts";
@@ -46,6 +47,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     handle: (type, request, call) => handle(services, type, request, call),
     drained: connection => events.drained(connection),
   });
+  writeNamespaces(paths);
   const listening = await listenPrivately(server.net, paths);
   instance.watchSocket(listening.fileId);
   const { seq, epoch, storeId } = engine.state;

@@ -68,7 +68,11 @@ const table: readonly Allowed[] = [
     ],
     types: [schemas],
   },
-  { folder: /^client\//, values: [/^client\//, plainProtocol, node], types: [schemas] },
+  {
+    folder: /^client\//,
+    values: [/^client\//, /^hooks\/client\/mounts\.ts$/, plainProtocol, node],
+    types: [schemas],
+  },
   { folder: /^bin\/bundle\.mjs$/, values: [node, /^esbuild$/], types: [] },
   { folder: /^bin\/release\.mjs$/, values: [node], types: [] },
   { folder: /^bin\/(?:build|pack)\.mjs$/, values: [node, /^bin\/bundle\.mjs$/], types: [] },

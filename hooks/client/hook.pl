@@ -18,6 +18,7 @@ our %limits;
 
 my @forwarded = qw(CLAUDE_PID CLAUDE_PROJECT_DIR CLAUDE_CODE_SESSION_ATTENDED CLAUDE_CODE_ENTRYPOINT HOME KITE_SPAWN);
 my $unreached = 'Kite is not responding; edits in this session are not coordinated. Run `kite doctor`.';
+my $hostless = 'Kite does not run on the host of this container; edits in this session are not coordinated. Run `kite up` there.';
 my $lost = 'Kite stays down: its journal is missing. Edits in this session are not coordinated. Run `kite doctor`.';
 
 my $wakes = ($ARGV[1] // '') eq 'wake';
@@ -124,14 +125,28 @@ sub request_line {
     for my $name (@forwarded) {
         my $value = $ENV{$name};
         next if !defined $value || length $value > $limits{pathBytes} || !utf8::decode(my $copy = $value);
-        $value =~ s/(["\\\x00-\x1f])/sprintf '\u%04x', ord $1/ge;
-        push @env, qq("$name":"$value");
+        push @env, qq("$name":) . json_text($value);
     }
     my $env = join ',', @env;
+    my $where = is_elsewhere() ? mounts() : '';
     my $from = defined $client ? qq(,"client":"$client") : '';
     my $wake = $wakes ? ',"wake":true' : $is_line ? ',"statusLine":true' : $from;
-    return qq({"type":"hook","event":$payload,"env":{$env},"ppid":${\getppid},"reply":"raw"$wake}\n);
+    return qq({"type":"hook","event":$payload,"env":{$env},"ppid":${\getppid},"reply":"raw"$wake$where}\n);
 }
+
+sub json_text {
+    my ($text) = @_;
+    $text =~ s/(["\\\x00-\x1f])/sprintf '\u%04x', ord $1/ge;
+    return qq("$text");
+}
+
+# Returns whether the daemon of this directory runs, or ran, in another namespace: on the host of this container.
+sub is_elsewhere {
+    my $daemons = readlink "$home/namespaces";
+    return defined $daemons && $daemons ne namespaces();
+}
+
+sub namespaces { return join ' ', map { readlink "/proc/self/ns/$_" } 'mnt', 'pid' }
 
 # Connects, sends the request and executes the answer. Returns only without an answer, with the reason: "absent", "full"
 # (closed silently), "closed", "silent", "restarting", "refused" or "broken".
@@ -213,6 +228,26 @@ sub AUTOLOAD {
 }
 
 __DATA__
+
+# Returns the field with what to say of this process's mounts: the daemon has other paths.
+sub mounts {
+    my $pairs = $ENV{KITE_MOUNTS} // '';
+    $pairs = '' if length $pairs > $limits{pathBytes} || !utf8::decode(my $copy = $pairs);
+    my @inside = map { /^\s*(\/[^=]*?)\/*\s*(?:=|\z)/ ? $1 || '/' : () } split /:/, $pairs, $limits{mountPairsMax} + 1;
+    my %seen;
+    for my $path (readlink '/proc/self/cwd', @inside) {
+        next if length $path > $limits{pathBytes} || !utf8::decode(my $copy = $path);
+        my ($device, $inode) = stat $path;
+        $seen{$path} = "$device:$inode" if defined $inode;
+    }
+    my $seen = join ',', map { json_text($_) . qq(:"$seen{$_}") } keys %seen;
+    my $table = '';
+    if (open my $file, '<', '/proc/self/mountinfo') { 1 while sysread $file, $table, 65_536, length $table }
+    $table = '' if length $table > $limits{mountTableBytes} || !utf8::decode(my $copy = $table);
+    my ($namespaces, $text) = (json_text(namespaces()), json_text($table));
+    my $named = $pairs eq '' ? '' : ',"pairs":' . json_text($pairs);
+    return qq(,"mounts":{"namespaces":$namespaces,"table":$text$named,"seen":{$seen}});
+}
 
 # If a session or turn begins and no daemon listens, runs the launcher of `kite install` once; returns 0 otherwise. The
 # launcher ends when the daemon answers. If that exceeds the hook's time, the hook ends and the launcher continues.
@@ -309,7 +344,8 @@ sub let_go {
     my $is_lost = -e "$home/store.json" && !-e "$home/journal";
     my $tells = is_edit() || $is_lost && is_beginning();
     if ($tells && !-e "$home/down" && $event =~ /"session_id"\s*:\s*"([\w-]{1,100})"/ && is_untold($1)) {
-        put(\*STDOUT, '{"systemMessage":"' . ($is_lost ? $lost : $unreached) . "\"}\n");
+        my $message = !$asked && is_elsewhere() ? $hostless : $is_lost ? $lost : $unreached;
+        put(\*STDOUT, qq({"systemMessage":"$message"}\n));
     }
     exit 0;
 }

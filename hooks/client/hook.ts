@@ -27,6 +27,7 @@ import {
 } from "node:fs";
 import type { Socket } from "node:net";
 import type { limits } from "../../protocol/limits.ts";
+import { isElsewhere, mountsHere } from "./mounts.ts";
 import { leaveEnd } from "./unheard-end.ts";
 
 // Literal types of the protocol's own bounds: a different number here does not compile.
@@ -54,6 +55,8 @@ const forwarded = [
   "KITE_SPAWN",
 ];
 const unreached = "Kite is not responding; edits in this session are not coordinated. Run `kite doctor`.";
+const hostless =
+  "Kite does not run on the host of this container; edits in this session are not coordinated. Run `kite up` there.";
 const lost =
   "Kite stays down: its journal is missing. Edits in this session are not coordinated. Run `kite doctor`.";
 
@@ -194,7 +197,9 @@ function requestLine(payload: string): Buffer {
   const oneLine = payload.replace(/[\r\n]/g, " ");
   const from = client === "" ? "" : `,"client":"${client}"`;
   const kind = wakes ? ',"wake":true' : isLine ? ',"statusLine":true' : from;
-  const around = `"env":${JSON.stringify(env)},"ppid":${process.ppid},"reply":"raw"${kind}`;
+  const mounts = mountsHere(home, process.env["KITE_MOUNTS"]);
+  const where = mounts === null ? "" : `,"mounts":${JSON.stringify(mounts)}`;
+  const around = `"env":${JSON.stringify(env)},"ppid":${process.ppid},"reply":"raw"${kind}${where}`;
   const line = Buffer.from(`{"type":"hook","event":${oneLine},${around}}\n`);
   if (line.length > lineBytes) throw new RangeError("the event is too long");
   return line;
@@ -351,7 +356,7 @@ function failOpen(failed = false): never {
   const isLost = existsSync(`${home}/store.json`) && !existsSync(`${home}/journal`);
   const tells = isEdit() || (isLost && isBeginning());
   if (session !== undefined && tells && !existsSync(`${home}/down`) && isUntold(session)) {
-    const systemMessage = isLost ? lost : unreached;
+    const systemMessage = isElsewhere(home) && !isAsked ? hostless : isLost ? lost : unreached;
     succeeds(() => writeFileSync(1, `${JSON.stringify({ systemMessage })}\n`));
   }
   process.exit(0);

@@ -9,6 +9,7 @@ import { existsSync, lstatSync } from "node:fs";
 import { connect } from "node:net";
 import { homedir } from "node:os";
 import type { limits } from "../../../protocol/limits.ts";
+import { mountsHere } from "../../client/mounts.ts";
 import { leaveEnd } from "../../client/unheard-end.ts";
 import type { Words } from "../words.ts";
 
@@ -151,6 +152,7 @@ export class Link {
   #requestLine({ event, wake }: Sent): string {
     const { HOME, KITE_SPAWN } = this.#env;
     const env = { ...(HOME ? { HOME } : {}), ...(KITE_SPAWN ? { KITE_SPAWN } : {}) };
+    const mounts = mountsHere(this.#home, this.#env["KITE_MOUNTS"]);
     const line = `${JSON.stringify({
       type: "hook",
       event,
@@ -158,6 +160,7 @@ export class Link {
       ppid: process.pid,
       client,
       ...(wake ? { wake } : {}),
+      ...(mounts === null ? {} : { mounts }),
     })}\n`;
     if (Buffer.byteLength(line) > lineBytes) throw new RangeError("the event is too long");
     return line;

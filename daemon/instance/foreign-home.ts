@@ -1,0 +1,70 @@
+/** Keeps a daemon out of a container whose Kite directory is the host's: it would see other paths, and end with the container. */
+import { existsSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import type { KitePaths } from "../../protocol/paths.ts";
+import { MountTable } from "../facts/mounts/table.ts";
+import { namespacesHere } from "../facts/mounts/views.ts";
+
+/** What the rule looks at. */
+export interface Container {
+  /** This process's namespaces, as the link in Kite's directory names the last daemon's; empty: the system has none. */
+  readonly namespaces: string;
+  /** The last daemon's; empty: none left a link. */
+  readonly before: string;
+  /** The text of this process's mount table. */
+  readonly table: string;
+  /** Whether the environment or a file says that this is a container. */
+  readonly isMarked: boolean;
+  /** Whether `KITE_MOUNTS` is set. */
+  readonly hasPairs: boolean;
+}
+
+/** The kernel's number of the first process namespace, which is the host's. */
+const hostProcesses = "pid:[4026531836]";
+/** Where the makers of containers keep what belongs to a container alone. */
+const ownVolume = /\/volumes\/[^/]+\/_data(?:\/|$)/;
+
+/** Returns why no daemon may start with this directory; null if one may. */
+export function foreignHomeProblem(home: string, container: Container): string | null {
+  const { namespaces, before, table, isMarked, hasPairs } = container;
+  if (namespaces === "" || namespaces === before || namespaces.endsWith(hostProcesses)) return null;
+  const mount = new MountTable(table).mountOf(home);
+  const isMounted = mount !== null && mount.at !== "/" && !ownVolume.test(mount.root);
+  const isContainer = isMarked || before.endsWith(hostProcesses);
+  if (!hasPairs && !(isMounted && isContainer)) return null;
+  return (
+    `${home} is the host's, and this is a container: a daemon here would see other paths, and end with the container; ` +
+    "run kite up on the host, or set KITE_HOME to a directory of the container's own"
+  );
+}
+
+export function containerHere(
+  paths: KitePaths,
+  env: Readonly<Record<string, string | undefined>>,
+): Container {
+  return {
+    namespaces: namespacesHere(),
+    before: quietly(() => readlinkSync(paths.namespaces)),
+    table: quietly(() => readFileSync("/proc/self/mountinfo", "utf8")),
+    isMarked: Boolean(env["container"]) || existsSync("/.dockerenv") || existsSync("/run/.containerenv"),
+    hasPairs: Boolean(env["KITE_MOUNTS"]),
+  };
+}
+
+/** Leaves the link by which clients see that they are in other namespaces. Only for the holder of the lock. */
+export function writeNamespaces(paths: KitePaths): void {
+  const namespaces = namespacesHere();
+  if (namespaces === "") return;
+  const temporary = `${paths.namespaces}.new`;
+  rmSync(temporary, { force: true });
+  symlinkSync(namespaces, temporary);
+  renameSync(temporary, paths.namespaces);
+}
+
+function quietly(read: () => string): string {
+  try {
+    return read();
+  } catch {
+    // Not Linux, or no daemon was here yet.
+    return "";
+  }
+}
