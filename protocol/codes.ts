@@ -79,6 +79,8 @@ export const codes = {
   request_conflict: "the same requestId came with another body",
   store_full: "the disk is full",
   store_lost: "the journal's files were removed, moved or replaced: the daemon stores nothing and stops",
+  store_away: "the store that several machines share does not answer; nothing was stored",
+  outcome_unknown: "the shared store did not answer in time, and may have stored the command",
   internal_error: "a bug in Kite; the daemon recorded it and the state is as before",
   too_many_connections: "the daemon has no descriptor left for another connection",
   restarting: "the daemon stops or is replaced; connect again",

@@ -100,6 +100,8 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   request_conflict: "allow",
   store_full: "allow",
   store_lost: "allow",
+  store_away: "allow",
+  outcome_unknown: "allow",
   internal_error: "allow",
   too_many_connections: "allow",
   restarting: "allow",

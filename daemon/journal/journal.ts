@@ -92,7 +92,13 @@ export interface JournalHealth {
 }
 
 export interface ProposeFailure {
-  readonly code: "store_full" | "store_lost" | "internal_error" | "restarting";
+  readonly code:
+    | "store_full"
+    | "store_lost"
+    | "store_away"
+    | "outcome_unknown"
+    | "internal_error"
+    | "restarting";
   readonly message: string;
   /** "not_stored": it was not and will not be stored; "unknown": it may still be delivered. */
   readonly outcome: "not_stored" | "unknown";
