@@ -36,6 +36,12 @@ const table: readonly Allowed[] = [
     ],
     types: [schemas, /^hooks\/seam\//],
   },
+  // Only a daemon with a store loads it.
+  {
+    folder: /^daemon\/journal\/postgres\//,
+    values: [/^daemon\/journal\//, /^protocol\/limits\.ts$/, node, /^pg$/],
+    types: [/^daemon\/core\//],
+  },
   {
     folder: /^daemon\//,
     values: [/^daemon\//, /^hooks\/seam\//, schemas, node, /^(?:pino|zod)$/],

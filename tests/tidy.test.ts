@@ -396,6 +396,7 @@ describe("bundles", () => {
     const built = JSON.parse(readFileSync(join(root, "dist/.built"), "utf8"));
     expect(built["hook.cjs"].packages).toEqual([]);
     expect(built["daemon.mjs"].packages).toContain("zod");
+    expect(built["daemon.mjs"].packages).not.toContain("pg");
     expect(await packagesOf("hooks/client/hook.ts")).toEqual([]);
     expect(readFileSync(join(root, "dist/hook.cjs"), "utf8")).not.toMatch(/ZodError|CommanderError|pino/);
   });

@@ -45,8 +45,11 @@ const simulation = [
 /** Unit tests of more than two seconds whose subject has a suite of its own in the whole, or is the compiler's anyway. */
 const slowUnits: readonly string[] = ["tests/unit/slice-holes.test.ts"];
 
+/** Files with a database server of their own, which the first of them may have to install. */
+const servers = ["postgres"].map(name => `tests/journal/${name}.test.ts`);
+
 /** The files that this page names. */
-export const named: readonly string[] = [...firstDay, ...simulation, ...slowUnits];
+export const named: readonly string[] = [...firstDay, ...simulation, ...slowUnits, ...servers];
 
 /** Whether a test file, by its path from the root, is in the tier. */
 export function isInTier(path: string, tier: Tier): boolean {
@@ -56,7 +59,7 @@ export function isInTier(path: string, tier: Tier): boolean {
 function isFast(path: string): boolean {
   if (path.startsWith("tests/end-to-end/")) return firstDay.includes(path);
   if (path.startsWith("tests/simulation/")) return simulation.includes(path);
-  return !slowUnits.includes(path);
+  return !slowUnits.includes(path) && !servers.includes(path);
 }
 
 /** Reads the tier from `KITE_TESTS`; a run that names none takes all, so that any file can be named. */

@@ -1,0 +1,180 @@
+/** One connection to PostgreSQL: statements with a time-out, and its end. */
+import { Client, type ClientConfig } from "pg";
+import { StoreUnfit } from "./errors.ts";
+import { errorMessage } from "./sql-state.ts";
+
+/** Where a store is, and who this node is there. All of it is given: the environment's PG... variables do not count. */
+export interface StoreAddress {
+  /** The servers of one store, the first one first; that which takes writes is used. */
+  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  readonly database: string;
+  readonly user: string;
+  /** Called for each connection; the password is kept nowhere else. Null: the user's ~/.pgpass. */
+  readonly password: (() => string | Promise<string>) | null;
+  /** False: no TLS, for a store on this machine. */
+  readonly tls: false | { readonly ca?: string };
+  /** The schema of Kite's tables: small letters, digits and `_`. */
+  readonly schema: string;
+}
+
+/** Returns how people name the store; the password is no part of it. */
+export function storeName({ hosts, database, user }: StoreAddress): string {
+  return `${user}@${hosts.map(({ host, port }) => `${host}:${port}`).join(",")}/${database}`;
+}
+
+export type Value = string | number | boolean | Buffer | null;
+/** A column is text as PostgreSQL writes it, but for numbers of four bytes, booleans and bytes. */
+export type Row = readonly unknown[];
+
+/**
+ * An open connection. Statements run one after the other. Nothing of it is state of a session: a pooler that gives each
+ * statement another server's connection does as well, but for `listen`.
+ */
+export class Connection {
+  readonly #client: Client;
+  readonly #statementMs: number;
+  #lost: Error | null = null;
+  #onLost: (error: Error) => void = () => {};
+
+  private constructor(client: Client, statementMs: number) {
+    this.#client = client;
+    this.#statementMs = statementMs;
+    client.on("error", error => this.#lose(error));
+    client.on("end", () => this.#lose(new Error("the connection ended")));
+  }
+
+  /**
+   * Connects to the first of the store's servers that takes writes. Rejects with the last server's error, within
+   * `connectMs` for each; with `StoreUnfit` if the database cannot hold any text.
+   */
+  static async open(address: StoreAddress, connectMs: number, statementMs: number): Promise<Connection> {
+    let last: unknown = new Error("the store has no server");
+    for (const host of address.hosts) {
+      let connection: Connection | null = null;
+      try {
+        connection = await Connection.#openOne(address, host, connectMs, statementMs);
+        await connection.#check();
+        return connection;
+      } catch (error) {
+        connection?.destroy();
+        last = error;
+      }
+    }
+    throw last;
+  }
+
+  static async #openOne(
+    { user, database, password, tls }: StoreAddress,
+    { host, port }: StoreAddress["hosts"][number],
+    connectMs: number,
+    statementMs: number,
+  ): Promise<Connection> {
+    const config: ClientConfig = {
+      host,
+      port,
+      user,
+      database,
+      ...(password === null ? {} : { password: () => password() }),
+      ssl: tls === false ? false : { rejectUnauthorized: true, ...tls },
+      application_name: "kite",
+      client_encoding: "UTF8",
+      connectionTimeoutMillis: connectMs,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+    };
+    const client = new Client(config);
+    forgetEnvironment(client);
+    const connection = new Connection(client, statementMs);
+    await client.connect();
+    return connection;
+  }
+
+  async #check(): Promise<void> {
+    const [row] = await this.query(
+      "SELECT current_setting('transaction_read_only'), current_setting('server_encoding')",
+    );
+    const [readOnly, encoding] = row ?? [];
+    if (readOnly !== "off") throw new Error("the server takes no writes: it is a standby, or set so");
+    if (encoding !== "UTF8")
+      throw new StoreUnfit(
+        `the database's encoding is ${String(encoding)}: make one with encoding UTF8 for Kite`,
+      );
+  }
+
+  get isLost(): boolean {
+    return this.#lost !== null;
+  }
+
+  /** Runs a statement; rejects with the server's error, or that of the connection, which is destroyed then. */
+  query(text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+    if (this.#lost !== null) return Promise.reject(this.#lost);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        const late = new Error(`the store did not answer within ${this.#statementMs} ms`);
+        this.#lose(late);
+        reject(late);
+      }, this.#statementMs);
+      // Without values, several statements may stand in one text; they are one transaction.
+      const statement = {
+        text,
+        rowMode: "array" as const,
+        ...(values.length > 0 ? { values: [...values] } : {}),
+      };
+      this.#client.query<unknown[]>(statement).then(
+        result => {
+          clearTimeout(timer);
+          const results = Array.isArray(result) ? result : [result];
+          resolve(results.at(-1)?.rows ?? []);
+        },
+        (error: unknown) => {
+          clearTimeout(timer);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** Calls `heard` with the text of each notification on `channel`; a pooler may let none through. */
+  async listen(channel: string, heard: (text: string) => void): Promise<void> {
+    this.#client.on("notification", ({ channel: name, payload = "" }) => {
+      if (name === channel) heard(payload);
+    });
+    await this.query(`LISTEN "${channel}"`);
+  }
+
+  /** Calls `callback` once when the connection ends, however it does; at once if it has. */
+  onLost(callback: (error: Error) => void): void {
+    this.#onLost = callback;
+    if (this.#lost !== null) callback(this.#lost);
+  }
+
+  /** Ends the connection at once, in the middle of whatever runs. */
+  destroy(): void {
+    this.#lose(new Error("the connection was given up"));
+  }
+
+  /** Ends the connection when its statements have run, within the time of one statement. */
+  async end(): Promise<void> {
+    if (this.#lost !== null) return;
+    const timer = setTimeout(() => this.destroy(), this.#statementMs);
+    await this.#client.end().catch(() => {});
+    clearTimeout(timer);
+  }
+
+  #lose(error: Error): void {
+    if (this.#lost !== null) return;
+    this.#lost = new Error(errorMessage(error), { cause: error });
+    streamOf(this.#client)?.destroy();
+    this.#onLost(this.#lost);
+  }
+}
+
+/** Takes back what the client read from the environment: settings of the session, which a pooler refuses too. */
+function forgetEnvironment(client: Client): void {
+  const { connectionParameters } = client as unknown as { connectionParameters: Record<string, unknown> };
+  for (const name of ["options", "replication", "binary"]) delete connectionParameters[name];
+}
+
+function streamOf(client: Client): { destroy(): void } | undefined {
+  return (client as unknown as { connection?: { stream?: { destroy(): void } } }).connection?.stream;
+}

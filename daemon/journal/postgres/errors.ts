@@ -1,0 +1,88 @@
+/** What goes wrong with a store: errors that end the journal, each with what to do, and what a statement's error means. */
+import { errorMessage, sqlState } from "./sql-state.ts";
+
+/** No store can be reached now; the journal tries again by itself. */
+export class StoreAway extends Error {
+  override readonly name = "StoreAway";
+}
+
+/** The store does not let this user do what Kite needs, or cannot hold what Kite writes. */
+export class StoreUnfit extends Error {
+  override readonly name = "StoreUnfit";
+}
+
+/** The store follows a level of the schema that this program does not know. */
+export class StoreTooNew extends Error {
+  override readonly name = "StoreTooNew";
+}
+
+/** The store has another history than this node has read: a backup was restored, or a failover lost entries. */
+export class StoreWentBack extends Error {
+  override readonly name = "StoreWentBack";
+}
+
+/** Entries that this node has yet to read were removed: it was away for too long. A new start reads a snapshot. */
+export class EntriesPruned extends Error {
+  override readonly name = "EntriesPruned";
+}
+
+/** Another journal was opened for the same node. */
+export class NodeTwice extends Error {
+  override readonly name = "NodeTwice";
+}
+
+/**
+ * What an error of a statement means for it.
+ * - `unsure`: the connection broke, or nobody answered: the statement may have taken effect, or may still do so;
+ * - `duplicate`: the proposal is in the log already;
+ * - `gone`: Kite's tables are not there;
+ * - `full`, `busy`, `refused`: it had no effect; `busy` may go well when it is tried again.
+ */
+export type Meaning = "unsure" | "duplicate" | "gone" | "full" | "busy" | "refused";
+
+/**
+ * SQLSTATE codes and classes of statements that were rolled back. All else counts as `unsure`: a server that stops while
+ * it waits for a standby ends the connection although the statement took effect (57P01).
+ */
+const meanings: readonly (readonly [prefix: string, meaning: Meaning])[] = [
+  ["23505", "duplicate"],
+  ["42P01", "gone"],
+  ["3F000", "gone"],
+  ["53100", "full"],
+  ["53", "busy"],
+  ["54", "refused"],
+  ["40003", "unsure"],
+  ["40", "busy"],
+  ["55", "busy"],
+  ["57014", "busy"],
+  ["21", "refused"],
+  ["22", "refused"],
+  ["23", "refused"],
+  ["42", "refused"],
+];
+
+export function meaningOf(error: unknown): Meaning {
+  const code = sqlState(error);
+  if (code === null) return "unsure";
+  return meanings.find(([prefix]) => code.startsWith(prefix))?.[1] ?? "unsure";
+}
+
+/** What a person can do about a store that refuses this user, by SQLSTATE. */
+const unfit: readonly (readonly [prefix: string, advice: string])[] = [
+  ["28", "check the user and the password that Kite has for it"],
+  ["3D000", "make the database, or name one that exists"],
+  [
+    "42501",
+    "let its administrator give this user the right, or make the schema for it: CREATE SCHEMA kite AUTHORIZATION user",
+  ],
+];
+
+/** Returns an error that a retry does not mend, or null if one may. `where`: the store as people name it. */
+export function lastingError(error: unknown, where: string): StoreUnfit | null {
+  if (error instanceof StoreUnfit) return error;
+  const code = sqlState(error);
+  const advice = unfit.find(([prefix]) => code?.startsWith(prefix))?.[1];
+  return advice === undefined
+    ? null
+    : new StoreUnfit(`the store ${where} said: ${errorMessage(error)}; ${advice}`);
+}

@@ -1,0 +1,126 @@
+/**
+ * Kite's tables in PostgreSQL, which the first node makes.
+ *
+ * Invariants: a level's changes only add, so that every program of a level works with the tables of each other one of that
+ * level; statements name their columns. A change that does more is a new level, which earlier programs refuse.
+ */
+import { randomBytes } from "node:crypto";
+import type { Connection, Row } from "./connection.ts";
+import { lastingError, StoreTooNew } from "./errors.ts";
+import { sqlState } from "./sql-state.ts";
+
+/** The level of the schema that this program knows. */
+export const schemaLevel = 1;
+
+/** Returns the name of one of Kite's tables, or of the schema, as statements write it. Throws on a name of another form. */
+export function tableName(schema: string, table: string): string {
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
+    throw new Error(`${JSON.stringify(schema)} is no name of a schema: use small letters, digits and _`);
+  return `"${schema}".${table}`;
+}
+
+/**
+ * What was added to the level, in order; a store knows how many of these it has. The first makes the tables:
+ * - `head`: one row, the last entry's place and time. Its lock puts appends in order;
+ * - `entries`: `mark` is one of an append alone, so an entry with the same mark has the same history before it;
+ * - `nodes`: who reads the log, under which epoch, and how far;
+ * - `snapshots` and their pieces: one that is not complete is never read.
+ */
+const additions: readonly ((table: (name: string) => string) => string)[] = [
+  table => `
+    CREATE TABLE IF NOT EXISTS ${table("entries")} (
+      seq bigint PRIMARY KEY, mark bigint NOT NULL, node text NOT NULL, epoch bigint NOT NULL, n bigint NOT NULL,
+      at bigint NOT NULL, command text NOT NULL, UNIQUE (node, epoch, n));
+    CREATE TABLE IF NOT EXISTS ${table("nodes")} (
+      node text PRIMARY KEY, epoch bigint NOT NULL, seq bigint NOT NULL, seen timestamptz NOT NULL);
+    CREATE TABLE IF NOT EXISTS ${table("snapshots")} (
+      id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, seq bigint NOT NULL, node text NOT NULL,
+      bytes bigint NOT NULL, complete boolean NOT NULL, written timestamptz NOT NULL);
+    CREATE TABLE IF NOT EXISTS ${table("pieces")} (
+      snapshot bigint NOT NULL REFERENCES ${table("snapshots")} ON DELETE CASCADE, place integer NOT NULL,
+      bytes bytea NOT NULL, PRIMARY KEY (snapshot, place));`,
+];
+
+/** What a store says of itself. */
+export interface StoreIdentity {
+  /** Made with the tables; another id is another store. */
+  readonly id: string;
+}
+
+/**
+ * Makes what the store lacks of Kite's tables, and returns what it says of itself; null: it has none of them. Nodes that
+ * do so at once wait for each other. Rejects with `StoreTooNew`, with `StoreUnfit` if the user may not make them, or with
+ * an error of the connection. `isNew` false: the tables were there before, and are not made anew; `later`: further
+ * additions, of a test.
+ */
+export async function prepareSchema(
+  connection: Connection,
+  schema: string,
+  where: string,
+  { isNew = true, later = [] }: { readonly isNew?: boolean; readonly later?: typeof additions } = {},
+): Promise<StoreIdentity | null> {
+  const all = [...additions, ...later];
+  const found = await readHead(connection, schema);
+  if (found !== null) checkLevel(found, where);
+  else if (!isNew) return null;
+  if (found === null || found.additions < all.length) {
+    try {
+      await connection.query(makeText(schema, all, found?.additions ?? 0));
+    } catch (error) {
+      throw lastingError(error, where) ?? error;
+    }
+  }
+  const head = found ?? (await readHead(connection, schema));
+  if (head === null) throw new Error("Kite's tables were removed while they were made");
+  checkLevel(head, where);
+  return { id: head.id };
+}
+
+function checkLevel({ level }: Head, where: string): void {
+  if (level === schemaLevel) return;
+  throw new StoreTooNew(
+    `the store ${where} has tables of level ${level}, this program knows ${schemaLevel}: start a newer Kite`,
+  );
+}
+
+interface Head extends StoreIdentity {
+  readonly level: number;
+  readonly additions: number;
+}
+
+async function readHead(connection: Connection, schema: string): Promise<Head | null> {
+  try {
+    const rows = await connection.query(`SELECT store, level, additions FROM ${tableName(schema, "head")}`);
+    return rows[0] === undefined ? null : headOf(rows[0]);
+  } catch (error) {
+    if (sqlState(error) === "42P01") return null;
+    throw error;
+  }
+}
+
+function headOf([id, level, count]: Row): Head {
+  return { id: String(id), level: Number(level), additions: Number(count) };
+}
+
+/** One text, so one transaction: it takes a lock that ends with it, and makes everything or nothing. */
+function makeText(schema: string, all: typeof additions, from: number): string {
+  const table = (name: string) => tableName(schema, name);
+  const head = table("head");
+  const create =
+    from > 0
+      ? ""
+      : `CREATE SCHEMA IF NOT EXISTS "${schema}";
+         CREATE TABLE IF NOT EXISTS ${head} (
+           one boolean PRIMARY KEY DEFAULT true CHECK (one), store text NOT NULL, level integer NOT NULL,
+           additions integer NOT NULL, seq bigint NOT NULL, at bigint NOT NULL) WITH (fillfactor = 10);
+         INSERT INTO ${head} (store, level, additions, seq, at)
+           VALUES ('${randomBytes(8).toString("hex")}', ${schemaLevel}, 0, 0, 0) ON CONFLICT DO NOTHING;`;
+  return `
+    SELECT pg_advisory_xact_lock(hashtext('kite'), hashtext('${schema}'));
+    ${create}
+    ${all
+      .slice(from)
+      .map(one => one(table))
+      .join("\n")}
+    UPDATE ${head} SET additions = greatest(additions, ${all.length}) WHERE level = ${schemaLevel};`;
+}

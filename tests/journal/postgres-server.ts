@@ -1,0 +1,209 @@
+/** A PostgreSQL server of a test's own on loopback: the programs that are there, else the system's package. */
+import { execFile, spawn, spawnSync } from "node:child_process";
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { StoreAddress } from "../../daemon/journal/postgres/connection.ts";
+
+const run = promisify(execFile);
+const installMs = 600_000;
+const startMs = 60_000;
+/** Where packages put the server's programs, a folder a version. */
+const places = ["/usr/lib/postgresql", "/usr/local/pgsql", "/opt/homebrew/opt", "/usr/pgsql"];
+
+/** Returns the folder of the server's programs, or why there is none. Installs Debian's package if this user may. */
+export async function findPostgres(): Promise<{ readonly bin: string } | { readonly missing: string }> {
+  const found = programs();
+  if (found !== null) return { bin: found };
+  try {
+    console.log("installing postgresql (once)...");
+    const options = { timeout: installMs, env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } };
+    await run("apt-get", ["update"], options);
+    const wait = ["-o", "DPkg::Lock::Timeout=300"];
+    await run("apt-get", [...wait, "install", "-y", "--no-install-recommends", "postgresql"], options);
+  } catch (error) {
+    const [line = ""] = String(error instanceof Error ? error.message : error).split("\n");
+    return { missing: `no PostgreSQL is here, and apt-get installed none: ${line}` };
+  }
+  const installed = programs();
+  return installed === null
+    ? { missing: "apt-get installed no PostgreSQL that can be found" }
+    : { bin: installed };
+}
+
+function programs(): string | null {
+  const named = process.env["KITE_TEST_POSTGRES"];
+  const folders = named === undefined ? places.flatMap(versionsIn) : [named];
+  return folders.find(bin => existsSync(join(bin, "initdb")) && existsSync(join(bin, "postgres"))) ?? null;
+}
+
+function versionsIn(place: string): string[] {
+  if (!existsSync(place)) return [];
+  const names = readdirSync(place).sort((a, b) => Number.parseInt(b, 10) - Number.parseInt(a, 10));
+  return [join(place, "bin"), ...names.map(name => join(place, name, "bin"))];
+}
+
+/** The server refuses to run as root: it gets the account of its package, or that of nobody. */
+function account(): { readonly uid: number; readonly gid: number } | null {
+  if (process.getuid?.() !== 0) return null;
+  for (const name of ["postgres", "nobody"]) {
+    const [uid, gid] = ["-u", "-g"].map(flag => {
+      const { status, stdout } = spawnSync("id", [flag, name], { encoding: "utf8" });
+      return status === 0 ? Number(stdout) : null;
+    });
+    if (typeof uid === "number" && typeof gid === "number") return { uid, gid };
+  }
+  return null;
+}
+
+export interface ServerOptions {
+  /** Whether commits reach the disk; a test has no use for that, and a bench has. */
+  readonly isSafe?: boolean;
+  /** Further settings. */
+  readonly settings?: readonly string[];
+}
+
+/** A server, which a test stops, kills and starts again. */
+export class PostgresServer {
+  readonly #bin: string;
+  readonly #folder: string;
+  readonly #settings: readonly string[];
+  readonly #account = account();
+  readonly port: number;
+
+  private constructor(bin: string, port: number, { isSafe = false, settings = [] }: ServerOptions) {
+    this.#bin = bin;
+    this.port = port;
+    this.#folder = mkdtempSync(join(tmpdir(), "kite-postgres-"));
+    const speed = isSafe ? [] : ["fsync=off", "full_page_writes=off"];
+    this.#settings = [
+      `port=${port}`,
+      "listen_addresses=127.0.0.1",
+      "unix_socket_directories=",
+      "shared_buffers=32MB",
+      "max_connections=200",
+      "log_min_messages=fatal",
+      ...speed,
+      ...settings,
+    ];
+    if (this.#account !== null) chownSync(this.#folder, this.#account.uid, this.#account.gid);
+  }
+
+  /** Makes a server in a folder of its own, and starts it. */
+  static async start(bin: string, options: ServerOptions = {}): Promise<PostgresServer> {
+    const server = new PostgresServer(bin, await freePort(), options);
+    const init = ["-D", server.#data, "-U", "kite", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"];
+    await server.#program("initdb", init);
+    await server.start();
+    return server;
+  }
+
+  /** Makes a standby of a server, which follows it, and starts it. */
+  static async standby(bin: string, of: PostgresServer): Promise<PostgresServer> {
+    const server = new PostgresServer(bin, await freePort(), {});
+    const from = ["-h", "127.0.0.1", "-p", String(of.port), "-U", "kite"];
+    await server.#program("pg_basebackup", [...from, "-D", server.#data, "-R", "-c", "fast", "-X", "stream"]);
+    await server.start();
+    return server;
+  }
+
+  get #data(): string {
+    return join(this.#folder, "data");
+  }
+
+  /** Starts it, again after a stop; resolves when it takes connections. */
+  async start(): Promise<void> {
+    const settings = this.#settings.flatMap(one => ["-c", one]).map(quoted);
+    await this.#ctl(
+      "start",
+      "-t",
+      String(startMs / 1000),
+      "-l",
+      join(this.#folder, "log"),
+      "-o",
+      settings.join(" "),
+    );
+  }
+
+  /** Stops it as its administrator does: connections end, what is committed stays. */
+  async stop(): Promise<void> {
+    await this.#ctl("stop", "-m", "fast");
+  }
+
+  /** Ends it in the middle of everything. */
+  kill(): void {
+    process.kill(this.#pid, "SIGKILL");
+  }
+
+  /** Makes a standby the server that takes writes. */
+  async promote(): Promise<void> {
+    await this.#ctl("promote");
+  }
+
+  /** Stops it, and removes all that it stored. */
+  end(): void {
+    this.#run("pg_ctl", ["-D", this.#data, "-m", "immediate", "stop"]);
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 9 });
+  }
+
+  /** Its address, for tables in `schema`; `port`: that of a proxy before it. */
+  address(schema: string, port = this.port): StoreAddress {
+    const hosts = [{ host: "127.0.0.1", port }];
+    return { hosts, database: "postgres", user: "kite", password: null, tls: false, schema };
+  }
+
+  get #pid(): number {
+    return Number.parseInt(readFileSync(join(this.#data, "postmaster.pid"), "utf8"), 10);
+  }
+
+  async #ctl(...args: readonly string[]): Promise<void> {
+    await this.#program("pg_ctl", ["-D", this.#data, "-w", ...args]);
+  }
+
+  #run(program: string, args: readonly string[]): void {
+    spawnSync(join(this.#bin, program), args, { ...this.#account, cwd: this.#folder, stdio: "ignore" });
+  }
+
+  /** Runs one of the server's programs to its end. What it starts keeps none of its pipes. */
+  #program(program: string, args: readonly string[]): Promise<void> {
+    mkdirSync(this.#folder, { recursive: true });
+    const child = spawn(join(this.#bin, program), args, {
+      ...this.#account,
+      cwd: this.#folder,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let said = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+    return new Promise((resolve, reject) => {
+      child.on("error", reject);
+      child.on("exit", code => {
+        child.stderr.destroy();
+        if (code === 0) return resolve();
+        const log = join(this.#folder, "log");
+        reject(
+          new Error(
+            `${program} ended with ${code}: ${said}${existsSync(log) ? readFileSync(log, "utf8") : ""}`,
+          ),
+        );
+      });
+    });
+  }
+}
+
+/** `pg_ctl` gives its options to a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise(resolve => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("the system gave no port");
+  return address.port;
+}
