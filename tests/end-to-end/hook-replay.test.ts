@@ -153,6 +153,8 @@ test("with the daemon absent every hook exits 0; a session's first edit says so 
   world.env = { CI: "1" };
   const sessions = [world.replay(), world.replay()];
   await Promise.all(sessions.map(s => s.toTheEnd()));
+  // Nothing else waits for the last of them: without a daemon it ends by itself, on a busy machine after the session's end.
+  await Promise.all(sessions.map(s => s.wakingEnded()));
   for (const { ran } of sessions) {
     expect(ran).toHaveLength(14);
     const [first, ...others] = ran.filter(r => r.event === "PreToolUse");

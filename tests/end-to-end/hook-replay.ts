@@ -180,6 +180,7 @@ export class Replay {
   readonly #payloads: Payload[];
   readonly #processes = new Map<string, ChildProcess>();
   readonly #observers = new Set<Promise<void>>();
+  readonly #waking: Promise<void>[] = [];
 
   constructor(world: ReplayWorld, name: Sequence) {
     this.#world = world;
@@ -249,7 +250,10 @@ export class Replay {
       const noted = ran.then(one => void this.ran.push(one));
       if (observes(entry)) {
         // The hook that may wake a lead waits while agents of its work: nobody waits for that one.
-        if (entry.asyncRewake === true) continue;
+        if (entry.asyncRewake === true) {
+          this.#waking.push(noted);
+          continue;
+        }
         this.#observers.add(noted);
         void noted.then(() => this.#observers.delete(noted));
       } else waited.push(noted.then(() => ran));
@@ -260,6 +264,11 @@ export class Replay {
   /** When the hooks have ended, too, that the client does not wait for. */
   async settled(): Promise<void> {
     while (this.#observers.size > 0) await Promise.all(this.#observers);
+  }
+
+  /** When the hooks have ended, too, that may wake a session. Where a daemon runs they may wait for others. */
+  async wakingEnded(): Promise<void> {
+    await Promise.all(this.#waking);
   }
 
   /** An event of a writing tool, made from the recorded one. */
