@@ -1,7 +1,7 @@
 /** Agents of a client that Kite knows by its adapter, in windows of tmux; the client is a stand-in. */
-import { spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,6 +31,15 @@ function trust(): void {
   const folder = join(world.environment["HOME"] ?? "", ".codex");
   const key = `${join(folder, "hooks.json")}:session_start:0:0`;
   writeFileSync(join(folder, "config.toml"), `[hooks.state."${key}"]\ntrusted_hash = "sha256:00"\n`);
+}
+
+/** Puts a script before tmux that notes each call once it has ended; returns the calls so far. */
+function noteTmux(): () => string {
+  const real = execFileSync("sh", ["-c", "command -v tmux"], { encoding: "utf8" }).trim();
+  const [file, calls] = [join(dirname(world.home.work), "bin", "tmux"), join(world.home.work, "tmux-calls")];
+  writeFileSync(file, `#!/bin/sh\n'${real}' "$@"\ncode=$?\necho "$*" >> '${calls}'\nexit $code\n`);
+  chmodSync(file, 0o755);
+  return () => (existsSync(calls) ? readFileSync(calls, "utf8") : "");
 }
 
 test("an agent of a connected client has its task and its role, is stopped with its window, and merged", async () => {
@@ -92,9 +101,15 @@ test("one whose program ends before its session begins has failed at once, with 
   spawnSync("mkfifo", [pipe]);
   const program = `#!/bin/sh\necho 'Not logged in: run codex login.'\nread -r _ < '${pipe}'\nexit 1\n`;
   writeFileSync(join(bin, "codex"), program);
+  const calls = noteTmux();
   const ran = world.kite(["spawn", "do it", "--client", "codex", "--name", "cody", "--here"]);
-  // From then on Kite follows the record alone.
-  await expect.poll(async () => (await world.agents())[0]?.handle ?? null).not.toBeNull();
+  // Kite looks at the window before and after it records where that is. From then on it follows the record alone.
+  const looks = () =>
+    calls()
+      .split("socket_path")
+      .at(-1)
+      ?.match(/list-panes/g) ?? [];
+  await expect.poll(() => calls().includes("socket_path") && looks().length).toBe(2);
   await writeFile(pipe, "go\n");
   const { code, out } = await ran;
   expect(code).toBe(1);
