@@ -32,15 +32,13 @@ async function shows(name: string, text: string): Promise<void> {
   while (!shown.includes(text)) shown = (await world.kite(["agent", name, "--log"])).out;
 }
 
-/** Tmux says from its start on when the program of a window has failed. */
-function tellsFailures(): void {
-  const settings = join(world.environment["HOME"] ?? "", ".tmux.conf");
-  writeFileSync(settings, "set-hook -g pane-died 'wait-for -S died'\n");
-}
-
-/** From now on, Kite looks at a window that it opened only once the window's program has failed. */
-function looksLate(): void {
-  const waits = `case "$*" in *socket_path*) '${realTmux()}' wait-for died ;; esac`;
+/**
+ * From now on, Kite looks at the agent's window, which it opened, only once that window's program has failed. Tmux 3.3 does not
+ * always run its hook `pane-died` when a program fails at once, but it always shows that the pane is dead.
+ */
+function looksLate(name: string): void {
+  const isDead = `'${realTmux()}' list-panes -a -F '#{window_name} #{pane_dead}' | grep -qx '${name} 1'`;
+  const waits = `case "$*" in *socket_path*) until ${isDead}; do sleep 0.05; done ;; esac`;
   wrapTmux([waits, `exec '${realTmux()}' "$@"`]);
 }
 
@@ -62,9 +60,10 @@ function other(...words: string[]): void {
     "#!/bin/sh",
     `echo "$KITE_SPAWN|$KITE_SESSION|$CLAUDECODE|$PWD|$*" > '${file}.said'`,
     'echo "on it: $1"',
-    // Tmux may lose the last words of a program that ends, so it ends once its pane shows them.
+    // Tmux may lose the last words of a program that ends, so it asks tmux how it is, and ends with the answer: by then tmux
+    // has read all before.
     `[ "$1" = FAIL ] && { echo 'cannot \u001b[31mdo\u001b[0m it'`,
-    `until '${hasTmux ? realTmux() : ""}' capture-pane -p -t "$TMUX_PANE" | grep -q 'do it'; do :; done; exit 3; }`,
+    "stty raw -echo; printf '\\033[5n'; head -c 4 > '/dev/null'; exit 3; }",
     `exec cat '${file}.pipe'`,
   ];
   writeFileSync(file, `${lines.join("\n")}\n`);
@@ -102,7 +101,6 @@ describe("another client", () => {
 
   test("that ends by itself is done; one that fails stays in its window to be read, until it is pruned", async () => {
     other("{prompt}");
-    tellsFailures();
     const watcher = await world.watcher();
     const said = await world.kite(["spawn", "mend it", "--client", "other", "--name", "bob", "--here"]);
     if (!hasTmux) {
@@ -114,7 +112,7 @@ describe("another client", () => {
       worktree: world.home.work,
       reason: null,
     });
-    looksLate();
+    looksLate("carol");
     const failed = await world.kite(["spawn", "FAIL", "--client", "other", "--name", "carol", "--here"]);
     expect(failed).toMatchObject({ code: 1, err: expect.stringContaining("failed at once") });
     expect(await world.agent("carol")).toMatchObject({ state: "failed" });
