@@ -95,6 +95,8 @@ export interface HelloReply {
   readonly pid: number;
   readonly storeId: string;
   readonly epoch: number;
+  /** Of a client in a container: its folders that have another path where the daemon is, at most `limits.mountPairsMax`. */
+  readonly mounted?: readonly { readonly inside: string; readonly outside: string }[];
 }
 
 export interface QueryReply<Row = unknown> {

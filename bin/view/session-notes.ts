@@ -39,6 +39,7 @@ export function noteOf(s: SessionRow, context: NoteContext, room: number): strin
   if (s.waitingFor === null) parts.push(...doingNote(s, context.places, room));
   parts.push(...workNote(s.declared, s.task, context), ...heldNote(s.locks));
   parts.push(...features.flatMap(feature => feature.origin?.(s) ?? []));
+  if (s.container === true) parts.push("in a container");
   if (s.incarnations > 1) parts.push(`open in ${s.incarnations} terminals`);
   return parts.join(", ");
 }

@@ -6,6 +6,7 @@ import type { daemonRequests } from "../../protocol/daemon.ts";
 import { protocolVersion, type RequestOf } from "../../protocol/requests.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { refs } from "../facts/file-refs.ts";
+import type { MountView } from "../facts/mounts/view.ts";
 import { type Call, isRefusal } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import type { DaemonServices, HandlersOf, RequestHandler } from "./handler.ts";
@@ -20,12 +21,19 @@ async function helloFrom(services: DaemonServices, request: RequestOf<"hello">, 
   const view = await services.facts.mountView(request.mounts);
   if (view !== null && isRefusal(view)) call.reply(view);
   else {
+    // The answer names both sides of each mount.
+    call.connection.view = null;
+    answerHello(services, request, call, view);
     call.connection.view = view;
-    answerHello(services, request, call);
   }
 }
 
-function answerHello(services: DaemonServices, request: RequestOf<"hello">, call: Call): undefined {
+function answerHello(
+  services: DaemonServices,
+  request: RequestOf<"hello">,
+  call: Call,
+  view: MountView | null = null,
+): undefined {
   if (request.protocol !== undefined && request.protocol !== protocolVersion) {
     const error = `this daemon speaks protocol ${protocolVersion}, not ${request.protocol}; use the same version on both sides`;
     call.reply(
@@ -45,6 +53,7 @@ function answerHello(services: DaemonServices, request: RequestOf<"hello">, call
     pid: process.pid,
     storeId,
     epoch: engine.epoch,
+    ...(view === null ? {} : { mounted: view.mounted() }),
   });
   return undefined;
 }

@@ -18,7 +18,7 @@ our %limits;
 
 my @forwarded = qw(CLAUDE_PID CLAUDE_PROJECT_DIR CLAUDE_CODE_SESSION_ATTENDED CLAUDE_CODE_ENTRYPOINT HOME KITE_SPAWN);
 my $unreached = 'Kite is not responding; edits in this session are not coordinated. Run `kite doctor`.';
-my $hostless = 'Kite does not run on the host of this container; edits in this session are not coordinated. Run `kite up` there.';
+my $hostless = 'Kite on the host of this container does not respond; edits in this session are not coordinated. Run `kite up` there.';
 my $lost = 'Kite stays down: its journal is missing. Edits in this session are not coordinated. Run `kite doctor`.';
 
 my $wakes = ($ARGV[1] // '') eq 'wake';
@@ -344,7 +344,7 @@ sub let_go {
     my $is_lost = -e "$home/store.json" && !-e "$home/journal";
     my $tells = is_edit() || $is_lost && is_beginning();
     if ($tells && !-e "$home/down" && $event =~ /"session_id"\s*:\s*"([\w-]{1,100})"/ && is_untold($1)) {
-        my $message = !$asked && is_elsewhere() ? $hostless : $is_lost ? $lost : $unreached;
+        my $message = is_elsewhere() ? $hostless : $is_lost ? $lost : $unreached;
         put(\*STDOUT, qq({"systemMessage":"$message"}\n));
     }
     exit 0;

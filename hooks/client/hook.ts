@@ -56,7 +56,7 @@ const forwarded = [
 ];
 const unreached = "Kite is not responding; edits in this session are not coordinated. Run `kite doctor`.";
 const hostless =
-  "Kite does not run on the host of this container; edits in this session are not coordinated. Run `kite up` there.";
+  "Kite on the host of this container does not respond; edits in this session are not coordinated. Run `kite up` there.";
 const lost =
   "Kite stays down: its journal is missing. Edits in this session are not coordinated. Run `kite doctor`.";
 
@@ -356,7 +356,7 @@ function failOpen(failed = false): never {
   const isLost = existsSync(`${home}/store.json`) && !existsSync(`${home}/journal`);
   const tells = isEdit() || (isLost && isBeginning());
   if (session !== undefined && tells && !existsSync(`${home}/down`) && isUntold(session)) {
-    const systemMessage = isElsewhere(home) && !isAsked ? hostless : isLost ? lost : unreached;
+    const systemMessage = isElsewhere(home) ? hostless : isLost ? lost : unreached;
     succeeds(() => writeFileSync(1, `${JSON.stringify({ systemMessage })}\n`));
   }
   process.exit(0);

@@ -1,9 +1,11 @@
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Container, containerProblem } from "./container.ts";
 import { type Client, Home } from "./daemon.ts";
 import { type Ended, HookWorld, hookPrograms, silent } from "./hook-clients.ts";
+import { kiteProgram } from "./kite.ts";
 
 const problem = containerProblem();
 
@@ -70,5 +72,95 @@ describe.each(problem === null ? hookPrograms : [])("a container, by the $name c
     expect(await inside(event("in", container.work, "Stop", { background_tasks: [] }))).toEqual(silent);
     expect(await waiting).toEqual(silent);
     expect(await rows("locks")).toMatchObject([{ holder: { id: "out" } }]);
+  });
+
+  test("a file of the container's own is one key there, and none of the host", async () => {
+    const [shared, own] = [join(container.own, "x"), join(container.own, "../own/x")];
+    expect(await inside(event("a", container.work, "PreToolUse", edit("", shared, "t1")))).toEqual(silent);
+    expect(await outside(event("b", home.work, "PreToolUse", edit("", shared, "t2")))).toEqual(silent);
+    const waiting = inside(event("c", container.work, "PreToolUse", edit("", own, "t3")));
+    await watch.event("lock_queued", ({ waiter }) => (waiter as { id?: unknown }).id === "c");
+    const paths = (await rows("locks")).map(({ path }) => String(path));
+    expect(paths.sort()).toEqual([expect.stringMatching(`^/container:\\d+${shared}$`), shared]);
+    await inside(event("a", container.work, "Stop", { background_tasks: [] }));
+    expect(await waiting).toEqual(silent);
+  });
+
+  test("a line in the container that wipes the host agent's work is denied, in the container's paths", async () => {
+    const git = (...args: string[]) =>
+      execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", ...args], { cwd: home.work });
+    git("init", "-q");
+    writeFileSync(join(home.work, "a.txt"), "a\n");
+    git("add", ".");
+    git("commit", "-qm", "a");
+    await outside(event("out", home.work, "SessionStart", { source: "startup" }));
+    const wrote = edit(home.work, "a.txt", "t1");
+    await outside(event("out", home.work, "PreToolUse", wrote));
+    writeFileSync(join(home.work, "a.txt"), "b\n");
+    await outside(event("out", home.work, "PostToolUse", wrote));
+    await outside(event("out", home.work, "Stop", { background_tasks: [] }));
+    await inside(event("in", container.work, "SessionStart", { source: "startup" }));
+    const line = (command: string, use: string) =>
+      inside(
+        event("in", container.work, "PreToolUse", {
+          tool_name: "Bash",
+          tool_input: { command },
+          tool_use_id: use,
+        }),
+      );
+    for (const [i, command] of ["git checkout -- .", `rm ${container.work}/a.txt`, "rm a.txt"].entries()) {
+      const { stdout } = await line(command, `g${i}`);
+      const { permissionDecision, permissionDecisionReason: why } = JSON.parse(stdout).hookSpecificOutput;
+      expect([command, permissionDecision]).toEqual([command, "deny"]);
+      expect(why).toContain("a.txt");
+      expect(why).not.toContain(home.work);
+    }
+    expect(await line(`rm ${container.own}/a.txt`, "g9")).toEqual(silent);
+  });
+
+  test("a worktree that git made in the container is a worktree of the project", async () => {
+    const git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"];
+    for (const args of [
+      ["init", "-q"],
+      ["commit", "-q", "--allow-empty", "-m", "a"],
+      ["worktree", "add", "-q", "wt"],
+    ])
+      expect(await container.run([...git, ...args])).toMatchObject({ code: 0 });
+    const start = { source: "startup" };
+    expect(await inside(event("in", join(container.work, "wt"), "SessionStart", start))).toEqual(silent);
+    expect(await rows("sessions")).toMatchObject([
+      { id: "in", project: home.work, worktree: join(home.work, "wt"), branch: "wt" },
+    ]);
+  });
+
+  test("KITE_MOUNTS counts where it is so, and is refused with a line where it is not", async () => {
+    const mine = (use: string) =>
+      event("in", container.work, "PreToolUse", edit(container.work, "a.txt", use));
+    for (const [pairs, why] of [
+      [`${container.work}=${home.paths.home}`, "is not"],
+      [`${container.work}=${home.work}/none`, "does not find"],
+      [`${container.root}/none=${home.work}`, "does not exist in the container"],
+      [`${container.work}=${home.work}:${container.work}=${home.root}`, "stands for both"],
+      ["app", "no pair of absolute paths"],
+    ] as const) {
+      const { stdout } = await inside(mine("t1"), { KITE_MOUNTS: pairs });
+      expect(JSON.parse(stdout)).toEqual({ systemMessage: expect.stringContaining(why) });
+      expect(await rows("locks")).toEqual([]);
+    }
+    expect(await inside(mine("t2"), { KITE_MOUNTS: `${container.work}=${home.work}` })).toEqual(silent);
+    expect(await rows("locks")).toMatchObject([{ path: join(home.work, "a.txt") }]);
+  });
+
+  test("no daemon starts in the container, and the agent's person reads what to do", async () => {
+    await home.daemon.kill();
+    const up = await container.run([process.execPath, kiteProgram, "up"]);
+    expect(up).toMatchObject({ code: 1, stdout: "" });
+    expect(up.stderr).toContain("run kite up on the host");
+    const mine = event("in", container.work, "PreToolUse", edit(container.work, "a.txt", "t1"));
+    const { stdout, code } = await inside(mine);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ systemMessage: expect.stringContaining("Run `kite up` there") });
+    await home.start();
+    expect(await inside(mine)).toEqual(silent);
   });
 });

@@ -32,8 +32,9 @@ export class Container {
   static async start(home: Home): Promise<Container> {
     const [work, kite, own] = ["workspaces/app", "user/.kite", "own"].map(name => join(home.root, "c", name));
     for (const folder of [work, kite, own]) mkdirSync(folder ?? "", { recursive: true });
-    const script =
-      'mount --bind "$1" "$2" && mount --bind "$3" "$4" && mount -t tmpfs none "$5" && echo there && exec sleep 1000';
+    // What is mounted elsewhere is covered where the host has it: there the container has nothing of it.
+    const script = `mount --bind "$1" "$2" && mount --bind "$3" "$4" && mount -t tmpfs none "$5" &&
+      mount -t tmpfs none "$1" && mount -t tmpfs none "$3" && echo there && exec sleep 1000`;
     const words = [home.work, work ?? "", home.paths.home, kite ?? "", own ?? ""];
     const starter = home.adopt(
       spawn("unshare", [...isolation, "--kill-child", "sh", "-c", script, "sh", ...words], {

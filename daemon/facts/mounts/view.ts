@@ -51,7 +51,9 @@ export class MountView {
     this.name = options.name;
     this.hidesProcesses = options.hidesProcesses;
     this.#private = `${privateFolder}${options.name}`;
-    this.#insideOf = new Map([[this.#private, "/"], ...this.mounted().map(pairOf)]);
+    // A folder that the container has under this machine's own path, too, keeps that.
+    const renamed = this.mounted().filter(({ outside }) => this.inward(outside) !== outside);
+    this.#insideOf = new Map([[this.#private, "/"], ...renamed.map(pairOf)]);
     // The longest first: of two folders that fit, the deeper one is meant.
     const folders = [...this.#insideOf.keys()].sort((a, b) => b.length - a.length).map(escaped);
     this.#pattern = new RegExp(`(?<![\\w./~-])(?:${folders.join("|")})(?=$|[^\\w.-]|\\.(?:\\s|$))`, "g");
@@ -61,14 +63,10 @@ export class MountView {
   mounted(): readonly MountPair[] {
     const { inside, pairs } = this.#options;
     const folders = [...pairs.map(pair => pair.inside), ...(inside?.rows ?? []).map(({ at }) => at)];
-    return (
-      [...new Set(folders)]
-        .map(folder => ({ inside: folder, outside: this.inward(folder) }))
-        .filter(({ outside }) => outside !== "/" && !this.isPrivate(outside))
-        // The container has the same folder under this machine's own path, too.
-        .filter(({ outside }) => this.inward(outside) !== outside)
-        .slice(0, limits.mountPairsMax)
-    );
+    return [...new Set(folders)]
+      .map(folder => ({ inside: folder, outside: this.inward(folder) }))
+      .filter(pair => pair.inside !== pair.outside && pair.outside !== "/" && !this.isPrivate(pair.outside))
+      .slice(0, limits.mountPairsMax);
   }
 
   /** Whether a path of this machine stands for a file that only the container sees. */
