@@ -6,7 +6,8 @@ import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import { isatty } from "node:tty";
 import { LocalError } from "../client/errors.ts";
-import { searchPath } from "../protocol/paths.ts";
+import { containerName } from "../hooks/client/mounts.ts";
+import { kitePaths, searchPath } from "../protocol/paths.ts";
 import { isCommandsSession } from "../protocol/person.ts";
 import { isSystemError } from "../protocol/system-error.ts";
 
@@ -25,9 +26,11 @@ export function actingSession(env: Env): Acting | null {
   return agent ? { id, agent } : { id };
 }
 
-/** Returns the id of the person's session at this terminal: `ana@pts/3`. */
+/** Returns the id of the person's session at this terminal: `ana@pts/3`, in a container `ana@4026532177/pts/3`. */
 export function terminalName(env: Env): string {
-  return `${userOf(env)}@${terminalOf(env) || "terminal"}`;
+  const container = containerName(kitePaths(env).home);
+  const place = container === "" ? "" : `${container}/`;
+  return `${userOf(env)}@${place}${terminalOf(env) || "terminal"}`;
 }
 
 /** Returns the terminal that standard input is, as `pts/3`; "" if it is none, or nobody can tell. */
@@ -41,9 +44,10 @@ export function terminalOf(env: Env): string {
   return found.status === 0 ? found.stdout.trim().replace(/^\/dev\//, "") : "";
 }
 
-/** Returns the session of a command that holds locks for a terminal. */
-export function commandSession(pid: number): string {
-  return `terminal-${pid}`;
+/** Returns the session of a command that holds locks for a terminal: `terminal-4711`, in a container `terminal-4026532177-12`. */
+export function commandSession(env: Env, pid: number): string {
+  const container = containerName(kitePaths(env).home);
+  return container === "" ? `terminal-${pid}` : `terminal-${container}-${pid}`;
 }
 
 /** Whether the session is a terminal's own, or that of a command at one: a person's. */

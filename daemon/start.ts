@@ -1,7 +1,7 @@
 /** Starts a daemon if no other one runs. */
 import { existsSync } from "node:fs";
 import { limits } from "../protocol/limits.ts";
-import { containerHere, foreignHomeProblem } from "./instance/foreign-home.ts";
+import { foreignHomeProblem } from "./instance/foreign-home.ts";
 import { acquireInstance } from "./instance/instance.ts";
 import { answers, unlinkStaleSocket } from "./instance/socket.ts";
 import { lostStoreProblem, olderStoreText } from "./journal/store-mark.ts";
@@ -11,7 +11,7 @@ import type { DaemonOptions, Started } from "./options.ts";
 /** Becomes the daemon of `paths.home`, or reports that another one runs. Throws if the journal cannot be read. */
 export async function startDaemon(options: DaemonOptions): Promise<Started> {
   const { paths } = options;
-  const foreign = foreignHomeProblem(paths.home, containerHere(paths, process.env));
+  const foreign = foreignHomeProblem(paths, process.env);
   if (foreign !== null) return { is: "refused", error: foreign };
   const answering = () => answers(paths.socket);
   const acquired = await acquireInstance(paths, { waitMs: limits.startWaitMs, answering });

@@ -28,7 +28,7 @@ export function nameOrPerson(name: string | null, reader: Reader = "person"): st
 
 /** Whether the session is that of a command at a terminal, which a person ran: `terminal-` and the command's process. */
 export function isCommandsSession(id: string): boolean {
-  return /^terminal-\d+$/.test(id);
+  return /^terminal-(?:\d+-)?\d+$/.test(id);
 }
 
 /** Returns a sentence of the daemon with the person's name for the word of the wire. */

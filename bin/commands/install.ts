@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { containerHere, isForeignHome } from "../../daemon/instance/foreign-home.ts";
 import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
 import { type Questions, terminalQuestions } from "../ask-person.ts";
 import type { AgentClient, Connection } from "../clients/client.ts";
@@ -83,6 +84,7 @@ export async function install(
     const { wish, observe } = order;
     const isForAll = wish.scope === "user";
     if (flags.print === true) return printPlan(world, order);
+    if (isForeignHome(world.paths.home, containerHere(world.paths, world.env))) throw foreignHome(world);
     const refused =
       (isForAll ? await refuseAgent(world, isJson, "install") : null) ??
       (observe ? await refuseAgent(world, isJson, "config") : null);
@@ -94,6 +96,12 @@ export async function install(
     }
     return connectAll(world, order, isJson);
   });
+}
+
+/** The programs in Kite's directory would be those of the container, and the host's hooks would find none. */
+function foreignHome({ paths }: ProcessContext): InstallFailed {
+  const what = `${paths.home} is the host's, and this is a container: its programs are the host's, too`;
+  return new InstallFailed(`${what}; run kite install on the host (in a container: kite help install)`);
 }
 
 /** Connects one client after the other. A failure of one does not keep the others from their hooks. */

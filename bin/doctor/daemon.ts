@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { HelloRefused, LocalError, NotRunning, WrongOwner } from "../../client/errors.ts";
 import { isAlive } from "../../daemon/facts/processes.ts";
 import { readDaemonFile } from "../../daemon/instance/daemon-file.ts";
+import { isElsewhere } from "../../hooks/client/mounts.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
 import { fewFiles } from "../few-files.ts";
@@ -108,6 +109,8 @@ function slow(answers: Check): Check {
 }
 
 const check = "daemon";
+/** Folders of a container that a line names. */
+const foldersMax = 4;
 
 /** Returns why no daemon answers: none runs, it hangs, or something else is in its place. */
 function withoutAnswer(world: ProcessContext, error: LocalError): Check {
@@ -126,6 +129,8 @@ function withoutAnswer(world: ProcessContext, error: LocalError): Check {
   }
   if (error instanceof NotRunning) {
     const kept = existsSync(paths.downFile) ? ", and hooks do not start it (kite down)" : "";
+    if (isElsewhere(paths.home))
+      return warn(check, "not running on the host of this container", "run kite up on the host");
     return warn(check, `not running${kept}`, advise("start it", "kite up"));
   }
   if (error instanceof WrongOwner || error instanceof HelloRefused) {
@@ -207,6 +212,12 @@ function lockOf(world: ProcessContext, client: Client): Check {
   if (file === null) {
     const detail = missingOr(paths.daemonFile);
     return fail(check, detail, restart("restart the daemon, which writes it"));
+  }
+  if (file.pid === client.daemon.pid && isElsewhere(paths.home)) {
+    const folders = (client.daemon.mounted ?? []).map(({ inside, outside }) => `${inside} is ${outside}`);
+    const where =
+      folders.length === 0 ? "every folder has its path" : folders.slice(0, foldersMax).join(", ");
+    return ok("container", `this is a container, and the daemon runs on its host, where ${where}`);
   }
   if (file.pid === client.daemon.pid && isAlive(file)) {
     return ok(check, `process ${file.pid} is the one daemon of ${paths.home}`);

@@ -112,7 +112,7 @@ class Holding {
     this.#signals = signals;
     this.#say = say;
     const named = actingSession(world.env);
-    this.#own = named ?? { id: commandSession(process.pid) };
+    this.#own = named ?? { id: commandSession(world.env, process.pid) };
     this.#isTerminal = named === null;
   }
 
@@ -123,7 +123,10 @@ class Holding {
     if (outer !== null) this.#command = `${outer}/${this.#command}`;
     const wanted = lockable(this.#world.cwd, this.#run.names);
     const answer = await this.#lock(wanted);
-    if (!answer.ok) return this.#refused(answer);
+    if (!answer.ok) {
+      await this.#leave();
+      return this.#refused(answer);
+    }
     const paths = answer.paths ?? (answer.path === undefined ? [] : [answer.path]);
     this.#paths = new Set(paths);
     this.#held = true;
@@ -246,10 +249,20 @@ class Holding {
       if (this.#client.absence === "gone") return;
     }
     try {
-      const options = { timeoutMs: limits.shutdownMs };
-      const command = this.#command;
-      if (held) await this.#client.request("file_unlock", { ...this.#own, command, ...wanted }, options);
-      if (this.#isTerminal) await this.#client.request("deregister", { id: this.#own.id }, options);
+      const unlock = { ...this.#own, command: this.#command, ...wanted };
+      if (held) await this.#client.request("file_unlock", unlock, { timeoutMs: limits.shutdownMs });
+    } catch (error) {
+      // The daemon is away: locks that are bound to the connection end with it.
+      if (!(error instanceof LocalError)) throw error;
+    }
+    await this.#leave();
+  }
+
+  /** Ends a terminal's own session: in a container the daemon does not see its process end. */
+  async #leave(): Promise<void> {
+    if (!this.#isTerminal) return;
+    try {
+      await this.#client.request("deregister", { id: this.#own.id }, { timeoutMs: limits.shutdownMs });
     } catch (error) {
       // The daemon is away: locks that are bound to the connection end with it.
       if (!(error instanceof LocalError)) throw error;

@@ -1,5 +1,5 @@
 /** Keeps a daemon out of a container whose Kite directory is the host's: it would see other paths, and end with the container. */
-import { existsSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { MountTable } from "../facts/mounts/table.ts";
 import { namespacesHere } from "../facts/mounts/views.ts";
@@ -12,8 +12,6 @@ export interface Container {
   readonly before: string;
   /** The text of this process's mount table. */
   readonly table: string;
-  /** Whether the environment or a file says that this is a container. */
-  readonly isMarked: boolean;
   /** Whether `KITE_MOUNTS` is set. */
   readonly hasPairs: boolean;
 }
@@ -23,17 +21,25 @@ const hostProcesses = "pid:[4026531836]";
 /** Where the makers of containers keep what belongs to a container alone. */
 const ownVolume = /\/volumes\/[^/]+\/_data(?:\/|$)/;
 
-/** Returns why no daemon may start with this directory; null if one may. */
-export function foreignHomeProblem(home: string, container: Container): string | null {
-  const { namespaces, before, table, isMarked, hasPairs } = container;
-  if (namespaces === "" || namespaces === before || namespaces.endsWith(hostProcesses)) return null;
+/** Whether a directory is the host's, and this process runs in a container. */
+export function isForeignHome(home: string, container: Container): boolean {
+  const { namespaces, before, table, hasPairs } = container;
+  if (namespaces === "" || namespaces === before || namespaces.endsWith(hostProcesses)) return false;
   const mount = new MountTable(table).mountOf(home);
-  const isMounted = mount !== null && mount.at !== "/" && !ownVolume.test(mount.root);
-  const isContainer = isMarked || before.endsWith(hostProcesses);
-  if (!hasPairs && !(isMounted && isContainer)) return null;
+  const isMounted = mount === null || (mount.at !== "/" && !ownVolume.test(mount.root));
+  // A container may keep a directory of its own outside, where an earlier container's daemon was: that is no host's.
+  return isMounted && (hasPairs || before.endsWith(hostProcesses));
+}
+
+/** Returns why no daemon may start with this directory; null if one may. */
+export function foreignHomeProblem(
+  paths: KitePaths,
+  env: Readonly<Record<string, string | undefined>>,
+): string | null {
+  if (!isForeignHome(paths.home, containerHere(paths, env))) return null;
   return (
-    `${home} is the host's, and this is a container: a daemon here would see other paths, and end with the container; ` +
-    "run kite up on the host, or set KITE_HOME to a directory of the container's own"
+    `${paths.home} is the host's, and this is a container: a daemon here would see other paths, and end with the ` +
+    "container; run kite up on the host, or set KITE_HOME to a directory of the container's own"
   );
 }
 
@@ -45,7 +51,6 @@ export function containerHere(
     namespaces: namespacesHere(),
     before: quietly(() => readlinkSync(paths.namespaces)),
     table: quietly(() => readFileSync("/proc/self/mountinfo", "utf8")),
-    isMarked: Boolean(env["container"]) || existsSync("/.dockerenv") || existsSync("/run/.containerenv"),
     hasPairs: Boolean(env["KITE_MOUNTS"]),
   };
 }

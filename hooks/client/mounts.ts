@@ -17,6 +17,11 @@ export function isElsewhere(home: string): boolean {
   return daemons !== "" && daemons !== namespaces();
 }
 
+/** Returns digits that name the container of this process; "": it is in none. The daemon calls it the same. */
+export function containerName(home: string): string {
+  return isElsewhere(home) ? (/\d+/.exec(namespaces())?.[0] ?? "") : "";
+}
+
 /** Returns what to say of this process's mounts; null: the daemon has the same paths. */
 export function mountsHere(home: string, pairs: string | undefined): Mounts | null {
   if (!isElsewhere(home)) return null;

@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Home } from "./daemon.ts";
 import { type Ended, ending } from "./hook-clients.ts";
+import { kiteProgram } from "./kite.ts";
 
 /** A user without rights over the machine needs a user namespace, too. */
 const asUser = process.getuid?.() === 0 ? [] : ["--user", "--map-root-user"];
@@ -59,17 +60,23 @@ export class Container {
     return { PATH: process.env["PATH"] ?? "", HOME: this.root };
   }
 
-  /** A program that runs a command in here; the command follows. */
+  /** Runs a command of `kite` in here to its end. */
+  kite(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+    return this.run([process.execPath, kiteProgram, ...args], "", env);
+  }
+
+  /** A program that runs a command in here, in the project; the command follows. */
   get enter(): readonly [string, ...string[]] {
     const user = asUser.length === 0 ? [] : ["--user", "--preserve-credentials"];
-    return ["nsenter", "-t", `${this.#init}`, ...user, "--mount", "--pid", "--"];
+    const inWork = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", this.work];
+    return ["nsenter", "-t", `${this.#init}`, ...user, "--mount", "--pid", "--", ...inWork];
   }
 
   /** Runs a command in here to its end. */
   run(command: readonly string[], stdin = "", env: Record<string, string> = {}): Promise<Ended> {
-    const [program, ...words] = [...this.enter, "sh", "-c", 'cd "$1" && shift && exec "$@"', "sh"];
+    const [program, ...words] = this.enter;
     const child = this.#home.adopt(
-      spawn(program, [...words, this.work, ...command], {
+      spawn(program, [...words, ...command], {
         env: { ...this.environment, ...env },
         stdio: "pipe",
       }),

@@ -21,6 +21,8 @@ export interface McpOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Whether it asks for the data of answers, as agents' clients do not. */
   readonly data?: boolean;
+  /** A program that runs the server, whose command follows. */
+  readonly through?: readonly string[];
   readonly mode?: NonNullable<ClientOptions["versionNegotiation"]>;
 }
 
@@ -49,14 +51,15 @@ export class Mcp {
 
   private constructor(
     home: Home,
-    { name = "tester", cwd = home.work, env = {}, mode, data = true }: McpOptions,
+    { name = "tester", cwd = home.work, env = {}, through = [], mode, data = true }: McpOptions,
   ) {
     const versionNegotiation = mode === undefined ? {} : { versionNegotiation: mode };
     const capabilities = data ? { experimental: { "kite/data": {} } } : {};
     this.client = new Client({ name, version: "1.0.0" }, { ...versionNegotiation, capabilities });
+    const [command = "", ...args] = [...through, process.execPath, program, "mcp"];
     this.#transport = new StdioClientTransport({
-      command: process.execPath,
-      args: [program, "mcp"],
+      command,
+      args,
       cwd,
       env: { ...home.environment, ...env },
     });
