@@ -179,6 +179,7 @@ describe("a password in an address", () => {
     "postgresql://ada:hunter2@db/kite",
     "postgresql://ada:@db/kite",
     "postgresql://:hunter2@db/kite",
+    "postgresql://ada@example.com:hunter2@db/kite",
     "postgresql://ada:hunt/er2@db/kite",
     "postgresql://ada:hunt?er2@db/kite",
     "postgresql://ada:hunt#er2@db/kite",
@@ -200,6 +201,7 @@ describe("a password in an address", () => {
     const word = fc.string({ maxLength: 10 });
     const forms: ((password: string, word: string) => string)[] = [
       p => `postgresql://ada:${p}@db/kite`,
+      p => `postgresql://ada@example.com:${p}@db/kite`,
       p => `postgresql://ada:${p}`,
       p => `mysql://ada:${p}@db/kite`,
       p => `ada:${p}@db`,
