@@ -46,7 +46,9 @@ const simulation = [
 const slowUnits: readonly string[] = ["tests/unit/slice-holes.test.ts"];
 
 /** Files with a database server of their own, which the first of them may have to install. */
-const servers = ["postgres"].map(name => `tests/journal/${name}.test.ts`);
+const servers = ["", "-faults", "-nodes", "-server", "-snapshots"].map(
+  name => `tests/journal/postgres${name}.test.ts`,
+);
 
 /** The files that this page names. */
 export const named: readonly string[] = [...firstDay, ...simulation, ...slowUnits, ...servers];

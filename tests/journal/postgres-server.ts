@@ -1,9 +1,19 @@
 /** A PostgreSQL server of a test's own on loopback: the programs that are there, else the system's package. */
 import { execFile, spawn, spawnSync } from "node:child_process";
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { StoreAddress } from "../../daemon/journal/postgres/connection.ts";
 
@@ -132,9 +142,21 @@ export class PostgresServer {
     await this.#ctl("stop", "-m", "fast");
   }
 
-  /** Ends it in the middle of everything. */
-  kill(): void {
-    process.kill(this.#pid, "SIGKILL");
+  /** Ends it in the middle of everything; resolves when no process of it is left that could still write. */
+  async kill(): Promise<void> {
+    const path = join(this.#data, "postmaster.pid");
+    const pid = Number.parseInt(readFileSync(path, "utf8"), 10);
+    const own = new Set([pid, ...processes().flatMap(one => (one.parent === pid ? [one.pid] : []))]);
+    process.kill(pid, "SIGKILL");
+    while (processes().some(one => own.has(one.pid) && !one.isEnded)) await delay(20);
+    // A process that nobody waited for keeps its number: a start would take it for a server that runs.
+    rmSync(path, { force: true });
+  }
+
+  /** Lets `user` in by `method` alone, once the server has read its settings again. */
+  allow(user: string, method: string): void {
+    const path = join(this.#data, "pg_hba.conf");
+    writeFileSync(path, `host all ${user} 127.0.0.1/32 ${method}\n${readFileSync(path, "utf8")}`);
   }
 
   /** Makes a standby the server that takes writes. */
@@ -152,10 +174,6 @@ export class PostgresServer {
   address(schema: string, port = this.port): StoreAddress {
     const hosts = [{ host: "127.0.0.1", port }];
     return { hosts, database: "postgres", user: "kite", password: null, tls: false, schema };
-  }
-
-  get #pid(): number {
-    return Number.parseInt(readFileSync(join(this.#data, "postmaster.pid"), "utf8"), 10);
   }
 
   async #ctl(...args: readonly string[]): Promise<void> {
@@ -192,6 +210,18 @@ export class PostgresServer {
       });
     });
   }
+}
+
+function processes(): readonly {
+  readonly pid: number;
+  readonly parent: number;
+  readonly isEnded: boolean;
+}[] {
+  const { stdout } = spawnSync("ps", ["-A", "-o", "pid=,ppid=,stat="], { encoding: "utf8" });
+  return stdout.split("\n").map(line => {
+    const [pid, parent, state = ""] = line.trim().split(/\s+/);
+    return { pid: Number(pid), parent: Number(parent), isEnded: state.startsWith("Z") };
+  });
 }
 
 /** `pg_ctl` gives its options to a shell. */

@@ -1,17 +1,9 @@
 /** The journal over PostgreSQL, with a real server: what every journal has to do. */
-import { afterAll, it } from "vitest";
 import { PostgresJournal } from "../../daemon/journal/postgres/postgres-journal.ts";
-import { findPostgres, PostgresServer } from "./postgres-server.ts";
+import { withServer } from "./postgres-world.ts";
 import { journalSuite } from "./suite.ts";
 
-const found = await findPostgres();
-if ("missing" in found) {
-  it(`SKIPPED: the journal over PostgreSQL was tested with no server: ${found.missing}`, () => {
-    console.warn(`SKIPPED: the journal over PostgreSQL was tested with no server: ${found.missing}`);
-  });
-} else {
-  const server = await PostgresServer.start(found.bin);
-  afterAll(() => server.end());
+await withServer("the suite of journals over PostgreSQL", server => {
   let worlds = 0;
   for (const listens of [true, false]) {
     const how = listens ? "with notifications" : "by polling alone";
@@ -39,4 +31,4 @@ if ("missing" in found) {
       };
     });
   }
-}
+});

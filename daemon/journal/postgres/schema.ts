@@ -20,7 +20,8 @@ export function tableName(schema: string, table: string): string {
 }
 
 /**
- * What was added to the level, in order; a store knows how many of these it has. The first makes the tables:
+ * What was added to the level, in order; a store knows how many of these it has. Each may run twice: two nodes that
+ * see the same lack run it one after the other. The first makes the tables:
  * - `head`: one row, the last entry's place and time. Its lock puts appends in order;
  * - `entries`: `mark` is one of an append alone, so an entry with the same mark has the same history before it;
  * - `nodes`: who reads the log, under which epoch, and how far;
@@ -65,7 +66,8 @@ export async function prepareSchema(
   else if (!isNew) return null;
   if (found === null || found.additions < all.length) {
     try {
-      await connection.query(makeText(schema, all, found?.additions ?? 0));
+      const isThere = await hasSchema(connection, schema);
+      await connection.query(makeText(schema, isThere, all, found?.additions ?? 0));
     } catch (error) {
       throw lastingError(error, where) ?? error;
     }
@@ -88,6 +90,12 @@ interface Head extends StoreIdentity {
   readonly additions: number;
 }
 
+/** Whether the schema exists. To make it needs a right in the whole database, also where it exists. */
+async function hasSchema(connection: Connection, schema: string): Promise<boolean> {
+  const rows = await connection.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
+  return rows.length > 0;
+}
+
 async function readHead(connection: Connection, schema: string): Promise<Head | null> {
   try {
     const rows = await connection.query(`SELECT store, level, additions FROM ${tableName(schema, "head")}`);
@@ -103,13 +111,13 @@ function headOf([id, level, count]: Row): Head {
 }
 
 /** One text, so one transaction: it takes a lock that ends with it, and makes everything or nothing. */
-function makeText(schema: string, all: typeof additions, from: number): string {
+function makeText(schema: string, isThere: boolean, all: typeof additions, from: number): string {
   const table = (name: string) => tableName(schema, name);
   const head = table("head");
   const create =
     from > 0
       ? ""
-      : `CREATE SCHEMA IF NOT EXISTS "${schema}";
+      : `${isThere ? "" : `CREATE SCHEMA IF NOT EXISTS "${schema}";`}
          CREATE TABLE IF NOT EXISTS ${head} (
            one boolean PRIMARY KEY DEFAULT true CHECK (one), store text NOT NULL, level integer NOT NULL,
            additions integer NOT NULL, seq bigint NOT NULL, at bigint NOT NULL) WITH (fillfactor = 10);

@@ -1,0 +1,159 @@
+/** Several nodes over one PostgreSQL: their order, their tables, and a store with another history than a node. */
+import { describe, expect, it } from "vitest";
+import { prepareSchema, schemaLevel } from "../../daemon/journal/postgres/schema.ts";
+import { opened, wants } from "./commands.ts";
+import { lineOf, type StoreNode, StoreWorld, settled, withServer } from "./postgres-world.ts";
+
+await withServer("several nodes over one store", server => {
+  describe("a store with another history", () => {
+    /** Takes the last entry back, as a restored backup or a standby that lacks it does. */
+    const goBack = "DELETE FROM $.entries WHERE seq = 3; UPDATE $.head SET seq = 2";
+
+    async function threeEntries(world: StoreWorld): Promise<StoreNode> {
+      const node = await world.node("n1");
+      node.client.propose(wants("a"), wants("b"), wants("c"));
+      await settled(node);
+      return node;
+    }
+
+    it("that is shorter gets nothing, and the journal says what to do", async () => {
+      const world = new StoreWorld(server);
+      const { client } = await threeEntries(world);
+      await world.sql(goBack);
+      client.propose(wants("d"));
+      await expect.poll(() => client.fatal.map(error => error.name)).toEqual(["StoreWentBack"]);
+      expect(client.fatal[0]?.message).toContain("kite store rejoin");
+      expect(client.failures.map(f => [f.n, f.reason.outcome])).toEqual([[4, "not_stored"]]);
+      expect(await world.log()).toHaveLength(2);
+    });
+
+    it("that went on from there is known by the mark of an append", async () => {
+      const world = new StoreWorld(server);
+      const { client, journal } = await threeEntries(world);
+      // The other node never saw the entry that is gone, and writes at its place.
+      await world.sql(goBack);
+      const other = await world.node("n2");
+      other.client.propose(wants("other c"), wants("other d"));
+      await settled(other);
+      await expect.poll(() => client.fatal.map(error => error.name)).toEqual(["StoreWentBack"]);
+      client.propose(wants("d"));
+      await expect.poll(() => client.failures.length).toBe(1);
+      expect(client.delivered).toHaveLength(3);
+      expect(await world.log()).toHaveLength(4);
+      await journal.close();
+    });
+
+    it("or none: tables that are gone are not made again by a daemon that runs", async () => {
+      const world = new StoreWorld(server);
+      const { client, journal } = await threeEntries(world);
+      await world.sql(`DROP SCHEMA "${world.schema}" CASCADE`);
+      await expect(journal.saveSnapshot(3, [Buffer.from("x")])).rejects.toThrow("kite store join");
+      await expect.poll(() => client.fatal.map(error => error.name)).toEqual(["StoreLost"]);
+      expect(await world.sql(`SELECT 1 FROM pg_namespace WHERE nspname = '${world.schema}'`)).toEqual([]);
+    });
+
+    it("made anew is another store", async () => {
+      const world = new StoreWorld(server);
+      const { client } = await world.node("n1");
+      await world.sql("UPDATE $.head SET store = 'another'");
+      client.propose(wants("a"));
+      await expect.poll(() => client.fatal.map(error => error.name)).toEqual(["StoreLost"]);
+      expect(client.failures.map(f => f.reason.outcome)).toEqual(["not_stored"]);
+    });
+  });
+
+  describe("nodes", () => {
+    it("that open for the same id are two: the earlier one ends", async () => {
+      const world = new StoreWorld(server);
+      const first = await world.node("n1");
+      const second = await world.node("n1");
+      expect(second.client.epoch).toBe(first.client.epoch + 1);
+      first.client.propose(wants("a"));
+      await expect.poll(() => first.client.fatal.map(error => error.name)).toEqual(["NodeTwice"]);
+      expect(first.client.failures.map(f => f.reason.outcome)).toEqual(["not_stored"]);
+      second.client.propose(wants("b"));
+      await settled(second);
+      expect(await world.log()).toEqual(["1 n1 2 1"]);
+    });
+
+    it("begin an epoch that they have not had, whatever the store remembers", async () => {
+      const world = new StoreWorld(server);
+      const { client } = await world.node("n1", {}, { epochAfter: 41 });
+      expect(client.epoch).toBe(42);
+    });
+
+    it("that propose for another one have a bug", async () => {
+      const world = new StoreWorld(server);
+      const { client, journal } = await world.node("n1");
+      const proposal = { origin: { node: "n2", epoch: client.epoch, n: 1 }, at: 1, command: wants("a") };
+      expect(() => journal.propose([proposal], () => {})).toThrow("this journal writes for n1");
+    });
+
+    it("hear of each other at once, and by reading alone", async () => {
+      const world = new StoreWorld(server);
+      const slow = { pollMinMs: 20, pollMaxMs: 20, heardPollMs: 600_000 };
+      const one = await world.node("n1", slow);
+      const hears = await world.node("n2", slow);
+      const reads = await world.node("n3", slow, { listens: false });
+      for (let i = 1; i <= 20; i += 1) {
+        one.client.propose(wants(`${i}`));
+        for (const { client } of [one, hears, reads])
+          await expect.poll(() => client.delivered.length).toBe(i);
+      }
+    });
+
+    it("take turns: one order, each its own time of the store", async () => {
+      const world = new StoreWorld(server);
+      const nodes = await Promise.all(["a", "b", "c", "d", "e"].map(name => world.node(name)));
+      for (let round = 0; round < 10; round += 1)
+        for (const { client } of nodes) client.propose(wants("x"), wants("y"));
+      await Promise.all(nodes.map(settled));
+      await Promise.all(nodes.map(({ journal }) => journal.barrier()));
+      const log = await world.log();
+      expect(log).toHaveLength(100);
+      for (const { client } of nodes) expect(client.delivered.map(lineOf)).toEqual(log);
+      const times = nodes[0]?.client.delivered.map(e => e.at) ?? [];
+      expect(times).toEqual([...times].sort((a, b) => a - b));
+    });
+  });
+
+  describe("the tables", () => {
+    it("are made once by nodes that come at the same time", async () => {
+      const world = new StoreWorld(server);
+      const nodes = await Promise.all(Array.from({ length: 8 }, (_, i) => world.node(`n${i}`)));
+      expect(new Set(nodes.map(({ journal }) => journal.storeId)).size).toBe(1);
+      expect(await world.sql("SELECT count(*)::int FROM $.head")).toEqual([[1]]);
+    });
+
+    it("get additions once, and serve a program that does not know them", async () => {
+      const world = new StoreWorld(server);
+      const { client, journal } = await world.node("n1");
+      const later = [
+        (table: (name: string) => string) =>
+          `ALTER TABLE ${table("nodes")} ADD COLUMN IF NOT EXISTS away text;`,
+      ];
+      const connections = await Promise.all([1, 2, 3].map(() => world.connection()));
+      try {
+        await Promise.all(connections.map(one => prepareSchema(one, world.schema, "here", { later })));
+      } finally {
+        await Promise.all(connections.map(one => one.end()));
+      }
+      client.propose(wants("a"));
+      await settled({ journal });
+      const second = await world.node("n2");
+      expect(second.client.found).toEqual(client.delivered);
+    });
+
+    it("of a later level are refused, before and while a daemon runs", async () => {
+      const world = new StoreWorld(server);
+      const { client } = await world.node("n1");
+      await world.sql(`UPDATE $.head SET level = ${schemaLevel + 1}`);
+      client.propose(wants("a"));
+      await expect
+        .poll(() => client.fatal.map(error => error.message).join())
+        .toContain("start a newer Kite");
+      const next = await world.journal("n2");
+      await expect(opened(next.journal, 0)).rejects.toMatchObject({ name: "StoreTooNew" });
+    });
+  });
+});
