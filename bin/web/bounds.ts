@@ -9,6 +9,8 @@ export const bounds = {
   /** Open streams, connections, and what a request may carry. */
   streamsMax: 32,
   connectionsMax: 200,
+  /** Connections that have not shown the token. Of more, the oldest is closed. */
+  strangersMax: 100,
   bodyBytes: 64 * 1024,
   /** A page that reads slower than it is told is told again when it has read. */
   unreadBytes: 4 * 1024 * 1024,

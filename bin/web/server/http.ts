@@ -1,6 +1,6 @@
 /** The page's server: which address is what. Whoever shows no token is told nothing but a page without a name. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { bounds } from "../bounds.ts";
 import { isTopic, type Topic } from "../wire.ts";
 import { Access, isFromPage } from "./access.ts";
@@ -33,6 +33,8 @@ export class PageServer {
   readonly access: Access;
   readonly #site: Site;
   readonly #server: Server;
+  /** Connections that have not shown the token, the oldest first. */
+  readonly #strangers = new Set<Socket>();
   #port = 0;
 
   constructor(site: Site, now: () => number) {
@@ -49,10 +51,20 @@ export class PageServer {
     this.#server.headersTimeout = bounds.headMs;
     this.#server.requestTimeout = bounds.requestMs;
     this.#server.maxConnections = bounds.connectionsMax;
+    this.#server.on("connection", (socket: Socket) => this.#meet(socket));
   }
 
   get port(): number {
     return this.#port;
+  }
+
+  /** Keeps room for the person's pages: another program may open connections and say nothing on them. */
+  #meet(socket: Socket): void {
+    const strangers = this.#strangers;
+    strangers.add(socket);
+    socket.once("close", () => strangers.delete(socket));
+    const [oldest] = strangers;
+    if (strangers.size > bounds.strangersMax) oldest?.destroy();
   }
 
   /** Listens on loopback alone; `port` 0: any. Throws a system error if the port is taken. */
@@ -98,6 +110,7 @@ export class PageServer {
     }
     const [, api, name = "", ...more] = pathname.split("/");
     if (api !== "api" || more.length > 0 || !this.access.isKnown(request)) return nothing(response, 404);
+    this.#strangers.delete(request.socket);
     if (method === "GET" && name === "live") return this.#stream(searchParams, response);
     if (method === "POST" && name === "do") return this.#act(request, response);
     const answer = method === "GET" ? this.#site.answers.get(name) : undefined;
