@@ -46,7 +46,7 @@ const simulation = [
 const slowUnits: readonly string[] = ["tests/unit/slice-holes.test.ts"];
 
 /** Files with a database server of their own, which the first of them may have to install. */
-const servers = ["", "-faults", "-nodes", "-server", "-snapshots"].map(
+const servers = ["", "-faults", "-nodes", "-engine", "-server", "-snapshots"].map(
   name => `tests/journal/postgres${name}.test.ts`,
 );
 

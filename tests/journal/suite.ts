@@ -83,6 +83,22 @@ export function journalSuite(name: string, make: () => World): void {
       await client.journal.close();
     });
 
+    test("takes what is proposed at any moment after a delivery", async world => {
+      const client = await Client.open(world.start());
+      let left = 20;
+      client.onBatch = async () => {
+        left -= 1;
+        if (left < 0) return;
+        for (let turns = left; turns > 0; turns -= 1) await null;
+        client.propose(wants(`after ${left}`));
+      };
+      client.propose(wants("first"));
+      for (let tries = 0; tries < 100 && client.delivered.length < 21; tries += 1) await world.settle();
+      expect(client.delivered.length).toBe(21);
+      expect(client.failures).toEqual([]);
+      await client.journal.close();
+    });
+
     test("a barrier passes when what was proposed before it has been delivered", async world => {
       const client = await Client.open(world.start());
       await client.journal.barrier();

@@ -103,9 +103,7 @@ export class Appends {
       this.#waitingBytes += text.length;
     }
     if (this.#waiting.length === 0) return;
-    this.#running ??= this.#run().finally(() => {
-      this.#running = null;
-    });
+    this.#running ??= this.#run();
     this.#timer ??= this.#later(Math.min(bounds.waitMs, bounds.answerMs) / 4);
   }
 
@@ -172,6 +170,8 @@ export class Appends {
     // Proposals of one turn go together.
     await new Promise(resolve => setImmediate(resolve));
     while (this.#waiting.length > 0) await this.#store(this.#nextBatch());
+    // In the same moment as the look above: what is proposed a microtask later begins the next run.
+    this.#running = null;
   }
 
   /** As many of those that wait as one append may have: at least one. */
