@@ -39,7 +39,7 @@ export class Container {
     const words = [home.work, work ?? "", home.paths.home, kite ?? "", own ?? ""];
     const starter = home.adopt(
       spawn("unshare", [...isolation, "--kill-child", "sh", "-c", script, "sh", ...words], {
-        stdio: ["ignore", "pipe", "inherit"],
+        stdio: ["ignore", "pipe", "ignore"],
       }),
     );
     await once(starter.stdout, "data");
