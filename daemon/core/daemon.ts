@@ -21,13 +21,14 @@ import type { Handler, Rules } from "./rules.ts";
 const daemonStarted: Handler<"daemon_started"> = (state, command, meta, step) => {
   const { node } = meta.origin;
   const before = state.nodes.get(node);
-  if (command.epoch <= state.epoch) {
-    step.reply = refuse("internal_error", `epoch ${command.epoch} is not after ${state.epoch}`);
+  if (before !== undefined && command.epoch <= before.epoch) {
+    step.reply = refuse("internal_error", `epoch ${command.epoch} is not after ${before.epoch}`);
     return;
   }
   step.reply = { ok: true };
   if (state.storeId === "") state.storeId = command.storeId;
-  state.epoch = command.epoch;
+  // Of two nodes that start at once the later one may stand first in the log.
+  state.epoch = Math.max(state.epoch, command.epoch);
   state.nodes.set(node, { epoch: command.epoch, at: state.t });
   if (before === undefined) return;
   dropVolatile(state, node, step);

@@ -258,9 +258,10 @@ export class Engine {
   /** Writes the new epoch. A remote log may fail once or answer late: the entry that the log delivers counts. */
   async #begin(): Promise<void> {
     const command = { type: "daemon_started", epoch: this.#epoch, storeId: this.#options.storeId } as const;
-    for (let left: number = limits.startTriesMax; this.#state.epoch !== this.#epoch; left -= 1) {
+    const hasBegun = () => this.#state.nodes.get(this.#options.node)?.epoch === this.#epoch;
+    for (let left: number = limits.startTriesMax; !hasBegun(); left -= 1) {
       const reply = await this.submitAndWait(command);
-      const isOver = left === 1 && this.#state.epoch !== this.#epoch;
+      const isOver = left === 1 && !hasBegun();
       if (!reply.ok && isOver) throw new Error(`the journal took no new epoch: ${reply.error}`);
     }
   }
