@@ -84,6 +84,12 @@ export const codes = {
   internal_error: "a bug in Kite; the daemon recorded it and the state is as before",
   too_many_connections: "the daemon has no descriptor left for another connection",
   restarting: "the daemon stops or is replaced; connect again",
+  unknown_node: "the store does not know this node",
+  node_twice: "another daemon speaks for this node",
+  too_many_nodes: "the store has as many nodes as it may",
+  not_shared: "machines do not share what the command is about",
+  outbox_gap: "a row of the node's outbox came before an earlier one; its daemon sends both again",
+  not_yours: "the session belongs to another node",
   not_available: "this daemon was started without what the request needs",
 } as const;
 

@@ -35,6 +35,7 @@ const simulation = [
   "few-seeds",
   "found-seeds",
   "hooks/hooks",
+  "nodes/two-logs",
   "passed-on",
   "planted-dozen",
   "planted-source",

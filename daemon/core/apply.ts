@@ -3,11 +3,15 @@
  * Invariant: the same entries in the same order give the same state and steps, on every machine and in every replay.
  */
 
+import { refuse } from "../../protocol/codes.ts";
 import { assert } from "./assert.ts";
 import type { CommandOf, CommandType, Entry } from "./commands.ts";
-import { freeing } from "./durability.ts";
+import { freeing, lastingAndFreeing } from "./durability.ts";
 import { grantWaiters } from "./locks/grant.ts";
 import { askedAgain } from "./locks/request.ts";
+import { endedSpeaker, unauthorized } from "./nodes/authority.ts";
+import { namedByNode } from "./nodes/sessions.ts";
+import { isAfter, leaseRecords } from "./nodes/table.ts";
 import type { Retry } from "./origin.ts";
 import { Step } from "./outcome.ts";
 import { keepReply, keptReply } from "./retries.ts";
@@ -21,7 +25,12 @@ import { elapse } from "./timers.ts";
 export const commandRules: CommandRules<CommandType, State> = {
   ...joined(ruleList.map(({ commands }) => commands)),
   elapse: freeing(elapse),
+  relayed: lastingAndFreeing(relayed),
 };
+
+const shared: ReadonlySet<CommandType> = new Set(
+  ruleList.flatMap(rules => ("shared" in rules ? (rules.shared ?? []) : [])),
+);
 
 /**
  * Applies one entry and returns its replies, events and timers. Throws only on a bug: the caller must then rebuild
@@ -33,6 +42,10 @@ export function apply(state: State, entry: Entry): Step {
   state.t = Math.max(state.t, entry.at);
   const step = new Step();
   step.lastEventCursor = state.lastEventCursor;
+  // The log of one daemon has no leases, and asks nothing of this.
+  const isShared = state.leases.all.size > 0;
+  if (isShared) step.reply = unauthorized(state, entry, shared);
+  if (step.reply !== null) return step;
   const retry = retryOf(entry);
   const kept = retry === undefined ? null : keptReply(state, retry, entry.origin);
   if (kept !== null) {
@@ -40,6 +53,8 @@ export function apply(state: State, entry: Entry): Step {
     if (kept.ok && entry.command.type === "lock_request") askedAgain(state, entry.command, entry.origin);
     return step;
   }
+  if (isShared) step.reply = endedSpeaker(state, entry.command);
+  if (step.reply !== null) return step;
   run(state, entry.command, entry, step);
   grantWaiters(state, step);
   settleRoom(state);
@@ -57,6 +72,23 @@ export function skip(state: State, entry: Entry): void {
 
 function run<T extends CommandType>(state: State, command: CommandOf<T>, meta: Meta, step: Step): void {
   commandRules[command.type].apply(state, command, meta, step);
+}
+
+/** Applies a command from a node's outbox, unless the log has had it. */
+function relayed(state: State, relay: CommandOf<"relayed">, meta: Meta, step: Step): void {
+  const { number, after, command } = relay;
+  step.reply = { ok: true };
+  const lease = state.leases.all.get(meta.origin.node);
+  if (lease === undefined || !isAfter(number, lease.relayed)) return;
+  if (after !== undefined && isAfter(after, lease.relayed)) {
+    step.reply = refuse(
+      "outbox_gap",
+      `row ${after.epoch}.${after.n} of the outbox did not come before this one`,
+    );
+    return;
+  }
+  leaseRecords.put(state.leases, { ...lease, relayed: number });
+  run(state, namedByNode(command, lease), meta, step);
 }
 
 function retryOf(entry: Entry): Retry | undefined {

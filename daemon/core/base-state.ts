@@ -11,7 +11,9 @@ import type { LockKind } from "./locks/commands.ts";
 import { WaitGraph } from "./locks/wait-graph.ts";
 import { type Notes, noNotes } from "./messages/notice-table.ts";
 import { type Freezes, type Messages, noFreezes, noMessages } from "./messages/state.ts";
+import { type NodeLeases, noLeases } from "./nodes/table.ts";
 import type { Bound, Origin, Retry } from "./origin.ts";
+import { noOutbox, type Outbox } from "./outbox/table.ts";
 import type { EventCursor, Reply } from "./outcome.ts";
 import { PathIndex } from "./path-index.ts";
 import type { Points } from "./points.ts";
@@ -68,6 +70,8 @@ export interface BaseTables extends Pick<Risks, "risks"> {
   readonly messages: Messages;
   readonly freezes: Freezes;
   readonly stashes: Stashes;
+  readonly leases: NodeLeases;
+  readonly outbox: Outbox;
   /** Replies kept for retries, oldest first. */
   readonly replies: Map<string, KeptReply>;
 }
@@ -260,6 +264,8 @@ export function emptyBaseState(
     messages: noMessages(touched, preimages, bounds),
     freezes: noFreezes(touched),
     stashes: noStashes(bounds),
+    leases: noLeases(bounds),
+    outbox: noOutbox(bounds),
     replies: new Map(),
     replyChars: 0,
     lastEventCursor: { epoch: 0, seq: 0, n: 0 },

@@ -11,6 +11,8 @@ import { checkSpawns } from "./lead/spawns/check.ts";
 import { checkMembers, checkTeammates } from "./lead/teams/teammates.ts";
 import { checkLocks } from "./locks/check.ts";
 import { checkContext, checkFreezes, checkMessages, checkNotes } from "./messages/check.ts";
+import { checkLeases } from "./nodes/table.ts";
+import { checkOutbox } from "./outbox/rules.ts";
 import { checkReplies } from "./retries.ts";
 import { checkSessions } from "./sessions/check.ts";
 import { checkStashes } from "./stashes/table.ts";
@@ -37,6 +39,8 @@ const checks: { readonly [N in TableName]: (state: State) => Iterable<string> } 
   spawns: checkSpawns,
   merges: checkMerges,
   stashes: checkStashes,
+  leases: checkLeases,
+  outbox: checkOutbox,
   replies: checkReplies,
 };
 

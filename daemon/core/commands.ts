@@ -15,7 +15,9 @@ import type { TeamCommands } from "./lead/teams/commands.ts";
 import type { LockCommands, LockDues } from "./locks/commands.ts";
 import type { TalkCommands, TalkDues } from "./messages/commands.ts";
 import type { NoteCommands } from "./messages/notice-commands.ts";
+import type { NodeCommands, NodeDues } from "./nodes/commands.ts";
 import type { Origin, Retry } from "./origin.ts";
+import type { OutboxCommands } from "./outbox/commands.ts";
 import type { SessionCommands, SessionDues } from "./sessions/commands.ts";
 import type { StashesNoted } from "./stashes/table.ts";
 import type { TaskCommands } from "./tasks/commands.ts";
@@ -71,7 +73,9 @@ export interface Commands
     HealthCommands,
     SpawnCommands,
     TeamCommands,
-    MergeCommands {
+    MergeCommands,
+    NodeCommands,
+    OutboxCommands {
   daemon_started: DaemonStarted;
   reply_unheard: ReplyUnheard;
   check_record: CheckRecord;
@@ -82,7 +86,7 @@ export interface Commands
 }
 
 /** What every timer says besides its name. */
-export interface Dues extends LockDues, SessionDues, TalkDues, SpawnDues, MergeDues {}
+export interface Dues extends LockDues, SessionDues, TalkDues, SpawnDues, MergeDues, NodeDues {}
 
 export type DueName = keyof Dues;
 export type DueOf<W extends DueName> = { [K in W]: { readonly what: K } & Dues[K] }[W];

@@ -26,6 +26,8 @@ export interface Points<S> {
   agentIsStopped?(state: S, session: string, agent: string): void;
   /** An agent within a session ends: its inbox, freezes and declarations have. */
   agentEnds?(state: S, session: string, agent: string): void;
+  /** A session began, ended in one of its terminals, or got another name, branch or project. */
+  sessionChanges?(state: S, session: Session): void;
   /** A session goes on under the id `to`: it still lives, and that one has not begun. */
   sessionMoves?(state: S, from: string, to: string): void;
   /** A session ends: its locks, claims, notices and declarations have. */

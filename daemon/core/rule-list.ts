@@ -15,6 +15,8 @@ import { spawnRules } from "./lead/spawns/rules.ts";
 import { teamRules } from "./lead/teams/teammates.ts";
 import { lockRules } from "./locks/rules.ts";
 import { talkRules } from "./messages/rules.ts";
+import { nodeRules } from "./nodes/rules.ts";
+import { outboxRules } from "./outbox/rules.ts";
 import { sessionRules } from "./sessions/rules.ts";
 import { stashRules } from "./stashes/note.ts";
 import { taskRules } from "./tasks/rules.ts";
@@ -36,4 +38,6 @@ export const ruleList = [
   teamRules,
   healthRules,
   mergeRules,
+  nodeRules,
+  outboxRules,
 ] as const;

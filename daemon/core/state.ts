@@ -13,6 +13,8 @@ import { memberRows, teammateRows } from "./lead/teams/table.ts";
 import { lockRows } from "./locks/snapshot.ts";
 import { noteRows } from "./messages/notice-table.ts";
 import { freezeRows, messageRows } from "./messages/snapshot.ts";
+import { leaseRows } from "./nodes/table.ts";
+import { outboxRows } from "./outbox/table.ts";
 import type { Points } from "./points.ts";
 import { replyRows } from "./retries.ts";
 import type { Rows } from "./rows.ts";
@@ -40,6 +42,8 @@ const tables = {
   spawns: spawnRows,
   merges: mergeRows,
   stashes: stashRows,
+  leases: leaseRows,
+  outbox: outboxRows,
   replies: replyRows,
 };
 

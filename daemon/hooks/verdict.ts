@@ -105,6 +105,12 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   internal_error: "allow",
   too_many_connections: "allow",
   restarting: "allow",
+  unknown_node: "allow",
+  node_twice: "allow",
+  too_many_nodes: "allow",
+  not_shared: "allow",
+  outbox_gap: "allow",
+  not_yours: "allow",
   not_available: "allow",
 };
 

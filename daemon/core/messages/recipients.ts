@@ -5,6 +5,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState, Session } from "../base-state.ts";
+import { isShared } from "../nodes/table.ts";
 import {
   nameKey,
   sessionsAlike,
@@ -28,7 +29,11 @@ export function recipientOf(
   if (exact?.project === project) return rowOf(exact);
   const called = live.get(names.get(nameKey(project, to)) ?? "");
   const agents = some(agentsCalled(state, project, to));
-  const named = [...(called === undefined ? [] : [rowOf(called)]), ...agents];
+  // In a shared log names end with their machine's: `alice@laptop`.
+  const elsewhere = isShared(state)
+    ? some(sessionsNamedLike(state.sessions, project, `${to}@`)).map(rowOf)
+    : [];
+  const named = [...(called === undefined ? [] : [rowOf(called)]), ...agents, ...elsewhere];
   const found = named.length > 0 ? named : some(sessionsBegunBy(state, project, to)).map(rowOf);
   const [only, another] = found;
   if (only === undefined) return gone(state, project, to, undone);

@@ -35,6 +35,18 @@ export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
     conflict_noted: passing(conflictNoted),
     notes_told: passing(notesTold),
   },
+  // A broadcast without a freeze.
+  shared: [
+    "context_set",
+    "context_delete",
+    "context_read",
+    "message_send",
+    "message_ack",
+    "broadcast",
+    "inbox_take",
+    "inbox_told",
+    "agent_end",
+  ],
   timers: {
     context_over: timer(versionOf, item => item.endsAt, endItem),
     context_unused: timer(versionOf, (item, state) => useLookAt(state, item), lookAtUse),

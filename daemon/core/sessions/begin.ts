@@ -20,7 +20,7 @@ import { addHold, removeHold } from "../locks/table.ts";
 import { enterProject } from "../messages/freezes.ts";
 import { moveInbox } from "../messages/inbox.ts";
 import { moveNotes } from "../messages/notices.ts";
-import type { Step } from "../outcome.ts";
+import type { Reply, Step } from "../outcome.ts";
 import type { Handler, Meta } from "../rules.ts";
 import { renameStashes } from "../stashes/table.ts";
 import { passClaims } from "../tasks/leave.ts";
@@ -71,10 +71,29 @@ export const sessionBegin: Handler<"session_begin"> = (state, command, meta, ste
     }
     update(state, known, command, meta, step);
   }
-  const session = sessionOf(state, command.session);
-  const anchored = session.incarnations.some(i => i.anchor !== null);
-  step.reply = { ok: true, id: session.id, name: session.name, project: session.project, anchored };
+  step.reply = begunReply(state, command.session);
 };
+
+/** Returns the answer to who began the session. */
+export function begunReply(state: BaseState, id: string): Reply {
+  const { name, project, incarnations } = sessionOf(state, id);
+  return { ok: true, id, name, project, anchored: incarnations.some(i => i.anchor !== null) };
+}
+
+/** Continues the session `from` under another id; begins that one if `from` does not live. */
+export function continueSession(
+  state: BaseState,
+  from: string,
+  command: SessionBegin,
+  meta: Meta,
+  step: Step,
+): void {
+  const { live } = state.sessions;
+  const before = live.get(from);
+  if (live.has(command.session)) return;
+  if (before === undefined) begin(state, command, saidBy(command), meta, step);
+  else goOn(state, before, command, meta, step);
+}
 
 function sessionOf({ sessions }: BaseState, id: string): Session {
   const session = sessions.live.get(id);
@@ -173,6 +192,11 @@ function begin(
     endedAgents: new Map(),
   });
   step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
+  changed(state, sessionOf(state, id));
+}
+
+function changed(state: BaseState, session: Session): void {
+  for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
 }
 
 function update(state: BaseState, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
@@ -190,7 +214,18 @@ function update(state: BaseState, session: Session, command: SessionBegin, meta:
   if (moves || wanted.name !== session.name || wanted.by !== session.namedBy)
     renameSession(state.sessions, session, command.project, wanted);
   if (moves) enterProject(state, session.id, step);
-  const { anchor } = command;
+  enterProcess(state, session, command.anchor, meta, step);
+  changed(state, session);
+}
+
+/** Notes the process of a session's terminal: a further one is an incarnation of its own. */
+function enterProcess(
+  state: BaseState,
+  session: Session,
+  anchor: Anchor | null,
+  meta: Meta,
+  step: Step,
+): void {
   if (anchor === null) return;
   const [only] = session.incarnations;
   if (session.incarnations.length === 1 && only !== undefined && only.anchor === null) {

@@ -49,6 +49,7 @@ export function* checkSessions(state: BaseState): Generator<string> {
     "byProcess",
     "byPid",
     "suspended",
+    "byNode",
   ] as const) {
     if (!isSame(state.sessions[name], fresh[name])) yield `the sessions' index ${name} is wrong`;
   }

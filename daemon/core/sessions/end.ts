@@ -41,6 +41,7 @@ export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) 
     releaseSession(state, session.id, incarnation, command.cause, step);
     endClaims(state, session.id, incarnation, command.cause, step);
     endFreezesOf(state, { session: session.id, incarnation }, command.cause, step);
+    for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
     return;
   }
   end(state, session, command.cause, step);
@@ -54,6 +55,11 @@ export const sessionLost: Handler<"session_lost"> = (state, command, _meta, step
   // A client that awaits an answer is a sign of life.
   const rows = rowsOfSession(state.locks.actors, session.id, null);
   if (rows.some(row => row.attached > 0)) return;
+  lose(state, session, step);
+};
+
+/** Marks a session lost: it loses its locks by and by, and ends after `limits.lostMs`. */
+export function lose(state: BaseState, session: Session, step: Step): void {
   state.preimages.writable(session).lostAt = state.t;
   settlePresence(state, session);
   const { id, begun, name, project } = session;
@@ -63,7 +69,7 @@ export const sessionLost: Handler<"session_lost"> = (state, command, _meta, step
     { at: state.t + limits.lostMs, due: { what: "lost_over", session: id, begun } },
   );
   step.events.push({ event: { event: "session_lost", id, name, project }, about: [id], project });
-};
+}
 
 export const sessionFound: Handler<"session_found"> = (state, command, _meta, step) => {
   const session = state.sessions.live.get(command.session);

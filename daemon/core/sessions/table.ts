@@ -45,6 +45,8 @@ export interface Sessions {
   readonly byPid: Map<number, Set<string>>;
   /** derived: ids of suspended sessions by their anchors. */
   readonly suspended: Map<string, Set<string>>;
+  /** derived: ids by node. */
+  readonly byNode: Map<string, Set<string>>;
 }
 
 export interface Session {
@@ -112,6 +114,7 @@ export function noSessions(touched: Set<string>, preimages: Preimages, revisions
     byProcess,
     byPid,
     suspended,
+    byNode: new Map(),
   };
 }
 
@@ -122,6 +125,7 @@ export function addSession(sessions: Sessions, session: Session): void {
   list(sessions, session);
   listPids(sessions, session);
   enterWorktree(sessions.worktrees, session);
+  addToSet(sessions.byNode, session.node, session.id);
   if (session.suspendedUntil !== null) listProcesses(sessions.suspended, session);
 }
 
@@ -131,6 +135,7 @@ export function removeSession(sessions: Sessions, session: Session): void {
   leavePresent(sessions, session);
   unlistPids(sessions, session);
   leaveWorktree(sessions.worktrees, session);
+  removeFromSet(sessions.byNode, session.node, session.id);
   sessions.live.delete(session.id);
   sessions.revisions.end(session.id);
   sessions.idle.delete(session.id);

@@ -17,4 +17,13 @@ export const taskRules: Rules<TaskCommands> = {
     task_remove: lasting(taskRemove),
     task_approve: lasting(taskApprove),
   },
+  shared: [
+    "task_create",
+    "task_import",
+    "task_update",
+    "task_claim",
+    "task_release",
+    "task_remove",
+    "task_approve",
+  ],
 };

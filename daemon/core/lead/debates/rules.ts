@@ -15,6 +15,7 @@ export const debateRules: Rules<DebateCommands, State> = {
     debate_enter: lasting(debateEnter),
     debate_close: lasting(debateClose),
   },
+  shared: ["debate_open", "debate_enter", "debate_close"],
   numbers: {
     kind: "d",
     tableIn: ({ debates }) => debates,

@@ -11,6 +11,7 @@ import { leadUngiven, roleKept, roleOf } from "./role-of.ts";
 
 export const roleRules: Rules<RoleCommands, State> = {
   commands: { role_set: lasting(roleSet) },
+  shared: ["role_set"],
   points: {
     declaredFields,
     agentEnds: ({ roles }, session, agent) => deleteAt(roles, session, agent),

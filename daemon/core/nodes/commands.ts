@@ -1,0 +1,73 @@
+/** The commands of a log that several nodes share. A node is a daemon, which also has a log of its own. */
+import type { SessionBegin, SessionEnd } from "../sessions/commands.ts";
+
+/** The levels of rules that a node's program knows. */
+export interface Levels {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The node lives: its lease counts anew from this entry. The first one makes the node known. */
+export interface NodeRenew {
+  /** What people call its machine. */
+  readonly machine: string;
+  /** What binds the node to one machine and one home; a copy of the home has another. */
+  readonly binding: string;
+  readonly levels: Levels;
+  /** Wall time in milliseconds, to be shown to people. */
+  readonly wallMs: number;
+}
+
+/** The node leaves: its sessions end, and it is no longer known. */
+export type NodeLeave = object;
+
+/** The session goes on under another id: its claims, its inbox and its name move there, and `from` ends. */
+export interface SessionContinue extends Omit<SessionBegin, "anchor" | "revive" | "retry"> {
+  readonly from: string;
+}
+
+/** The node's own log has these sessions alive, and no others. */
+export interface NodeSessionsAre {
+  readonly sessions: readonly string[];
+}
+
+/** The commands that a node's own log has for the shared one. */
+export type Relayable =
+  | ({ readonly type: "session_begin" } & SessionBegin)
+  | ({ readonly type: "session_continue" } & SessionContinue)
+  | ({ readonly type: "session_end" } & SessionEnd)
+  | ({ readonly type: "node_sessions_are" } & NodeSessionsAre);
+
+/** The place of a command in a node's outbox: numbers rise from one start of its daemon to the next, and within one. */
+export interface OutboxNumber {
+  readonly epoch: number;
+  readonly n: number;
+}
+
+/**
+ * A command that the node's own log has for the shared one. The node repeats it until the shared log has delivered it; an
+ * entry that does not come after the latest one changes nothing, and one that would leave out a row is refused.
+ */
+export interface Relayed {
+  readonly number: OutboxNumber;
+  /** The row before it in the outbox; absent: the shared log has all rows before it. */
+  readonly after?: OutboxNumber;
+  readonly command: Relayable;
+}
+
+export interface NodeCommands {
+  node_renew: NodeRenew;
+  node_leave: NodeLeave;
+  node_sessions_are: NodeSessionsAre;
+  session_continue: SessionContinue;
+  relayed: Relayed;
+}
+
+export interface OfNode {
+  readonly node: string;
+}
+
+/** The timers of nodes. */
+export interface NodeDues {
+  node_silent: OfNode;
+}

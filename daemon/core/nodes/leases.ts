@@ -1,0 +1,103 @@
+/**
+ * The lease of each node: renewed, silent, given up.
+ *
+ * Invariants: the sessions of a node that was silent for `limits.nodeLostMs` are lost, and are found when it renews; they
+ * end as any lost session does. One binding renews a node's lease at a time.
+ */
+import { refuse } from "../../../protocol/codes.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { BaseState } from "../base-state.ts";
+import type { Step } from "../outcome.ts";
+import type { Handler, TimerRules } from "../rules.ts";
+import { end, lose } from "../sessions/end.ts";
+import { settlePresence } from "../sessions/present.ts";
+import type { Session } from "../sessions/table.ts";
+import type { NodeDues } from "./commands.ts";
+import { freeMachine, leaseRecords, type NodeLease, nothingRelayed } from "./table.ts";
+
+/** Renews the lease. The reply's `isNew`: the log may lack sessions of the node, which tells of all of them anew. */
+export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => {
+  const { leases, t } = state;
+  const { node, epoch } = meta.origin;
+  const { binding, levels, wallMs } = command;
+  const before = leases.all.get(node);
+  if (before !== undefined && before.binding !== binding && !isAway(before, t)) {
+    const error = `node ${node} is ${before.machine} already, which is there; give this home a node of its own: kite store rejoin`;
+    step.reply = refuse("node_twice", error, { node, machine: before.machine });
+    return;
+  }
+  if (before === undefined && !makesRoom(state)) {
+    const error = `the store has ${leases.limits.nodesMax} nodes, as many as it may; leave with one: kite store leave`;
+    step.reply = refuse("too_many_nodes", error);
+    return;
+  }
+  const machine = freeMachine(leases, node, command.machine);
+  const { joinedWallMs = wallMs, relayed = nothingRelayed } = before ?? {};
+  const lives = { binding, levels, epoch, renewedAtMs: t, isLost: false };
+  leaseRecords.put(leases, { node, machine, joinedWallMs, relayed, ...lives });
+  if (before?.isLost === true) find(state, node);
+  step.timers.push({ at: t + limits.nodeLostMs, due: { what: "node_silent", node } });
+  step.reply = { ok: true, node, machine, isNew: before === undefined || before.isLost };
+};
+
+/** Ends the sessions of the node that its own log does not have: a power cut may have lost their end there. */
+export const nodeSessionsAre: Handler<"node_sessions_are"> = (state, { sessions }, { origin }, step) => {
+  const live = new Set(sessions);
+  for (const session of sessionsAt(state, origin.node))
+    if (!live.has(session.id)) end(state, session, "gone", step);
+  step.reply = { ok: true };
+};
+
+export const nodeLeave: Handler<"node_leave"> = (state, _command, { origin }, step) => {
+  const { node } = origin;
+  for (const session of sessionsAt(state, node)) end(state, session, "left", step);
+  const lease = state.leases.all.get(node);
+  if (lease !== undefined) leaseRecords.drop(state.leases, lease);
+  step.reply = { ok: true, node };
+};
+
+/** Whether nobody has heard of the node for so long that people are told so. */
+function isAway({ renewedAtMs }: NodeLease, t: number): boolean {
+  return t >= renewedAtMs + limits.nodeAwayMs;
+}
+
+/** Drops the node that has been lost for longest and has no session, if there are as many as there may be. */
+function makesRoom({ leases, sessions }: BaseState): boolean {
+  if (leases.all.size < leases.limits.nodesMax) return true;
+  const spare = [...leases.all.values()].filter(({ node, isLost }) => isLost && !sessions.byNode.has(node));
+  const [oldest] = spare.sort((a, b) => a.renewedAtMs - b.renewedAtMs);
+  if (oldest === undefined) return false;
+  leaseRecords.drop(leases, oldest);
+  return true;
+}
+
+/** Returns the node's sessions, in the order in which they began. */
+function sessionsAt({ sessions }: BaseState, node: string): Session[] {
+  return [...(sessions.byNode.get(node) ?? [])].flatMap(id => sessions.live.get(id) ?? []);
+}
+
+function find(state: BaseState, node: string): void {
+  for (const session of sessionsAt(state, node)) {
+    state.preimages.writable(session).lostAt = null;
+    settlePresence(state, session);
+  }
+}
+
+function losesSessions(state: BaseState, lease: NodeLease, step: Step): void {
+  leaseRecords.put(state.leases, { ...lease, isLost: true });
+  for (const session of sessionsAt(state, lease.node))
+    if (session.lostAt === null) lose(state, session, step);
+}
+
+export const nodeTimers: TimerRules<keyof NodeDues> = {
+  node_silent: {
+    at({ leases }, { node }) {
+      const lease = leases.all.get(node);
+      return lease === undefined || lease.isLost ? null : lease.renewedAtMs + limits.nodeLostMs;
+    },
+    over(state, { node }, step) {
+      const lease = state.leases.all.get(node);
+      if (lease !== undefined) losesSessions(state, lease, step);
+    },
+  },
+};

@@ -1,0 +1,20 @@
+/** The rules of nodes: see `core/rules.ts`. `relayed` stands in `apply.ts`, since it applies another command. */
+import { lastingAndFreeing, passing } from "../durability.ts";
+import type { TimedRules } from "../rules.ts";
+import type { NodeCommands, NodeDues } from "./commands.ts";
+import { nodeLeave, nodeRenew, nodeSessionsAre, nodeTimers } from "./leases.ts";
+import { sessionContinue } from "./sessions.ts";
+
+export const nodeRules: TimedRules<Omit<NodeCommands, "relayed">, NodeDues> = {
+  commands: {
+    node_renew: passing(nodeRenew),
+    node_leave: lastingAndFreeing(nodeLeave),
+    node_sessions_are: lastingAndFreeing(nodeSessionsAre),
+    session_continue: passing(sessionContinue),
+  },
+  shared: ["node_leave"],
+  timers: nodeTimers,
+  *dues({ leases }) {
+    for (const node of leases.all.keys()) yield { what: "node_silent", node };
+  },
+};

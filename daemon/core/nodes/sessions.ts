@@ -1,0 +1,17 @@
+/** A node's sessions as the other nodes see them. */
+import type { Handler } from "../rules.ts";
+import { begunReply, continueSession } from "../sessions/begin.ts";
+import type { Relayable } from "./commands.ts";
+import type { NodeLease } from "./table.ts";
+
+/** Passes what a session has to the id under which its process goes on. */
+export const sessionContinue: Handler<"session_continue"> = (state, { from, ...command }, meta, step) => {
+  continueSession(state, from, { ...command, anchor: null, revive: false }, meta, step);
+  step.reply = begunReply(state, command.session);
+};
+
+/** Returns the command with the session's name as all nodes know it, `alice@laptop`: names are unique on their node. */
+export function namedByNode(command: Relayable, { machine }: NodeLease): Relayable {
+  if (command.type !== "session_begin" && command.type !== "session_continue") return command;
+  return command.name === null ? command : { ...command, name: `${command.name}@${machine}` };
+}

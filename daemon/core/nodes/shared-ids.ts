@@ -1,0 +1,23 @@
+/**
+ * What a session is called in a log that several nodes share: `SESSION@NODE.EPOCH.N`.
+ *
+ * Invariant: the id stands for one incarnation. Its number is the one of the row by which the node's outbox told of it first,
+ * so no later session, no later terminal, and none that begins after a power cut took entries of the node's log, has it.
+ */
+import type { OutboxNumber } from "./commands.ts";
+
+export function sharedId(session: string, node: string, { epoch, n }: OutboxNumber): string {
+  return `${session}@${node}.${epoch}.${n}`;
+}
+
+const form = /^(.*)@([^@.]+)\.\d+\.\d+$/s;
+
+/** Returns the node whose session has this id, or null if it is no id of a shared log. */
+export function nodeOf(id: string): string | null {
+  return form.exec(id)?.[2] ?? null;
+}
+
+/** Returns what its own node calls the session, or null if it is no id of a shared log. */
+export function ownIdOf(id: string): string | null {
+  return form.exec(id)?.[1] ?? null;
+}

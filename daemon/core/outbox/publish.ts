@@ -1,0 +1,144 @@
+/** Leaves in the outbox what other nodes have to know of a session. */
+import type { BaseState, Session } from "../base-state.ts";
+import type { OutboxNumber, Relayable, Relayed } from "../nodes/commands.ts";
+import { sharedId } from "../nodes/shared-ids.ts";
+import { isAfter } from "../nodes/table.ts";
+import { type Outbox, outboxRecords, type ToldSession, toldRecords } from "./table.ts";
+
+/** Returns the id in the shared log of the incarnation that began with this entry, or null if it is not shared. */
+export function sharedIdOf(outbox: Outbox, session: string, begun: number): string | null {
+  return toldOf(outbox, session).find(told => told.begun === begun)?.id ?? null;
+}
+
+/** Yields the commands that relay what waits, in order: the shared log applies each once, however often it gets them. */
+export function* relaysOf({ rows }: Outbox): Generator<{ readonly type: "relayed" } & Relayed, void> {
+  let after: OutboxNumber | undefined;
+  for (const { number, command } of rows.values()) {
+    yield { type: "relayed", number, command, ...(after === undefined ? {} : { after }) };
+    after = number;
+  }
+}
+
+/** Says how the session is now: each of its incarnations is one for the others. */
+export function publish(state: BaseState, session: Session): void {
+  if (state.outbox.node === "") return;
+  publishOf(state, session, false);
+  keepShort(state);
+}
+
+/** Says that the session ended. */
+export function publishEnd(state: BaseState, session: string, cause: string): void {
+  for (const told of toldOf(state.outbox, session)) withdraw(state, told, cause);
+  keepShort(state);
+}
+
+/** Says that what the session has goes on under the id `to`, which begins with this entry. */
+export function publishMove(state: BaseState, from: string, to: string): void {
+  const { outbox } = state;
+  const [first, ...others] = toldOf(outbox, from);
+  for (const told of others) withdraw(state, told, "ended");
+  if (first === undefined) return;
+  const number = nextNumber(state);
+  const { id: before, project, name, branch } = first;
+  const id = sharedId(to, outbox.node, number);
+  toldRecords.drop(outbox, first);
+  toldRecords.put(outbox, { id, session: to, begun: state.seq, project, name, branch });
+  const where = { cwd: "", worktree: "", project, branch, wallMs: state.t };
+  const command: Relayable = { type: "session_continue", from: before, session: id, name, ...where };
+  outboxRecords.put(outbox, { number, key: null, command });
+}
+
+/**
+ * Says anew how all sessions are, and that there are no others. A start does so: a power cut may have taken the latest
+ * entries of the node's log, and the shared log has seen what they said.
+ */
+export function publishAll(state: BaseState): void {
+  const { outbox, sessions } = state;
+  if (outbox.node === "") return;
+  const moves = [...outbox.rows.values()].filter(({ command }) => command.type === "session_continue");
+  outboxRecords.dropAll(outbox, outbox.rows.keys());
+  for (const { command } of moves)
+    outboxRecords.put(outbox, { number: nextNumber(state), key: null, command });
+  for (const session of sessions.live.values()) publishOf(state, session, true);
+  const all: Relayable = { type: "node_sessions_are", sessions: [...outbox.told.keys()] };
+  outboxRecords.put(outbox, { number: nextNumber(state), key: null, command: all });
+}
+
+/** `isAnew`: also what was said already. */
+function publishOf(state: BaseState, session: Session, isAnew: boolean): void {
+  const { outbox } = state;
+  const project = outbox.projects.get(session.project);
+  const known = new Map(toldOf(outbox, session.id).map(told => [told.begun, told]));
+  for (const { begun } of project === undefined ? [] : session.incarnations) {
+    publishOne(state, session, { project, begun, told: known.get(begun), isAnew });
+    known.delete(begun);
+  }
+  for (const told of known.values()) withdraw(state, told, "ended");
+}
+
+interface Incarnated {
+  readonly project: string | undefined;
+  readonly begun: number;
+  readonly told: ToldSession | undefined;
+  readonly isAnew: boolean;
+}
+
+/** The order of the rows says which state of a session is the last, so the id of one that ended may begin again. */
+function publishOne(
+  state: BaseState,
+  session: Session,
+  { project = "", begun, told, isAnew }: Incarnated,
+): void {
+  const { outbox } = state;
+  const { id: own, name, branch, client, registeredAt: wallMs } = session;
+  const isSame = told?.project === project && told.name === name && told.branch === branch;
+  if (isSame && !isAnew) return;
+  const number = nextNumber(state);
+  const id = told?.id ?? sharedId(own, outbox.node, number);
+  toldRecords.put(outbox, { id, session: own, begun, project, name, branch });
+  const where = { anchor: null, cwd: "", worktree: "", project, branch, revive: true } as const;
+  const kind = client === undefined ? {} : { client };
+  putRow(outbox, {
+    number,
+    key: id,
+    command: { type: "session_begin", session: id, name, ...where, ...kind, wallMs },
+  });
+}
+
+function withdraw(state: BaseState, told: ToldSession, cause: string): void {
+  const { outbox } = state;
+  const { id } = told;
+  toldRecords.drop(outbox, told);
+  const why = cause === "deregistered" || cause === "anchor_gone" ? cause : "ended";
+  const command: Relayable = { type: "session_end", session: id, incarnation: null, cause: why };
+  putRow(outbox, { number: nextNumber(state), key: id, command });
+}
+
+function toldOf({ bySession, told }: Outbox, session: string): ToldSession[] {
+  return [...(bySession.get(session) ?? [])].flatMap(id => told.get(id) ?? []);
+}
+
+function nextNumber({ outbox, epoch }: BaseState): OutboxNumber {
+  const isFirst = isAfter({ epoch, n: 0 }, outbox.last);
+  outbox.last = isFirst ? { epoch, n: 1 } : { ...outbox.last, n: outbox.last.n + 1 };
+  return outbox.last;
+}
+
+/** Adds the row as the last one, in the place of the one with its key. */
+function putRow(outbox: Outbox, row: Parameters<typeof outboxRecords.put>[1]): void {
+  const before = outbox.rows.get(outbox.byKey.get(row.key ?? "") ?? "");
+  if (before !== undefined) outboxRecords.drop(outbox, before);
+  outboxRecords.put(outbox, row);
+}
+
+/** Of too many rows those remain that say how the live sessions are. */
+function keepShort(state: BaseState): void {
+  const { outbox } = state;
+  if (outbox.rows.size > Math.max(outbox.limits.outboxMax, 2 * outbox.told.size)) publishAll(state);
+}
+
+/** Forgets all that was said, as if this node were new. */
+export function forgetTold({ outbox }: BaseState): void {
+  outboxRecords.dropAll(outbox, outbox.rows.keys());
+  toldRecords.dropAll(outbox, outbox.told.keys());
+}

@@ -1,0 +1,64 @@
+/** The rules of the outbox: see `core/rules.ts`. */
+import type { BaseState } from "../base-state.ts";
+import { freeing, lasting } from "../durability.ts";
+import { isAfter } from "../nodes/table.ts";
+import type { Handler, Rules } from "../rules.ts";
+import type { OutboxCommands } from "./commands.ts";
+import { forgetTold, publish, publishAll, publishEnd, publishMove, sharedIdOf } from "./publish.ts";
+import { outboxRecords, toldRecords } from "./table.ts";
+
+const sharingSet: Handler<"sharing_set"> = (state, { node, projects }, _meta, step) => {
+  const { outbox } = state;
+  if (outbox.node !== node) forgetTold(state);
+  outbox.node = node;
+  outbox.projects.clear();
+  for (const [project, as] of node === "" ? [] : projects) outbox.projects.set(project, as);
+  publishAll(state);
+  step.reply = { ok: true };
+};
+
+const outboxSent: Handler<"outbox_sent"> = ({ outbox }, { node, last }, _meta, step) => {
+  step.reply = { ok: true };
+  if (outbox.node !== node) return;
+  for (const row of outbox.rows.values()) {
+    if (isAfter(row.number, last)) return;
+    outboxRecords.drop(outbox, row);
+  }
+};
+
+/** Yields a sentence for each broken invariant. */
+export function* checkOutbox({ outbox, sessions }: BaseState): Generator<string> {
+  yield* outboxRecords.check(outbox, "rows of the outbox");
+  yield* toldRecords.check(outbox, "sessions that the outbox told of");
+  if (outbox.node === "" && outbox.rows.size + outbox.told.size + outbox.projects.size > 0)
+    yield "the outbox has something, and nothing is shared";
+  let last = { epoch: 0, n: 0 };
+  for (const { number } of outbox.rows.values()) {
+    if (!isAfter(number, last))
+      yield `row ${number.epoch}.${number.n} of the outbox stands in the wrong place`;
+    last = number;
+  }
+  if (isAfter(last, outbox.last)) yield "a row of the outbox has a number that was not given";
+  const told = new Set(outbox.told.keys());
+  for (const session of sessions.live.values()) {
+    const project = outbox.projects.get(session.project);
+    for (const { begun } of project === undefined ? [] : session.incarnations) {
+      const id = sharedIdOf(outbox, session.id, begun) ?? "";
+      const said = outbox.told.get(id);
+      if (said === undefined || said.name !== session.name || said.project !== project)
+        yield `the outbox did not tell how ${session.id} is`;
+      told.delete(id);
+    }
+  }
+  for (const id of told) yield `the outbox told of ${id}, which is not alive or not shared`;
+}
+
+export const outboxRules: Rules<OutboxCommands> = {
+  commands: { sharing_set: lasting(sharingSet), outbox_sent: freeing(outboxSent) },
+  points: {
+    daemonStarts: publishAll,
+    sessionChanges: publish,
+    sessionMoves: publishMove,
+    sessionEnds: (state, { id }, cause) => publishEnd(state, id, cause),
+  },
+};

@@ -1,0 +1,82 @@
+/**
+ * What a node's own log has for the log that it shares with others: a transactional outbox. The entry that changes a
+ * session leaves here, in the same step, what the others have to know; the daemon relays it until the shared log has it.
+ *
+ * Invariants: numbers rise; of a session's states only the latest waits; `told` has what the outbox last said of each live
+ * incarnation in a shared project; there are at most `limits.outboxMax` rows, past which one that names all live sessions
+ * stands for them.
+ */
+import type { Limits } from "../../../protocol/limits.ts";
+import type { OutboxNumber, Relayable } from "../nodes/commands.ts";
+import { Records, sets, unique } from "../records.ts";
+import { head, valueList } from "../rows.ts";
+
+export interface OutboxRow {
+  readonly number: OutboxNumber;
+  /** A later row with this key takes the place of this one; null: it stays. */
+  readonly key: string | null;
+  readonly command: Relayable;
+}
+
+/** What was last said of an incarnation. */
+export interface ToldSession {
+  /** Its id in the shared log. */
+  readonly id: string;
+  readonly session: string;
+  /** The `seq` of the entry that began the incarnation. */
+  readonly begun: number;
+  readonly project: string;
+  readonly name: string;
+  readonly branch: string | null;
+}
+
+export const outboxRecords = new Records("rows", ({ number }: OutboxRow) => `${number.epoch}.${number.n}`, {
+  byKey: unique(({ key }) => key),
+});
+
+export const toldRecords = new Records("told", ({ id }: ToldSession) => id, {
+  bySession: sets(({ session }) => session),
+});
+
+type OutboxTables = ReturnType<typeof outboxRecords.empty> & ReturnType<typeof toldRecords.empty>;
+
+export interface Outbox extends OutboxTables {
+  readonly limits: Limits;
+  /** This node's id in the shared log; empty: it shares nothing. */
+  node: string;
+  last: OutboxNumber;
+  /** The names of the shared projects in the shared log, by their names here. */
+  readonly projects: Map<string, string>;
+}
+
+export function noOutbox(limits: Limits): Outbox {
+  const tables = { ...outboxRecords.empty(), ...toldRecords.empty() };
+  return { ...tables, limits, node: "", last: { epoch: 0, n: 0 }, projects: new Map() };
+}
+
+export const outboxRows = {
+  head: head(
+    ({ node, last, projects }: Outbox): { readonly outbox?: Stored } =>
+      node === "" ? {} : { outbox: { node, last, projects: [...projects] } },
+    (outbox, { outbox: stored }) => {
+      if (stored === undefined) return;
+      outbox.node = stored.node;
+      outbox.last = stored.last;
+      for (const [project, as] of stored.projects) outbox.projects.set(project, as);
+    },
+  ),
+  lists: {
+    outbox: valueList(
+      ({ rows }: Outbox) => rows,
+      (outbox, row: OutboxRow) => outboxRecords.put(outbox, row),
+    ),
+    outboxTold: valueList(
+      ({ told }: Outbox) => told,
+      (outbox, row: ToldSession) => toldRecords.put(outbox, row),
+    ),
+  },
+};
+
+interface Stored extends Pick<Outbox, "node" | "last"> {
+  readonly projects: readonly (readonly [string, string])[];
+}

@@ -1,0 +1,61 @@
+/** Bugs in what nodes tell of their sessions, and what the simulation of two logs has to say of each. */
+import type { Planted } from "../planted.ts";
+
+export const plantedInNodes: readonly Planted[] = [
+  {
+    bug: "a row of an outbox is applied as often as it comes",
+    file: "daemon/core/apply.ts",
+    find: "if (lease === undefined || !isAfter(number, lease.relayed)) return;",
+    put: "if (lease === undefined) return;",
+    tells: /lives in the shared log alone|and shared as|is not in the shared log/,
+  },
+  {
+    bug: "a row of an outbox passes one that was lost",
+    file: "daemon/core/apply.ts",
+    find: "if (after !== undefined && isAfter(after, lease.relayed)) {",
+    put: "if (after !== undefined && after.n < 0) {",
+    tells: /lives in the shared log alone|and shared as|is not in the shared log/,
+  },
+  {
+    bug: "a daemon that was replaced still speaks",
+    file: "daemon/core/nodes/authority.ts",
+    find: "if (lease !== undefined && epoch < lease.epoch) {",
+    put: "if (lease !== undefined && epoch < 0) {",
+    tells: /lives in the shared log alone|and shared as|is not in the shared log|has a number of/,
+  },
+  {
+    bug: "a start does not tell again what a power cut took back",
+    file: "daemon/core/outbox/publish.ts",
+    find: "for (const session of sessions.live.values()) publishOf(state, session, true);",
+    put: "for (const session of sessions.live.values()) publishOf(state, session, false);",
+    tells: /and shared as|is not in the shared log/,
+  },
+  {
+    bug: "a start does not say which sessions there are",
+    file: "daemon/core/outbox/publish.ts",
+    find: "outboxRecords.put(outbox, { number: nextNumber(state), key: null, command: all });",
+    put: "void all;",
+    tells: /lives in the shared log alone/,
+  },
+  {
+    bug: "numbers of an outbox begin with 1 at each start",
+    file: "daemon/core/outbox/publish.ts",
+    find: "outbox.last = isFirst ? { epoch, n: 1 } : { ...outbox.last, n: outbox.last.n + 1 };",
+    put: "outbox.last = { epoch: 1, n: isFirst ? 1 : outbox.last.n + 1 };",
+    tells: /lives in the shared log alone|and shared as|is not in the shared log|did not tell how/,
+  },
+  {
+    bug: "one terminal's end is told of neither",
+    file: "daemon/core/outbox/publish.ts",
+    find: 'for (const told of known.values()) withdraw(state, told, "ended");',
+    put: "",
+    tells: /which is not alive or not shared/,
+  },
+  {
+    bug: "an ended session still claims",
+    file: "daemon/core/nodes/authority.ts",
+    find: "const ended = speakersOf(command).find(id => !state.sessions.live.has(id));",
+    put: "const ended = speakersOf(command).find(() => false);",
+    tells: /lives in the shared log alone/,
+  },
+];

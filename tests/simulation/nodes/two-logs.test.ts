@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { TwoLogs } from "./two-logs.ts";
+
+const seedsMax = Number(process.env["KITE_SEEDS"] ?? 20);
+
+it(`what nodes tell of their sessions comes out right over ${seedsMax} histories of two logs`, {
+  timeout: 600_000,
+}, () => {
+  const seen = new Map<string, number>();
+  for (let seed = 1; seed <= seedsMax; seed += 1) {
+    const world = new TwoLogs(seed);
+    try {
+      world.run(400);
+      const wrong = [...world.wrong(), ...world.outboxes()];
+      if (wrong.length > 0) throw new Error(wrong.join("; "));
+    } catch (error) {
+      throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : error}`, { cause: error });
+    }
+    for (const [key, count] of world.seen) seen.set(key, (seen.get(key) ?? 0) + count);
+  }
+  for (const key of mustOccur) expect(seen.get(key) ?? 0, key).toBeGreaterThan(0);
+});
+
+const mustOccur = [
+  "session_begin ok",
+  "session_end ok",
+  "session_continue ok",
+  "node_sessions_are ok",
+  "task_create ok",
+  "task_claim ok",
+  "task_claim session_ended",
+  "message_send ok",
+  "node_renew ok",
+  "node_renew node_twice",
+  "session_begin node_twice",
+  "session_begin outbox_gap",
+];

@@ -1,0 +1,336 @@
+/**
+ * Nodes with a log of their own each, and one log that they share, in one world without time: every reordering between the
+ * logs, and what a crash, a power cut, a lost answer or a long silence leaves of them. What happens is drawn from a seed.
+ */
+import { apply } from "../../../daemon/core/apply.ts";
+import { check } from "../../../daemon/core/check.ts";
+import type { Command, Entry, Proposal } from "../../../daemon/core/commands.ts";
+import { emptyState } from "../../../daemon/core/empty-state.ts";
+import { isAfter } from "../../../daemon/core/nodes/table.ts";
+import { relaysOf, sharedIdOf } from "../../../daemon/core/outbox/publish.ts";
+import type { Reply, Timer } from "../../../daemon/core/outcome.ts";
+import { readState, writeState } from "../../../daemon/core/snapshot.ts";
+import type { State } from "../../../daemon/core/state.ts";
+import { dueAt } from "../../../daemon/core/timers.ts";
+import { limits } from "../../../protocol/limits.ts";
+import { actor } from "../../unit/core-world.ts";
+import { Random } from "../random.ts";
+
+const projects = [
+  ["/p", "example.com/p"],
+  ["/q", "example.com/q"],
+] as const;
+const sessionNames = ["s1", "s2", "s3", "s4"] as const;
+
+/** A log with its state: entries are applied at once, and each is followed by a check of every invariant. */
+class Log {
+  state: State = emptyState();
+  #timers: Timer[] = [];
+  now = 1_000_000;
+
+  enter({ origin, command }: Pick<Proposal, "origin" | "command">): Reply | null {
+    const entry: Entry = { seq: this.state.seq + 1, at: this.now, origin, command };
+    const step = apply(this.state, entry);
+    this.#timers.push(...step.timers);
+    const wrong = check(this.state);
+    if (wrong.length > 0) throw new Error(`after ${JSON.stringify(command)}: ${wrong.join("; ")}`);
+    return step.reply;
+  }
+
+  pass(ms: number, by: Proposal["origin"]): void {
+    const until = this.now + ms;
+    for (;;) {
+      this.#timers.sort((a, b) => a.at - b.at);
+      const [timer] = this.#timers;
+      if (timer === undefined || timer.at > until) break;
+      this.#timers.shift();
+      const at = dueAt(this.state, timer.due);
+      if (at !== null && at > timer.at) this.#timers.push({ at, due: timer.due });
+      this.now = Math.max(this.now, timer.at);
+      if (at !== null && at <= timer.at)
+        this.enter({ origin: by, command: { type: "elapse", due: timer.due } });
+    }
+    this.now = until;
+  }
+}
+
+/** A proposal on its way into the shared log. */
+interface Sent {
+  readonly node: string;
+  readonly epoch: number;
+  readonly command: Command;
+}
+
+class Node {
+  readonly id: string;
+  readonly log = new Log();
+  /** Its epochs in its own log and in the shared one; a start syncs both. */
+  epochs = { own: 0, shared: 0 };
+  /** In the order in which it sent them. */
+  sent: Sent[] = [];
+  #saved: string[] = [];
+  #n = 0;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  start(): void {
+    this.epochs.own += 1;
+    this.do({ type: "daemon_started", epoch: this.epochs.own, storeId: this.id });
+  }
+
+  do(command: Command): Reply | null {
+    this.#n += 1;
+    const origin = { node: "local", epoch: this.epochs.own, n: this.#n };
+    const reply = this.log.enter({ origin, command });
+    if (this.#n % 5 === 0) this.#saved = [...this.#saved.slice(-4), writeState(this.log.state)];
+    return reply;
+  }
+
+  /** What the disk had a while ago is all that is left. */
+  powerCut(random: Random): void {
+    if (this.#saved.length > 0) this.log.state = readState(random.pick(this.#saved));
+    this.#saved = [];
+  }
+
+  send(...commands: readonly Command[]): void {
+    for (const command of commands) this.sent.push({ node: this.id, epoch: this.epochs.shared, command });
+  }
+
+  /** The rows of the outbox, which go ahead of everything that the node's sessions say. */
+  get rows(): Command[] {
+    return [...relaysOf(this.log.state.outbox)];
+  }
+
+  /** The sessions that the others have to know, with their names. */
+  get told(): Map<string, string> {
+    const { sessions, outbox } = this.log.state;
+    const shared = [...sessions.live.values()].filter(({ project }) => outbox.projects.has(project));
+    return new Map(
+      shared.flatMap(({ id, name, incarnations }) =>
+        incarnations.map(({ begun }) => [sharedIdOf(outbox, id, begun) ?? `${id} untold`, name] as const),
+      ),
+    );
+  }
+}
+
+export class TwoLogs {
+  readonly #random: Random;
+  readonly shared = new Log();
+  readonly nodes = ["a", "b", "c"].map(id => new Node(id));
+  /** Sent, and given up: they arrive at any time, or never. */
+  #late: Sent[] = [];
+  #epoch = 0;
+  #n = 0;
+  readonly seen = new Map<string, number>();
+
+  constructor(seed: number) {
+    this.#random = new Random(seed);
+    for (const node of this.nodes) {
+      node.start();
+      node.do({ type: "sharing_set", node: node.id, projects });
+      this.#join(node);
+    }
+  }
+
+  run(steps: number): void {
+    for (let left = steps; left > 0; left -= 1) this.#step();
+    this.#settle();
+  }
+
+  /** Yields what is wrong once everything that was sent has arrived. */
+  *wrong(): Generator<string> {
+    const { sessions, tasks } = this.shared.state;
+    for (const node of this.nodes) {
+      const { told } = node;
+      const known = [...sessions.live.values()].filter(session => session.node === node.id);
+      for (const { id, name } of known) {
+        const own = told.get(id);
+        if (own === undefined) yield `${id} lives in the shared log alone`;
+        else if (!name.startsWith(`${own}@${node.id}`)) yield `${id} is ${own}, and shared as ${name}`;
+        told.delete(id);
+      }
+      for (const id of told.keys()) yield `${id} is not in the shared log`;
+    }
+    for (const session of tasks.claims.keys())
+      if (!sessions.live.has(session)) yield `${session} has a claim, and does not live`;
+  }
+
+  #step(): void {
+    const random = this.#random;
+    const node = random.pick(this.nodes);
+    const [what] = random.pick([
+      ...Array.from({ length: 8 }, () => ["live"] as const),
+      ...Array.from({ length: 10 }, () => ["arrive"] as const),
+      ...Array.from({ length: 4 }, () => ["relay"] as const),
+      ...Array.from({ length: 5 }, () => ["speak"] as const),
+      ...Array.from({ length: 3 }, () => ["late"] as const),
+      ["renew"] as const,
+      ["restart"] as const,
+      ["silence"] as const,
+    ]);
+    if (what === "live") this.#live(node);
+    else if (what === "arrive") this.#arrive(node);
+    else if (what === "relay") node.send(...node.rows);
+    else if (what === "speak") this.#speak(node);
+    else if (what === "late") this.#arriveLate();
+    else if (what === "renew") this.#renew(node);
+    else if (what === "restart") this.#restart(node);
+    else this.#silence();
+  }
+
+  /** Something happens in a node's own log. */
+  #live(node: Node): void {
+    const random = this.#random;
+    const session = random.pick(sessionNames);
+    const [project] = random.pick([...projects, ["/alone"]]);
+    const pid = random.int(1, 3);
+    const begin: Extract<Command, { type: "session_begin" }> = {
+      type: "session_begin",
+      session,
+      anchor: { pid, startTime: `${pid}` },
+      ...{ cwd: project, worktree: project, project, branch: random.pick(["main", null]), revive: true },
+      name: random.chance(0.5) ? random.pick(["alice", "bob"]) : null,
+      wallMs: 1,
+    };
+    const live = node.log.state.sessions.live.get(session);
+    const what = random.pick(["begin", "rename", "move", "end"]);
+    if (live === undefined || what === "begin") node.do(begin);
+    else if (what === "rename") {
+      const name = random.pick(["carol", "dave", "erin"]);
+      node.do({ type: "session_rename", by: null, of: session, name, project: live.project });
+    } else if (what === "move") {
+      node.do({ type: "session_suspend", session });
+      const anchor = live.incarnations[0]?.anchor ?? null;
+      const next = random.pick(sessionNames);
+      if (random.chance(0.7)) node.do({ ...begin, session: next, anchor, project: live.project, name: null });
+    } else {
+      const incarnation = random.chance(0.5) ? null : random.pick(live.incarnations).ordinal;
+      node.do({ type: "session_end", session, incarnation, cause: "ended" });
+    }
+    if (random.chance(0.2)) node.log.pass(random.int(1, limits.suspendMs * 2), this.#own(node));
+  }
+
+  /** A session of the node asks the shared log for something; its rows of the outbox go ahead. */
+  #speak(node: Node): void {
+    const random = this.#random;
+    const ids = [...node.told.keys()];
+    if (ids.length === 0) return;
+    const by = actor(random.pick(ids));
+    const project = random.pick(projects)[1];
+    const plain = { name: null, description: "work", priority: "normal", labels: [], dependsOn: [] } as const;
+    const where = { project, wallMs: 1 };
+    const say: Command = random.pick([
+      { type: "task_create", by, tasks: [plain], many: false, ...where },
+      { type: "task_claim", actor: by, task: null, labels: [], cwd: "", ...where },
+      { type: "task_claim", actor: by, task: null, labels: [], cwd: "", ...where },
+      {
+        type: "message_send",
+        actor: by,
+        to: "alice",
+        text: "hi",
+        bytes: 2,
+        replyTo: null,
+        urgent: false,
+        ...where,
+      },
+    ] satisfies Command[]);
+    node.send(...node.rows, say);
+  }
+
+  /** The next of what the node sent comes into the log, is lost, or is given up and comes at any time. */
+  #arrive(node: Node): void {
+    const sent = node.sent.shift();
+    if (sent === undefined) return;
+    if (this.#random.chance(0.1)) this.#late.push(sent);
+    else if (!this.#random.chance(0.05)) this.#enter(sent);
+  }
+
+  #arriveLate(): void {
+    if (this.#late.length === 0) return;
+    const [sent] = this.#late.splice(this.#random.int(0, this.#late.length - 1), 1);
+    if (sent !== undefined) this.#enter(sent);
+  }
+
+  #enter({ node: id, epoch, command }: Sent): void {
+    this.#n += 1;
+    const reply = this.shared.enter({ origin: { node: id, epoch, n: this.#n }, command });
+    const how = reply?.ok === false ? reply.code : "ok";
+    const key = `${command.type === "relayed" ? command.command.type : command.type} ${how}`;
+    this.seen.set(key, (this.seen.get(key) ?? 0) + 1);
+    const node = this.nodes.find(one => one.id === id);
+    if (node === undefined || node.epochs.shared !== epoch) return;
+    if (command.type === "relayed" && !this.#random.chance(0.2))
+      node.do({
+        type: "outbox_sent",
+        node: id,
+        last: this.shared.state.leases.all.get(id)?.relayed ?? command.number,
+      });
+    if (command.type === "node_renew" && reply?.ok === true && reply["isNew"] === true)
+      node.do({ type: "sharing_set", node: id, projects });
+  }
+
+  #renew(node: Node): void {
+    const { id } = node;
+    node.send({ type: "node_renew", machine: id, binding: id, levels: { from: 1, to: 2 }, wallMs: 1 });
+  }
+
+  /** The daemon of the node is killed, or its machine loses power; another one starts. */
+  #restart(node: Node): void {
+    for (const sent of node.sent.splice(0)) if (this.#random.chance(0.5)) this.#late.push(sent);
+    if (this.#random.chance(0.4)) node.powerCut(this.#random);
+    node.start();
+    this.#join(node);
+  }
+
+  #join(node: Node): void {
+    this.#epoch += 1;
+    node.epochs.shared = this.#epoch;
+    node.send({ type: "daemon_started", epoch: this.#epoch, storeId: "store" });
+    this.#renew(node);
+    node.send(...node.rows);
+  }
+
+  #silence(): void {
+    const [first] = this.nodes;
+    if (first === undefined) return;
+    const ms = this.#random.pick([
+      1_000,
+      limits.nodeAwayMs,
+      limits.nodeLostMs,
+      limits.lostMs + limits.nodeLostMs,
+    ]);
+    this.shared.pass(ms, { node: first.id, epoch: first.epochs.shared, n: 0 });
+  }
+
+  /** Everything arrives. What was given up may come first, in between, or last. */
+  #settle(): void {
+    for (let round = 0; round < 1_000; round += 1) {
+      for (const node of this.nodes) {
+        this.#renew(node);
+        node.send(...node.rows);
+        for (const sent of node.sent.splice(0)) {
+          while (this.#random.chance(0.5)) this.#arriveLate();
+          this.#enter(sent);
+        }
+      }
+      const isDone = this.nodes.every(({ log }) => log.state.outbox.rows.size === 0);
+      if (isDone && this.#late.length === 0) return;
+    }
+    throw new Error("the outboxes do not become empty");
+  }
+
+  #own(node: Node): Proposal["origin"] {
+    return { node: "local", epoch: node.epochs.own, n: 0 };
+  }
+
+  /** Whether the shared log has what the outboxes say: no node waits for a number that the log has. */
+  *outboxes(): Generator<string> {
+    for (const { id, log } of this.nodes) {
+      const relayed = this.shared.state.leases.all.get(id)?.relayed;
+      if (relayed === undefined || isAfter(relayed, log.state.outbox.last))
+        yield `the shared log has a number of ${id} that its outbox never gave`;
+    }
+  }
+}

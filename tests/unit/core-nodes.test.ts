@@ -1,0 +1,432 @@
+/** Nodes of a shared log: leases, what each may enter, and the outbox by which a node's own log tells of its sessions. */
+import { describe, expect, it } from "vitest";
+import type { Command } from "../../daemon/core/commands.ts";
+import type { Relayed } from "../../daemon/core/nodes/commands.ts";
+import { nodeOf, ownIdOf, sharedId } from "../../daemon/core/nodes/shared-ids.ts";
+import { relaysOf, sharedIdOf } from "../../daemon/core/outbox/publish.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
+import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { limits } from "../../protocol/limits.ts";
+import { actor, bounded, World } from "./core-world.ts";
+
+const shared = "example.com/app";
+
+/** A shared log, into which nodes enter. */
+class Store extends World {
+  readonly #starts = new Map<string, number>();
+
+  /** Enters as the node. */
+  as(node: string, command: Command): Reply {
+    const before = { node: this.node, epoch: this.epoch };
+    this.node = node;
+    this.epoch = this.#starts.get(node) ?? this.epoch;
+    const reply = this.do(command);
+    Object.assign(this, before);
+    return reply;
+  }
+
+  /** A daemon of the node starts, and renews its lease. */
+  join(node: string, machine = node, binding = `${node}'s home`): Reply {
+    this.epoch += 1;
+    this.#starts.set(node, this.epoch);
+    this.as(node, { type: "daemon_started", epoch: this.epoch, storeId: "store" });
+    return this.renew(node, machine, binding);
+  }
+
+  renew(node: string, machine = node, binding = `${node}'s home`): Reply {
+    return this.as(node, { type: "node_renew", machine, binding, levels: { from: 1, to: 2 }, wallMs: 5 });
+  }
+
+  /** Takes what the node's outbox has; `times`: how often it repeats that. */
+  take(node: string, local: World, times = 1): void {
+    const relays = [...relaysOf(local.state.outbox)];
+    for (let left = times; left > 0; left -= 1) for (const relay of relays) this.as(node, relay);
+    const last = relays.at(-1)?.number;
+    if (last !== undefined) local.do({ type: "outbox_sent", node, last });
+  }
+
+  get names(): string[] {
+    return [...this.state.sessions.live.values()].map(({ name }) => name);
+  }
+
+  add(node: string, by: string | null, description = "work"): string {
+    const task = {
+      name: null,
+      description,
+      priority: "normal",
+      labels: [],
+      dependsOn: [],
+    } as const;
+    const made = this.as(node, {
+      ...{ type: "task_create", by: by === null ? null : actor(by), tasks: [task], many: false },
+      ...{ project: shared, wallMs: 5 },
+    });
+    return (made as unknown as { task: { id: string } }).task.id;
+  }
+
+  claim(node: string, session: string, task: string | null = null): Reply {
+    const where = { project: shared, cwd: "", wallMs: 6 };
+    return this.as(node, { type: "task_claim", actor: actor(session), task, labels: [], ...where });
+  }
+}
+
+/** The log of a node's own, which shares the project /p. */
+class Local extends World {
+  constructor(id: string, state = bounded({})) {
+    super(state);
+    this.now = 1_000;
+    this.share(id);
+  }
+
+  share(id: string, projects: readonly (readonly [string, string])[] = [["/p", shared]]): void {
+    this.do({ type: "sharing_set", node: id, projects });
+  }
+
+  idOf(session: string, ordinal = 0): string {
+    const found = this.state.sessions.live.get(session)?.incarnations.find(i => i.ordinal === ordinal);
+    return sharedIdOf(this.state.outbox, session, found?.begun ?? 0) ?? "unknown";
+  }
+
+  get rows(): string[] {
+    return [...this.state.outbox.rows.values()].map(({ command }) => command.type);
+  }
+}
+
+function two(): { store: Store; a: Local; b: Local } {
+  const store = new Store();
+  for (const node of ["a", "b"]) store.join(node, `${node}-machine`);
+  return { store, a: new Local("a"), b: new Local("b") };
+}
+
+describe("an id of a shared log", () => {
+  it("says which session of which node it is", () => {
+    const id = sharedId("x@y.3@z", "n1", { epoch: 3, n: 12 });
+    expect(nodeOf(id)).toBe("n1");
+    expect(ownIdOf(id)).toBe("x@y.3@z");
+    expect([nodeOf("s1"), ownIdOf("s1")]).toEqual([null, null]);
+  });
+});
+
+describe("a node's sessions", () => {
+  it("are known to the others by their name and machine, and end with the session", () => {
+    const { store, a } = two();
+    a.begin("s1", { name: "alice" });
+    store.take("a", a);
+    expect(store.names).toEqual(["alice@a-machine"]);
+    const row = store.state.sessions.live.get(a.idOf("s1"));
+    expect(row).toMatchObject({ node: "a", project: shared, cwd: "", worktree: "", branch: "main" });
+    a.do({ type: "session_end", session: "s1", incarnation: null, cause: "ended" });
+    store.take("a", a);
+    expect(store.names).toEqual([]);
+    expect(a.rows).toEqual([]);
+  });
+
+  it("come in the order of the outbox alone: one before its time is refused", () => {
+    const { store, a } = two();
+    a.begin("s1", { name: "alice" });
+    a.begin("s2", { name: "bob" });
+    const relays = [...relaysOf(a.state.outbox)];
+    const last = relays.at(-1);
+    if (last !== undefined) expect(store.as("a", last)).toMatchObject({ code: "outbox_gap" });
+    expect(store.names).toEqual([]);
+    store.take("a", a);
+    expect(store.names).toEqual(["alice@a-machine", "bob@a-machine"]);
+  });
+
+  it("of projects that are not shared stay unknown", () => {
+    const { store, a } = two();
+    a.begin("s1", { project: "/other" });
+    expect(a.rows).toEqual(["node_sessions_are"]);
+    store.take("a", a);
+    expect(store.names).toEqual([]);
+  });
+
+  it("change once, however often that is repeated", () => {
+    const { store, a } = two();
+    a.begin("s1", { name: "alice" });
+    store.take("a", a, 3);
+    const id = store.add("a", a.idOf("s1"));
+    expect(store.claim("a", a.idOf("s1"), id)).toMatchObject({ ok: true });
+    const late: Relayed = { number: { epoch: 0, n: 1 }, command: end(a.idOf("s1")) };
+    store.as("a", { type: "relayed", ...late });
+    expect(store.names).toEqual(["alice@a-machine"]);
+    a.do({ type: "session_rename", by: null, of: "alice", name: "bob", project: "/p" });
+    expect(a.rows).toEqual(["session_begin"]);
+    store.take("a", a, 2);
+    expect(store.names).toEqual(["bob@a-machine"]);
+    expect(store.state.tasks.claims.get(a.idOf("s1"))?.size).toBe(1);
+  });
+
+  it("have one row in the outbox, whatever becomes of them", () => {
+    const { a } = two();
+    a.do({ type: "outbox_sent", node: "a", last: a.state.outbox.last });
+    a.begin("s1", { name: "alice" });
+    for (const name of ["b1", "b2", "b3"])
+      a.do({ type: "session_rename", by: null, of: "s1", name, project: "/p" });
+    expect(a.rows).toEqual(["session_begin"]);
+    a.do({ type: "session_end", session: "s1", incarnation: null, cause: "ended" });
+    expect(a.rows).toEqual(["session_end"]);
+  });
+
+  it("are one for each terminal that has them open: a claim ends with its own", () => {
+    const { store, a } = two();
+    a.begin("s1", { name: "alice", anchor: { pid: 1, startTime: "1" } });
+    a.begin("s1", { name: "alice", anchor: { pid: 2, startTime: "2" } });
+    store.take("a", a);
+    expect(store.names).toEqual(["alice@a-machine", "alice@a-machine-2"]);
+    const [first, second] = [a.idOf("s1"), a.idOf("s1", 1)];
+    for (const id of [first, second]) {
+      store.add("a", null);
+      expect(store.claim("a", id)).toMatchObject({ ok: true });
+    }
+    a.do({ type: "session_end", session: "s1", incarnation: 1, cause: "ended" });
+    store.take("a", a);
+    expect([...store.state.tasks.claims.keys()]).toEqual([first]);
+  });
+
+  it("go on under another id with their claims and their name", () => {
+    const { store, a } = two();
+    const anchor = { pid: 1, startTime: "1" };
+    a.begin("s1", { name: "alice", anchor });
+    store.take("a", a);
+    const task = store.add("b", null);
+    store.claim("a", a.idOf("s1"), task);
+    a.do({ type: "session_suspend", session: "s1" });
+    a.begin("s2", { anchor });
+    expect(a.rows).toEqual(["session_continue"]);
+    store.take("a", a, 2);
+    expect(store.names).toEqual(["alice@a-machine"]);
+    expect([...store.state.tasks.claims.keys()]).toEqual([a.idOf("s2")]);
+    expect(store.state.tasks.all.get(task)).toMatchObject({ attempts: 0 });
+  });
+
+  it("leave the shared world with their project", () => {
+    const { store, a } = two();
+    a.begin("s1", { name: "alice" });
+    a.begin("s2", { name: "bob", project: "/q" });
+    a.share("a", [
+      ["/p", shared],
+      ["/q", "example.com/other"],
+    ]);
+    store.take("a", a);
+    expect(store.names).toEqual(["alice@a-machine", "bob@a-machine"]);
+    a.share("a", [["/q", "example.com/other"]]);
+    store.take("a", a);
+    expect(store.names).toEqual(["bob@a-machine"]);
+    a.begin("s2", { project: "/elsewhere" });
+    store.take("a", a);
+    expect(store.names).toEqual([]);
+    a.share("");
+    expect(a.rows).toEqual([]);
+  });
+
+  it("that a power cut took from the node's log end when its daemon starts", () => {
+    const { store, a } = two();
+    const saved = writeState(a.state);
+    a.begin("s1", { name: "lost" });
+    store.take("a", a);
+    const again = new World(readState(saved));
+    again.begin("s2", { name: "next" });
+    store.take("a", again as Local);
+    expect(store.names).toEqual(["next@a-machine"]);
+  });
+
+  it("need no more rows than there are sessions, when the store is away for long", () => {
+    const store = new Store();
+    store.join("a");
+    const a = new Local("a", bounded({ outboxMax: 20 }));
+    for (let n = 0; n < 200; n += 1) {
+      a.begin(`s${n}`, { name: `agent${n}` });
+      if (n > 2) a.do({ type: "session_end", session: `s${n - 3}`, incarnation: null, cause: "ended" });
+      expect(a.state.outbox.rows.size).toBeLessThanOrEqual(20);
+    }
+    store.take("a", a);
+    expect(store.names).toEqual(["agent197@a", "agent198@a", "agent199@a"]);
+  });
+});
+
+describe("a name", () => {
+  it("reaches the one session that has it, and is refused with the list if two machines have one", () => {
+    const { store, a, b } = two();
+    a.begin("s1", { name: "alice" });
+    a.begin("s2", { name: "alicia" });
+    b.begin("s1", { name: "bob" });
+    for (const [node, local] of [
+      ["a", a],
+      ["b", b],
+    ] as const)
+      store.take(node, local);
+    const send = (to: string) =>
+      store.as("b", {
+        ...{ type: "message_send", actor: actor(b.idOf("s1")), project: shared, to },
+        ...{ text: "hello", bytes: 5, replyTo: null, urgent: false, wallMs: 7 },
+      });
+    expect(send("alice")).toMatchObject({ ok: true });
+    b.begin("s3", { name: "alice" });
+    store.take("b", b);
+    const refused = send("alice");
+    expect(refused).toMatchObject({ ok: false, code: "recipient_ambiguous" });
+    expect((refused as { error: string }).error).toContain("alice@a-machine");
+    expect(send("alice@b-machine")).toMatchObject({ ok: true });
+  });
+});
+
+describe("a node", () => {
+  it("speaks for its own sessions alone", () => {
+    const { store, a, b } = two();
+    a.begin("s1");
+    b.begin("s1");
+    for (const [node, local] of [
+      ["a", a],
+      ["b", b],
+    ] as const)
+      store.take(node, local);
+    const task = store.add("a", null);
+    const before = writeState(store.state).split("\n").slice(1);
+    expect(store.claim("b", a.idOf("s1"), task)).toMatchObject({ code: "not_yours" });
+    expect(store.claim("b", "s1", task)).toMatchObject({ code: "not_yours" });
+    const command = end(a.idOf("s1"));
+    const number = { epoch: 9, n: 9 };
+    expect(store.as("b", { type: "relayed", number, command })).toMatchObject({ code: "not_yours" });
+    const all = { type: "node_sessions_are", sessions: [a.idOf("s1")] } as const;
+    expect(store.as("b", { type: "relayed", number, command: all })).toMatchObject({ code: "not_yours" });
+    expect(writeState(store.state).split("\n").slice(1)).toEqual(before);
+  });
+
+  it("enters nothing that is about one machine's files", () => {
+    const { store, a } = two();
+    a.begin("s1");
+    store.take("a", a);
+    const files = [{ key: "n:/p/x", file: "x", lexical: "/p/x" }];
+    const release = { type: "lock_release", actor: actor(a.idOf("s1")), files } as const;
+    expect(store.as("a", release)).toMatchObject({ code: "not_shared" });
+    const hold = { files: [], ttlMs: 1_000 };
+    const text = { text: "stop", bytes: 4, wallMs: 5 };
+    const freeze = { type: "broadcast", actor: actor(a.idOf("s1")), project: shared, hold, ...text } as const;
+    expect(store.as("a", freeze)).toMatchObject({ code: "not_shared" });
+    expect(store.as("a", { ...freeze, hold: null })).toMatchObject({ ok: true });
+  });
+
+  it("tells of its sessions in the order of its own log alone", () => {
+    const { store, a } = two();
+    a.begin("s1");
+    store.take("a", a);
+    expect(store.as("a", end(a.idOf("s1")))).toMatchObject({ code: "not_shared" });
+    expect(store.names).toHaveLength(1);
+  });
+
+  it("that nobody knows enters nothing but its lease", () => {
+    const { store } = two();
+    expect(store.claim("c", sharedId("s1", "c", { epoch: 1, n: 1 }))).toMatchObject({
+      code: "unknown_node",
+    });
+    expect(store.join("c")).toMatchObject({ ok: true, machine: "c" });
+    expect(store.claim("c", sharedId("s1", "c", { epoch: 1, n: 1 }))).toMatchObject({
+      code: "unknown_session",
+    });
+  });
+
+  it("has a machine's name of its own", () => {
+    const { store } = two();
+    expect(store.join("c", "a-machine")).toMatchObject({ machine: "a-machine-2" });
+    expect(store.renew("c", "a-machine", "c's home")).toMatchObject({ machine: "a-machine-2" });
+    expect(store.renew("a", "a-machine")).toMatchObject({ machine: "a-machine" });
+  });
+
+  it("lives twice no longer than its lease", () => {
+    const { store } = two();
+    expect(store.renew("a", "copy", "a copy of the home")).toMatchObject({ code: "node_twice" });
+    store.pass(limits.nodeAwayMs);
+    expect(store.renew("a", "copy", "a copy of the home")).toMatchObject({ ok: true, machine: "copy" });
+  });
+
+  it("has one daemon: an earlier one speaks no more", () => {
+    const { store } = two();
+    const early = store.state.leases.all.get("a")?.epoch ?? 0;
+    store.join("a", "a-machine");
+    const epoch = store.epoch;
+    Object.assign(store, { node: "a", epoch: early });
+    const renew = { machine: "a-machine", binding: "a's home", levels: { from: 1, to: 2 }, wallMs: 5 };
+    expect(store.do({ type: "node_renew", ...renew })).toMatchObject({ code: "node_twice" });
+    expect(store.do({ type: "node_leave" })).toMatchObject({ code: "node_twice" });
+    Object.assign(store, { node: "n", epoch });
+  });
+
+  it("that is silent loses its sessions by and by, and has them again when it is back", () => {
+    const { store, a, b } = two();
+    a.begin("s1", { name: "alice" });
+    store.take("a", a);
+    const task = store.add("b", null);
+    store.claim("a", a.idOf("s1"), task);
+    for (let passed = 0; passed < limits.nodeLostMs; passed += limits.nodeRenewMs) {
+      store.pass(limits.nodeRenewMs);
+      store.renew("b", "b-machine");
+    }
+    expect(store.state.sessions.live.get(a.idOf("s1"))?.lostAt).not.toBeNull();
+    expect(store.state.tasks.claims.has(a.idOf("s1"))).toBe(true);
+    store.renew("a", "a-machine");
+    expect(store.state.sessions.live.get(a.idOf("s1"))?.lostAt).toBeNull();
+    store.pass(limits.nodeLostMs + limits.lostMs);
+    expect(store.state.sessions.live.has(a.idOf("s1"))).toBe(false);
+    expect(store.state.tasks.all.get(task)?.state).toEqual({ status: "pending" });
+    b.begin("s9");
+  });
+
+  it("that leaves takes its sessions along", () => {
+    const { store, a } = two();
+    a.begin("s1", { name: "alice" });
+    store.take("a", a);
+    expect(store.as("a", { type: "node_leave" })).toMatchObject({ ok: true });
+    expect(store.names).toEqual([]);
+    expect([...store.state.leases.all.keys()]).toEqual(["b"]);
+  });
+
+  it("finds no room among too many that live, and takes that of the one lost for longest", () => {
+    const store = new Store(bounded({ nodesMax: 2 }));
+    store.join("a");
+    store.pass(1_000);
+    store.join("b");
+    expect(store.join("c")).toMatchObject({ code: "too_many_nodes" });
+    store.pass(limits.nodeLostMs);
+    expect(store.join("c")).toMatchObject({ ok: true });
+    expect([...store.state.leases.all.keys()]).toEqual(["b", "c"]);
+  });
+
+  it("may start in another order than the log has it", () => {
+    const store = new Store();
+    store.as("late", { type: "daemon_started", epoch: 7, storeId: "store" });
+    expect(store.as("early", { type: "daemon_started", epoch: 5, storeId: "store" })).toMatchObject({
+      ok: true,
+    });
+    expect(store.state.epoch).toBe(7);
+    expect(store.as("early", { type: "daemon_started", epoch: 5, storeId: "store" })).toMatchObject({
+      ok: false,
+    });
+  });
+});
+
+describe("a snapshot", () => {
+  it("has leases, the outbox and what it told", () => {
+    const { store, a } = two();
+    a.begin("s1", { name: "alice" });
+    for (const state of [a.state, store.state]) {
+      const text = writeState(state);
+      expect(writeState(readState(text))).toBe(text);
+    }
+    store.take("a", a);
+    for (const state of [a.state, store.state]) {
+      const text = writeState(state);
+      expect(writeState(readState(text))).toBe(text);
+    }
+  });
+
+  it("of a daemon alone says nothing of them", () => {
+    const world = new World();
+    world.begin("s1");
+    expect(writeState(world.state)).not.toMatch(/outbox|leases/);
+  });
+});
+
+function end(session: string): Extract<Command, { type: "session_end" }> {
+  return { type: "session_end", session, incarnation: null, cause: "ended" };
+}
