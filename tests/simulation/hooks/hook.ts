@@ -25,6 +25,7 @@ export class SimulatedHook {
   call(onBug: (error: unknown) => void): Call {
     const hook = this;
     const connection = {
+      view: null,
       hasRoomToWait: true,
       get isClosed() {
         return hook.isClosed;
