@@ -17,6 +17,7 @@ import { clean, clock, type Screen, wrap } from "../view/text.ts";
 import { exitCodes, fail, Refused, rowsOf } from "../with-daemon.ts";
 import { Story } from "./explained.ts";
 import { isOf, pathIn } from "./filter.ts";
+import { withHostNames } from "./host-names.ts";
 import { actorIn, LockHistory } from "./lock-history.ts";
 
 /** Notes of these rules say what happened, and warn of nothing. */
@@ -83,7 +84,10 @@ export async function explainLast(
 /** An agent's own; at a person's terminal the project's. If several agents of a session may ask, the session's. */
 async function whoseLast(world: ProcessContext, isAgent: boolean): Promise<Whose> {
   const acting = isAgent ? actingSession(world.env) : null;
-  if (acting === null) return { project: await projectOf(world.cwd) };
+  if (acting === null) {
+    const project = await projectOf(world.cwd);
+    return { project: (await withHostNames(world, [project]))[0] ?? project };
+  }
   try {
     const agent = acting.agent ?? (await callingAgent(world.env, ["kite", ...world.argv.slice(2)]));
     return { session: acting.id, agent };

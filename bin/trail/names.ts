@@ -7,10 +7,11 @@ import type { ProcessContext } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { namesOf } from "../real-path.ts";
 import { rowsOf } from "../with-daemon.ts";
+import { withHostNames } from "./host-names.ts";
 
 /** Returns all absolute names of a file that was typed; of a resource its key. Throws `WrongName`, and `Refused` of a query. */
 export async function trailNames(world: ProcessContext, typed: string): Promise<readonly string[]> {
-  if (!isResource(typed)) return namesOf(world.cwd, typed);
+  if (!isResource(typed)) return withHostNames(world, await namesOf(world.cwd, typed));
   const path = resourceTyped(typed);
   return [lockKey({ path, project: isOfMachine(path) ? "" : await resourceProject(world) })];
 }

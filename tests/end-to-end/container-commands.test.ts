@@ -75,7 +75,12 @@ describe.each(problem === null ? ["kite"] : [])("%s in a container", () => {
       `the daemon runs on its host, where ${container.work} is ${home.work}`,
     );
     expect(stdout).not.toMatch(/^fail/m);
+    const refused = await container.kite(["explain", "--last"]);
+    expect(refused.stderr).toContain("refused nothing in this project");
     await host.ask({ type: "file_lock", id: "out", file: "a.txt" });
+    await container.kite(["lock", "a.txt", "--wait", "0", "--", "true"]);
+    expect((await container.kite(["explain", "--last"])).stdout).toContain("a.txt");
+    expect((await container.kite(["log", "--file", "a.txt"])).stdout).toMatch(/deny .*a\.txt/);
     const explained = await container.kite(["explain", "a.txt"]);
     expect(explained.stdout).toMatch(/olga holds a\.txt/);
     await home.daemon.kill();
