@@ -5,10 +5,10 @@
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
 
-/** What tells a line from others: its session, and the id of its call. */
+/** What tells a line from others: its session, and the id of its call. Without an id each hook is one of its own. */
 interface Line {
-  readonly session: string;
-  readonly toolUseId: string;
+  readonly session: string | null;
+  readonly toolUseId?: string;
 }
 
 /** In memory only: a line that is sent again after a restart counts again. */
@@ -17,6 +17,7 @@ export class NotedDecisions {
 
   /** Returns whether this is the first hook of the line for which `decision` is noted. */
   isFirst({ session, toolUseId }: Line, decision: string): boolean {
+    if (toolUseId === undefined) return true;
     const key = `${session}\n${toolUseId}\n${decision}`;
     if (this.#noted.has(key)) return false;
     this.#noted.set(key, true);

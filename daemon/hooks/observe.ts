@@ -61,9 +61,10 @@ function noteWords(
   outcomes: readonly HookOutcome[],
   words: Words,
 ): void {
-  const { recorder } = services;
+  const { recorder, notedDecisions } = services;
   const { session, agent, event, file } = plan;
-  if (recorder.hasHeld || session === null) return;
+  const isFirst = notedDecisions.isFirst(plan, "words");
+  if (recorder.hasHeld || session === null || !isFirst) return;
   const isDenied =
     plan.refuses !== undefined || outcomes.some(one => "verdict" in one && one.verdict === "deny");
   if (!isDenied && !isNews(services, plan, words)) return;

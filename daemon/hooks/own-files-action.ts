@@ -24,6 +24,7 @@ export async function checkOwnFiles(run: Run, asked: CheckAction): Promise<HookO
 
 function noteRefusal(run: Run, asked: CheckAction, file: string): void {
   const { services, plan } = run;
+  if (!services.notedDecisions.isFirst(plan, `own ${file}`)) return;
   const actor = actorOfAction(run, asked);
   const line = { ...decidedBy(services, actor), event: plan.event, type: toolOf(plan), rule: "own_files" };
   const { at, name } = line;

@@ -132,9 +132,11 @@ function breakSilence(plan: HookPlan, { connection }: Call): NodeJS.Timeout | un
 /** Writes the line of a step that the adapter itself refuses. Where Kite only observes, the words that it would say have one. */
 function noteRefused(
   services: HookServices,
-  { session, agent, event, tool: type, file }: HookPlan,
+  plan: HookPlan,
   { rule, why }: NonNullable<HookPlan["refuses"]>,
 ): void {
+  if (!services.notedDecisions.isFirst(plan, rule)) return;
+  const { session, agent, event, tool: type, file } = plan;
   const actor = session === null ? null : actorOf(services, session, agent, null);
   const line = { ...decidedBy(services, actor), event, type, file, decision: "deny", rule, why } as const;
   services.recorder.note(line);

@@ -133,6 +133,7 @@ export function hookPlan(event: Event, plan: Plan, { env, home, write }: Form): 
     // The tool is about to run, so the answer may deny it.
     ...(event.step === "before"
       ? {
+          ...(event.toolUseId === null ? {} : { toolUseId: event.toolUseId }),
           tellDenial: (outcomes, by) => {
             const said = answer(outcomes);
             const told = alsoTellPerson(said, denialText(event, file, by));

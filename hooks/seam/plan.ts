@@ -41,6 +41,8 @@ export interface HookPlan {
   readonly session: string | null;
   readonly agent: string | null;
   readonly tool: string | null;
+  /** The id of the call that may still be denied; absent: the event is about none. */
+  readonly toolUseId?: string;
   readonly file: string | null;
   /** What the actor does now, or did, if the event says it. */
   readonly doing: Doing | null;

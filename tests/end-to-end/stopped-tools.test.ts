@@ -196,8 +196,9 @@ describe("a shell line that had its files and does not run", () => {
     await w.start("deny", claudeCode);
     const dir = w.repo("hidden");
     const call = { tool_name: "Bash", tool_use_id: "h1", tool_input: { command: "CLAUDECODE= kite off" } };
-    const said = await w.event("ida", dir, { hook_event_name: "PreToolUse", ...call });
-    expect(said).toContain("this command line did not run");
+    // The client runs a hook for each of its rules that the line matches.
+    const ask = () => w.event("ida", dir, { hook_event_name: "PreToolUse", ...call });
+    for (const said of await Promise.all([ask(), ask()])) expect(said).toContain("did not run");
     const denials = (await trailOf("ida")).filter(({ decision }) => decision === "deny");
     expect(denials).toMatchObject([{ event: "PreToolUse", type: "Bash", rule: "person" }]);
   });
@@ -228,5 +229,17 @@ describe("where Kite only observes", () => {
     expect(edits.count).toBe(1);
     expect(denials.count).toBe(0);
     expect(observed).toMatchObject({ denials: 1, tells: 0 });
+  });
+
+  test("a line that several of the client's rules match counts once", async () => {
+    await w.stop();
+    await w.start("deny", claudeCode);
+    const dir = w.repo("observed-rules");
+    await w.wholeEdit("lou", dir, "b.ts", "lou's, and longer\n");
+    const call = { tool_name: "Bash", tool_use_id: "o1", tool_input: { command: "git checkout b.ts" } };
+    const ask = () => w.event("mia", dir, { hook_event_name: "PreToolUse", ...call });
+    expect(await Promise.all([ask(), ask()])).toEqual(["", ""]);
+    const observed = (await trailOf("mia")).filter(({ would }) => would !== undefined);
+    expect(observed).toMatchObject([{ decision: "note", rule: "guard", would: "deny" }]);
   });
 });

@@ -150,8 +150,10 @@ function decided(
       why: whyOf(told),
       decision: verdict === "deny" ? "deny" : "note",
     } as const;
-    const by = { ...decidedBy(services, actor), event: plan.event, type: plan.tool, file: files[0] ?? null };
-    services.recorder.note({ ...by, ...said });
+    const [file = null] = files;
+    const by = { ...decidedBy(services, actor), event: plan.event, type: plan.tool, file };
+    if (services.notedDecisions.isFirst(plan, `${did} ${verdict} ${file}`))
+      services.recorder.note({ ...by, ...said });
   }
   return { did, ok: true, verdict, findings: told, isRepeated, task: task?.description ?? null };
 }
