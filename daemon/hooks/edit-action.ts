@@ -37,14 +37,19 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const action = { ...asked, waitMs, ancestors, overwritten };
   if (action.agent !== undefined) signOfLife(services, action.session, action.agent);
   for (const file of files) services.presence.touched(action.session, pathOf(file), file.key);
-  const { waited, delivered } = services.hookLocks.ask(services, call, { ...action, files, yieldMs }, actor);
+  const { waited, delivered, isFirst } = services.hookLocks.ask(
+    services,
+    call,
+    { ...action, files, yieldMs },
+    actor,
+  );
   const { reply, waitedMs, before, change, isAbandoned } = await waited;
   const isRefused = isRefusal(reply);
   if (isAbandoned && isRefused) return refused("lock", reply);
   const would = isRefused ? wouldWait(services, reply.code, waitMs) : {};
   const locked = { event: plan.event, type: toolOf(plan), actor, file: action.file, files, ...would };
   const hasWaited = before !== null;
-  if (isRefused) {
+  if (isRefused && isFirst) {
     const runs = refusalVerdict(reply.code) === "allow";
     noteLock(services, runs ? { ...locked, runs } : locked, reply, waitedMs, hasWaited);
   }
@@ -78,8 +83,9 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
   const mergeRisks = takeRisks(run, actor.session);
   const verdict = grantVerdict({ overwrites }, { ...changed, unseen, mergeRisks });
   const isStopped = stops(services, verdict);
-  noteLock(services, isStopped ? { ...locked, runs: false } : locked, reply, waitedMs, hasWaited);
-  if (verdict === "deny") noteStale(run, actor, { ...changed, unseen });
+  if (isFirst)
+    noteLock(services, isStopped ? { ...locked, runs: false } : locked, reply, waitedMs, hasWaited);
+  if (isFirst && verdict === "deny") noteStale(run, actor, { ...changed, unseen });
   if (isStopped) {
     // The answer will tell the agent to read the file again, so nothing is written now.
     await services.engine.submitAndWait({

@@ -108,20 +108,26 @@ export class HookLocks {
 
   /**
    * Asks for the lock, or joins the request of the same tool use (for example if hooks are installed twice). Each
-   * client is told at once that it waits. When the last of them is gone, the request is given up.
+   * client is told at once that it waits. When the last of them is gone, the request is given up. `isFirst`: this is the
+   * hook for which the trail has its line.
    */
   ask(
     services: LockServices,
     call: Call,
     action: HookAsk,
     actor: Actor,
-  ): { readonly waited: Promise<Waited>; readonly delivered: (ok: boolean) => void } {
+  ): {
+    readonly waited: Promise<Waited>;
+    readonly delivered: (ok: boolean) => void;
+    readonly isFirst: boolean;
+  } {
     const now = services.clock.now();
     this.#forget(now);
     const key = [action.session, action.agent ?? "", action.toolUseId, ...keysOf(action)].join("\n");
     const asked = this.#asked.get(key) ?? this.#begin(services, call, action, actor, key, now);
     join(asked, call);
-    return { waited: asked.waited, delivered: ok => settleDelivery(asked, ok) };
+    const isFirst = asked.joined === 1;
+    return { waited: asked.waited, delivered: ok => settleDelivery(asked, ok), isFirst };
   }
 
   /** Gives up the requests that wait for what this step locked until its holder's work is done. */

@@ -131,6 +131,20 @@ describe("an edit that has its lock and does not run", () => {
     expect(spansOf(lines)).toEqual(["hold now", "denial"]);
   });
 
+  test("counts once if hooks are installed twice, as an edit that runs does", async () => {
+    const dir = w.repo("twice");
+    await w.begin("ned", dir);
+    await w.begin("oda", dir);
+    await w.edit("ned", dir, "a.ts", "ned's, and longer\n");
+    await w.stopped("ned");
+    for (let n = 0; n < 2; n += 1) {
+      const write = whole("oda", dir, unread(dir));
+      await Promise.all([w.act(write), w.act(write)]);
+    }
+    const ran = { event: "PreToolUse", decision: "allow", rule: "lock" };
+    expect(decisions(await trailOf("oda"))).toEqual([granted, stale, ran]);
+  });
+
   test("of several files: nothing else of the tool counts as let through", async () => {
     const dir = w.repo("patch", ["a.ts", "b.ts", ".gitignore"]);
     w.put(dir, ".kite/config.json", JSON.stringify({ ignore: ["gen/"] }));
