@@ -25,6 +25,7 @@ import { heads, rendered, type Table, type Tables } from "./report.ts";
 import { rescue } from "./rescue.ts";
 import { restart } from "./restart.ts";
 import { stall } from "./stall.ts";
+import { store } from "./store.ts";
 import { tasks, tasksInCore } from "./tasks.ts";
 import { throughput } from "./throughput.ts";
 
@@ -55,6 +56,7 @@ const measurements: Readonly<Record<string, () => Tables>> = {
 
 const busy: typeof measurements = {
   stall,
+  store,
   "guard-load": () => guardLoad(join(root, "dist")),
 };
 

@@ -47,6 +47,7 @@ export type Meaning = "unsure" | "duplicate" | "gone" | "full" | "busy" | "refus
 const meanings: readonly (readonly [prefix: string, meaning: Meaning])[] = [
   ["23505", "duplicate"],
   ["42P01", "gone"],
+  ["42883", "gone"],
   ["3F000", "gone"],
   ["53100", "full"],
   ["53", "busy"],

@@ -5,10 +5,12 @@
 import { randomBytes } from "node:crypto";
 import type { Command, Entry, Proposal } from "../../core/commands.ts";
 import { StoreLost } from "../journal.ts";
+import { appendName, refusedState } from "./append-function.ts";
 import type { StoreBounds } from "./bounds.ts";
-import type { Connection, Row } from "./connection.ts";
+import type { Connection, Row, Value } from "./connection.ts";
 import { EntriesPruned, NodeTwice, StoreWentBack } from "./errors.ts";
 import { schemaLevel, tableName } from "./schema.ts";
+import { sqlState } from "./sql-state.ts";
 
 /** How far a node knows the log: the last entry's place, and the mark of its append (a number as text). */
 export interface Position {
@@ -44,6 +46,7 @@ export class StoreLog {
   readonly #head: string;
   readonly #entries: string;
   readonly #nodes: string;
+  readonly #append: string;
   /** The channel on which appends tell of themselves. */
   readonly channel: string;
   readonly #where: string;
@@ -54,6 +57,8 @@ export class StoreLog {
     this.#head = tableName(schema, "head");
     this.#entries = tableName(schema, "entries");
     this.#nodes = tableName(schema, "nodes");
+    const places = Array.from({ length: 12 }, (_, i) => `$${i + 1}`).join(", ");
+    this.#append = `SELECT o_seq, o_at FROM ${tableName(schema, appendName)}(${places})`;
     this.channel = `kite_${schema}`.slice(0, 63);
     this.#where = where;
     this.#bounds = bounds;
@@ -88,9 +93,6 @@ export class StoreLog {
   /**
    * Appends `proposals` behind everything that is in the log by then; returns null if nothing was appended, because the
    * log is not the one that has `known`, or the writer is not the node's last one.
-   *
-   * The row `head` is locked first, so appends run one after the other, and a place that a reader sees has no earlier one
-   * still to come. The store's clock gives the time; it never goes back.
    */
   async append(
     connection: Connection,
@@ -100,8 +102,7 @@ export class StoreLog {
     texts: readonly string[],
   ): Promise<readonly Stored[] | null> {
     const mark = randomBytes(8).readBigInt64BE().toString();
-    const [row] = await connection.query(this.#appendText, [
-      proposals.length,
+    const row = await this.#appended(connection, [
       storeId,
       schemaLevel,
       known.seq,
@@ -109,12 +110,14 @@ export class StoreLog {
       node,
       epoch,
       mark,
+      proposals.length,
       `{${proposals.map(({ origin }) => origin.n).join(",")}}`,
       // JSON has no line break of its own.
       texts.join("\n"),
       this.channel,
+      this.#bounds.statementMs,
     ]);
-    if (row === undefined) return null;
+    if (row === null) return null;
     const [last, at] = [Number(row[0]), Number(row[1])];
     const first = last - proposals.length + 1;
     return proposals.map(({ origin, command }, i) => ({
@@ -124,26 +127,14 @@ export class StoreLog {
     }));
   }
 
-  get #appendText(): string {
-    return `
-      WITH head AS (
-        UPDATE ${this.#head} AS h
-        SET seq = h.seq + $1::bigint, at = greatest(h.at, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
-        WHERE h.store = $2 AND h.level = $3 AND h.seq >= $4::bigint
-          AND CASE WHEN $4::bigint = 0
-            THEN h.seq = 0 OR EXISTS (SELECT FROM ${this.#entries} WHERE seq = 1)
-            ELSE EXISTS (SELECT FROM ${this.#entries} WHERE seq = $4 AND mark = $5::bigint) END
-          AND EXISTS (SELECT FROM ${this.#nodes} WHERE node = $6 AND epoch = $7)
-        RETURNING h.seq, h.at
-      ), stored AS (
-        INSERT INTO ${this.#entries} (seq, mark, node, epoch, n, at, command)
-        SELECT head.seq - $1 + e.place, $8::bigint, $6::text, $7::bigint, e.n, head.at, e.command
-        FROM head, unnest($9::bigint[], string_to_array($10, E'\\n')) WITH ORDINALITY AS e (n, command, place)
-      )
-      SELECT head.seq, head.at, pg_notify($11, head.seq || ' ' || $6),
-        CASE WHEN current_setting('synchronous_commit') = 'off'
-          THEN set_config('synchronous_commit', 'on', true) END
-      FROM head`;
+  async #appended(connection: Connection, values: readonly Value[]): Promise<Row | null> {
+    try {
+      const [row] = await connection.query(this.#append, values);
+      return row ?? null;
+    } catch (error) {
+      if (sqlState(error) === refusedState) return null;
+      throw error;
+    }
   }
 
   /**

@@ -5,6 +5,7 @@
  * level; statements name their columns. A change that does more is a new level, which earlier programs refuse.
  */
 import { randomBytes } from "node:crypto";
+import { appendFunction } from "./append-function.ts";
 import type { Connection, Row } from "./connection.ts";
 import { lastingError, StoreTooNew } from "./errors.ts";
 import { sqlState } from "./sql-state.ts";
@@ -39,7 +40,8 @@ const additions: readonly ((table: (name: string) => string) => string)[] = [
       bytes bigint NOT NULL, complete boolean NOT NULL, written timestamptz NOT NULL);
     CREATE TABLE IF NOT EXISTS ${table("pieces")} (
       snapshot bigint NOT NULL REFERENCES ${table("snapshots")} ON DELETE CASCADE, place integer NOT NULL,
-      bytes bytea NOT NULL, PRIMARY KEY (snapshot, place));`,
+      bytes bytea NOT NULL, PRIMARY KEY (snapshot, place));
+    ${appendFunction(table)}`,
 ];
 
 /** What a store says of itself. */
