@@ -41,7 +41,15 @@ export async function bundleInto(outdir, options = {}) {
       entryPoints: ["bin/any-command.ts"],
       plugins: [builtApart, ...common.plugins],
     }),
-    build({ ...esm, entryPoints: ["bin/daemon.ts"] }),
+    build({ ...esm, entryPoints: ["bin/daemon.ts"], plugins: [storeApart, ...common.plugins] }),
+    build({
+      ...esm,
+      entryPoints: ["daemon/journal/postgres/postgres-journal.ts"],
+      plugins: [clientAlone, ...common.plugins],
+      // Its errors say their names themselves.
+      minify: true,
+      keepNames: false,
+    }),
     build({
       ...cjs,
       entryPoints: ["bin/frequent/*.ts"],
@@ -125,6 +133,42 @@ const builtApart = {
     );
     onResolve({ filter: /^\.\/render\.tsx$/ }, () => ({ path: "./web-snapshot.js", external: true }));
     onResolve({ filter: /^\.\.\/daemon\.ts$/ }, () => ({ path: "./daemon.mjs", external: true }));
+  },
+};
+
+/** Leaves the journal over PostgreSQL, with its client, a file of its own: a daemon without a store never loads it. */
+const storeApart = {
+  name: "store-apart",
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/postgres\/postgres-journal\.ts$/ }, () => ({
+      path: "./postgres-journal.mjs",
+      external: true,
+    }));
+  },
+};
+
+/**
+ * Takes of the client for PostgreSQL what makes connections: no pool, no binding to a C library, no reader of addresses,
+ * and no ways to read types of columns, for which the journal has its own.
+ */
+const clientAlone = {
+  name: "client-alone",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^pg$/ }, ({ path }) => ({ path, namespace: "client-alone" }));
+    onLoad({ filter: /.*/, namespace: "client-alone" }, () => ({
+      contents: 'export { default as Client } from "pg/lib/client.js";',
+      resolveDir: root,
+    }));
+    const unused = {
+      "pg-connection-string": "export function parse() { throw new Error('Kite gives no address as text'); }",
+      "pg-types": "export const getTypeParser = () => text => text;",
+      "pg-cloudflare": "",
+    };
+    onResolve({ filter: new RegExp(`^(?:${Object.keys(unused).join("|")})$`) }, ({ path }) => ({
+      path,
+      namespace: "unused",
+    }));
+    onLoad({ filter: /.*/, namespace: "unused" }, ({ path }) => ({ contents: unused[path] }));
   },
 };
 

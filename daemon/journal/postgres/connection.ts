@@ -78,6 +78,7 @@ export class Connection {
       ssl: tls === false ? false : { rejectUnauthorized: true, ...tls },
       application_name: "kite",
       client_encoding: "UTF8",
+      types: columnTypes,
       connectionTimeoutMillis: connectMs,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
@@ -168,6 +169,19 @@ export class Connection {
     this.#onLost(this.#lost);
   }
 }
+
+/** By the numbers that PostgreSQL gives its types. */
+const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
+  [16, text => text === "t"],
+  [17, text => Buffer.from(text.slice(2), "hex")],
+  [21, Number],
+  [23, Number],
+]);
+
+/** How a column's text becomes a value; the build leaves the client's own ways out. */
+const columnTypes = {
+  getTypeParser: (type: number) => parsers.get(type) ?? ((text: string) => text),
+} as NonNullable<ClientConfig["types"]>;
 
 /** Takes back what the client read from the environment: settings of the session, which a pooler refuses too. */
 function forgetEnvironment(client: Client): void {

@@ -1,0 +1,12 @@
+/** The door to journals that several nodes share. Only a daemon with a store goes through it. */
+import type { Journal } from "./journal.ts";
+import type { PostgresJournalOptions } from "./postgres/postgres-journal.ts";
+
+/**
+ * Returns a journal over PostgreSQL, whose program, with the client for it, is loaded now. It connects when it is opened.
+ * Other stores get a function beside this one, and have to pass the same suite.
+ */
+export async function postgresJournal(options: PostgresJournalOptions): Promise<Journal> {
+  const { PostgresJournal } = await import("./postgres/postgres-journal.ts");
+  return new PostgresJournal(options);
+}
