@@ -44,6 +44,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
     engine,
     turns,
     counters: services.counters,
+    facts: services.facts,
     handle: (type, request, call) => handle(services, type, request, call),
     drained: connection => events.drained(connection),
   });

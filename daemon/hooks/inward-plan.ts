@@ -2,6 +2,7 @@
 import type { HookContext, HookPlan } from "../../hooks/seam/plan.ts";
 import type { HookAction, HookOutcome } from "../../hooks/seam/slices.ts";
 import { isObject } from "../../protocol/wire.ts";
+import type { Inward } from "../facts/mounts/confined.ts";
 import type { MountView } from "../facts/mounts/view.ts";
 
 /** The fields of actions that hold paths, at any depth. */
@@ -24,17 +25,17 @@ export function inwardContext(view: MountView, context: HookContext): HookContex
 }
 
 /** Returns the plan in this machine's paths. The adapter words the answer in the container's. */
-export function inwardPlan(view: MountView, plan: HookPlan): HookPlan {
+export function inwardPlan(view: MountView, plan: HookPlan, names: Inward = view): HookPlan {
   const { answer, tellDenial, file, home, transcript, doing } = plan;
   const shown = (outcomes: readonly HookOutcome[]) => view.outwardAll(outcomes);
-  const path = (text: string | null) => (text === null ? null : view.inward(text));
+  const path = (text: string | null) => (text === null ? null : names.inward(text));
   return {
     ...plan,
     file: path(file),
     home: path(home),
     transcript: path(transcript),
-    doing: doing === null ? null : { ...doing, what: view.inward(doing.what) },
-    actions: plan.actions.map(action => inwardAction(view, action)),
+    doing: doing === null ? null : { ...doing, what: names.inward(doing.what) },
+    actions: plan.actions.map(action => inwardAction(names, action)),
     answer: outcomes => answer(shown(outcomes)),
     ...(tellDenial === undefined
       ? {}
@@ -42,25 +43,25 @@ export function inwardPlan(view: MountView, plan: HookPlan): HookPlan {
   };
 }
 
-function inwardAction(view: MountView, action: HookAction): HookAction {
+function inwardAction(names: Inward, action: HookAction): HookAction {
   const cwd = "cwd" in action && action.cwd !== null ? action.cwd : "";
-  return inwardValue(view, action, cwd) as HookAction;
+  return inwardValue(names, action, cwd) as HookAction;
 }
 
 /** Relative names count from `base`, or from the folder of the command that has them; `isNamed`: a text here is a path. */
-function inwardValue(view: MountView, value: unknown, base: string, isNamed = false): unknown {
+function inwardValue(names: Inward, value: unknown, base: string, isNamed = false): unknown {
   if (typeof value === "string")
-    return isNamed && !value.startsWith(":") ? view.inwardFrom(base, value) : value;
-  if (Array.isArray(value)) return value.map(one => inwardValue(view, one, base, isNamed));
+    return isNamed && !value.startsWith(":") ? names.inwardFrom(base, value) : value;
+  if (Array.isArray(value)) return value.map(one => inwardValue(names, one, base, isNamed));
   // What an alias stands for is known later.
   if (typeof value === "function")
-    return (...words: readonly unknown[]) => inwardValue(view, value(...words), base);
+    return (...words: readonly unknown[]) => inwardValue(names, value(...words), base);
   if (!isObject(value)) return value;
   const from = typeof value["dir"] === "string" ? value["dir"] : base;
   return Object.fromEntries(
     Object.entries(value).map(([key, one]) => [
       key,
-      inwardValue(view, one, key === "dir" || key === "cwd" ? "" : from, named.has(key)),
+      inwardValue(names, one, key === "dir" || key === "cwd" ? "" : from, named.has(key)),
     ]),
   );
 }

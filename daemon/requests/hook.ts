@@ -7,6 +7,7 @@ import type { RequestOf } from "../../protocol/requests.ts";
 import { quote } from "../../protocol/text.ts";
 import { isOff, nothingOff, withoutWaits } from "../config/off-switch.ts";
 import { actorRow } from "../core/locks/replies.ts";
+import { confined } from "../facts/mounts/confined.ts";
 import { MountView } from "../facts/mounts/view.ts";
 import { refused } from "../hooks/action.ts";
 import { Delivery } from "../hooks/delivery.ts";
@@ -57,7 +58,7 @@ async function answer(acting: HookServices, request: RequestOf<"hook">, call: Ca
   const ofEntry =
     view === null
       ? adapter.plan(request.event, context)
-      : inwardPlan(view, adapter.plan(request.event, inwardContext(view, context)));
+      : await planInView(acting, view, adapter.plan(request.event, inwardContext(view, context)));
   const isNamed = adapter !== acting.adapters.get(undefined);
   const asked = isNamed ? { ...ofEntry, client: adapter.name } : ofEntry;
   const { session, home } = asked;
@@ -163,6 +164,11 @@ function withFirstDenial(
 
 function isDenial(outcome: HookOutcome): boolean {
   return "verdict" in outcome && outcome.verdict === "deny" && !(outcome.ok && outcome.did === "lock");
+}
+
+/** The answer is for the container, whatever its links lead to here. */
+function planInView({ facts }: HookServices, view: MountView, plan: HookPlan): Promise<HookPlan> {
+  return confined(view, facts.path, names => inwardPlan(view, plan, names));
 }
 
 /** What the mounts of a container do not tell, nothing is done for: its client tells the person why, as of any refusal. */

@@ -1,6 +1,7 @@
 /** Makes the paths of a request from a container those of this machine: the one place where they come in, but for hooks. */
 import type { RequestOf, RequestType } from "../../protocol/requests.ts";
 import { isObject } from "../../protocol/wire.ts";
+import type { Inward } from "../facts/mounts/confined.ts";
 import type { MountView } from "../facts/mounts/view.ts";
 
 /** The fields of requests that name files, at any depth; `../../tests/unit/mount-requests.test.ts` compares them with the schemas. */
@@ -18,10 +19,11 @@ export function inwardRequest<T extends RequestType>(
   view: MountView,
   request: RequestOf<T>,
   base: string | null,
+  names: Inward = view,
 ): RequestOf<T> {
   const from = base === null ? "" : view.outwardPath(base);
   const mapped = (value: unknown, isNamed: boolean): unknown => {
-    if (typeof value === "string") return isNamed ? view.inwardFrom(from, value) : value;
+    if (typeof value === "string") return isNamed ? names.inwardFrom(from, value) : value;
     if (Array.isArray(value)) return value.map(one => mapped(one, isNamed));
     if (!isObject(value)) return value;
     return Object.fromEntries(

@@ -4,6 +4,8 @@ import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type RequestOf, type RequestType, requests } from "../../protocol/requests.ts";
 import type { Line } from "../../protocol/wire.ts";
+import { confined, type Inward, type Resolve } from "../facts/mounts/confined.ts";
+import type { MountView } from "../facts/mounts/view.ts";
 import { Call, type CallServices } from "./call.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 import { DescriptorReserve } from "./descriptor-reserve.ts";
@@ -12,6 +14,7 @@ import { type Parsed, parseRequest } from "./parse.ts";
 
 /** The part of the daemon that answers requests. */
 export interface Answering extends CallServices {
+  readonly facts: { readonly path: Resolve };
   readonly counters: { requests: number; refused: number };
   /** Answers one request, now or later; returns a promise if the connection's next line has to wait for it. */
   handle<T extends RequestType>(type: T, request: RequestOf<T>, call: Call): Promise<void> | undefined;
@@ -86,13 +89,13 @@ export class Server implements ConnectionOwner {
     }
     const call = new Call(answering, connection, slot, parsed.type, (bad, error) => this.#bug(bad, error));
     const { view } = connection;
-    // The plan of a hook's event has its paths.
-    const request =
-      view === null || parsed.type === "hook"
-        ? parsed.request
-        : inwardRequest(view, parsed.request, baseOf(answering, parsed.request));
     try {
-      return answering.handle(parsed.type, request, call)?.catch(error => this.#bug(call, error));
+      // The plan of a hook's event has its paths.
+      const answer =
+        view === null || parsed.type === "hook"
+          ? answering.handle(parsed.type, parsed.request, call)
+          : answerInView(answering, view, parsed.request, call);
+      return answer?.catch(error => this.#bug(call, error));
     } catch (error) {
       this.#bug(call, error);
       return undefined;
@@ -214,6 +217,18 @@ export class Server implements ConnectionOwner {
     this.#onTrouble(`the handler of ${call.type} threw`, error);
     call.reply(refuse("internal_error", "a bug in Kite; see the log, and report it with what you did"));
   }
+}
+
+/** Answers a client in a container: it names files by its own paths. */
+async function answerInView(
+  answering: Answering,
+  view: MountView,
+  request: RequestOf<RequestType>,
+  call: Call,
+): Promise<void> {
+  const base = baseOf(answering, request);
+  const inward = (names: Inward) => inwardRequest(view, request, base, names);
+  await answering.handle(call.type, await confined(view, answering.facts.path, inward), call);
 }
 
 /** The working directory of the session that asks; null: it is not known. */

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Container, containerProblem } from "./container.ts";
@@ -84,6 +84,26 @@ describe.each(problem === null ? hookPrograms : [])("a container, by the $name c
     expect(paths.sort()).toEqual([expect.stringMatching(`^/container:\\d+${shared}$`), shared]);
     await inside(event("a", container.work, "Stop", { background_tasks: [] }));
     expect(await waiting).toEqual(silent);
+  });
+
+  test("a link that leads out of its mounts names the container's own file", async () => {
+    const far = join(home.root, "far");
+    mkdirSync(far);
+    symlinkSync(far, join(home.work, "link"));
+    symlinkSync("a.txt", join(home.work, "near"));
+    // The container covers what lies there.
+    await container.cover(far);
+    for (const [file, path] of [
+      ["link/x", /^\/container:\d+\/.*\/workspaces\/app\/link\/x$/],
+      ["near", join(home.work, "a.txt")],
+    ] as const) {
+      expect(
+        await inside(event("in", container.work, "PreToolUse", edit(container.work, file, file))),
+      ).toEqual(silent);
+      const paths = (await rows("locks")).map(row => row["path"]);
+      expect(paths).toContainEqual(typeof path === "string" ? path : expect.stringMatching(path));
+    }
+    expect((await rows("locks")).map(row => row["path"])).not.toContain(join(far, "x"));
   });
 
   test("a line in the container that wipes the host agent's work is denied, in the container's paths", async () => {

@@ -86,6 +86,12 @@ export class Container {
     return ending(child);
   }
 
+  /** Mounts an empty folder over one of the container's. */
+  async cover(folder: string): Promise<void> {
+    const { code, stderr } = await this.run(["mount", "-t", "tmpfs", "none", folder]);
+    if (code !== 0) throw new Error(stderr);
+  }
+
   /** Ends its first process, and with it all others. */
   async kill(): Promise<void> {
     const ended = once(this.#starter, "exit");

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { confined } from "../../daemon/facts/mounts/confined.ts";
 import { MountTable } from "../../daemon/facts/mounts/table.ts";
 import { MountView } from "../../daemon/facts/mounts/view.ts";
 import { inwardContext, inwardPlan } from "../../daemon/hooks/inward-plan.ts";
@@ -183,5 +184,38 @@ describe("the plan of an event from a container", () => {
       tool_input: { command: patch },
     });
     expect(actionOf(made, "lock")).toMatchObject({ file: "/home/u/app/a.ts" });
+  });
+});
+
+describe("a link in a mount", () => {
+  const leads: Readonly<Record<string, string>> = {
+    "/home/u/app/out": "/etc/passwd",
+    "/home/u/app/in": "/home/u/app/src/a.ts",
+    "/home/u/app/kite": "/home/u/.kite/x",
+  };
+  const resolve = async (_cwd: string, file: string) => {
+    const real = leads[file] ?? file;
+    return { lexical: file, real, key: real, dir: false };
+  };
+
+  it.each([
+    ["/w/app/out", "/container:7/w/app/out"],
+    ["/w/app/in", "/home/u/app/in"],
+    ["/w/app/kite", "/home/u/app/kite"],
+    ["/tmp/x", "/container:7/tmp/x"],
+  ])("%s is %s", async (file, meant) => {
+    expect(await confined(view, resolve, names => names.inward(file))).toBe(meant);
+  });
+
+  it("counts by a relative name, too", async () => {
+    const request = (file: string) =>
+      confined(view, resolve, names => inwardRequest(view, { id: "s", file } as never, "/home/u/app", names));
+    expect(await request("out")).toEqual({ id: "s", file: "/container:7/w/app/out" });
+    expect(await request("in")).toEqual({ id: "s", file: "in" });
+  });
+
+  it("is left alone where it cannot be read", async () => {
+    const late = async () => ({ unreachable: "late" });
+    expect(await confined(view, late, names => names.inward("/w/app/out"))).toBe("/home/u/app/out");
   });
 });

@@ -79,18 +79,31 @@ export class MountView {
     if (!path.startsWith("/")) return path;
     const normal = posix.normalize(path);
     const plain = normal.length > 1 && normal.endsWith("/") ? normal.slice(0, -1) : normal;
-    const found = this.#mapped(plain) ?? joined(this.#private, restBelow("/", plain));
+    const found = this.#mapped(plain) ?? this.ownName(plain);
     // A slash at the end says that a folder is meant.
     return plain !== normal && found !== "/" ? `${found}/` : found;
+  }
+
+  /** Returns the name of an absolute path of the container as a file that only the container has. */
+  ownName(path: string): string {
+    return joined(this.#private, restBelow("/", posix.normalize(path)));
+  }
+
+  /** Whether a real path of this machine lies in one of the container's mounts. */
+  reaches(real: string): boolean {
+    const { inside, outside, pairs } = this.#options;
+    const place = outside.placeOf(real);
+    if (pairs.some(pair => isBelow(pair.outside, real))) return true;
+    return place !== null && inside !== null && inside.pathsOf(place).length > 0;
   }
 
   /**
    * Returns a name in the container's folder `base` (its own path) as this machine's: as it is if it means the same from
    * there, else as an absolute path.
    */
-  inwardFrom(base: string, name: string): string {
-    if (name.startsWith("/") || !base.startsWith("/")) return this.inward(name);
-    const meant = this.inward(posix.join(base, name));
+  inwardFrom(base: string, name: string, inward = (path: string) => this.inward(path)): string {
+    if (name.startsWith("/") || !base.startsWith("/")) return inward(name);
+    const meant = inward(posix.join(base, name));
     return posix.join(this.inward(base), name) === meant ? name : meant;
   }
 
