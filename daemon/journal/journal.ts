@@ -16,6 +16,9 @@ export type Pieces = Iterable<Buffer> | AsyncIterable<Buffer>;
  *   `unknown`;
  * - no entry is delivered, and no proposal fails, within the call of `propose`;
  * - after `close` no entry is delivered.
+ *
+ * A log that several nodes share gives an entry the time of its store at the append, which never goes back, in place of
+ * the proposal's.
  */
 export interface Journal {
   /** The content of the last intact snapshot, or null; callable before `open`, and at any time for a rebuild. */
@@ -45,14 +48,15 @@ export interface Journal {
   onDurable(callback: (durableSeq: number) => void): void;
   /**
    * Resolves when everything committed before the call has been delivered, and every earlier proposal of this node has
-   * been delivered or has failed.
+   * been delivered or has failed. Of a log elsewhere that does not answer for some seconds, what is known has to do.
    */
   barrier(): Promise<void>;
   /**
    * Stores the state after `seq`, which has been delivered, and removes older files that are no longer needed. Rejects
    * if it could not be stored, or the journal closes meanwhile: the earlier snapshot and the log still exist then; so
    * they do if the pieces end with an error. The state comes in pieces, because to put a large one together would stop
-   * the event loop; a piece is asked for when the one before is stored.
+   * the event loop; a piece is asked for when the one before is stored. A log that nodes share asks for none if another
+   * node has stored a state that is as good, or stores one now.
    */
   saveSnapshot(seq: number, pieces: Pieces): Promise<void>;
   /**

@@ -1,7 +1,7 @@
 /** Several nodes over one PostgreSQL: their order, their tables, and a store with another history than a node. */
 import { describe, expect, it } from "vitest";
 import { prepareSchema, schemaLevel } from "../../daemon/journal/postgres/schema.ts";
-import { opened, wants } from "./commands.ts";
+import { Client, opened, wants } from "./commands.ts";
 import { lineOf, type StoreNode, StoreWorld, settled, withServer } from "./postgres-world.ts";
 
 await withServer("several nodes over one store", server => {
@@ -100,6 +100,19 @@ await withServer("several nodes over one store", server => {
         for (const { client } of [one, hears, reads])
           await expect.poll(() => client.delivered.length).toBe(i);
       }
+    });
+
+    it("that may not listen read by time alone", async () => {
+      const world = new StoreWorld(server);
+      const one = await world.node("n1");
+      const { journal, proxy } = await world.journal("n2", { heardPollMs: 600_000 });
+      proxy.passesListen = false;
+      const client = await Client.open(journal, "n2");
+      for (let i = 1; i <= 3; i += 1) {
+        one.client.propose(wants(`${i}`));
+        await expect.poll(() => client.delivered.length).toBe(i);
+      }
+      expect(journal.awaySinceMs).toBeNull();
     });
 
     it("take turns: one order, each its own time of the store", async () => {

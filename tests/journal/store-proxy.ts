@@ -15,10 +15,8 @@ class Pair {
       if (isHeld() || this.#held.some(one => one.to === to)) this.#held.push({ to, bytes });
       else to.write(bytes);
     };
-    client.on(
-      "data",
-      pass(server, () => proxy.holdsRequests),
-    );
+    const request = pass(server, () => proxy.holdsRequests);
+    client.on("data", bytes => request(proxy.passesListen ? bytes : withoutListen(bytes)));
     server.on(
       "data",
       pass(client, () => proxy.holdsAnswers),
@@ -42,6 +40,10 @@ class Pair {
   }
 }
 
+function withoutListen(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.toString("latin1").replace('LISTEN "', 'LISTEM "'), "latin1");
+}
+
 export class StoreProxy {
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
@@ -50,6 +52,8 @@ export class StoreProxy {
   refuses = false;
   holdsRequests = false;
   holdsAnswers = false;
+  /** False: the server understands no request to be notified. */
+  passesListen = true;
   /** What has passed so far. */
   bytes = 0;
 

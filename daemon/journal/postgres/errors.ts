@@ -56,6 +56,7 @@ const meanings: readonly (readonly [prefix: string, meaning: Meaning])[] = [
   ["40", "busy"],
   ["55", "busy"],
   ["57014", "busy"],
+  ["0A", "refused"],
   ["21", "refused"],
   ["22", "refused"],
   ["23", "refused"],
