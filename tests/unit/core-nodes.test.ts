@@ -1,102 +1,12 @@
 /** Nodes of a shared log: leases, what each may enter, and the outbox by which a node's own log tells of its sessions. */
 import { describe, expect, it } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
 import type { Relayed } from "../../daemon/core/nodes/commands.ts";
 import { nodeOf, ownIdOf, sharedId } from "../../daemon/core/nodes/shared-ids.ts";
-import { relaysOf, sharedIdOf } from "../../daemon/core/outbox/publish.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import { relaysOf } from "../../daemon/core/outbox/publish.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World } from "./core-world.ts";
-
-const shared = "example.com/app";
-
-/** A shared log, into which nodes enter. */
-class Store extends World {
-  readonly #starts = new Map<string, number>();
-
-  /** Enters as the node. */
-  as(node: string, command: Command): Reply {
-    const before = { node: this.node, epoch: this.epoch };
-    this.node = node;
-    this.epoch = this.#starts.get(node) ?? this.epoch;
-    const reply = this.do(command);
-    Object.assign(this, before);
-    return reply;
-  }
-
-  /** A daemon of the node starts, and renews its lease. */
-  join(node: string, machine = node, binding = `${node}'s home`): Reply {
-    this.epoch += 1;
-    this.#starts.set(node, this.epoch);
-    this.as(node, { type: "daemon_started", epoch: this.epoch, storeId: "store" });
-    return this.renew(node, machine, binding);
-  }
-
-  renew(node: string, machine = node, binding = `${node}'s home`): Reply {
-    return this.as(node, { type: "node_renew", machine, binding, levels: { from: 1, to: 2 }, wallMs: 5 });
-  }
-
-  /** Takes what the node's outbox has; `times`: how often it repeats that. */
-  take(node: string, local: World, times = 1): void {
-    const relays = [...relaysOf(local.state.outbox)];
-    for (let left = times; left > 0; left -= 1) for (const relay of relays) this.as(node, relay);
-    const last = relays.at(-1)?.number;
-    if (last !== undefined) local.do({ type: "outbox_sent", node, last });
-  }
-
-  get names(): string[] {
-    return [...this.state.sessions.live.values()].map(({ name }) => name);
-  }
-
-  add(node: string, by: string | null, description = "work"): string {
-    const task = {
-      name: null,
-      description,
-      priority: "normal",
-      labels: [],
-      dependsOn: [],
-    } as const;
-    const made = this.as(node, {
-      ...{ type: "task_create", by: by === null ? null : actor(by), tasks: [task], many: false },
-      ...{ project: shared, wallMs: 5 },
-    });
-    return (made as unknown as { task: { id: string } }).task.id;
-  }
-
-  claim(node: string, session: string, task: string | null = null): Reply {
-    const where = { project: shared, cwd: "", wallMs: 6 };
-    return this.as(node, { type: "task_claim", actor: actor(session), task, labels: [], ...where });
-  }
-}
-
-/** The log of a node's own, which shares the project /p. */
-class Local extends World {
-  constructor(id: string, state = bounded({})) {
-    super(state);
-    this.now = 1_000;
-    this.share(id);
-  }
-
-  share(id: string, projects: readonly (readonly [string, string])[] = [["/p", shared]]): void {
-    this.do({ type: "sharing_set", node: id, projects });
-  }
-
-  idOf(session: string, ordinal = 0): string {
-    const found = this.state.sessions.live.get(session)?.incarnations.find(i => i.ordinal === ordinal);
-    return sharedIdOf(this.state.outbox, session, found?.begun ?? 0) ?? "unknown";
-  }
-
-  get rows(): string[] {
-    return [...this.state.outbox.rows.values()].map(({ command }) => command.type);
-  }
-}
-
-function two(): { store: Store; a: Local; b: Local } {
-  const store = new Store();
-  for (const node of ["a", "b"]) store.join(node, `${node}-machine`);
-  return { store, a: new Local("a"), b: new Local("b") };
-}
+import { end, Local, Store, shared, two } from "./nodes-world.ts";
 
 describe("an id of a shared log", () => {
   it("says which session of which node it is", () => {
@@ -426,7 +336,3 @@ describe("a snapshot", () => {
     expect(writeState(world.state)).not.toMatch(/outbox|leases/);
   });
 });
-
-function end(session: string): Extract<Command, { type: "session_end" }> {
-  return { type: "session_end", session, incarnation: null, cause: "ended" };
-}
