@@ -26,10 +26,10 @@ export function publish(state: BaseState, session: Session): void {
   keepShort(state);
 }
 
-/** Says that the session ended. */
+/** Says that the session ended. It stands among the live ones still. */
 export function publishEnd(state: BaseState, session: string, cause: string): void {
   for (const told of toldOf(state.outbox, session)) withdraw(state, told, cause);
-  keepShort(state);
+  keepShort(state, session);
 }
 
 /** Says that what the session has goes on under the id `to`, which begins with this entry. */
@@ -50,18 +50,32 @@ export function publishMove(state: BaseState, from: string, to: string): void {
 
 /**
  * Says anew how all sessions are, and that there are no others. A start does so: a power cut may have taken the latest
- * entries of the node's log, and the shared log has seen what they said.
+ * entries of the node's log, and the shared log has seen what they said. `ending`: the session that this entry ends.
  */
-export function publishAll(state: BaseState): void {
+export function publishAll(state: BaseState, ending: string | null = null): void {
   const { outbox, sessions } = state;
   if (outbox.node === "") return;
-  const moves = [...outbox.rows.values()].filter(({ command }) => command.type === "session_continue");
+  const moves = movesToLive(outbox);
   outboxRecords.dropAll(outbox, outbox.rows.keys());
-  for (const { command } of moves)
-    outboxRecords.put(outbox, { number: nextNumber(state), key: null, command });
-  for (const session of sessions.live.values()) publishOf(state, session, true);
+  for (const command of moves) outboxRecords.put(outbox, { number: nextNumber(state), key: null, command });
+  for (const session of sessions.live.values()) if (session.id !== ending) publishOf(state, session, true);
   const all: Relayable = { type: "node_sessions_are", sessions: [...outbox.told.keys()] };
   outboxRecords.put(outbox, { number: nextNumber(state), key: null, command: all });
+}
+
+/**
+ * Returns what waits of moves that led to a live session, in order: each step of the way, since the shared log may have
+ * the first ones. The other moves go: the sessions that they began from end with those that are named no more.
+ */
+function movesToLive({ rows, told }: Outbox): Relayable[] {
+  const reached = new Set(told.keys());
+  const moves: Relayable[] = [];
+  for (const { command } of [...rows.values()].reverse()) {
+    if (command.type !== "session_continue" || !reached.has(command.session)) continue;
+    reached.add(command.from);
+    moves.push(command);
+  }
+  return moves.reverse();
 }
 
 /** `isAnew`: also what was said already. */
@@ -132,9 +146,9 @@ function putRow(outbox: Outbox, row: Parameters<typeof outboxRecords.put>[1]): v
 }
 
 /** Of too many rows those remain that say how the live sessions are. */
-function keepShort(state: BaseState): void {
+function keepShort(state: BaseState, ending: string | null = null): void {
   const { outbox } = state;
-  if (outbox.rows.size > Math.max(outbox.limits.outboxMax, 2 * outbox.told.size)) publishAll(state);
+  if (outbox.rows.size > Math.max(outbox.limits.outboxMax, 2 * outbox.told.size)) publishAll(state, ending);
 }
 
 /** Forgets all that was said, as if this node were new. */

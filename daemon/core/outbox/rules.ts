@@ -56,7 +56,7 @@ export function* checkOutbox({ outbox, sessions }: BaseState): Generator<string>
 export const outboxRules: Rules<OutboxCommands> = {
   commands: { sharing_set: lasting(sharingSet), outbox_sent: freeing(outboxSent) },
   points: {
-    daemonStarts: publishAll,
+    daemonStarts: state => publishAll(state),
     sessionChanges: publish,
     sessionMoves: publishMove,
     sessionEnds: (state, { id }, cause) => publishEnd(state, id, cause),

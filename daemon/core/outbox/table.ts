@@ -57,7 +57,8 @@ export function noOutbox(limits: Limits): Outbox {
 export const outboxRows = {
   head: head(
     ({ node, last, projects }: Outbox): { readonly outbox?: Stored } =>
-      node === "" ? {} : { outbox: { node, last, projects: [...projects] } },
+      // A node that shares nothing any more keeps its numbers: if it shares again, they go on.
+      last.epoch === 0 && node === "" ? {} : { outbox: { node, last, projects: [...projects] } },
     (outbox, { outbox: stored }) => {
       if (stored === undefined) return;
       outbox.node = stored.node;

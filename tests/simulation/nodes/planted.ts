@@ -26,8 +26,8 @@ export const plantedInNodes: readonly Planted[] = [
   {
     bug: "a start does not tell again what a power cut took back",
     file: "daemon/core/outbox/publish.ts",
-    find: "for (const session of sessions.live.values()) publishOf(state, session, true);",
-    put: "for (const session of sessions.live.values()) publishOf(state, session, false);",
+    find: "if (session.id !== ending) publishOf(state, session, true);",
+    put: "if (session.id !== ending) publishOf(state, session, false);",
     tells: /and shared as|is not in the shared log/,
   },
   {
