@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { limits } from "../../protocol/limits.ts";
 import { bounded, World } from "./core-world.ts";
 import { end, Local, Store, two } from "./nodes-world.ts";
 
@@ -63,5 +64,51 @@ describe("an outbox", () => {
     a.share("");
     const again = new World(readState(writeState(a.state)));
     expect(again.state.outbox.last).toEqual(last);
+  });
+});
+
+describe("a node's lease", () => {
+  it("that was lost is renewed before its sessions speak: a late claim finds none of them again", () => {
+    const { store, a } = two();
+    a.begin("s1", { name: "alice" });
+    store.take("a", a);
+    const task = store.add("b", null);
+    store.pass(limits.nodeLostMs);
+    expect(store.claim("a", a.idOf("s1"), task)).toMatchObject({ code: "unknown_node" });
+    a.begin("s2");
+    const [row] = relaysOf(a.state.outbox);
+    if (row !== undefined) expect(store.as("a", row)).toMatchObject({ code: "unknown_node" });
+    store.pass(limits.lostMs);
+    expect(store.names).toEqual([]);
+    store.renew("a");
+    store.take("a", a);
+    expect(store.names).toHaveLength(1);
+  });
+
+  it("is renewed by each start before that one speaks: a copy that was refused does not", () => {
+    const { store, a } = two();
+    a.begin("s1", { name: "alice" });
+    store.take("a", a);
+    expect(store.join("a", "copy", "a copy of the home")).toMatchObject({ code: "node_twice" });
+    a.do(end("s1"));
+    const [row] = relaysOf(a.state.outbox);
+    if (row !== undefined) expect(store.as("a", row)).toMatchObject({ code: "unknown_node" });
+    expect(store.names).toHaveLength(1);
+  });
+
+  it("has another machine's name: the node tells of its sessions anew", () => {
+    const store = new Store();
+    store.join("a", "laptop");
+    store.join("b", "laptop");
+    const b = new Local("b");
+    b.begin("s1", { name: "bob" });
+    store.take("b", b);
+    expect(store.names).toEqual(["bob@laptop-2"]);
+    store.as("a", { type: "node_leave" });
+    expect(store.renew("b", "laptop")).toMatchObject({ machine: "laptop", isNew: true });
+    b.share("b");
+    store.take("b", b);
+    expect(store.names).toEqual(["bob@laptop"]);
+    expect(store.renew("b", "laptop")).toMatchObject({ isNew: false });
   });
 });

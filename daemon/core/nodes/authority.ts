@@ -1,8 +1,8 @@
 /**
  * Which node may enter what into a shared log.
  *
- * Invariants: a node speaks for its own sessions alone; a daemon that another one of its node replaced speaks no more; what
- * belongs to the files of one machine is in no shared log. This finds mistakes: who has the store's credentials can forge
+ * Invariants: a node speaks for its own sessions alone, and only while it has a lease that this start of its daemon renewed; a
+ * daemon that another one of its node replaced speaks no more; what belongs to the files of one machine is in no shared log. This finds mistakes: who has the store's credentials can forge
  * any entry.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
@@ -43,8 +43,9 @@ export function unauthorized(
     return refuse("node_twice", error, { node });
   }
   if (anyNodes.has(command.type)) return null;
-  if (lease === undefined) {
-    const error = `the store does not know node ${node}; its daemon joins again by itself`;
+  // What a lost node sent before it was lost would bring its sessions back, and nobody would lose them again.
+  if (lease === undefined || lease.isLost || epoch > lease.epoch) {
+    const error = `node ${node} has no lease in the store now; its daemon renews it by itself`;
     return refuse("unknown_node", error, { node });
   }
   return command.type === "relayed"

@@ -15,7 +15,10 @@ import type { Session } from "../sessions/table.ts";
 import type { NodeDues } from "./commands.ts";
 import { freeMachine, leaseRecords, type NodeLease, nothingRelayed } from "./table.ts";
 
-/** Renews the lease. The reply's `isNew`: the log may lack sessions of the node, which tells of all of them anew. */
+/**
+ * Renews the lease. The reply's `isNew`: the log may lack sessions of the node, or have them under its former machine's name;
+ * the node tells of all of them anew.
+ */
 export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => {
   const { leases, t } = state;
   const { node, epoch } = meta.origin;
@@ -37,7 +40,8 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
   leaseRecords.put(leases, { node, machine, joinedWallMs, relayed, ...lives });
   if (before?.isLost === true) find(state, node);
   step.timers.push({ at: t + limits.nodeLostMs, due: { what: "node_silent", node } });
-  step.reply = { ok: true, node, machine, isNew: before === undefined || before.isLost };
+  const isNew = before === undefined || before.isLost || before.machine !== machine;
+  step.reply = { ok: true, node, machine, isNew };
 };
 
 /** Ends the sessions of the node that its own log does not have: a power cut may have lost their end there. */

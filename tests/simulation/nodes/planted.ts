@@ -21,7 +21,7 @@ export const plantedInNodes: readonly Planted[] = [
     file: "daemon/core/nodes/authority.ts",
     find: "if (lease !== undefined && epoch < lease.epoch) {",
     put: "if (lease !== undefined && epoch < 0) {",
-    tells: /lives in the shared log alone|and shared as|is not in the shared log|has a number of/,
+    tells: /start \d+ of . speaks after/,
   },
   {
     bug: "a start does not tell again what a power cut took back",
@@ -56,6 +56,6 @@ export const plantedInNodes: readonly Planted[] = [
     file: "daemon/core/nodes/authority.ts",
     find: "const ended = speakersOf(command).find(id => !state.sessions.live.has(id));",
     put: "const ended = speakersOf(command).find(() => false);",
-    tells: /lives in the shared log alone/,
+    tells: /has ended, and claims a task/,
   },
 ];

@@ -119,6 +119,8 @@ export class TwoLogs {
   readonly #random: Random;
   readonly shared = new Log();
   readonly nodes = ["a", "b", "c"].map(id => new Node(id));
+  /** The start of each node that renewed its lease last. */
+  readonly #renewed = new Map<string, number>();
   /** Sent, and given up: they arrive at any time, or never. */
   #late: Sent[] = [];
   #epoch = 0;
@@ -255,8 +257,14 @@ export class TwoLogs {
 
   #enter({ node: id, epoch, command }: Sent): void {
     this.#n += 1;
+    const speaker = command.type === "task_claim" ? command.actor.session : null;
+    const lives = speaker === null || this.shared.state.sessions.live.has(speaker);
     const reply = this.shared.enter({ origin: { node: id, epoch, n: this.#n }, command });
     const how = reply?.ok === false ? reply.code : "ok";
+    if (how === "ok" && !lives) throw new Error(`${speaker} has ended, and claims a task`);
+    const latest = this.#renewed.get(id) ?? 0;
+    if (how === "ok" && epoch < latest) throw new Error(`start ${epoch} of ${id} speaks after ${latest}`);
+    if (how === "ok" && command.type === "node_renew") this.#renewed.set(id, epoch);
     const key = `${command.type === "relayed" ? command.command.type : command.type} ${how}`;
     this.seen.set(key, (this.seen.get(key) ?? 0) + 1);
     const node = this.nodes.find(one => one.id === id);
@@ -267,6 +275,11 @@ export class TwoLogs {
         node: id,
         last: this.shared.state.leases.all.get(id)?.relayed ?? command.number,
       });
+    // Its daemon renews the lease at once, before all that it sent meanwhile.
+    if (how === "unknown_node" && node.sent[0]?.command.type !== "node_renew") {
+      this.#renew(node);
+      node.sent.unshift(...node.sent.splice(-1));
+    }
     if (command.type === "node_renew" && reply?.ok === true && reply["isNew"] === true)
       node.do({ type: "sharing_set", node: id, projects });
   }
