@@ -14,7 +14,7 @@ import { namedByNode } from "./nodes/sessions.ts";
 import { isAfter, leaseRecords } from "./nodes/table.ts";
 import type { Retry } from "./origin.ts";
 import { Step } from "./outcome.ts";
-import { keepReply, keptReply } from "./retries.ts";
+import { keepReply, keptReply, retryAt } from "./retries.ts";
 import { ruleList } from "./rule-list.ts";
 import { type CommandRules, joined, type Meta } from "./rules.ts";
 import { settleRoom } from "./sessions/room.ts";
@@ -46,7 +46,7 @@ export function apply(state: State, entry: Entry): Step {
   const isShared = state.leases.all.size > 0;
   if (isShared) step.reply = unauthorized(state, entry, shared);
   if (step.reply !== null) return step;
-  const retry = retryOf(entry);
+  const retry = retryOf(entry, isShared);
   const kept = retry === undefined ? null : keptReply(state, retry, entry.origin);
   if (kept !== null) {
     step.reply = kept;
@@ -91,6 +91,7 @@ function relayed(state: State, relay: CommandOf<"relayed">, meta: Meta, step: St
   run(state, namedByNode(command, lease), meta, step);
 }
 
-function retryOf(entry: Entry): Retry | undefined {
-  return "retry" in entry.command ? entry.command.retry : undefined;
+function retryOf({ command, origin }: Entry, isShared: boolean): Retry | undefined {
+  const retry = "retry" in command ? command.retry : undefined;
+  return isShared && retry !== undefined ? retryAt(retry, origin.node) : retry;
 }

@@ -8,16 +8,23 @@
 
 import { refuse } from "../../protocol/codes.ts";
 import type { BaseState, KeptReply } from "./base-state.ts";
+import { isShared } from "./nodes/table.ts";
 import { type Origin, originKey, type Retry } from "./origin.ts";
 import type { Reply } from "./outcome.ts";
 import { pairList } from "./rows.ts";
 import type { Handler } from "./rules.ts";
 
 /** Forgets an undelivered refusal, so that a retry runs. A success stays, because it changed the state. */
-export const replyUnheard: Handler<"reply_unheard"> = (state, { to, kept }, _meta, step) => {
+export const replyUnheard: Handler<"reply_unheard"> = (state, { to, kept: own }, { origin }, step) => {
   step.reply = { ok: true };
+  const kept = isShared(state) ? retryAt(own, origin.node) : own;
   if (state.replies.get(keyOf(kept))?.reply.ok === false) forgetReply(state, kept, to);
 };
+
+/** Returns the retry as a shared log keeps it: each node has senders of its own. */
+export function retryAt(retry: Retry, node: string): Retry {
+  return { ...retry, by: `${node}\n${retry.by}` };
+}
 
 function keyOf(retry: Retry): string {
   return `${retry.by}\n${retry.requestId}`;

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
-import { bounded, World } from "./core-world.ts";
-import { end, Local, Store, two } from "./nodes-world.ts";
+import { actor, bounded, World } from "./core-world.ts";
+import { end, Local, Store, shared, two } from "./nodes-world.ts";
 
 describe("an outbox", () => {
   it("tells of no session that ends while it becomes too long", () => {
@@ -110,5 +110,22 @@ describe("a node's lease", () => {
     store.take("b", b);
     expect(store.names).toEqual(["bob@laptop"]);
     expect(store.renew("b", "laptop")).toMatchObject({ isNew: false });
+  });
+});
+
+describe("a request sent again", () => {
+  it("is the same one from the same node alone", () => {
+    const { store } = two();
+    const retry = { by: "", requestId: "1", digest: "d" };
+    const task = { name: null, description: "x", priority: "normal", labels: [], dependsOn: [] } as const;
+    const where = { project: shared, wallMs: 5 };
+    const create = { type: "task_create", by: null, tasks: [task], many: false, ...where, retry } as const;
+    const first = store.as("a", create);
+    expect(store.as("a", create)).toEqual(first);
+    expect(store.as("b", create)).not.toEqual(first);
+    expect(store.as("b", { ...create, retry: { ...retry, digest: "e" } })).toMatchObject({
+      code: "request_conflict",
+    });
+    expect(store.state.tasks.all.size).toBe(2);
   });
 });
