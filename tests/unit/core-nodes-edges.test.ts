@@ -113,6 +113,19 @@ describe("a node's lease", () => {
   });
 });
 
+describe("a machine's name", () => {
+  it.each([
+    ["", "machine"],
+    ["10.0.0.1", "machine"],
+    ["ann@home/x\ny", "ann-home-x-y"],
+    ["m".repeat(300), "m".repeat(limits.sayableChars)],
+  ])("of any characters can be said: %j", (machine, name) => {
+    const store = new Store();
+    expect(store.join("a", machine)).toMatchObject({ ok: true, machine: name });
+    expect(store.renew("a", machine)).toMatchObject({ isNew: false });
+  });
+});
+
 describe("a request sent again", () => {
   it("is the same one from the same node alone", () => {
     const { store } = two();
@@ -127,5 +140,24 @@ describe("a request sent again", () => {
       code: "request_conflict",
     });
     expect(store.state.tasks.all.size).toBe(2);
+  });
+});
+
+describe("a name with an @", () => {
+  it("is found by its whole name, and is nobody else's beginning", () => {
+    const { store, a, b } = two();
+    a.begin("s1", { name: "alice" });
+    b.begin("s2", { name: "alice@a-machine" });
+    b.begin("s3", { name: "bob" });
+    store.take("a", a);
+    store.take("b", b);
+    const send = (to: string) =>
+      store.as("b", {
+        ...{ type: "message_send", actor: actor(b.idOf("s3")), project: shared, to },
+        ...{ text: "hello", bytes: 5, replyTo: null, urgent: false, wallMs: 7 },
+      });
+    expect(send("alice")).toMatchObject({ ok: true });
+    expect(send("alice@a-machine")).toMatchObject({ ok: true });
+    expect(send("alice@a-machine@b-machine")).toMatchObject({ ok: true });
   });
 });

@@ -29,15 +29,24 @@ export function recipientOf(
   if (exact?.project === project) return rowOf(exact);
   const called = live.get(names.get(nameKey(project, to)) ?? "");
   const agents = some(agentsCalled(state, project, to));
-  // In a shared log names end with their machine's: `alice@laptop`.
-  const elsewhere = isShared(state)
-    ? some(sessionsNamedLike(state.sessions, project, `${to}@`)).map(rowOf)
-    : [];
-  const named = [...(called === undefined ? [] : [rowOf(called)]), ...agents, ...elsewhere];
+  const elsewhere =
+    isShared(state) && called === undefined ? some(sessionsOnMachines(state, project, to)) : [];
+  const named = [...(called === undefined ? [] : [rowOf(called)]), ...agents, ...elsewhere.map(rowOf)];
   const found = named.length > 0 ? named : some(sessionsBegunBy(state, project, to)).map(rowOf);
   const [only, another] = found;
   if (only === undefined) return gone(state, project, to, undone);
   return another === undefined ? only : ambiguous(to, found);
+}
+
+/** Yields the sessions that are called so on their machine: in a shared log names end with the machine's, `alice@laptop`. */
+function* sessionsOnMachines(
+  { sessions }: BaseState,
+  project: string,
+  name: string,
+): Generator<Session, void> {
+  // A machine's name has no @, and one within a session's name is no end of it.
+  for (const session of sessionsNamedLike(sessions, project, `${name}@`))
+    if (!session.name.includes("@", name.length + 1)) yield session;
 }
 
 /** Yields the sessions whose name or id begins with `to`, each once. */

@@ -10,6 +10,7 @@ import type { BaseState } from "../base-state.ts";
 import type { Step } from "../outcome.ts";
 import type { Handler, TimerRules } from "../rules.ts";
 import { end, lose } from "../sessions/end.ts";
+import { sayable } from "../sessions/names.ts";
 import { settlePresence } from "../sessions/present.ts";
 import type { Session } from "../sessions/table.ts";
 import type { NodeDues } from "./commands.ts";
@@ -34,7 +35,7 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
     step.reply = refuse("too_many_nodes", error);
     return;
   }
-  const machine = freeMachine(leases, node, command.machine);
+  const machine = freeMachine(leases, node, sayable(command.machine) ?? "machine");
   const { joinedWallMs = wallMs, relayed = nothingRelayed } = before ?? {};
   const lives = { binding, levels, epoch, renewedAtMs: t, isLost: false };
   leaseRecords.put(leases, { node, machine, joinedWallMs, relayed, ...lives });
