@@ -126,6 +126,26 @@ describe("a machine's name", () => {
   });
 });
 
+describe("an import", () => {
+  it("claims no task for a session of another node, or for one that ended", () => {
+    const { store, a } = two();
+    a.begin("s1");
+    store.take("a", a);
+    const [first] = store.state.sessions.live.keys();
+    store.claim("a", first ?? "", store.add("b", null));
+    const [task] = store.state.tasks.all.values();
+    if (task === undefined) throw new Error("no task was made");
+    const { n, createdBy, ...rest } = task;
+    expect(task).toMatchObject({ n: 1, state: { status: "active" }, createdBy });
+    const copy = { type: "task_import", by: null, tasks: [{ ...rest, id: `t-${n}0000000` }] } as const;
+    expect(store.as("b", copy)).toMatchObject({ code: "not_yours" });
+    expect(store.as("a", copy)).toMatchObject({ ok: true });
+    a.do(end("s1"));
+    store.take("a", a);
+    expect(store.as("a", copy)).toMatchObject({ code: "session_ended" });
+  });
+});
+
 describe("a request sent again", () => {
   it("is the same one from the same node alone", () => {
     const { store } = two();

@@ -81,6 +81,9 @@ function speakersOf(command: Command): readonly string[] {
   for (const one of ["by" in command ? command.by : null, "actor" in command ? command.actor : null])
     if (typeof one === "object" && one !== null) found.push(one.session);
   if ("session" in command) found.push(command.session);
+  if (command.type === "task_import")
+    for (const { state } of command.tasks)
+      if (state.status === "active" && state.claimer !== null) found.push(state.claimer.session);
   if (command.type === "session_continue") found.push(command.from);
   if (command.type === "node_sessions_are") found.push(...command.sessions);
   return found;
