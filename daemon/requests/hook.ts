@@ -187,8 +187,9 @@ function noteClient(
 ): void {
   if (session === null || (transcript === null && view === null)) return;
   if (!engine.state.sessions.live.has(session)) return;
-  if (transcript !== null) presence.of(session).transcript = transcript;
-  if (view !== null) presence.of(session).isContained = true;
+  const row = presence.of(session);
+  if (transcript !== null) row.transcript = transcript;
+  row.isContained = view !== null;
 }
 
 /** Counts an event. Its name comes from the client, so the number of counted names is limited. */

@@ -72,6 +72,12 @@ describe.each(problem === null ? hookPrograms : [])("a container, by the $name c
     expect(await inside(event("in", container.work, "Stop", { background_tasks: [] }))).toEqual(silent);
     expect(await waiting).toEqual(silent);
     expect(await rows("locks")).toMatchObject([{ holder: { id: "out" } }]);
+    // The person goes on with it on the host.
+    await outside(
+      event("in", home.work, "UserPromptSubmit", { transcript_path: join(home.root, "t.jsonl") }),
+    );
+    const went = (await rows("sessions")).find(({ id }) => id === "in");
+    expect(went).not.toHaveProperty("container");
   });
 
   test("a file of the container's own is one key there, and none of the host", async () => {
