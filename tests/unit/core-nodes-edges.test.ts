@@ -113,6 +113,30 @@ describe("a node's lease", () => {
   });
 });
 
+describe("a node that leaves", () => {
+  it("takes its context along that is not durable", () => {
+    const { store } = two();
+    const value = {
+      actor: null,
+      project: shared,
+      value: 1,
+      bytes: 1,
+      ifVersion: null,
+      ttlMs: null,
+      wallMs: 1,
+    };
+    for (const node of ["a", "b"])
+      for (const durable of [true, false])
+        store.as(node, { type: "context_set", key: `${node} ${durable}`, durable, ...value });
+    store.as("a", { type: "node_leave" });
+    expect([...store.state.context.items.values()].map(({ key }) => key)).toEqual([
+      "a true",
+      "b true",
+      "b false",
+    ]);
+  });
+});
+
 describe("a machine's name", () => {
   it.each([
     ["", "machine"],

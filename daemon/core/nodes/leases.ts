@@ -7,6 +7,7 @@
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { BaseState } from "../base-state.ts";
+import { dropVolatile } from "../context.ts";
 import type { Step } from "../outcome.ts";
 import type { Handler, TimerRules } from "../rules.ts";
 import { end, lose } from "../sessions/end.ts";
@@ -56,6 +57,8 @@ export const nodeSessionsAre: Handler<"node_sessions_are"> = (state, { sessions 
 export const nodeLeave: Handler<"node_leave"> = (state, _command, { origin }, step) => {
   const { node } = origin;
   for (const session of sessionsAt(state, node)) end(state, session, "left", step);
+  // Their next end would be the next start of its daemon.
+  dropVolatile(state, node, step);
   const lease = state.leases.all.get(node);
   if (lease !== undefined) leaseRecords.drop(state.leases, lease);
   step.reply = { ok: true, node };
