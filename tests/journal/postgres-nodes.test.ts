@@ -9,8 +9,11 @@ await withServer("several nodes over one store", server => {
     /** Takes the last entry back, as a restored backup or a standby that lacks it does. */
     const goBack = "DELETE FROM $.entries WHERE seq = 3; UPDATE $.head SET seq = 2";
 
-    async function threeEntries(world: StoreWorld): Promise<StoreNode> {
-      const node = await world.node("n1");
+    /** Reads when it has to: its appends are what finds the other history. */
+    const deaf = { pollMinMs: 600_000, pollMaxMs: 600_000, heardPollMs: 600_000 };
+
+    async function threeEntries(world: StoreWorld, isDeaf: boolean): Promise<StoreNode> {
+      const node = await (isDeaf ? world.node("n1", deaf, { listens: false }) : world.node("n1"));
       node.client.propose(wants("a"), wants("b"), wants("c"));
       await settled(node);
       return node;
@@ -18,7 +21,7 @@ await withServer("several nodes over one store", server => {
 
     it("that is shorter gets nothing, and the journal says what to do", async () => {
       const world = new StoreWorld(server);
-      const { client } = await threeEntries(world);
+      const { client } = await threeEntries(world, true);
       await world.sql(goBack);
       client.propose(wants("d"));
       await expect.poll(() => client.fatal.map(error => error.name)).toEqual(["StoreWentBack"]);
@@ -29,7 +32,7 @@ await withServer("several nodes over one store", server => {
 
     it("that went on from there is known by the mark of an append", async () => {
       const world = new StoreWorld(server);
-      const { client, journal } = await threeEntries(world);
+      const { client, journal } = await threeEntries(world, false);
       // The other node never saw the entry that is gone, and writes at its place.
       await world.sql(goBack);
       const other = await world.node("n2");
@@ -43,9 +46,22 @@ await withServer("several nodes over one store", server => {
       await journal.close();
     });
 
+    it("that went on from there gets nothing from a node that has not read since", async () => {
+      const world = new StoreWorld(server);
+      const { client } = await threeEntries(world, true);
+      await world.sql(goBack);
+      const other = await world.node("n2");
+      other.client.propose(wants("other c"), wants("other d"));
+      await settled(other);
+      client.propose(wants("d"));
+      await expect.poll(() => client.failures.map(f => [f.n, f.reason.outcome])).toEqual([[4, "not_stored"]]);
+      expect(client.fatal.map(error => error.name)).toEqual(["StoreWentBack"]);
+      expect(await world.log()).toHaveLength(4);
+    });
+
     it("or none: tables that are gone are not made again by a daemon that runs", async () => {
       const world = new StoreWorld(server);
-      const { client, journal } = await threeEntries(world);
+      const { client, journal } = await threeEntries(world, false);
       await world.sql(`DROP SCHEMA "${world.schema}" CASCADE`);
       await expect(journal.saveSnapshot(3, [Buffer.from("x")])).rejects.toThrow("kite store join");
       await expect.poll(() => client.fatal.map(error => error.name)).toEqual(["StoreLost"]);

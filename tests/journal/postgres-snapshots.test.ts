@@ -41,6 +41,22 @@ await withServer("snapshots in a store", server => {
       expect((await entriesOf(one.journal, 30)).length).toBe(20);
     });
 
+    it("leave the entries that a node has yet to read", async () => {
+      const world = new StoreWorld(server);
+      const one = await world.node("n1", { ...bounds, nearEntries: 0 });
+      // It says how far it has read when it opens the log, and after `renewMs`.
+      const two = await world.node("n2", bounds);
+      await withEntries(one, 20);
+      for (const seq of [10, 20]) await one.journal.saveSnapshot(seq, [content(seq)]);
+      expect((await world.log())[0]).toBe("1 n1 1 1");
+      await settled(two);
+      await two.journal.close();
+      await world.node("n2", bounds);
+      await withEntries(one, 10);
+      await one.journal.saveSnapshot(30, [content(30)]);
+      expect((await world.log())[0]).toBe("20 n1 1 20");
+    });
+
     it("are stored by one node where another does so, or has done so lately", async () => {
       const world = new StoreWorld(server);
       const [one, two] = [await world.node("n1", bounds), await world.node("n2", bounds)];

@@ -34,7 +34,13 @@ export async function withServer(
 }
 
 /** Bounds under which a test waits for no time-out that a person would notice. */
-export const quick: Partial<StoreBounds> = { retryMinMs: 5, retryMaxMs: 50, pollMinMs: 10, pollMaxMs: 50 };
+export const quick: Partial<StoreBounds> = {
+  retryMinMs: 5,
+  retryMaxMs: 50,
+  pollMinMs: 10,
+  pollMaxMs: 50,
+  heardPollMs: 200,
+};
 
 export interface StoreNode {
   readonly client: Client;

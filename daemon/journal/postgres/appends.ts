@@ -233,7 +233,7 @@ export class Appends {
   /** Whether a failed append is decided all the same, or may not be made again. */
   #isOver(left: readonly Pending[], error: unknown): boolean {
     const meaning: Meaning = meaningOf(error);
-    if (meaning !== "duplicate") for (const one of left) one.isSent = false;
+    for (const one of left) one.isSent = false;
     if (meaning === "unsure") {
       for (const one of left) one.isUnsure = true;
       // The log delivers them if they are there.
