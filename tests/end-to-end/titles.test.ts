@@ -1,7 +1,7 @@
 /** Titles of sessions: on a person's terminal, and nowhere else. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { widthOf } from "../../bin/view/text.ts";
@@ -84,7 +84,7 @@ function stored(): string {
   const files = readdirSync(home.paths.home, { recursive: true, encoding: "utf8" });
   return files
     .map(file => join(home.paths.home, file))
-    .filter(path => statSync(path).isFile())
+    .filter(path => lstatSync(path).isFile())
     .map(path => readFileSync(path, "latin1"))
     .join("\n");
 }
