@@ -52,6 +52,8 @@ export function sentence(one: Explained, screen: Screen, it?: string): string {
     case "task":
       return taskSentence(one, who, why, it);
     case "noted":
+      if (one.event === "lock_granted" && one.waitedMs >= noticedMs)
+        return `${who} waited ${precise(one.waitedMs)} for ${file}, then ${ended(clean(reason ?? "had it"))}${earlier(one, screen)}`;
       if (command !== null) return `${who} ran ${command}${waited}${again}${ended(why)}`;
       if (file === "" && why === "") return `${who}: ${clean(eventWords(one.event))}${again}.`;
       return `${[one.who === nobody ? "" : who, file].filter(part => part !== "").join(", ")}${again}${ended(why)}`;

@@ -44,7 +44,7 @@ describe("a day of four sessions", () => {
     const details = page.getByRole("region", { name: "Details" });
     await details.getByText("Latest decisions").waitFor();
     const text = await details.innerText();
-    expect(text).toMatch(/bob waited \S+ for src\/api\.ts, then had it\./);
+    expect(text).toMatch(/bob waited \S+ for src\/api\.ts, then had the lock, but its tool did not run\./);
     expect(text).toMatch(/Who had it\s+alice/);
     expect(text).toMatch(/Why\s+behind alice, queue position 1/);
     expect(text).toMatch(/alice took src\/api\.ts at once/);
