@@ -31,7 +31,7 @@ export interface ConnectionOwner {
 export class Connection {
   readonly number: number;
   client: string | null = null;
-  view: MountView | null = null;
+  view: MountView | null = null; // How its container names this machine's files; null: it is in none.
   /** Whether it showed a person's token, only looks on (the daemon does not stay for it), has locks bound to it, or merges. */
   isPersons = false;
   isOnlooker = false;
