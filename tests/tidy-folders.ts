@@ -6,6 +6,7 @@ import { codeOf, importsOf, type Source } from "./tidy-source.ts";
 const floors: readonly (readonly string[])[] = [
   [
     "daemon/wiring",
+    "daemon/shared",
     "daemon/requests",
     "daemon/hooks",
     "daemon/views",

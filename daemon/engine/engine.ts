@@ -20,11 +20,15 @@ import type { Found, Journal, ProposeFailure } from "../journal/journal.ts";
 import { Answers, type Caller, restarting } from "./answers.ts";
 import type { Clock } from "./clock.ts";
 import { CoreClock } from "./core-clock.ts";
+import { type LogView, ownView } from "./log-view.ts";
 import { Outbox } from "./outbox.ts";
 import { type OnStep, type Recovered, Replay, stateHash } from "./replay.ts";
 import { Agenda } from "./scheduler.ts";
 import { Snapshots } from "./snapshot-schedule.ts";
-import { Throws } from "./throws.ts";
+import { asError, Throws } from "./throws.ts";
+
+/** What the daemon's parts use of its log. */
+export type Log = Pick<Engine, keyof Engine>;
 
 export interface EngineOptions {
   readonly journal: Journal;
@@ -59,6 +63,7 @@ export class Engine {
   readonly #onFailed = (failed: Proposal, reason: ProposeFailure) =>
     this.#answers.failed(failed.origin.n, reason);
   readonly #throws = new Throws();
+  readonly #view = ownView(this);
   readonly #voided = new Set<number>();
   #state: State = emptyState();
   #epoch = 0;
@@ -115,6 +120,16 @@ export class Engine {
   /** Core time now. */
   get now(): number {
     return this.#clock.now();
+  }
+
+  /** Returns the log that has the project's tasks, messages, context and debates; null: this machine's own. */
+  logOf(_project: string | null): LogView {
+    return this.#view;
+  }
+
+  /** This machine's log, then those that it shares. */
+  get logs(): readonly LogView[] {
+    return [this.#view];
   }
 
   /** Proposes a command; returns the number for `abandon`. */
@@ -379,8 +394,4 @@ export class Engine {
       this.#options.onTrouble("a snapshot could not be written", error);
     }
   }
-}
-
-function asError(value: unknown): Error {
-  return value instanceof Error ? value : new Error(String(value));
 }

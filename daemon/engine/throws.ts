@@ -20,3 +20,8 @@ export class Throws {
     );
   }
 }
+
+/** Returns what was thrown as an error. */
+export function asError(value: unknown): Error {
+  return value instanceof Error ? value : new Error(String(value));
+}

@@ -7,14 +7,14 @@ import type { Command } from "../core/commands.ts";
 import type { Retry } from "../core/origin.ts";
 import type { CoreEvent, Grant, Reply } from "../core/outcome.ts";
 import type { Caller } from "../engine/answers.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { Log } from "../engine/engine.ts";
 import type { Connection } from "./connection.ts";
 import type { Slot } from "./slot.ts";
 import type { Steps, Turns } from "./turns.ts";
 
 /** The parts of the daemon that a call uses to reply. */
 export interface CallServices {
-  readonly engine: Engine;
+  readonly engine: Log;
   readonly turns: Turns;
   readonly counters: { refused: number };
 }
@@ -124,20 +124,14 @@ class PendingRequest implements Caller {
   /** The proposal's number in the engine. */
   number = 0;
   readonly #call: Call;
-  readonly #engine: Engine;
+  readonly #engine: Log;
   readonly #lock: Grant | null;
   readonly #retry: Retry | undefined;
   readonly #shape: (reply: Reply) => Reply;
   readonly #parked: () => void;
   #untie: () => void = nothing;
 
-  constructor(
-    call: Call,
-    engine: Engine,
-    command: Command,
-    shape: (reply: Reply) => Reply,
-    parked: () => void,
-  ) {
+  constructor(call: Call, engine: Log, command: Command, shape: (reply: Reply) => Reply, parked: () => void) {
     this.#call = call;
     this.#engine = engine;
     this.#lock = command.type === "lock_request" ? command : null;

@@ -7,13 +7,13 @@ import type { Actor } from "../core/actor.ts";
 import { actorRow, pathOf, type Spelled } from "../core/locks/replies.ts";
 import type { Reply } from "../core/outcome.ts";
 import { projectOf } from "../core/sessions/kinship.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { Log } from "../engine/engine.ts";
 import type { Services } from "../services.ts";
 import type { TrailLine } from "./line.ts";
 
 /** The fields of a line that say when and for which actor a decision was made; null: for a person. */
 export function decidedBy(
-  { engine, clock }: Pick<Services, "clock"> & { readonly engine: Pick<Engine, "state"> },
+  { engine, clock }: Pick<Services, "clock"> & { readonly engine: Pick<Log, "state"> },
   actor: Actor | null,
 ) {
   const at = clock.wall();

@@ -1,0 +1,37 @@
+/** The log that has a project's tasks, messages, context and debates: this machine's own, or one that machines share. */
+import type { Actor } from "../core/actor.ts";
+import type { State } from "../core/state.ts";
+
+/**
+ * A log's state, with what this machine's sessions and projects are called in it. Whoever reads tasks, messages, context or
+ * debates takes them from the log of their project, and passes what it shows of them through `outward`.
+ *
+ * Invariant: in the log of this machine alone everything is called what it is.
+ */
+export interface LogView {
+  /** The state after the last entry that this machine knows; read-only. It is another object after a rebuild. */
+  readonly state: State;
+  /** Core time there now. */
+  readonly now: number;
+  /** Returns what a project of this machine is called there. */
+  project(project: string): string;
+  /** Returns who an actor of this machine is there. One that is unknown there is returned as it is. */
+  actor(actor: Actor): Actor;
+  /** Returns a row or a reply of that log with this machine's ids, names and projects. What people and agents wrote stays. */
+  outward<Shown>(shown: Shown): Shown;
+}
+
+/** Returns the view of a log that one machine has for itself. */
+export function ownView(log: Pick<LogView, "state" | "now">): LogView {
+  return {
+    get state() {
+      return log.state;
+    },
+    get now() {
+      return log.now;
+    },
+    project: project => project,
+    actor: actor => actor,
+    outward: shown => shown,
+  };
+}
