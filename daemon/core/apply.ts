@@ -28,7 +28,11 @@ export const commandRules: CommandRules<CommandType, State> = {
   relayed: lastingAndFreeing(relayed),
 };
 
-const shared: ReadonlySet<CommandType> = new Set(
+/**
+ * The types of commands that a shared log takes from its nodes. The daemon of a node enters the other types into its own log
+ * alone; what the shared log has to know of them comes out of the outbox, as `relayed`.
+ */
+export const sharedCommands: ReadonlySet<CommandType> = new Set(
   ruleList.flatMap(rules => ("shared" in rules ? (rules.shared ?? []) : [])),
 );
 
@@ -44,7 +48,7 @@ export function apply(state: State, entry: Entry): Step {
   step.lastEventCursor = state.lastEventCursor;
   // The log of one daemon has no leases, and asks nothing of this.
   const isShared = state.leases.all.size > 0;
-  if (isShared) step.reply = unauthorized(state, entry, shared);
+  if (isShared) step.reply = unauthorized(state, entry, sharedCommands);
   if (step.reply !== null) return step;
   const retry = retryOf(entry, isShared);
   const kept = retry === undefined ? null : keptReply(state, retry, entry.origin);

@@ -1,5 +1,6 @@
 /** Nodes of a shared log: leases, what each may enter, and the outbox by which a node's own log tells of its sessions. */
 import { describe, expect, it } from "vitest";
+import { sharedCommands } from "../../daemon/core/apply.ts";
 import type { Relayed } from "../../daemon/core/nodes/commands.ts";
 import { nodeOf, ownIdOf, sharedId } from "../../daemon/core/nodes/shared-ids.ts";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
@@ -215,6 +216,12 @@ describe("a node", () => {
     const freeze = { type: "broadcast", actor: actor(a.idOf("s1")), project: shared, hold, ...text } as const;
     expect(store.as("a", freeze)).toMatchObject({ code: "not_shared" });
     expect(store.as("a", { ...freeze, hold: null })).toMatchObject({ ok: true });
+  });
+
+  it("enters what all nodes share, and nothing that only its own log decides", () => {
+    expect([...sharedCommands]).toEqual(expect.arrayContaining(["task_claim", "message_send", "node_leave"]));
+    for (const own of ["session_begin", "session_end", "lock_request", "outbox_sent", "relayed"] as const)
+      expect(sharedCommands.has(own), own).toBe(false);
   });
 
   it("tells of its sessions in the order of its own log alone", () => {
