@@ -2,6 +2,8 @@
 import type { Journal } from "./journal.ts";
 import type { PostgresJournalOptions } from "./postgres/postgres-journal.ts";
 
+export type { JournalAddress } from "./postgres/address.ts";
+
 /**
  * Returns a journal over PostgreSQL, whose program, with the client for it, is loaded now. It connects when it is opened.
  * Other stores get a function beside this one, and have to pass the same suite.

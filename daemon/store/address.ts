@@ -32,7 +32,7 @@ export interface StoreAddress {
   readonly text: string;
 }
 
-/** What the `pg` client takes, but for `password`. */
+/** What a client of one host takes, but for the password. */
 export interface ClientOptions {
   readonly host: string;
   readonly port: number;
@@ -74,8 +74,7 @@ export function readStoreAddress(text: string): StoreAddress | StoreRefusal {
 
 /**
  * Returns the options for a client of each host, in the address's order. `certificate` is the text of the file that the address
- * names (`readRootCertificate`). The caller adds `password`, always as a function: without one, `pg` takes a password from the
- * environment.
+ * names (`readRootCertificate`).
  */
 export function clientOptions(
   { hosts, user, database, rootCertificate }: StoreAddress,

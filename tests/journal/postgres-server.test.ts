@@ -1,5 +1,6 @@
 /** The journal over PostgreSQL when its server is killed, stopped, replaced by a standby, or refuses the user. */
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { Connection } from "../../daemon/journal/postgres/connection.ts";
 import { PostgresJournal } from "../../daemon/journal/postgres/postgres-journal.ts";
 import { Client, opened, wants } from "./commands.ts";
 import { PostgresServer } from "./postgres-server.ts";
@@ -120,7 +121,11 @@ await withServer("a store whose server ends", (server, bin) => {
       await world.sql("SELECT pg_reload_conf()");
       const journalOf = (secret: string) =>
         new PostgresJournal({
-          address: { ...server.address(world.schema), user, password: () => secret },
+          address: {
+            ...server.address(world.schema),
+            user,
+            hosts: server.address(world.schema).hosts.map(host => ({ ...host, password: () => secret })),
+          },
           node: "guest",
           bounds: quick,
         });
@@ -152,6 +157,59 @@ await withServer("a store whose server ends", (server, bin) => {
       await journal.close();
     });
 
+    it("is the one that is given, whatever the environment says", async () => {
+      const world = new StoreWorld(server);
+      const [user, password] = [`plain_${world.schema}`, "very secret words"];
+      await world.sql(`CREATE ROLE ${user} LOGIN PASSWORD '${password}'`);
+      await world.sql(`CREATE SCHEMA "${world.schema}" AUTHORIZATION ${user}`);
+      server.allow(user, "scram-sha-256");
+      await world.sql("SELECT pg_reload_conf()");
+      await expect
+        .poll(async () => (await world.sql("SELECT user_name::text FROM pg_hba_file_rules LIMIT 1")).join())
+        .toContain(user);
+      const elsewhere = {
+        PGHOST: "192.0.2.1",
+        PGPORT: "1",
+        PGUSER: "somebody",
+        PGDATABASE: "nowhere",
+        PGPASSWORD: password,
+        PGSSLMODE: "verify-full",
+        PGSSLNEGOTIATION: "direct",
+        PGOPTIONS: "-c default_transaction_read_only=on",
+        PGREPLICATION: "database",
+        PGCLIENT_ENCODING: "LATIN1",
+        PGBINARY: "1",
+        PGAPPNAME: "psql",
+      };
+      for (const [name, value] of Object.entries(elsewhere)) vi.stubEnv(name, value);
+      onTestFinished(() => {
+        vi.unstubAllEnvs();
+      });
+      const { hosts, ...rest } = server.address(world.schema);
+      const connect = (secret: () => string | null) => {
+        const address = { ...rest, user, hosts: hosts.map(host => ({ ...host, password: secret })) };
+        return Connection.open(address, 10_000, 30_000);
+      };
+      await expect(connect(() => null)).rejects.toMatchObject({
+        name: "StoreUnfit",
+        message: expect.stringContaining("kite store join"),
+      });
+      const unreadable = () => {
+        throw new Error("the file is open to others");
+      };
+      await expect(connect(unreadable)).rejects.toMatchObject({
+        name: "StoreUnfit",
+        message: "the file is open to others",
+      });
+      const connection = await connect(() => password);
+      onTestFinished(() => connection.end());
+      const [row] = await connection.query(
+        "SELECT current_user::text, current_database()::text, current_setting('client_encoding'), " +
+          "current_setting('application_name'), current_setting('transaction_read_only')",
+      );
+      expect(row).toEqual([user, "postgres", "UTF8", "kite", "off"]);
+    });
+
     it("of a database that does not exist, or of a server that nobody runs, is told so", async () => {
       const address = server.address("kite");
       const lost = new PostgresJournal({
@@ -160,7 +218,7 @@ await withServer("a store whose server ends", (server, bin) => {
         bounds: quick,
       });
       await expect(opened(lost, 0)).rejects.toThrow("make the database");
-      const hosts = [{ host: "127.0.0.1", port: 1 }];
+      const hosts = address.hosts.map(host => ({ ...host, port: 1 }));
       const away = new PostgresJournal({ address: { ...address, hosts }, node: "a", bounds: quick });
       await expect(away.loadSnapshot()).rejects.toMatchObject({ name: "StoreAway" });
     });

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
-import type { StoreAddress } from "../../daemon/journal/postgres/connection.ts";
+import type { JournalAddress } from "../../daemon/journal/postgres/address.ts";
 
 const run = promisify(execFile);
 const installMs = 600_000;
@@ -171,9 +171,9 @@ export class PostgresServer {
   }
 
   /** Its address, for tables in `schema`; `port`: that of a proxy before it. */
-  address(schema: string, port = this.port): StoreAddress {
-    const hosts = [{ host: "127.0.0.1", port }];
-    return { hosts, database: "postgres", user: "kite", password: null, tls: false, schema };
+  address(schema: string, port = this.port): JournalAddress {
+    const hosts = [{ host: "127.0.0.1", port, tls: false as const, password: () => null }];
+    return { hosts, database: "postgres", user: "kite", schema };
   }
 
   async #ctl(...args: readonly string[]): Promise<void> {

@@ -1,26 +1,8 @@
 /** One connection to PostgreSQL: statements with a time-out, and its end. */
 import { Client, type ClientConfig } from "pg";
+import type { JournalAddress, JournalHost } from "./address.ts";
 import { StoreUnfit } from "./errors.ts";
 import { errorMessage } from "./sql-state.ts";
-
-/** Where a store is, and who this node is there. All of it is given: the environment's PG... variables do not count. */
-export interface StoreAddress {
-  /** The servers of one store, the first one first; that which takes writes is used. */
-  readonly hosts: readonly { readonly host: string; readonly port: number }[];
-  readonly database: string;
-  readonly user: string;
-  /** Called for each connection; the password is kept nowhere else. Null: the user's ~/.pgpass. */
-  readonly password: (() => string | Promise<string>) | null;
-  /** False: no TLS, for a store on this machine. */
-  readonly tls: false | { readonly ca?: string };
-  /** The schema of Kite's tables: small letters, digits and `_`. */
-  readonly schema: string;
-}
-
-/** Returns how people name the store; the password is no part of it. */
-export function storeName({ hosts, database, user }: StoreAddress): string {
-  return `${user}@${hosts.map(({ host, port }) => `${host}:${port}`).join(",")}/${database}`;
-}
 
 export type Value = string | number | boolean | Buffer | null;
 /** A column is text as PostgreSQL writes it, but for numbers of four bytes, booleans and bytes. */
@@ -47,7 +29,7 @@ export class Connection {
    * Connects to the first of the store's servers that takes writes. Rejects with the last server's error, within
    * `connectMs` for each; with `StoreUnfit` if the database cannot hold any text.
    */
-  static async open(address: StoreAddress, connectMs: number, statementMs: number): Promise<Connection> {
+  static async open(address: JournalAddress, connectMs: number, statementMs: number): Promise<Connection> {
     let last: unknown = new Error("the store has no server");
     for (const host of address.hosts) {
       let connection: Connection | null = null;
@@ -64,8 +46,8 @@ export class Connection {
   }
 
   static async #openOne(
-    { user, database, password, tls }: StoreAddress,
-    { host, port }: StoreAddress["hosts"][number],
+    { user, database }: JournalAddress,
+    { host, port, tls, password }: JournalHost,
     connectMs: number,
     statementMs: number,
   ): Promise<Connection> {
@@ -74,8 +56,10 @@ export class Connection {
       port,
       user,
       database,
-      ...(password === null ? {} : { password: () => password() }),
-      ssl: tls === false ? false : { rejectUnauthorized: true, ...tls },
+      // Without a function the client would take a password from the environment, or read .pgpass by rules of its own.
+      password: () => passwordFrom(password),
+      ssl: tls === false ? false : { ...tls, rejectUnauthorized: true },
+      sslnegotiation: "postgres",
       application_name: "kite",
       client_encoding: "UTF8",
       types: columnTypes,
@@ -168,6 +152,19 @@ export class Connection {
     streamOf(this.#client)?.destroy();
     this.#onLost(this.#lost);
   }
+}
+
+function passwordFrom(read: JournalHost["password"]): string {
+  let password: string | null;
+  try {
+    password = read();
+  } catch (error) {
+    throw new StoreUnfit(errorMessage(error), { cause: error });
+  }
+  if (password !== null) return password;
+  throw new StoreUnfit(
+    "the server asks for a password, and no file has one: run kite store join in a terminal",
+  );
 }
 
 /** By the numbers that PostgreSQL gives its types. */

@@ -20,9 +20,10 @@ import {
   type Snapshot,
   StoreLost,
 } from "../journal.ts";
+import { type JournalAddress, storeName } from "./address.ts";
 import { Appends } from "./appends.ts";
 import { type StoreBounds, storeBounds } from "./bounds.ts";
-import { Connection, type StoreAddress, storeName } from "./connection.ts";
+import { Connection } from "./connection.ts";
 import { Delivery } from "./delivery.ts";
 import { EntriesPruned, meaningOf, NodeTwice, StoreWentBack } from "./errors.ts";
 import { awayError, Link, Reach } from "./link.ts";
@@ -31,7 +32,7 @@ import { prepareSchema } from "./schema.ts";
 import { StoreSnapshots } from "./snapshots.ts";
 
 export interface PostgresJournalOptions {
-  readonly address: StoreAddress;
+  readonly address: JournalAddress;
   /** This node's id, which its proposals carry. No two daemons at a time have the same. */
   readonly node: string;
   /** An epoch of this node that was used already, of which the store may not know: it may be an older copy. */

@@ -1,0 +1,48 @@
+/** Makes of a store's address what a journal connects by. */
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { KitePaths } from "../../protocol/paths.ts";
+import type { JournalAddress } from "../journal/shared-journal.ts";
+import { clientOptions, type StoreAddress } from "./address.ts";
+import { readRootCertificate } from "./certificate.ts";
+import type { StoreRefusal } from "./refusal.ts";
+import { findSecrets, type SecretPlaces } from "./secret.ts";
+
+/** The schema of Kite's tables. */
+const schema = "kite";
+
+/** Returns the files that may have the password. No variable names them but `HOME` and `KITE_HOME`. */
+function secretPlaces({ storeSecret }: Pick<KitePaths, "storeSecret">): SecretPlaces {
+  return { storeSecret, passFile: join(homedir(), ".pgpass") };
+}
+
+/**
+ * Returns what a journal connects by. The certificates are read now; the password's files are read anew for each connection
+ * whose server asks, so that a password may change while a daemon runs.
+ */
+export function storeConnection(
+  address: StoreAddress,
+  paths: Pick<KitePaths, "storeSecret">,
+): JournalAddress | StoreRefusal {
+  const certificate = readRootCertificate(address);
+  if (certificate !== null && typeof certificate === "object") return certificate;
+  const { user, database } = address;
+  const hosts = clientOptions(address, certificate).map(({ host, port, ssl }, index) => {
+    const password = () => readPassword(address, paths, index);
+    return { host, port, tls: ssl, password };
+  });
+  return { user, database, schema, hosts };
+}
+
+/** Throws an error that says what is wrong with a file. */
+function readPassword(
+  address: StoreAddress,
+  paths: Pick<KitePaths, "storeSecret">,
+  index: number,
+): string | null {
+  const found = findSecrets(address, secretPlaces(paths));
+  if (!found.ok) throw new Error(found.error);
+  const secret = found.secrets[index] ?? null;
+  if (secret === null && found.notes.length > 0) throw new Error(found.notes.join("; "));
+  return secret?.reveal() ?? null;
+}
