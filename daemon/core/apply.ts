@@ -11,7 +11,7 @@ import { grantWaiters } from "./locks/grant.ts";
 import { askedAgain } from "./locks/request.ts";
 import { endedSpeaker, unauthorized } from "./nodes/authority.ts";
 import { namedByNode } from "./nodes/sessions.ts";
-import { isAfter, leaseRecords } from "./nodes/table.ts";
+import { isAfter, isShared, putLease } from "./nodes/table.ts";
 import type { Retry } from "./origin.ts";
 import { Step } from "./outcome.ts";
 import { keepReply, keptReply, retryAt } from "./retries.ts";
@@ -46,18 +46,18 @@ export function apply(state: State, entry: Entry): Step {
   state.t = Math.max(state.t, entry.at);
   const step = new Step();
   step.lastEventCursor = state.lastEventCursor;
-  // The log of one daemon has no leases, and asks nothing of this.
-  const isShared = state.leases.all.size > 0;
-  if (isShared) step.reply = unauthorized(state, entry, sharedCommands);
+  // The log of one daemon asks nothing of this.
+  const hasNodes = isShared(state);
+  if (hasNodes) step.reply = unauthorized(state, entry, sharedCommands);
   if (step.reply !== null) return step;
-  const retry = retryOf(entry, isShared);
+  const retry = retryOf(entry, hasNodes);
   const kept = retry === undefined ? null : keptReply(state, retry, entry.origin);
   if (kept !== null) {
     step.reply = kept;
     if (kept.ok && entry.command.type === "lock_request") askedAgain(state, entry.command, entry.origin);
     return step;
   }
-  if (isShared) step.reply = endedSpeaker(state, entry.command);
+  if (hasNodes) step.reply = endedSpeaker(state, entry.command);
   if (step.reply !== null) return step;
   run(state, entry.command, entry, step);
   grantWaiters(state, step);
@@ -91,11 +91,11 @@ function relayed(state: State, relay: CommandOf<"relayed">, meta: Meta, step: St
     );
     return;
   }
-  leaseRecords.put(state.leases, { ...lease, relayed: number });
+  putLease(state.leases, { ...lease, relayed: number });
   run(state, namedByNode(command, lease), meta, step);
 }
 
-function retryOf({ command, origin }: Entry, isShared: boolean): Retry | undefined {
+function retryOf({ command, origin }: Entry, hasNodes: boolean): Retry | undefined {
   const retry = "retry" in command ? command.retry : undefined;
-  return isShared && retry !== undefined ? retryAt(retry, origin.node) : retry;
+  return hasNodes && retry !== undefined ? retryAt(retry, origin.node) : retry;
 }

@@ -137,6 +137,26 @@ describe("a node that leaves", () => {
   });
 });
 
+describe("a log that nodes share", () => {
+  it("stays one when its last node has left, also in a snapshot", () => {
+    const { store, a } = two();
+    a.begin("s1");
+    store.take("a", a);
+    for (const node of ["a", "b"]) store.as(node, { type: "node_leave" });
+    for (const state of [store.state, readState(writeState(store.state))]) {
+      const left = new Store(state);
+      const late = end(a.idOf("s1"));
+      expect(left.as("a", late)).toMatchObject({ code: "unknown_node" });
+      expect(left.as("a", { ...begun, session: "s9" })).toMatchObject({ code: "unknown_node" });
+      expect(left.names).toEqual([]);
+      expect(left.join("a")).toMatchObject({ ok: true, isNew: true });
+    }
+  });
+});
+
+const where = { anchor: null, cwd: "", worktree: "", project: shared, branch: null } as const;
+const begun = { type: "session_begin", ...where, name: null, revive: true, wallMs: 5 } as const;
+
 describe("a machine's name", () => {
   it.each([
     ["", "machine"],

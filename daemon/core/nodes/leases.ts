@@ -15,7 +15,7 @@ import { sayable } from "../sessions/names.ts";
 import { settlePresence } from "../sessions/present.ts";
 import type { Session } from "../sessions/table.ts";
 import type { NodeDues } from "./commands.ts";
-import { freeMachine, leaseRecords, type NodeLease, nothingRelayed } from "./table.ts";
+import { freeMachine, leaseRecords, type NodeLease, nothingRelayed, putLease } from "./table.ts";
 
 /**
  * Renews the lease. The reply's `isNew`: the log may lack sessions of the node, or have them under its former machine's name;
@@ -39,7 +39,7 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
   const machine = freeMachine(leases, node, sayable(command.machine) ?? "machine");
   const { joinedWallMs = wallMs, relayed = nothingRelayed } = before ?? {};
   const lives = { binding, levels, epoch, renewedAtMs: t, isLost: false };
-  leaseRecords.put(leases, { node, machine, joinedWallMs, relayed, ...lives });
+  putLease(leases, { node, machine, joinedWallMs, relayed, ...lives });
   if (before?.isLost === true) find(state, node);
   step.timers.push({ at: t + limits.nodeLostMs, due: { what: "node_silent", node } });
   const isNew = before === undefined || before.isLost || before.machine !== machine;
@@ -92,7 +92,7 @@ function find(state: BaseState, node: string): void {
 }
 
 function losesSessions(state: BaseState, lease: NodeLease, step: Step): void {
-  leaseRecords.put(state.leases, { ...lease, isLost: true });
+  putLease(state.leases, { ...lease, isLost: true });
   for (const session of sessionsAt(state, lease.node))
     if (session.lostAt === null) lose(state, session, step);
 }

@@ -1,12 +1,12 @@
 /**
  * The nodes of a shared log, each with its lease. The log of one daemon alone has none.
  *
- * Invariants: a node is known from its first `node_renew` to its `node_leave`; `relayed` only rises; at most
- * `limits.nodesMax`.
+ * Invariants: a log that a node has entered once is shared for ever, also while it has no node; a node is known from its first
+ * `node_renew` to its `node_leave`; `relayed` only rises; at most `limits.nodesMax`.
  */
 import type { Limits } from "../../../protocol/limits.ts";
 import { Records, unique } from "../records.ts";
-import { valueList } from "../rows.ts";
+import { head, valueList } from "../rows.ts";
 import type { Levels, OutboxNumber } from "./commands.ts";
 
 export interface NodeLease {
@@ -39,15 +39,23 @@ export const leaseRecords = new Records("all", ({ node }: NodeLease) => node, {
 
 export interface NodeLeases extends ReturnType<typeof leaseRecords.empty> {
   readonly limits: Limits;
+  /** Whether several nodes share this log: the first lease makes it so, for good. */
+  isShared: boolean;
 }
 
 export function noLeases(limits: Limits): NodeLeases {
-  return { ...leaseRecords.empty(), limits };
+  return { ...leaseRecords.empty(), limits, isShared: false };
 }
 
 /** Whether several nodes share this log. */
 export function isShared({ leases }: { readonly leases: NodeLeases }): boolean {
-  return leases.all.size > 0;
+  return leases.isShared;
+}
+
+/** Gives the node this lease, in the place of the one that it had. */
+export function putLease(leases: NodeLeases, lease: NodeLease): void {
+  leases.isShared = true;
+  leaseRecords.put(leases, lease);
 }
 
 /** Returns `machine`, or `machine-2`, `machine-3`… if another node has it. */
@@ -60,12 +68,13 @@ export function freeMachine({ all, byMachine }: NodeLeases, node: string, machin
 }
 
 export const leaseRows = {
-  lists: {
-    leases: valueList(
-      ({ all }: NodeLeases) => all,
-      (leases, lease: NodeLease) => leaseRecords.put(leases, lease),
-    ),
-  },
+  head: head(
+    ({ isShared }: NodeLeases): { readonly isShared?: true } => (isShared ? { isShared } : {}),
+    (leases, stored) => {
+      leases.isShared = stored.isShared === true;
+    },
+  ),
+  lists: { leases: valueList(({ all }: NodeLeases) => all, putLease) },
 };
 
 /** Yields a sentence for each broken invariant. */
@@ -77,6 +86,7 @@ export function* checkLeases({
   readonly t: number;
 }): Generator<string> {
   yield* leaseRecords.check(leases, "nodes", leases.limits.nodesMax);
+  if (leases.all.size > 0 && !leases.isShared) yield "a log that is not shared has a node";
   if (leases.byMachine.size !== leases.all.size) yield "two nodes have one machine's name";
   for (const { node, renewedAtMs } of leases.all.values())
     if (renewedAtMs > t) yield `node ${node} renews its lease in the future`;
