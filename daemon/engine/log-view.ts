@@ -21,6 +21,24 @@ export interface LogView {
   outward<Shown>(shown: Shown): Shown;
 }
 
+/** What reads of all logs need: the state of this machine's own log, and the views of that one and of those that it shares. */
+export interface Logs extends Pick<LogView, "state" | "now"> {
+  logOf(project: string | null): LogView;
+  readonly logs: readonly LogView[];
+}
+
+/** Returns the log that has the tasks and messages of a session of this machine. */
+export function logOfSession(logs: Logs, session: string): LogView {
+  return logs.logOf(logs.state.sessions.live.get(session)?.project ?? null);
+}
+
+/** Returns what a session of this machine is called in a log: in a shared one, each of its terminals has an id of its own. */
+export function idsIn({ state }: Pick<Logs, "state">, log: LogView, session: string): string[] {
+  const ordinals = state.sessions.live.get(session)?.incarnations.map(({ ordinal }) => ordinal) ?? [0];
+  const ids = ordinals.map(incarnation => log.actor({ session, agent: null, incarnation }).session);
+  return [...new Set(ids)];
+}
+
 /** Returns the view of a log that one machine has for itself. */
 export function ownView(log: Pick<LogView, "state" | "now">): LogView {
   return {

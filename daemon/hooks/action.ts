@@ -144,7 +144,7 @@ function clientOf({ engine }: HookServices, { session }: Actor): Pick<LockNote, 
 
 /** The task that an actor works on. */
 export function taskOf({ engine }: HookServices, { session, agent }: Actor): string | null {
-  const [own] = [...workedOn(engine.state, session, agent), ...workedOn(engine.state, session)];
+  const [own] = [...workedOn(engine, session, agent), ...workedOn(engine, session)];
   return own === undefined ? null : `works on "${own.description}"`;
 }
 

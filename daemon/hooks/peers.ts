@@ -54,7 +54,7 @@ export function listPeers(run: Run, action: ActionOf<"list_peers">): HookOutcome
     return { ...silent(self.name), ...news, changes: { gone, isFirst: before === null } };
   }
   const readyTasks = listOf(state.tasks, "ready", self.project).size;
-  const ownTasks = workedOn(state, session);
+  const ownTasks = workedOn(services.engine, session);
   const own = { readyTasks, ownTasks, unread: unreadOf(state, session) };
   return { ...silent(self.name), ...known(services, self, null, null), ...own };
 }

@@ -10,6 +10,7 @@ import { pathOfWork } from "../core/files/dirty-files.ts";
 import { holdAt } from "../core/locks/blockers.ts";
 import { type ActorLocks, rowsOfSession } from "../core/locks/by-actor.ts";
 import { pathOf } from "../core/locks/replies.ts";
+import { type Logs, logOfSession } from "../engine/log-view.ts";
 import { least } from "../least.ts";
 import type { RowSource } from "../views/row.ts";
 import { workedOn } from "../views/sessions-and-locks.ts";
@@ -32,7 +33,13 @@ export class SessionWorks {
 /** Another text after each change of what `SessionWork` is made from. */
 function revisionOf({ engine, presence }: RowSource, { id, worktree, branch }: Session): string {
   const touched = presence.rows.get(id)?.filesRevision ?? 0;
-  return `${engine.state.sessions.revisions.of(id)} ${touched} ${branch ?? ""} ${worktree}`;
+  const own = engine.state.sessions.revisions.of(id);
+  return `${own} ${sharedTask(engine, id)} ${touched} ${branch ?? ""} ${worktree}`;
+}
+
+/** The task that the session claimed last, if a shared log has it: its own log does not count that as a change. */
+function sharedTask(logs: Logs, id: string): string {
+  return logOfSession(logs, id).state === logs.state ? "" : (workedOn(logs, id)[0]?.id ?? "");
 }
 
 class SessionWork {
@@ -135,7 +142,7 @@ function markOf(source: RowSource, session: Session): string | null {
     files.map(({ path }) => path),
   ]);
   const kept = keptKeys(source, id);
-  const [claimed] = workedOn(state, id);
+  const [claimed] = workedOn(source.engine, id);
   if (declared.length === 0 && kept.length === 0 && claimed === undefined) return null;
   const all = [branch, worktree, declared, claimed?.id ?? null, kept];
   return createHash("sha1").update(JSON.stringify(all)).digest("base64").slice(0, 12);

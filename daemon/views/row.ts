@@ -1,10 +1,10 @@
 /** What all rows of queries have in common: what they are built from, their order, and which are wanted. */
-import type { State } from "../core/state.ts";
+import type { Logs } from "../engine/log-view.ts";
 import type { PresenceTable } from "../sessions/presence.ts";
 
 /** The parts of the daemon that rows are built from. */
 export interface RowSource {
-  readonly engine: { readonly state: State; readonly now: number };
+  readonly engine: Logs;
   readonly presence: PresenceTable;
 }
 

@@ -18,7 +18,8 @@ import { agentName } from "../core/sessions/agent-names.ts";
 import { sessionsFrom } from "../core/sessions/in-order.ts";
 import type { State } from "../core/state.ts";
 import { claimsOf } from "../core/tasks/leave.ts";
-import { claimerOf } from "../core/tasks/table.ts";
+import { claimerOf, type Task } from "../core/tasks/table.ts";
+import { idsIn, type Logs, logOfSession } from "../engine/log-view.ts";
 import { latestDialog, type Pulse } from "../sessions/presence.ts";
 import { columnsOf } from "./columns.ts";
 import type { Keyed, RowSource, RowsOf } from "./row.ts";
@@ -94,7 +95,7 @@ export function sessionRow(source: RowSource, session: Session): SessionRow {
     attention: latestDialog(seen)?.text ?? null,
     ...(seen.unplaced === null ? {} : { unplaced: seen.unplaced }),
     ...doingField(seen.doing, now),
-    task: workedOn(state, session.id)[0] ?? null,
+    task: workedOn(engine, session.id)[0] ?? null,
     ...declaredField(state, { session: session.id, agent: null }),
     ...columnsOf(source, session, null),
   };
@@ -135,13 +136,20 @@ function lockShares(state: State, session: string): Map<string | null, LockShare
 }
 
 /** Returns what a session, or one agent of it, works on: its claims, latest first. */
-export function workedOn(state: State, session: string, agent?: string | null): WorkedOn[] {
-  const claims = claimsOf(state, session).filter(
-    task => agent === undefined || claimerOf(task)?.agent === agent,
-  );
+export function workedOn(logs: Logs, session: string, agent?: string | null): WorkedOn[] {
+  return claimsBy(logs, session, agent).map(({ id, description }) => ({
+    id,
+    description: description.slice(0, limits.quoteChars),
+  }));
+}
+
+/** Returns the same claims as tasks of the log that has them. */
+export function claimsBy(logs: Logs, session: string, agent?: string | null): Task[] {
+  const log = logOfSession(logs, session);
+  const claims = idsIn(logs, log, session).flatMap(id => claimsOf(log.state, id));
   return claims
-    .sort((a, b) => b.updatedAt - a.updatedAt || b.n - a.n)
-    .map(({ id, description }) => ({ id, description: description.slice(0, limits.quoteChars) }));
+    .filter(task => agent === undefined || claimerOf(task)?.agent === agent)
+    .sort((a, b) => b.updatedAt - a.updatedAt || b.n - a.n);
 }
 
 /** Positions of files with waiters only come after those of all grants. */

@@ -2,6 +2,7 @@
 import type { State } from "../../daemon/core/state.ts";
 import { SessionWorks } from "../../daemon/hooks/session-work.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
+import { oneLog } from "../one-log.ts";
 
 export class KeptWorks {
   readonly #presence = new PresenceTable({ now: () => 0, wall: () => 0, at: () => () => {} });
@@ -9,7 +10,7 @@ export class KeptWorks {
 
   /** The sessions whose work changed, and the number of its changes did not; a sentence each. */
   *wrongs(state: State): Generator<string, void> {
-    const source = { engine: { state, now: state.t }, presence: this.#presence };
+    const source = { engine: oneLog({ state, now: state.t }), presence: this.#presence };
     const fresh = new SessionWorks();
     for (const session of state.sessions.live.values()) {
       const [before, now] = [this.#kept, fresh].map(works => {

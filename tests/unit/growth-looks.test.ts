@@ -34,6 +34,7 @@ import {
   scenario,
   upTo,
 } from "../bench/growth-steps.ts";
+import { oneLog } from "../one-log.ts";
 import { costsTheSame } from "./counted-growth.ts";
 
 /** Few, and so many that whatever walks through all of them stands out. */
@@ -259,7 +260,7 @@ function built<Row>(rows: Iterable<Keyed<Row>>): Row[] {
 }
 
 function engineOf({ state, now }: Crowd) {
-  return { state, now };
+  return oneLog({ state, now });
 }
 
 /** Makes a long reply to its end. */

@@ -8,6 +8,7 @@ import { HealthNotes } from "../../daemon/lead/health/notes.ts";
 import type { HealthSetting } from "../../daemon/lead/health/setting.ts";
 import type { Services } from "../../daemon/services.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
+import { oneLog } from "../one-log.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { claimOf, TaskWorld } from "./task-world.ts";
 
@@ -27,8 +28,7 @@ class Alarms {
     core.create("it");
     core.do(claimOf("ann", core.id("it")));
     const engine = {
-      state: core.state,
-      now: clock.now(),
+      ...oneLog({ state: core.state, now: clock.now() }),
       submitWithRetry: (command: Command) => void core.do(command),
     };
     // The listener uses these services alone.

@@ -5,6 +5,7 @@ import { healthRow } from "../../daemon/lead/health/facts.ts";
 import { type HealthSetting, healthDefaults } from "../../daemon/lead/health/setting.ts";
 import { type HealthServices, HealthWatch } from "../../daemon/lead/health/watch.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
+import { oneLog } from "../one-log.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { World } from "./core-world.ts";
 
@@ -37,8 +38,13 @@ export class HealthWorld {
       this.looked.push(nameOf(asked));
       return this.found(asked);
     };
-    // The watch reads the state and nothing else of the engine, and one of the facts.
-    const services = { engine, clock, presence, facts: { lifeSigns } } as unknown as HealthServices;
+    // The watch reads the logs and nothing else of the engine, and one of the facts.
+    const services = {
+      engine: oneLog(engine),
+      clock,
+      presence,
+      facts: { lifeSigns },
+    } as unknown as HealthServices;
     const say = (what: string) => (whose: Named) => void this.told.push(`${what} ${nameOf(whose)}`);
     this.watch = new HealthWatch(services, () => ({ ...healthDefaults, ...setting }), {
       quiet: say("quiet"),
@@ -77,7 +83,8 @@ export class HealthWorld {
   row(session: string, agent: string | null = null): string {
     const known = this.core.state.sessions.live.get(session);
     if (known === undefined) return "ended";
-    const source = { engine: { state: this.core.state, now: this.clock.now() }, presence: this.presence };
+    const engine = { state: this.core.state, now: this.clock.now() };
+    const source = { engine, presence: this.presence };
     const row = healthRow(source, known, agent);
     if (row === null) return "unknown";
     const on = row.on === undefined ? "" : ` on ${row.on}`;

@@ -6,6 +6,7 @@ import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import type { TrailLine } from "../../daemon/trail/trail.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import { oneLog } from "../one-log.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { actor, lockOf, World, waits } from "./core-world.ts";
 
@@ -32,7 +33,7 @@ class Wakeful {
       },
     };
     const recorder = { note: (line: TrailLine) => void this.trail.push(line) };
-    this.#around = { engine, clock, presence: new PresenceTable(clock), recorder };
+    this.#around = { engine: oneLog(engine), clock, presence: new PresenceTable(clock), recorder };
     for (const [id, name] of [
       ["a", "alice"],
       ["b", "bob"],

@@ -12,6 +12,7 @@ import { type PageStart, page, placeIn } from "../../daemon/views/paging.ts";
 import { lockRows } from "../../daemon/views/sessions-and-locks.ts";
 import { taskPage } from "../../daemon/views/tasks.ts";
 import { limits } from "../../protocol/limits.ts";
+import { oneLog } from "../one-log.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { Random } from "../simulation/random.ts";
 import { actor, lockOf, World } from "./core-world.ts";
@@ -92,7 +93,7 @@ describe.each(seeds)("whatever comes and goes between the steps of pages (seed %
       for (const one of gone) w.unlock("a", one);
     };
     const presence = new PresenceTable(new SimulatedClock(0));
-    const source = { engine: { state: w.state, now: 0 }, presence };
+    const source = { engine: oneLog({ state: w.state, now: 0 }), presence };
     const shown = paged("file", from => {
       const steps = page(lockRows(source), { wanted: () => true, from, max: 30 });
       return made(random, steps, () => going.length > 0 && others());
@@ -142,7 +143,10 @@ describe.each(seeds)("whatever comes and goes between the steps of pages (seed %
       }
     };
     for (let i = 0; i < 50; i += 1) others();
-    const source = { engine: { state: w.state, now: 0 }, presence: new PresenceTable(new SimulatedClock(0)) };
+    const source = {
+      engine: oneLog({ state: w.state, now: 0 }),
+      presence: new PresenceTable(new SimulatedClock(0)),
+    };
     const shown = paged("file", from =>
       made(
         random,
@@ -231,7 +235,7 @@ describe.each(seeds)("whatever comes and goes between the steps of pages (seed %
         }
       }
     };
-    const services = { engine: { state: w.state, now: 0 } } as Parameters<typeof writeRows>[0];
+    const services = { engine: oneLog({ state: w.state, now: 0 }) } as Parameters<typeof writeRows>[0];
     const shown = paged("file", from => {
       const rows = writeRows(services, new Map(), { id: of });
       return made(random, page(rows, { wanted: () => true, from, max: 7 }), () => n < 400 && others());
@@ -277,7 +281,7 @@ it("a page of holds is no longer than other pages, and has a next one", () => {
     const hold = { files: refs, ttlMs: limits.freezeMaxMs };
     w.do({ type: "broadcast", actor, project, text: "wait", bytes: 4, hold, wallMs: 0 });
   }
-  const engine = { state: w.state, now: 0 };
+  const engine = oneLog({ state: w.state, now: 0 });
   let longest = 0;
   const shown = paged("hold", from => {
     const steps = page(holdRows(engine), { wanted: () => true, from, max: limits.rowsMax });
@@ -297,7 +301,7 @@ it("teams are shown once, whatever teams come and go between two pages", async (
   };
   const names = Array.from("abcdefghijkl");
   for (const team of [...names].reverse()) begin(team);
-  const engine = { state: w.state, now: 0 };
+  const engine = oneLog({ state: w.state, now: 0 });
   const presence = new PresenceTable(new SimulatedClock(0));
   const teams = new Teams({ outside: null as never, client: null, words: () => null });
   const shown: unknown[] = [];

@@ -5,6 +5,7 @@ import { riskRows, writeRows } from "../../daemon/views/dirty-files.ts";
 import { postedRows } from "../../daemon/views/messages.ts";
 import type { Keyed } from "../../daemon/views/row.ts";
 import { lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
+import { oneLog } from "../one-log.ts";
 import { Random } from "../simulation/random.ts";
 import { World } from "./core-world.ts";
 
@@ -45,7 +46,7 @@ describe("the rows of one session", () => {
   it.each([1, 2, 3, 4, 5])("are those of all that name it, in the same order: seed %i", seed => {
     const { state, now } = world(seed);
     const clock = { now: () => now, wall: () => now, at: () => () => {} };
-    const source = { engine: { state, now }, presence: new PresenceTable(clock) };
+    const source = { engine: oneLog({ state, now }), presence: new PresenceTable(clock) };
     const [locks, posted] = [built(lockRows(source)), built(postedRows(state))];
     const services = source as unknown as Parameters<typeof writeRows>[0];
     const [writes, risks] = [built(writeRows(services, new Map())), built(riskRows(services))];

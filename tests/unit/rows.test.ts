@@ -2,12 +2,13 @@ import { describe, expect, it } from "vitest";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { lockRows, sessionRows, workedOn } from "../../daemon/views/sessions-and-locks.ts";
 import { limits } from "../../protocol/limits.ts";
+import { oneLog } from "../one-log.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { World } from "./core-world.ts";
 import { claimOf, TaskWorld } from "./task-world.ts";
 
 const source = (w: World, now = w.now, presence = new PresenceTable(new SimulatedClock(now))) => ({
-  engine: { state: w.state, now },
+  engine: oneLog({ state: w.state, now }),
   presence,
 });
 const locks = (w: World, now = w.now) => [...lockRows(source(w, now))].map(({ row }) => row());
@@ -137,7 +138,7 @@ describe("what a session works on", () => {
     w.do(claimOf("a", w.id("two"), [], 10));
     w.do(claimOf("a", w.id("one"), [], 20));
     w.do(claimOf({ session: "a", agent: "sub", incarnation: 0 }, w.id("three"), [], 15));
-    const words = (agent?: string | null) => workedOn(w.state, "a", agent).map(t => t.description);
+    const words = (agent?: string | null) => workedOn(oneLog(w), "a", agent).map(t => t.description);
     expect([words(), words(null), words("sub"), words("other")]).toEqual([
       ["one", "three", "two"],
       ["one", "two"],

@@ -6,6 +6,7 @@ import { marksOf, PeerMemory } from "../../daemon/hooks/peer-changes.ts";
 import { SessionWorks } from "../../daemon/hooks/session-work.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { limits } from "../../protocol/limits.ts";
+import { oneLog } from "../one-log.ts";
 import { Random } from "../simulation/random.ts";
 import { actor } from "./core-world.ts";
 import { claimOf, releaseOf, TaskWorld, updateOf } from "./task-world.ts";
@@ -29,7 +30,7 @@ class Works extends TaskWorld {
 
   get source() {
     const { state, now, presence, sessionWorks } = this;
-    return { engine: { state, now }, presence, sessionWorks };
+    return { engine: oneLog({ state, now }), presence, sessionWorks };
   }
 
   get sessions() {

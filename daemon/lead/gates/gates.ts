@@ -138,7 +138,7 @@ function decided(
   const told = isHeld ? held : gateMemory.unwarned(actor, findings, files);
   const isRepeated = isHeld ? gateMemory.isHeldAgain(actor, held) : told.length === 0;
   const verdict = gateVerdict(findings, isRepeated);
-  const [task] = workedOn(services.engine.state, actor.session, actor.agent);
+  const [task] = workedOn(services.engine, actor.session, actor.agent);
   if (verdict !== "allow") {
     delivery.whenTold(heard => {
       if (!heard) return;

@@ -9,11 +9,11 @@ import { spawnAt } from "../../core/lead/spawns/table.ts";
 import { rowsOfSession } from "../../core/locks/by-actor.ts";
 import { actorRow } from "../../core/locks/replies.ts";
 import { noteKey, type Whose } from "../../core/messages/notice-table.ts";
-import { numberOf, taskOf } from "../../core/tasks/table.ts";
+import { numberOf } from "../../core/tasks/table.ts";
 import type { EventHub } from "../../events/hub.ts";
 import type { Services } from "../../services.ts";
 import { decidedBy } from "../../trail/decisions.ts";
-import { workedOn } from "../../views/sessions-and-locks.ts";
+import { claimsBy } from "../../views/sessions-and-locks.ts";
 import type { HealthNotes } from "./notes.ts";
 import type { HealthSetting } from "./setting.ts";
 import type { HealthListener } from "./watch.ts";
@@ -74,7 +74,7 @@ export function healthListener(services: Services, options: HealthOptions): Heal
 export function noteOf(services: Services, whose: Whose, what: HealthNote["what"]): HealthNote {
   const { engine, presence } = services;
   const { session, agent } = whose;
-  const tasks = workedOn(engine.state, session, agent);
+  const tasks = claimsBy(engine, session, agent).slice(0, limits.releasedNamedMax);
   const rows = rowsOfSession(engine.state.locks.actors, session, null);
   const own = rows.filter(({ actor }) => actor.agent === agent);
   const signAt = presence.pulse(session, agent)?.signAt ?? engine.now;
@@ -83,10 +83,8 @@ export function noteOf(services: Services, whose: Whose, what: HealthNote["what"
     name: rowOf(services, whose).name,
     state: "working",
     forMs: Math.max(0, engine.now - signAt),
-    tasks: tasks.slice(0, limits.releasedNamedMax).map(({ id }) => id),
-    taskNumbers: tasks
-      .slice(0, limits.releasedNamedMax)
-      .map(({ id }) => numberOf(taskOf(engine.state.tasks, id))),
+    tasks: tasks.map(({ id }) => id),
+    taskNumbers: tasks.map(numberOf),
     locks: own.reduce((sum, { holds }) => sum + holds.size, 0),
     ...(agent === null && spawnAt(engine.state.spawns, session) !== undefined ? { spawned: true } : {}),
   };

@@ -17,11 +17,10 @@ import {
   type Tool,
 } from "../../core/lead/health/judge.ts";
 import type { Whose } from "../../core/messages/notice-table.ts";
-import { claimsOf } from "../../core/tasks/leave.ts";
-import { claimerOf } from "../../core/tasks/table.ts";
 import type { LifeSigns } from "../../facts/life-signs.ts";
 import type { Services } from "../../services.ts";
 import type { Pulse } from "../../sessions/presence.ts";
+import { claimsBy } from "../../views/sessions-and-locks.ts";
 import { knownFacts } from "./facts.ts";
 import { forgetFound, foundOf, noteFound } from "./last-look.ts";
 import type { HealthSetting } from "./setting.ts";
@@ -239,8 +238,7 @@ export class HealthWatch {
   #limitsOf(session: Session, agent: string | null): HealthLimits {
     const { quietMs, quietToolMs, stalledMs, stalledRedMs, stalledCriticalMs } = this.#settingNow();
     const lookMs = Math.max(1, Math.min(limits.healthLookMs, Math.ceil(quietMs / 5)));
-    const claims = claimsOf(this.#services.engine.state, session.id);
-    const risks = claims.filter(task => claimerOf(task)?.agent === agent).map(riskOf);
+    const risks = claimsBy(this.#services.engine, session.id, agent).map(riskOf);
     const stalls = risks.includes("critical")
       ? stalledCriticalMs
       : risks.includes("red")
