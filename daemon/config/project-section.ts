@@ -3,13 +3,8 @@
  * nothing. Any agent may write the file, so the name is bounded, on one line, and shown as it is.
  */
 import { limits } from "../../protocol/limits.ts";
-import { plain } from "../../protocol/text.ts";
+import { isProjectName } from "../store/project-name.ts";
 import type { Section } from "./setting.ts";
-
-/** Whether a text may be a project's name: in the composed form of Unicode, and shown as it is. */
-export function isProjectName(text: string): boolean {
-  return text !== "" && text.length <= limits.sharedProjectChars && text.normalize("NFC") === plain(text);
-}
 
 const project: Section<string | null> = {
   read(value, path, problems) {

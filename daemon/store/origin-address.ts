@@ -5,8 +5,8 @@
 import { isIPv6 } from "node:net";
 import { domainToASCII } from "node:url";
 import { limits } from "../../protocol/limits.ts";
-import { isProjectName } from "../config/project-section.ts";
 import { isLoopback } from "./loopback.ts";
+import { isProjectName } from "./project-name.ts";
 
 /** The name, or half a sentence that says why the address gives none. */
 export type OriginName = { readonly name: string } | { readonly why: string };
