@@ -90,7 +90,7 @@ export async function config(world: ProcessContext, json: boolean, find?: FindRe
   const problems = [...unknown, ...wrong, ...more.problems, ...kept];
   const texts = settingTexts(values);
   const textOf = (name: string, value: ConfigValues[keyof ConfigValues]): string => {
-    if (typeof value !== "object") return String(value);
+    if (typeof value !== "object") return String(value) || "-";
     if (Array.isArray(value)) return value.join(":") || "-";
     return texts[name] ?? (namedValues(value) || "-");
   };

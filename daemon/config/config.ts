@@ -119,7 +119,7 @@ export function userConfig(env: Found, path: string, text: string | null, proble
     yieldMs: env.yieldMs ?? user.yieldMs ?? yieldAfter(lockWaitMs),
   };
   const sources = perSetting(key => {
-    if (env[key] !== undefined) return settings[key].variable;
+    if (env[key] !== undefined) return nameInEnv(key);
     return user[key] === undefined ? "default" : path;
   });
   let yieldFollows = sources.yieldMs === "default";
@@ -202,11 +202,11 @@ type Raw = Map<string, unknown>;
 /** Returns the settings that variables have. */
 export function envValues(env: ConfigRequest["env"], problems: string[]): Found {
   const raw: Raw = new Map();
-  const names = new Map<string, string>(keys.map(key => [settings[key].variable, key]));
+  const names = new Map<string, string>(keys.map(key => [nameInEnv(key), key]));
   for (const [name, text] of Object.entries(env)) {
     if (!name.startsWith("KITE_") || text === undefined || text === "") continue;
     const old = oldVariables[name];
-    const isReplaced = old !== undefined && Boolean(env[settings[old].variable]);
+    const isReplaced = old !== undefined && Boolean(env[nameInEnv(old)]);
     const key = isReplaced ? undefined : (names.get(name) ?? old);
     if (key !== undefined) {
       raw.set(key, variableValue(key, text));
@@ -217,7 +217,22 @@ export function envValues(env: ConfigRequest["env"], problems: string[]): Found 
         problems.push(`the environment variable ${name} is not known; did you mean ${meant}?`);
     }
   }
-  return accept(raw, "the environment", problems, key => settings[key].variable);
+  return accept(withoutFileOnly(raw, problems), "the environment", problems, nameInEnv);
+}
+
+/** Returns the variable of a setting; of one that has none, the name that people would try. */
+function nameInEnv(key: ConfigKey): string {
+  return settings[key].variable ?? `KITE_${key.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()}`;
+}
+
+/** Takes out settings that no variable sets, and says so. */
+function withoutFileOnly(raw: Raw, problems: string[]): Raw {
+  for (const key of keys) {
+    const row: Setting = settings[key];
+    if (row.variable === null && raw.delete(key))
+      problems.push(`the environment variable ${nameInEnv(key)} is ignored: ${row.elsewhere ?? ""}`);
+  }
+  return raw;
 }
 
 /** A list has colons between its globs, an object is JSON. */
@@ -286,12 +301,13 @@ function onlyProjectKeys(raw: Raw, path: string, problems: string[]): Raw {
   const kept: Raw = new Map();
   for (const [key, value] of raw) {
     if (!isKey(key) || "tighten" in settings[key]) kept.set(key, value);
-    else
-      problems.push(
-        `${path}: a project may not set ${key}; set it in your own config.json or as ${settings[key].variable}`,
-      );
+    else problems.push(`${path}: a project may not set ${key}; ${placeOf(settings[key])}`);
   }
   return kept;
+}
+
+function placeOf({ variable, elsewhere }: Setting): string {
+  return elsewhere ?? `set it in your own config.json or as ${variable}`;
 }
 
 function isKey(word: string): word is ConfigKey {

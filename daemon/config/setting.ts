@@ -9,8 +9,10 @@ export interface Setting<V = unknown> {
   readonly says: string;
   /** A running daemon goes on with the value that it began with. */
   readonly fixed?: true;
-  /** The variable that overrides the user's file. */
-  readonly variable: string;
+  /** The variable that overrides the user's file; null: none does. */
+  readonly variable: string | null;
+  /** Of a setting that no variable has: where it is set, as a sentence. */
+  readonly elsewhere?: string;
   /**
    * Returns what a project's file makes of the user's value: another value, a sentence why it is ignored, or nothing where it
    * says the same. Without it a project may not have the setting.

@@ -8,6 +8,7 @@ import { rescueSettings } from "../rescue/setting.ts";
 import { ignoreSettings, lockSettings, modeSettings } from "./base-settings.ts";
 import { notifySettings } from "./notify-setting.ts";
 import { nameSections } from "./project-section.ts";
+import { storeSettings } from "./store-setting.ts";
 import { titleSettings } from "./titles-setting.ts";
 
 export const settings = {
@@ -21,6 +22,7 @@ export const settings = {
   ...titleSettings,
   ...ignoreSettings,
   ...rescueSettings,
+  ...storeSettings,
 };
 
 export const sections = { ...checkSections, ...nameSections };

@@ -136,6 +136,9 @@ describe("kite config set", () => {
       "kite: lockwaitms is no setting of Kite; did you mean lockWaitMs?\n",
     );
     expect(await failing("config", "set", "logLevel", "loud")).toMatch(/^kite: logLevel was not set: /);
+    const withPassword = await failing("config", "set", "store", "postgresql://ada:hunter2@db.example/kite");
+    expect(withPassword).toMatch(/^kite: store was not set: the store's address has a password/);
+    expect(withPassword).not.toContain("hunter2");
     expect(await failing("config", "set", "yieldMs", "50000")).toMatch(
       /must be less than lockWaitMs \(50000\)/,
     );

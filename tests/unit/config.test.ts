@@ -51,6 +51,7 @@ const defaults = {
   ignore: [],
   rescue: "on",
   rescueNever: [],
+  store: "",
   titles: "client",
 };
 
@@ -111,6 +112,7 @@ describe("the configuration", () => {
       ignore: ["*.md", "dist/**"],
       rescue: "off",
       rescueNever: ["*.sqlite", "private/"],
+      store: "",
       titles: "client",
     });
     expect(sources).toEqual({
@@ -132,6 +134,7 @@ describe("the configuration", () => {
       ignore: "KITE_IGNORE",
       rescue: "KITE_RESCUE",
       rescueNever: "KITE_RESCUE_NEVER",
+      store: "default",
       titles: "default",
     });
     expect(problems).toEqual([]);
@@ -281,6 +284,35 @@ describe("the configuration", () => {
     expect(others.values).toEqual(defaults);
     expect(others.problems).toHaveLength(4);
     expect(others.problems[0]).toContain("a project may not set yieldMs");
+  });
+
+  test("takes a store from the user's file alone, and never one with a password", async () => {
+    const address = "postgresql://ada@db.example/kite";
+    const own = await load({ user: { store: address } });
+    expect([own.values.store, own.sources.store, own.problems]).toEqual([address, own.config, []]);
+    const env = await load({ env: { KITE_STORE: address } });
+    expect([env.values, env.problems]).toEqual([
+      defaults,
+      [
+        "the environment variable KITE_STORE is ignored: a store is set for all your projects: " +
+          "kite store join writes it into your own config.json",
+      ],
+    ]);
+    const both = await load({ env: { KITE_STORE: "postgresql://eve@evil/kite" }, user: { store: address } });
+    expect([both.values.store, both.sources.store]).toEqual([address, both.config]);
+    const project = await load({ project: { store: address } });
+    expect([project.values, project.problems]).toEqual([
+      defaults,
+      [expect.stringContaining("a project may not set store; a store is set for all your projects")],
+    ]);
+    const secret = await load({ user: { store: "postgresql://ada:hunter2@db.example/kite" } });
+    expect([secret.values, secret.problems]).toEqual([
+      defaults,
+      [expect.stringContaining("store is ignored: the store's address has a password")],
+    ]);
+    expect(secret.problems.join()).not.toContain("hunter2");
+    const none = await load({ user: { store: 5 } });
+    expect(none.problems).toEqual([expect.stringContaining("expected an address as a text")]);
   });
 
   test("refuses what it does not know, naming what was meant, and takes the rest", async () => {

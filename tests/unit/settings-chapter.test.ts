@@ -14,12 +14,13 @@ const defaults: Readonly<Record<string, string>> = {
   ignore: "",
   notify: "",
   spawn: "",
+  store: "",
 };
 
 it("has a row for each setting", () => {
   const rows = Object.entries(settings).map(
     ([name, { variable, initial, says }]) =>
-      `| \`${name}\` | \`${variable}\` | ${defaults[name] ?? String(initial)} | ${says} |`,
+      `| \`${name}\` | ${variable === null ? "" : `\`${variable}\``} | ${defaults[name] ?? String(initial)} | ${says} |`,
   );
   const made = ["| Key | Variable | Default | |", "| --- | --- | --- | --- |", ...rows].join("\n");
   const text = readFileSync(path, "utf8");
