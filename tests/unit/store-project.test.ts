@@ -104,7 +104,10 @@ describe("the name that an address gives", () => {
   });
 });
 
-const label = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?$/);
+/** A label that begins with xn-- stands for other letters, and most such words stand for none. */
+const label = fc
+  .stringMatching(/^[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?$/)
+  .filter(text => !text.startsWith("xn--"));
 const host = fc
   .tuple(label, label, fc.constantFrom("com", "example", "internal"))
   .map(parts => parts.join("."));
