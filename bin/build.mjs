@@ -2,7 +2,7 @@
 //
 // A build never swaps `dist` as a whole, because a running kite may load one of its chunks any time. Chunks carry the
 // hash of their content in their names; the build adds them beside old ones, then replaces each program by a rename.
-// It keeps unused files for another day. The daemon, the hook and each frequent command are one file.
+// It keeps unused files for another day. The daemon, the hook and what runs frequent commands are one file each.
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import {

@@ -23,7 +23,7 @@ export async function bundleInto(outdir, options = {}) {
     legalComments: "none",
     metafile: true,
     outdir,
-    plugins: [smallValidator, versionAlone, noTransport],
+    plugins: [smallValidator, versionAlone, noTransport, yamlInModules],
     ...options,
   };
   // Some packages are CommonJS inside and call require for Node's own modules.
@@ -54,7 +54,7 @@ export async function bundleInto(outdir, options = {}) {
       ...cjs,
       entryPoints: ["bin/frequent/*.ts"],
       entryNames: "frequent-[name]",
-      plugins: [commanderApart, limitsFilled(reading), ...common.plugins],
+      plugins: [commanderApart, plainFiles, limitsFilled(reading), ...common.plugins],
       define: { "import.meta.filename": "__filename", "import.meta.dirname": "__dirname" },
       // Modules of Node are required, not imported, when a command needs them: Node's loader of modules stays out.
       supported: { "dynamic-import": false },
@@ -115,17 +115,17 @@ async function bundlePage(build, outdir) {
 }
 
 /**
- * Leaves the daemon and each command of `bin/frequent` a file of its own: the daemon would be built twice, and loading
+ * Leaves the daemon and each program of `bin/frequent` a file of its own: the daemon would be built twice, and loading
  * some twenty chunks costs more than a frequent command. All other commands are chunks of one program, but for what a snapshot
  * shares with the page.
  */
 const builtApart = {
   name: "built-apart",
   setup({ onResolve, onLoad }) {
-    const frequent = { filter: /^\.\/frequent\/\w+\.ts$/ };
+    const frequent = { filter: /^\.\/frequent\/[\w-]+\.ts$/ };
     onResolve(frequent, ({ path }) => ({ path, namespace: "frequent" }));
     onLoad({ ...frequent, namespace: "frequent" }, ({ path }) => ({
-      contents: `module.exports = require(${JSON.stringify(path.replace(/^.*\/(\w+)\.ts$/, "./frequent-$1.cjs"))});`,
+      contents: `module.exports = require(${JSON.stringify(path.replace(/^.*\/([\w-]+)\.ts$/, "./frequent-$1.cjs"))});`,
     }));
     onResolve({ filter: /./, namespace: "frequent" }, ({ path }) => ({ path, external: true }));
     onResolve({ filter: /^\.\/any-command\.ts$/ }, ({ kind }) =>
@@ -169,6 +169,25 @@ const clientAlone = {
       namespace: "unused",
     }));
     onLoad({ filter: /.*/, namespace: "unused" }, ({ path }) => ({ contents: unused[path] }));
+  },
+};
+
+/**
+ * Gives the lock of a file Node's own module of files. The one that it brings waits if the process has no descriptor left,
+ * which a command of a moment never meets.
+ */
+const plainFiles = {
+  name: "plain-files",
+  setup({ onResolve }) {
+    onResolve({ filter: /^graceful-fs$/ }, () => ({ path: "node:fs", external: true }));
+  },
+};
+
+/** Takes the reader of YAML as modules, of which what nobody uses is left out; Node would get one whole. */
+const yamlInModules = {
+  name: "yaml-in-modules",
+  setup({ onResolve }) {
+    onResolve({ filter: /^yaml$/ }, () => ({ path: join(root, "node_modules/yaml/browser/dist/index.js") }));
   },
 };
 

@@ -3,12 +3,13 @@
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
 const sayVersion = () => import("./frequent/version.ts");
+const lockOrTask = () => import("./frequent/lock-or-task.ts");
 
-/** Commands that agents and people call often. The build makes each one file, which loads faster than many. */
+/** Commands that agents and people call often. The build makes one file of each import, which loads faster than many. */
 const frequent = new Map([
-  ["lock", () => import("./frequent/lock.ts")],
+  ["lock", lockOrTask],
   ["status", () => import("./frequent/status.ts")],
-  ["task", () => import("./frequent/task.ts")],
+  ["task", lockOrTask],
   ["--version", sayVersion],
   ["-V", sayVersion],
 ]);

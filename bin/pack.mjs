@@ -54,9 +54,6 @@ try {
   // Functions keep their names, so that the stack of a reported error can be read.
   const small = { minify: true, keepNames: true };
   const files = await bundleInto(join(folder, "dist"), small);
-  // No setting names a store so far: nothing in the package could load its journal.
-  rmSync(join(folder, "dist/postgres-journal.mjs"));
-  delete files["postgres-journal.mjs"];
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(metadata(), null, 2)}\n`);
   const kite = [join(folder, "dist/kite.cjs"), "man"];
   writeFileSync(join(folder, "kite.1"), execFileSync(process.execPath, kite, { encoding: "utf8" }));
