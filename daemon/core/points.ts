@@ -24,8 +24,10 @@ export interface Points<S> {
   daemonStarts?(state: S, node: string, step: Step): void;
   /** Another agent stopped this one, which ends. */
   agentIsStopped?(state: S, session: string, agent: string): void;
-  /** An agent within a session ends: its inbox, freezes and declarations have. */
-  agentEnds?(state: S, session: string, agent: string): void;
+  /** An agent within a session began, or its name became known. */
+  agentBegins?(state: S, session: Session): void;
+  /** An agent within a session ends: its inbox, freezes and declarations have. `isStopped`: another agent stopped it. */
+  agentEnds?(state: S, session: string, agent: string, isStopped: boolean): void;
   /** A session began, ended in one of its terminals, or got another name, branch or project. */
   sessionChanges?(state: S, session: Session): void;
   /** A session goes on under the id `to`: it still lives, and that one has not begun. */

@@ -40,6 +40,11 @@ export class Store extends World {
     if (last !== undefined) local.do({ type: "outbox_sent", node, last });
   }
 
+  /** The agents of a session by their names. */
+  agents(session: string): string[] {
+    return [...(this.state.sessions.live.get(session)?.agents.values() ?? [])];
+  }
+
   get names(): string[] {
     return [...this.state.sessions.live.values()].map(({ name }) => name);
   }
@@ -91,6 +96,14 @@ export function two(): { store: Store; a: Local; b: Local } {
   const store = new Store();
   for (const node of ["a", "b"]) store.join(node, `${node}-machine`);
   return { store, a: new Local("a"), b: new Local("b") };
+}
+
+export function agentBegin(session: string, agent: string, name: string | null = null): Command {
+  return { type: "agent_begin", session, agent, name };
+}
+
+export function agentEnd(session: string, agent: string): Command {
+  return { type: "agent_end", actor: { session, agent, incarnation: 0 } };
 }
 
 export function end(session: string): Extract<Command, { type: "session_end" }> {

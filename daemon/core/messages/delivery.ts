@@ -7,9 +7,10 @@
 
 import { refuse } from "../../../protocol/codes.ts";
 import type { MessageRow } from "../../../protocol/message.ts";
-import type { Letter, Message } from "../base-state.ts";
+import type { BaseState, Letter, Message } from "../base-state.ts";
 import { endDeclarations } from "../declarations/end.ts";
 import { actorRow } from "../locks/replies.ts";
+import type { Step } from "../outcome.ts";
 import type { Handler } from "../rules.ts";
 import { forgetAgent } from "../sessions/agents.ts";
 import { noSession } from "../sessions/end.ts";
@@ -90,15 +91,24 @@ export const messageAck: Handler<"message_ack"> = (state, { actor, messages, rea
 export const agentEnd: Handler<"agent_end"> = (state, { actor, stopped }, _meta, step) => {
   step.reply = { ok: true };
   const { session, agent } = actor;
-  if (agent === null) return;
+  if (agent !== null) endAgent(state, session, agent, stopped === true, step);
+};
+
+/** Ends an agent within a session. `isStopped`: another agent stopped it. */
+export function endAgent(
+  state: BaseState,
+  session: string,
+  agent: string,
+  isStopped: boolean,
+  step: Step,
+): void {
   closeInboxes(state, session, agent, step);
   endFreezesOf(state, { session, agent }, "ended", step);
   endDeclarations(state, session, agent);
   // Told after notices were taken back: a full list keeps one more.
-  if (stopped === true)
-    for (const { agentIsStopped } of state.points) agentIsStopped?.(state, session, agent);
+  if (isStopped) for (const { agentIsStopped } of state.points) agentIsStopped?.(state, session, agent);
   // Removed last, because returned messages carry the agent's name.
   const live = state.sessions.live.get(session);
   if (live !== undefined) forgetAgent(state, live, agent);
-  for (const { agentEnds } of state.points) agentEnds?.(state, session, agent);
-};
+  for (const { agentEnds } of state.points) agentEnds?.(state, session, agent, isStopped);
+}

@@ -45,7 +45,6 @@ export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
     "broadcast",
     "inbox_take",
     "inbox_told",
-    "agent_end",
   ],
   timers: {
     context_over: timer(versionOf, item => item.endsAt, endItem),

@@ -27,6 +27,8 @@ const relayable: ReadonlySet<CommandType> = new Set([
   "session_begin",
   "session_continue",
   "session_end",
+  "agent_begin",
+  "agent_end",
   "node_sessions_are",
 ] satisfies Relayable["type"][]);
 
@@ -85,6 +87,9 @@ function speakersOf(command: Command): readonly string[] {
     for (const { state } of command.tasks)
       if (state.status === "active" && state.claimer !== null) found.push(state.claimer.session);
   if (command.type === "session_continue") found.push(command.from);
-  if (command.type === "node_sessions_are") found.push(...command.sessions);
+  if (command.type === "node_sessions_are") {
+    found.push(...command.sessions);
+    for (const [session] of command.agents ?? []) found.push(session);
+  }
   return found;
 }

@@ -1,5 +1,6 @@
 /** The commands of a log that several nodes share. A node is a daemon, which also has a log of its own. */
-import type { SessionBegin, SessionEnd } from "../sessions/commands.ts";
+import type { AgentEnd } from "../messages/commands.ts";
+import type { AgentBegin, SessionBegin, SessionEnd } from "../sessions/commands.ts";
 
 /** The levels of rules that a node's program knows. */
 export interface Levels {
@@ -29,6 +30,8 @@ export interface SessionContinue extends Omit<SessionBegin, "anchor" | "revive" 
 /** The node's own log has these sessions alive, and no others. */
 export interface NodeSessionsAre {
   readonly sessions: readonly string[];
+  /** The agents within them, by session; one that is not named has none. Absent: nothing is said of agents. */
+  readonly agents?: readonly (readonly [session: string, agents: readonly string[]])[];
 }
 
 /** The commands that a node's own log has for the shared one. */
@@ -36,6 +39,8 @@ export type Relayable =
   | ({ readonly type: "session_begin" } & SessionBegin)
   | ({ readonly type: "session_continue" } & SessionContinue)
   | ({ readonly type: "session_end" } & SessionEnd)
+  | ({ readonly type: "agent_begin" } & AgentBegin)
+  | ({ readonly type: "agent_end" } & AgentEnd)
   | ({ readonly type: "node_sessions_are" } & NodeSessionsAre);
 
 /** The place of a command in a node's outbox: numbers rise from one start of its daemon to the next, and within one. */

@@ -8,6 +8,7 @@ import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { BaseState } from "../base-state.ts";
 import { dropVolatile } from "../context.ts";
+import { endAgent } from "../messages/delivery.ts";
 import type { Step } from "../outcome.ts";
 import type { Handler, TimerRules } from "../rules.ts";
 import { end, lose } from "../sessions/end.ts";
@@ -46,11 +47,18 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
   step.reply = { ok: true, node, machine, isNew };
 };
 
-/** Ends the sessions of the node that its own log does not have: a power cut may have lost their end there. */
-export const nodeSessionsAre: Handler<"node_sessions_are"> = (state, { sessions }, { origin }, step) => {
-  const live = new Set(sessions);
-  for (const session of sessionsAt(state, origin.node))
+/** Ends the node's sessions, and agents in them, that its own log does not have: a power cut may have lost their end there. */
+export const nodeSessionsAre: Handler<"node_sessions_are"> = (state, command, { origin }, step) => {
+  const live = new Set(command.sessions);
+  const agents = command.agents === undefined ? null : new Map(command.agents);
+  for (const session of sessionsAt(state, origin.node)) {
     if (!live.has(session.id)) end(state, session, "gone", step);
+    else if (agents !== null) {
+      const named = new Set(agents.get(session.id));
+      for (const agent of [...session.agents.keys()])
+        if (!named.has(agent)) endAgent(state, session.id, agent, false, step);
+    }
+  }
   step.reply = { ok: true };
 };
 

@@ -1,9 +1,18 @@
-/** Leaves in the outbox what other nodes have to know of a session. */
+/** Leaves in the outbox what other nodes have to know of a session, and of the agents within it. */
 import type { BaseState, Session } from "../base-state.ts";
 import type { OutboxNumber, Relayable, Relayed } from "../nodes/commands.ts";
 import { sharedId } from "../nodes/shared-ids.ts";
 import { isAfter } from "../nodes/table.ts";
-import { type Outbox, outboxRecords, type ToldSession, toldRecords } from "./table.ts";
+import {
+  agentKey,
+  type Outbox,
+  type OutboxRow,
+  outboxRecords,
+  type ToldAgent,
+  type ToldSession,
+  toldAgentRecords,
+  toldRecords,
+} from "./table.ts";
 
 /** Returns the id in the shared log of the incarnation that began with this entry, or null if it is not shared. */
 export function sharedIdOf(outbox: Outbox, session: string, begun: number): string | null {
@@ -32,6 +41,20 @@ export function publishEnd(state: BaseState, session: string, cause: string): vo
   keepShort(state, session);
 }
 
+/** Says that an agent within the session ended. */
+export function publishAgentEnd(state: BaseState, session: string, agent: string, isStopped: boolean): void {
+  const { outbox } = state;
+  for (const { id } of toldOf(outbox, session)) {
+    const told = outbox.agents.get(agentKey({ id, agent }));
+    if (told === undefined) continue;
+    toldAgentRecords.drop(outbox, told);
+    const stopped = isStopped ? ({ stopped: true } as const) : {};
+    const actor = { session: id, agent, incarnation: 0 };
+    say(state, agentKey(told), { type: "agent_end", actor, ...stopped });
+  }
+  keepShort(state);
+}
+
 /** Says that what the session has goes on under the id `to`, which begins with this entry. */
 export function publishMove(state: BaseState, from: string, to: string): void {
   const { outbox } = state;
@@ -41,7 +64,7 @@ export function publishMove(state: BaseState, from: string, to: string): void {
   const number = nextNumber(state);
   const { id: before, project, name, branch } = first;
   const id = sharedId(to, outbox.node, number);
-  toldRecords.drop(outbox, first);
+  forget(outbox, first);
   toldRecords.put(outbox, { id, session: to, begun: state.seq, project, name, branch });
   const where = { cwd: "", worktree: "", project, branch, wallMs: state.t };
   const command: Relayable = { type: "session_continue", from: before, session: id, name, ...where };
@@ -59,7 +82,8 @@ export function publishAll(state: BaseState, ending: string | null = null): void
   outboxRecords.dropAll(outbox, outbox.rows.keys());
   for (const command of moves) outboxRecords.put(outbox, { number: nextNumber(state), key: null, command });
   for (const session of sessions.live.values()) if (session.id !== ending) publishOf(state, session, true);
-  const all: Relayable = { type: "node_sessions_are", sessions: [...outbox.told.keys()] };
+  const agents = [...outbox.agentsOf.keys()].map(id => [id, agentsAt(outbox, id)] as const);
+  const all: Relayable = { type: "node_sessions_are", sessions: [...outbox.told.keys()], agents };
   outboxRecords.put(outbox, { number: nextNumber(state), key: null, command: all });
 }
 
@@ -84,7 +108,8 @@ function publishOf(state: BaseState, session: Session, isAnew: boolean): void {
   const project = outbox.projects.get(session.project);
   const known = new Map(toldOf(outbox, session.id).map(told => [told.begun, told]));
   for (const { begun } of project === undefined ? [] : session.incarnations) {
-    publishOne(state, session, { project, begun, told: known.get(begun), isAnew });
+    const id = publishOne(state, session, { project, begun, told: known.get(begun), isAnew });
+    for (const [agent, name] of session.agents) publishAgent(state, { id, agent, name }, isAnew);
     known.delete(begun);
   }
   for (const told of known.values()) withdraw(state, told, "ended");
@@ -97,16 +122,19 @@ interface Incarnated {
   readonly isAnew: boolean;
 }
 
-/** The order of the rows says which state of a session is the last, so the id of one that ended may begin again. */
+/**
+ * Says how an incarnation is, and returns its id. The order of the rows says which state of a session is the last, so the id
+ * of one that ended may begin again.
+ */
 function publishOne(
   state: BaseState,
   session: Session,
   { project = "", begun, told, isAnew }: Incarnated,
-): void {
+): string {
   const { outbox } = state;
   const { id: own, name, branch, client, registeredAt: wallMs } = session;
   const isSame = told?.project === project && told.name === name && told.branch === branch;
-  if (isSame && !isAnew) return;
+  if (isSame && !isAnew) return told.id;
   const number = nextNumber(state);
   const id = told?.id ?? sharedId(own, outbox.node, number);
   toldRecords.put(outbox, { id, session: own, begun, project, name, branch });
@@ -117,15 +145,46 @@ function publishOne(
     key: id,
     command: { type: "session_begin", session: id, name, ...where, ...kind, wallMs },
   });
+  // The session's row went behind those of its agents, which are agents of nobody before it.
+  for (const agent of agentsAt(outbox, id)) {
+    const row = rowAt(outbox, agentKey({ id, agent }));
+    if (row !== undefined) say(state, row.key, row.command);
+  }
+  return id;
+}
+
+function publishAgent(state: BaseState, told: ToldAgent, isAnew: boolean): void {
+  const { outbox } = state;
+  const { id: session, agent, name } = told;
+  const key = agentKey(told);
+  if (outbox.agents.get(key)?.name === name && !isAnew) return;
+  toldAgentRecords.put(outbox, told);
+  say(state, key, { type: "agent_begin", session, agent, name });
 }
 
 function withdraw(state: BaseState, told: ToldSession, cause: string): void {
   const { outbox } = state;
   const { id } = told;
-  toldRecords.drop(outbox, told);
+  forget(outbox, told);
   const why = cause === "deregistered" || cause === "anchor_gone" ? cause : "ended";
-  const command: Relayable = { type: "session_end", session: id, incarnation: null, cause: why };
-  putRow(outbox, { number: nextNumber(state), key: id, command });
+  say(state, id, { type: "session_end", session: id, incarnation: null, cause: why });
+}
+
+/** Forgets what was said of an incarnation and the agents within it. What waits of these says nothing any more. */
+function forget(outbox: Outbox, told: ToldSession): void {
+  const { id } = told;
+  toldRecords.drop(outbox, told);
+  for (const agent of agentsAt(outbox, id)) {
+    const key = agentKey({ id, agent });
+    toldAgentRecords.dropAll(outbox, [key]);
+    const row = rowAt(outbox, key);
+    if (row !== undefined) outboxRecords.drop(outbox, row);
+  }
+}
+
+/** Returns the agents that were told of in this incarnation. */
+function agentsAt({ agents, agentsOf }: Outbox, id: string): string[] {
+  return [...(agentsOf.get(id) ?? [])].flatMap(key => agents.get(key)?.agent ?? []);
 }
 
 function toldOf({ bySession, told }: Outbox, session: string): ToldSession[] {
@@ -138,21 +197,32 @@ function nextNumber({ outbox, epoch }: BaseState): OutboxNumber {
   return outbox.last;
 }
 
-/** Adds the row as the last one, in the place of the one with its key. */
-function putRow(outbox: Outbox, row: Parameters<typeof outboxRecords.put>[1]): void {
-  const before = outbox.rows.get(outbox.byKey.get(row.key ?? "") ?? "");
+/** Adds the command as the last row, in the place of the one with its key. */
+function say(state: BaseState, key: string | null, command: Relayable): void {
+  putRow(state.outbox, { number: nextNumber(state), key, command });
+}
+
+function putRow(outbox: Outbox, row: OutboxRow): void {
+  const before = row.key === null ? undefined : rowAt(outbox, row.key);
   if (before !== undefined) outboxRecords.drop(outbox, before);
   outboxRecords.put(outbox, row);
+}
+
+/** Returns the row that waits under this key. */
+function rowAt({ rows, byKey }: Outbox, key: string): OutboxRow | undefined {
+  return rows.get(byKey.get(key) ?? "");
 }
 
 /** Of too many rows those remain that say how the live sessions are. */
 function keepShort(state: BaseState, ending: string | null = null): void {
   const { outbox } = state;
-  if (outbox.rows.size > Math.max(outbox.limits.outboxMax, 2 * outbox.told.size)) publishAll(state, ending);
+  const least = outbox.told.size + outbox.agents.size;
+  if (outbox.rows.size > Math.max(outbox.limits.outboxMax, 2 * least)) publishAll(state, ending);
 }
 
 /** Forgets all that was said, as if this node were new. */
 export function forgetTold({ outbox }: BaseState): void {
   outboxRecords.dropAll(outbox, outbox.rows.keys());
   toldRecords.dropAll(outbox, outbox.told.keys());
+  toldAgentRecords.dropAll(outbox, outbox.agents.keys());
 }

@@ -4,8 +4,16 @@ import { freeing, lasting } from "../durability.ts";
 import { isAfter } from "../nodes/table.ts";
 import type { Handler, Rules } from "../rules.ts";
 import type { OutboxCommands } from "./commands.ts";
-import { forgetTold, publish, publishAll, publishEnd, publishMove, sharedIdOf } from "./publish.ts";
-import { outboxRecords, toldRecords } from "./table.ts";
+import {
+  forgetTold,
+  publish,
+  publishAgentEnd,
+  publishAll,
+  publishEnd,
+  publishMove,
+  sharedIdOf,
+} from "./publish.ts";
+import { agentKey, outboxRecords, toldAgentRecords, toldRecords } from "./table.ts";
 
 const sharingSet: Handler<"sharing_set"> = (state, { node, projects }, _meta, step) => {
   const { outbox } = state;
@@ -30,7 +38,11 @@ const outboxSent: Handler<"outbox_sent"> = ({ outbox }, { node, last }, _meta, s
 export function* checkOutbox({ outbox, sessions }: BaseState): Generator<string> {
   yield* outboxRecords.check(outbox, "rows of the outbox");
   yield* toldRecords.check(outbox, "sessions that the outbox told of");
-  if (outbox.node === "" && outbox.rows.size + outbox.told.size + outbox.projects.size > 0)
+  yield* toldAgentRecords.check(outbox, "agents that the outbox told of");
+  if (
+    outbox.node === "" &&
+    outbox.rows.size + outbox.told.size + outbox.agents.size + outbox.projects.size > 0
+  )
     yield "the outbox has something, and nothing is shared";
   let last = { epoch: 0, n: 0 };
   for (const { number } of outbox.rows.values()) {
@@ -40,6 +52,7 @@ export function* checkOutbox({ outbox, sessions }: BaseState): Generator<string>
   }
   if (isAfter(last, outbox.last)) yield "a row of the outbox has a number that was not given";
   const told = new Set(outbox.told.keys());
+  const agents = new Set(outbox.agents.keys());
   for (const session of sessions.live.values()) {
     const project = outbox.projects.get(session.project);
     for (const { begun } of project === undefined ? [] : session.incarnations) {
@@ -48,9 +61,15 @@ export function* checkOutbox({ outbox, sessions }: BaseState): Generator<string>
       if (said === undefined || said.name !== session.name || said.project !== project)
         yield `the outbox did not tell how ${session.id} is`;
       told.delete(id);
+      for (const [agent, name] of session.agents) {
+        const key = agentKey({ id, agent });
+        if (outbox.agents.get(key)?.name !== name) yield `the outbox did not tell how ${agent} of ${id} is`;
+        agents.delete(key);
+      }
     }
   }
-  for (const id of told) yield `the outbox told of ${id}, which is not alive or not shared`;
+  for (const id of [...told, ...agents])
+    yield `the outbox told of ${id.replace("\n", "/")}, which is not alive or not shared`;
 }
 
 export const outboxRules: Rules<OutboxCommands> = {
@@ -58,6 +77,8 @@ export const outboxRules: Rules<OutboxCommands> = {
   points: {
     daemonStarts: state => publishAll(state),
     sessionChanges: publish,
+    agentBegins: publish,
+    agentEnds: publishAgentEnd,
     sessionMoves: publishMove,
     sessionEnds: (state, { id }, cause) => publishEnd(state, id, cause),
   },

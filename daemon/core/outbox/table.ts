@@ -3,7 +3,7 @@
  * session leaves here, in the same step, what the others have to know; the daemon relays it until the shared log has it.
  *
  * Invariants: numbers rise; of a session's states only the latest waits; `told` has what the outbox last said of each live
- * incarnation in a shared project; there are at most `limits.outboxMax` rows, past which one that names all live sessions
+ * incarnation in a shared project, and `agents` what it said of the agents there; there are at most `limits.outboxMax` rows, past which one that names all live sessions
  * stands for them.
  */
 import type { Limits } from "../../../protocol/limits.ts";
@@ -30,6 +30,14 @@ export interface ToldSession {
   readonly branch: string | null;
 }
 
+/** What was last said of an agent within an incarnation. */
+export interface ToldAgent {
+  /** The incarnation's id in the shared log. */
+  readonly id: string;
+  readonly agent: string;
+  readonly name: string;
+}
+
 export const outboxRecords = new Records("rows", ({ number }: OutboxRow) => `${number.epoch}.${number.n}`, {
   byKey: unique(({ key }) => key),
 });
@@ -38,7 +46,18 @@ export const toldRecords = new Records("told", ({ id }: ToldSession) => id, {
   bySession: sets(({ session }) => session),
 });
 
-type OutboxTables = ReturnType<typeof outboxRecords.empty> & ReturnType<typeof toldRecords.empty>;
+export const toldAgentRecords = new Records("agents", (told: ToldAgent) => agentKey(told), {
+  agentsOf: sets(({ id }: ToldAgent) => id),
+});
+
+/** Returns the key of an agent within an incarnation, which its row in the outbox has, too. */
+export function agentKey({ id, agent }: Pick<ToldAgent, "id" | "agent">): string {
+  return `${id}\n${agent}`;
+}
+
+type OutboxTables = ReturnType<typeof outboxRecords.empty> &
+  ReturnType<typeof toldRecords.empty> &
+  ReturnType<typeof toldAgentRecords.empty>;
 
 export interface Outbox extends OutboxTables {
   readonly limits: Limits;
@@ -50,7 +69,7 @@ export interface Outbox extends OutboxTables {
 }
 
 export function noOutbox(limits: Limits): Outbox {
-  const tables = { ...outboxRecords.empty(), ...toldRecords.empty() };
+  const tables = { ...outboxRecords.empty(), ...toldRecords.empty(), ...toldAgentRecords.empty() };
   return { ...tables, limits, node: "", last: { epoch: 0, n: 0 }, projects: new Map() };
 }
 
@@ -74,6 +93,10 @@ export const outboxRows = {
     outboxTold: valueList(
       ({ told }: Outbox) => told,
       (outbox, row: ToldSession) => toldRecords.put(outbox, row),
+    ),
+    outboxAgents: valueList(
+      ({ agents }: Outbox) => agents,
+      (outbox, row: ToldAgent) => toldAgentRecords.put(outbox, row),
     ),
   },
 };

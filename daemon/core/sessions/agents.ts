@@ -29,6 +29,7 @@ export const agentBegin: Handler<"agent_begin"> = (state, { session: id, agent, 
   const wanted = name ?? session.endedAgents.get(agent) ?? shortId(agent);
   nameAgent(state.sessions, session, agent, freeName(session, wanted));
   compareAgain(state, { session: id, agent }, step);
+  for (const { agentBegins } of state.points) agentBegins?.(state, session);
 };
 
 /** An agent of the session ended; its name is kept, unless that is only made of its id. */

@@ -18,7 +18,6 @@ export const sessionRules: TimedRules<SessionCommands, SessionDues> = {
     session_suspend: passing(sessionSuspend),
     agent_begin: passing(agentBegin),
   },
-  shared: ["agent_begin"],
   timers: sessionTimers,
   dues: sessionDues,
 };

@@ -52,6 +52,20 @@ export const plantedInNodes: readonly Planted[] = [
     tells: /which is not alive or not shared/,
   },
   {
+    bug: "agents are told of before their session",
+    file: "daemon/core/outbox/publish.ts",
+    find: "if (row !== undefined) say(state, row.key, row.command);",
+    put: "void row;",
+    tells: /has the agents/,
+  },
+  {
+    bug: "a start does not say which agents there are",
+    file: "daemon/core/nodes/leases.ts",
+    find: "else if (agents !== null) {",
+    put: "else if (agents !== null && agents.size < 0) {",
+    tells: /has the agents/,
+  },
+  {
     bug: "an ended session still claims",
     file: "daemon/core/nodes/authority.ts",
     find: "const ended = speakersOf(command).find(id => !state.sessions.live.has(id));",

@@ -25,6 +25,8 @@ const mustOccur = [
   "session_begin ok",
   "session_end ok",
   "session_continue ok",
+  "agent_begin ok",
+  "agent_end ok",
   "node_sessions_are ok",
   "task_create ok",
   "task_claim ok",

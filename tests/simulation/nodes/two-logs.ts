@@ -9,11 +9,11 @@ import { emptyState } from "../../../daemon/core/empty-state.ts";
 import { isAfter } from "../../../daemon/core/nodes/table.ts";
 import { relaysOf, sharedIdOf } from "../../../daemon/core/outbox/publish.ts";
 import type { Reply, Timer } from "../../../daemon/core/outcome.ts";
+import type { Session } from "../../../daemon/core/sessions/table.ts";
 import { readState, writeState } from "../../../daemon/core/snapshot.ts";
 import type { State } from "../../../daemon/core/state.ts";
 import { dueAt } from "../../../daemon/core/timers.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { actor } from "../../unit/core-world.ts";
 import { Random } from "../random.ts";
 
 const projects = [
@@ -21,6 +21,7 @@ const projects = [
   ["/q", "example.com/q"],
 ] as const;
 const sessionNames = ["s1", "s2", "s3", "s4"] as const;
+const agentIds = ["first-agent", "other-agent", "third-agent"] as const;
 
 /** A log with its state: entries are applied at once, and each is followed by a check of every invariant. */
 class Log {
@@ -103,13 +104,15 @@ class Node {
     return [...relaysOf(this.log.state.outbox)];
   }
 
-  /** The sessions that the others have to know, with their names. */
-  get told(): Map<string, string> {
+  /** The sessions that the others have to know, by their shared ids. */
+  get told(): Map<string, Session> {
     const { sessions, outbox } = this.log.state;
     const shared = [...sessions.live.values()].filter(({ project }) => outbox.projects.has(project));
     return new Map(
-      shared.flatMap(({ id, name, incarnations }) =>
-        incarnations.map(({ begun }) => [sharedIdOf(outbox, id, begun) ?? `${id} untold`, name] as const),
+      shared.flatMap(session =>
+        session.incarnations.map(
+          ({ begun }) => [sharedIdOf(outbox, session.id, begun) ?? `${session.id} untold`, session] as const,
+        ),
       ),
     );
   }
@@ -147,10 +150,11 @@ export class TwoLogs {
     for (const node of this.nodes) {
       const { told } = node;
       const known = [...sessions.live.values()].filter(session => session.node === node.id);
-      for (const { id, name } of known) {
+      for (const session of known) {
+        const { id } = session;
         const own = told.get(id);
         if (own === undefined) yield `${id} lives in the shared log alone`;
-        else if (!name.startsWith(`${own}@${node.id}`)) yield `${id} is ${own}, and shared as ${name}`;
+        else yield* differences(own, session, node.id);
         told.delete(id);
       }
       for (const id of told.keys()) yield `${id} is not in the shared log`;
@@ -197,11 +201,17 @@ export class TwoLogs {
       wallMs: 1,
     };
     const live = node.log.state.sessions.live.get(session);
-    const what = random.pick(["begin", "rename", "move", "end"]);
+    const what = random.pick(["begin", "rename", "move", "end", "agent", "agent"]);
     if (live === undefined || what === "begin") node.do(begin);
     else if (what === "rename") {
       const name = random.pick(["carol", "dave", "erin"]);
       node.do({ type: "session_rename", by: null, of: session, name, project: live.project });
+    } else if (what === "agent") {
+      const agent = random.pick(agentIds);
+      const isEnd = live.agents.has(agent) && random.chance(0.5);
+      const isStopped = random.chance(0.2) ? ({ stopped: true } as const) : {};
+      if (isEnd) node.do({ type: "agent_end", actor: { session, agent, incarnation: 0 }, ...isStopped });
+      else node.do({ type: "agent_begin", session, agent, name: random.pick([null, "Explore", "Plan"]) });
     } else if (what === "move") {
       node.do({ type: "session_suspend", session });
       const anchor = live.incarnations[0]?.anchor ?? null;
@@ -217,9 +227,10 @@ export class TwoLogs {
   /** A session of the node asks the shared log for something; its rows of the outbox go ahead. */
   #speak(node: Node): void {
     const random = this.#random;
-    const ids = [...node.told.keys()];
-    if (ids.length === 0) return;
-    const by = actor(random.pick(ids));
+    const told = [...node.told];
+    if (told.length === 0) return;
+    const [session, { agents }] = random.pick(told);
+    const by = { session, agent: random.pick([null, ...agents.keys()]), incarnation: 0 };
     const project = random.pick(projects)[1];
     const plain = { name: null, description: "work", priority: "normal", labels: [], dependsOn: [] } as const;
     const where = { project, wallMs: 1 };
@@ -230,7 +241,7 @@ export class TwoLogs {
       {
         type: "message_send",
         actor: by,
-        to: "alice",
+        to: random.pick(["alice", "Explore"]),
         text: "hi",
         bytes: 2,
         replyTo: null,
@@ -346,4 +357,12 @@ export class TwoLogs {
         yield `the shared log has a number of ${id} that its outbox never gave`;
     }
   }
+}
+
+/** Yields how a session differs in the shared log from what its own node's log has. */
+function* differences(own: Session, shared: Session, node: string): Generator<string> {
+  const { id, name } = shared;
+  if (!name.startsWith(`${own.name}@${node}`)) yield `${id} is ${own.name}, and shared as ${name}`;
+  const [agents, others] = [own, shared].map(one => [...one.agents.keys()].sort().join(" "));
+  if (agents !== others) yield `${id} has the agents ${agents}, and in the shared log ${others}`;
 }
