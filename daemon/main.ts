@@ -69,6 +69,7 @@ export async function runDaemon(options: DaemonOptions, instance: Instance): Pro
       unhooked,
       listening,
       engine,
+      shared: services.shared,
       events,
       server,
       trail,

@@ -7,6 +7,13 @@ import type { Clock } from "./engine/clock.ts";
 import type { BudgetedFs } from "./facts/filesystem.ts";
 import type { GitChild } from "./facts/git/process.ts";
 import type { Journal } from "./journal/journal.ts";
+import type { SharedStoreOptions } from "./sharing/shared-store.ts";
+
+/** A store that machines share, and who this one is in it. */
+export type SharedSettings = Pick<
+  SharedStoreOptions,
+  "node" | "binding" | "machine" | "where" | "journal" | "snapshotEntries"
+>;
 
 export interface DaemonOptions {
   readonly paths: KitePaths;
@@ -16,6 +23,8 @@ export interface DaemonOptions {
   /** One a client; events whose entry names no client are of the first. With none the daemon takes no hooks. */
   readonly adapters: readonly HookAdapter[];
   readonly log: Logger;
+  /** Absent: this machine shares nothing. */
+  readonly shared?: SharedSettings;
   /** For a hook that starts the daemon: does not start after `kite down`, even if that comes during the start. */
   readonly unlessDown?: boolean;
   /** A log in place of the file's, for measurements. */

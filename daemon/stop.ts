@@ -1,7 +1,7 @@
 /** Ends a daemon: closes its parts in the opposite order of their start. */
 import { limits } from "../protocol/limits.ts";
 import type { KitePaths } from "../protocol/paths.ts";
-import type { Engine } from "./engine/engine.ts";
+import type { Log } from "./engine/engine.ts";
 import type { EventHub } from "./events/hub.ts";
 import { saveEvents } from "./events/ring-file.ts";
 import type { UnhookedWatch } from "./hooks/unhooked-watch.ts";
@@ -21,7 +21,9 @@ export interface Parts {
   readonly life: Life;
   readonly unhooked: Pick<UnhookedWatch, "close">;
   readonly listening: Listening;
-  readonly engine: Engine;
+  readonly engine: Log;
+  /** What closes before the own log, if anything is shared. */
+  readonly shared: { close(): Promise<void> } | null;
   readonly events: EventHub;
   readonly server: Server;
   readonly trail: Trail;
@@ -39,6 +41,7 @@ export async function stopAll(parts: Parts): Promise<void> {
     unhooked,
     listening,
     engine,
+    shared,
     events,
     server,
     trail,
@@ -49,6 +52,7 @@ export async function stopAll(parts: Parts): Promise<void> {
   unhooked.close();
   instance.watchSocket(null);
   const closed = listening.close();
+  await shared?.close();
   try {
     await engine.close();
   } catch (error) {

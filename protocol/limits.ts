@@ -113,16 +113,6 @@ export const limits = {
   /** An ended id is kept this long, so that a late event does not begin the session again. */
   endedMs: 3_600_000,
   endedMax: 10_000,
-  // Nodes of a shared log.
-  nodesMax: 200,
-  /** Interval of a node's renewals of its lease. */
-  nodeRenewMs: 20_000,
-  /** A node silent this long is shown as away; silent for longer, its sessions are lost. */
-  nodeAwayMs: 60_000,
-  nodeLostMs: 300_000,
-  /** Commands that a node's own log has for the shared one. */
-  outboxMax: 50_000,
-
   /** Interval of the checks of anchor processes. */
   anchorPollMs: 1_000,
   /** The interval once no client has been connected for `restAfterMs`. */

@@ -6,7 +6,6 @@ import { codeOf, importsOf, type Source } from "./tidy-source.ts";
 const floors: readonly (readonly string[])[] = [
   [
     "daemon/wiring",
-    "daemon/shared",
     "daemon/requests",
     "daemon/hooks",
     "daemon/views",

@@ -118,7 +118,16 @@ export class EventHub {
       return;
     }
     const before = this.#ring.cursor;
-    const published = this.#ring.add(epoch, seq, step);
+    this.#distribute(this.#ring.add(epoch, seq, step), before);
+  }
+
+  /** Publishes events of another log. Their order among those of this machine's log is the one in which they come. */
+  publishBeside(events: readonly CoreEvent[]): void {
+    const before = this.#ring.cursor;
+    this.#distribute(this.#ring.addBeside(events), before);
+  }
+
+  #distribute(published: readonly Published[], before: string): void {
     if (published.length === 0) return;
     if (this.#subscribers.size > 0) this.#send(published, before);
     const about = published.filter(one => one.about.length > 0 && isUnasked(one.name));

@@ -71,6 +71,9 @@ export class EventRing {
   #floor: string | null = null;
   /** Whether the saved events still have to be compared with the journal. */
   #isTaken = false;
+  /** How many events of another log follow the latest one of this log. */
+  #beside = 0;
+  #hasBeside = false;
   /** The last event that was passed over, if any. */
   #passed: { epoch: number; seq: number; n: number } | null = null;
 
@@ -82,7 +85,8 @@ export class EventRing {
 
   /** The ring's content for the next daemon; null if no client can come back for it. */
   get kept(): Kept | null {
-    if (this.#passed !== null || this.#floor === null) return null;
+    // A later start cannot know what came of another log meanwhile.
+    if (this.#passed !== null || this.#floor === null || this.#hasBeside) return null;
     return { floor: this.#floor, events: this.#events.slice(this.#head) };
   }
 
@@ -114,12 +118,37 @@ export class EventRing {
       n += 1;
       published.push(new Published(`${epoch}.${seq}.${n}`, seq, event));
     }
+    if (published.length > 0) this.#beside = 0;
+    this.#put(published, seq);
+    return published;
+  }
+
+  /**
+   * Adds events of another log behind the latest ones: between the two logs there is no order but the one in which they came.
+   * A cursor of them is that of the event before, and `+NUMBER`; the next start knows none of them.
+   */
+  addBeside(events: readonly CoreEvent[]): Published[] {
+    if (this.#passed !== null || this.#floor === null) {
+      this.#floor = this.cursor;
+      this.#passed = null;
+    }
+    this.#hasBeside = true;
+    const [base = ""] = this.cursor.split("+");
+    const entry = this.#events.at(-1)?.entry ?? 0;
+    const published = events.map(event => {
+      this.#beside += 1;
+      return new Published(`${base}+${this.#beside}`, entry, event);
+    });
+    this.#put(published, entry);
+    return published;
+  }
+
+  #put(published: readonly Published[], seq: number): void {
     for (const one of published) {
       this.#events.push(one);
       this.#bytes += one.bytes;
     }
     if (published.length > 0) this.#trim(seq);
-    return published;
   }
 
   /** Counts events that no client can come back for, and evicts all earlier ones. */

@@ -5,9 +5,12 @@ import type { Call } from "../server/call.ts";
 import type { Connection } from "../server/connection.ts";
 import type { Services } from "../services.ts";
 import type { ClientTasks } from "../sessions/client-tasks.ts";
+import type { SharedStore } from "../sharing/shared-store.ts";
 
 /** Services for requests about the daemon itself. */
 export interface DaemonServices extends Services {
+  /** The store that this machine shares with others; null: none is set. */
+  readonly shared: SharedStore | null;
   readonly version: string;
   /** Time of the start by the daemon's clock, in milliseconds. */
   readonly startedAt: number;

@@ -4,7 +4,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { Entry } from "../core/commands.ts";
 import type { Step } from "../core/outcome.ts";
 import { systemClock } from "../engine/clock.ts";
-import { Engine } from "../engine/engine.ts";
+import { Engine, type Log } from "../engine/engine.ts";
 import { Listeners } from "../engine/listeners.ts";
 import { EventHub } from "../events/hub.ts";
 import { loadEvents } from "../events/ring-file.ts";
@@ -15,6 +15,7 @@ import { Server } from "../server/server.ts";
 import { Turns } from "../server/turns.ts";
 import { trailOf } from "../trail/from-events.ts";
 import { Trail } from "../trail/trail.ts";
+import { openShared } from "./shared.ts";
 
 /** The name in the log of this machine's sessions, keys and anchors; other machines would have their own. */
 export const node = "local";
@@ -37,7 +38,8 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   const server = new Server(onTrouble);
   const turns = new Turns();
   const events = new EventHub(() => server.connections, turns);
-  const before = loadEvents(paths.events);
+  // Where machines share a log, nobody can tell what came of it between two starts: clients that come back ask anew.
+  const before = options.shared === undefined ? loadEvents(paths.events) : null;
   if (before !== null) events.take(before);
   const listeners = new Listeners();
   listeners.add({
@@ -46,15 +48,24 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
       for (const line of trailOf(events, clock.wall())) trail.write(line);
     },
   });
+  let flush = () => {};
   const onStep = (entry: Entry, step: Step, epoch: number, replayed: boolean) => {
-    if (replayed) return events.recall(epoch, entry.seq, step);
+    if (replayed) return options.shared === undefined ? events.recall(epoch, entry.seq, step) : undefined;
     events.publish(epoch, entry.seq, step);
     listeners.tell(entry, step);
+    // The entry may have left something in the outbox.
+    flush();
   };
   const storeId = randomBytes(5).toString("hex");
   const { snapshotEntries = limits.snapshotEntries } = options;
   const parts = { journal, clock, node, storeId, snapshotEntries };
-  const engine = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
-  writeStoreMark(paths, engine.state, onTrouble);
-  return { clock, trail, journal, server, turns, events, listeners, engine };
+  const own = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
+  writeStoreMark(paths, own.state, onTrouble);
+  const shared =
+    options.shared === undefined
+      ? null
+      : openShared({ own, clock, events, trail }, options.shared, onTrouble);
+  if (shared !== null) flush = () => shared.store.flush();
+  const engine: Log = shared?.engine ?? own;
+  return { clock, trail, journal, server, turns, events, listeners, engine, shared };
 }

@@ -32,7 +32,7 @@ export interface Built {
 /** `stop` ends the daemon. */
 export function buildServices(
   options: DaemonOptions,
-  { engine, clock, trail, events, server, journal, listeners }: OpenLog,
+  { engine, clock, trail, events, server, journal, listeners, shared }: OpenLog,
   { onTrouble }: Troubles,
   stop: (why: string) => void,
 ): Built {
@@ -61,6 +61,7 @@ export function buildServices(
     ...hooks,
     rescue: openRescue(hooks, { paths, config, outside, git: gitChild, onTrouble }),
     ...leadServices(config, base),
+    shared: shared?.store ?? null,
     version,
     startedAt: clock.now(),
     events,

@@ -1,5 +1,6 @@
 /** Which parts of the daemon hear of the log's steps. */
 import type { Bound } from "../core/origin.ts";
+import type { Listener } from "../engine/listeners.ts";
 import { forgetEndedLists } from "../hooks/client-task-actions.ts";
 import { wakingSteps } from "../hooks/wake.ts";
 import { type Life, sessionEvents } from "../sessions/liveness.ts";
@@ -10,13 +11,18 @@ import { leadListeners } from "./slices.ts";
 
 /** Adds them, in the order in which they hear. */
 export function hearSteps(
-  { engine, server, listeners }: OpenLog,
+  { engine, server, listeners, shared }: OpenLog,
   { services, git, unhooked }: Built,
   life: Life,
 ): void {
   const { hookLocks, hookWakes } = services;
   const isClosed = (bound: Bound) =>
     bound.node === node && bound.epoch === engine.epoch && !server.isOpen(bound.connection);
+  const wakes: Listener = {
+    ...wakingSteps,
+    stepped: ({ command }, { events }) => hookWakes.stepped(command.type, events),
+  };
+  shared?.listeners.add(wakes);
   listeners.add(
     {
       commands: ["session_begin"],
@@ -41,10 +47,7 @@ export function hearSteps(
       events: ["lock_granted"],
       stepped: ({ command }, step) => hookLocks.locked(engine.state, command, step),
     },
-    {
-      ...wakingSteps,
-      stepped: ({ command }, { events }) => hookWakes.stepped(command.type, events),
-    },
+    wakes,
     {
       events: ["session_ended"],
       stepped: (_entry, { events }) => forgetEndedLists(services, events),

@@ -1,4 +1,4 @@
-/** Bounds of what a shared store is reached and named by; part of `limits`. */
+/** Bounds of a store that machines share: what it is reached and named by, its nodes, and waits for it; part of `limits`. */
 export const storeLimits = {
   /** Longest address of a store. */
   storeAddressBytes: 2_048,
@@ -22,4 +22,23 @@ export const storeLimits = {
   machineIdBytes: 256,
   /** Longest name of a machine that people see, in UTF-16 units. */
   machineNameChars: 32,
+  /** Nodes of a shared log. */
+  nodesMax: 200,
+  /** Interval of a node's renewals of its lease. */
+  nodeRenewMs: 20_000,
+  /** A node silent this long is shown as away; silent for longer, its sessions are lost. */
+  nodeAwayMs: 60_000,
+  nodeLostMs: 300_000,
+  /** Commands that a node's own log has for the shared one. */
+  outboxMax: 50_000,
+  /** Pause before a shared log that ended is opened again. */
+  storeReopenMs: 2_000,
+  /** How long a stop of the daemon waits for the shared log. */
+  storeCloseMs: 2_000,
+  /** Answers of the shared log of which a client may still say that it did not get them. */
+  storeUnheardMax: 1_000,
+  /** How often a wait for the store looks again. */
+  storeLookMs: 250,
+  /** How long the answer to an event waits for the store; what comes later comes with a later event. */
+  storeHookMs: 1_000,
 } as const;

@@ -102,6 +102,11 @@ export class PostgresJournal implements Journal {
     return this.#reach.awaySinceMs;
   }
 
+  /** Why it did not answer last. */
+  get awayWhy(): string {
+    return this.#reach.reason;
+  }
+
   /** The store's id, made with its tables; null before the store was first reached. */
   get storeId(): string | null {
     return this.#storeId;

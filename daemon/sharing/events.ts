@@ -1,0 +1,31 @@
+/** What this machine hears of a step of the shared log: its events, with this machine's names. */
+import type { KiteEvent } from "../../protocol/events.ts";
+import { nodeOf } from "../core/nodes/shared-ids.ts";
+import type { CoreEvent } from "../core/outcome.ts";
+import type { SharedNames } from "./names.ts";
+
+/** Events that the own log has of its own sessions. */
+const ofSessions: ReadonlySet<KiteEvent["event"]> = new Set<KiteEvent["event"]>([
+  "session_started",
+  "session_ended",
+  "session_lost",
+  "session_duplicated",
+  "session_renamed",
+  "role_changed",
+]);
+
+/** Returns the events for each of this machine's projects that they are about; none of a project that is not shared here. */
+export function eventsHere(
+  events: readonly CoreEvent[],
+  names: SharedNames,
+  node: string,
+): readonly CoreEvent[] {
+  return events.flatMap(({ event, about, project: shared }) => {
+    if (ofSessions.has(event.event) && about.every(id => nodeOf(id) === node)) return [];
+    return names.projectsOf(shared).map(project => ({
+      event: names.outward(event, project),
+      about: about.map(id => names.outward(id, project)),
+      project,
+    }));
+  });
+}

@@ -1,0 +1,58 @@
+/** Keeps this node's lease in the shared log alive: a node that renews it no more counts as away, then its sessions as lost. */
+
+import { limits } from "../../protocol/limits.ts";
+import { firstRulesLevel, rulesLevel } from "../core/base-state.ts";
+import type { NodeRenew } from "../core/nodes/commands.ts";
+import type { Reply } from "../core/outcome.ts";
+import type { Clock } from "../engine/clock.ts";
+import type { Engine } from "../engine/engine.ts";
+
+export interface LeaseOptions {
+  readonly clock: Clock;
+  readonly machine: string;
+  readonly binding: string;
+  /** Every answer of a renewal. */
+  readonly onAnswer: (reply: Reply) => void;
+}
+
+export class Lease {
+  readonly #options: LeaseOptions;
+  readonly #log: Engine;
+  #cancel: () => void = () => {};
+  #isRenewing = false;
+  #isClosed = false;
+
+  constructor(log: Engine, options: LeaseOptions) {
+    this.#log = log;
+    this.#options = options;
+  }
+
+  /** Renews it now, and from now on every `limits.nodeRenewMs`. */
+  renew(): void {
+    if (this.#isClosed || this.#isRenewing) return;
+    this.#isRenewing = true;
+    const { clock, machine, binding, onAnswer } = this.#options;
+    const levels = { from: firstRulesLevel, to: rulesLevel };
+    const command: NodeRenew = { machine, binding, levels, wallMs: clock.wall() };
+    const over = (againMs: number) => {
+      this.#isRenewing = false;
+      this.#cancel();
+      if (!this.#isClosed) this.#cancel = clock.at(clock.now() + againMs, () => this.renew());
+    };
+    this.#log.submit(
+      { type: "node_renew", ...command },
+      {
+        answer: reply => {
+          over(limits.nodeRenewMs);
+          onAnswer(reply);
+        },
+        failed: () => over(limits.fullRetryMs),
+      },
+    );
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel();
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * What this machine's sessions and projects are called in the shared log, and back.
+ *
+ * Invariants: nothing of a path leaves the machine; what people and agents wrote is never changed. A session that the outbox
+ * did not tell of has no name there.
+ */
+import type { Actor } from "../core/actor.ts";
+import type { Command } from "../core/commands.ts";
+import { nodeOf } from "../core/nodes/shared-ids.ts";
+import { sharedIdOf } from "../core/outbox/publish.ts";
+import { sessionsNamedLike } from "../core/sessions/table.ts";
+import type { State } from "../core/state.ts";
+
+/** Fields of rows, replies and events that hold what people and agents wrote. */
+const written: ReadonlySet<string> = new Set([
+  ...["text", "description", "result", "reason", "value", "key", "labels", "label"],
+  ...["question", "claim", "because", "message"],
+]);
+
+/** Fields of a command, as far as they name sessions, projects and places. */
+interface Naming {
+  by?: Actor | null;
+  actor?: Actor | null;
+  project?: string;
+  cwd?: string;
+  to?: string | null;
+  participants?: readonly string[] | null;
+  tasks?: readonly unknown[];
+}
+
+export interface NamesOptions {
+  readonly node: string;
+  /** This machine's own state. */
+  readonly own: () => State;
+  /** The shared log's; null: it is not known yet. */
+  readonly shared: () => State | null;
+}
+
+export class SharedNames {
+  readonly #options: NamesOptions;
+  /** What own ids end with in the shared log. */
+  readonly #ending: RegExp;
+
+  constructor(options: NamesOptions) {
+    this.#options = options;
+    this.#ending = new RegExp(`@${options.node}\\.\\d+\\.\\d+`, "g");
+  }
+
+  /** Returns what the shared log calls a project of this machine; null: it is not shared. */
+  project(project: string): string | null {
+    return this.#options.own().outbox.projects.get(project) ?? null;
+  }
+
+  /** Returns this machine's projects that the shared log calls so: clones of one repository have one name. */
+  projectsOf(shared: string): readonly string[] {
+    const found: string[] = [];
+    for (const [project, as] of this.#options.own().outbox.projects) if (as === shared) found.push(project);
+    return found;
+  }
+
+  /** Returns who the actor is in the shared log, or null if the outbox did not tell of it. */
+  actor({ session, agent, incarnation }: Actor): Actor | null {
+    const id = this.#sessionId(session, incarnation);
+    return id === null ? null : { session: id, agent, incarnation: 0 };
+  }
+
+  #sessionId(session: string, incarnation: number): string | null {
+    const { outbox, sessions } = this.#options.own();
+    const known = sessions.live.get(session)?.incarnations;
+    const one = known?.find(({ ordinal }) => ordinal === incarnation) ?? known?.[0];
+    return one === undefined ? null : sharedIdOf(outbox, session, one.begun);
+  }
+
+  /** Returns the command as the shared log takes it; null: its speaker is not known there. */
+  inward(command: Command): Command | null {
+    const named = { ...command } as Command & Naming;
+    for (const field of ["by", "actor"] as const) {
+      const one = named[field];
+      if (one === undefined || one === null) continue;
+      const there = this.actor(one);
+      if (there === null) return null;
+      named[field] = there;
+    }
+    if (named.project !== undefined) named.project = this.project(named.project) ?? named.project;
+    if (named.cwd !== undefined) named.cwd = "";
+    if (typeof named.to === "string") named.to = this.#recipient(named.to);
+    if (Array.isArray(named.participants))
+      named.participants = named.participants.map(one => this.#recipient(one));
+    if (command.type === "task_import") {
+      named.tasks = command.tasks.map(task => ({
+        ...task,
+        project: this.project(task.project) ?? task.project,
+      }));
+    }
+    return named;
+  }
+
+  /** An id names one session; a name is looked up in the shared log, which knows all who have it. */
+  #recipient(to: string): string {
+    return this.#sessionId(to, 0) ?? to;
+  }
+
+  /** Returns what the shared log shows as this machine calls it; `project`: the one of which its name is meant. */
+  outward<Shown>(shown: Shown, project: string | null): Shown {
+    return this.#out(shown, project, "") as Shown;
+  }
+
+  #out(value: unknown, project: string | null, field: string): unknown {
+    if (typeof value === "string") return this.#textOut(value, project, field);
+    if (value === null || typeof value !== "object" || written.has(field)) return value;
+    if (Array.isArray(value)) return value.map(one => this.#out(one, project, field));
+    const found: Record<string, unknown> = {};
+    for (const [key, one] of Object.entries(value)) found[key] = this.#out(one, project, key);
+    return found;
+  }
+
+  #textOut(text: string, project: string | null, field: string): string {
+    if (written.has(field) || text === "") return text;
+    if (field === "project") return this.#projectOut(text, project);
+    return this.#nameOut(text.replace(this.#ending, ""));
+  }
+
+  #projectOut(shared: string, project: string | null): string {
+    const own = this.projectsOf(shared);
+    return project !== null && own.includes(project) ? project : (own[0] ?? shared);
+  }
+
+  /** An own session's name without the machine, if no other machine has one of that name in the project. */
+  #nameOut(text: string): string {
+    const state = this.#options.shared();
+    const machine = state?.leases.all.get(this.#options.node)?.machine;
+    if (state === null || machine === undefined) return text;
+    const [, name = "", agent = ""] = /^([^@]+)@[^/]*(\/.*)?$/s.exec(text) ?? [];
+    if (name === "" || text !== `${name}@${machine}${agent}`) return text;
+    for (const project of new Set(this.#options.own().outbox.projects.values()))
+      for (const other of sessionsNamedLike(state.sessions, project, `${name}@`))
+        if (nodeOf(other.id) !== this.#options.node) return text;
+    return `${name}${agent}`;
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Sends the rows of the outbox to the shared log, in order, until it has them.
+ *
+ * Invariants: a row is sent after those before it, and again after every failure of one before it; what the shared log has is
+ * taken out of the outbox by an entry of this machine's log. Only a gap, a lease that is missing, and another daemon of this
+ * node count as undelivered: any other refusal would come again, so the row counts as heard.
+ */
+import type { OutboxNumber } from "../core/nodes/commands.ts";
+import { isAfter, nothingRelayed } from "../core/nodes/table.ts";
+import { relaysOf } from "../core/outbox/publish.ts";
+import type { Reply } from "../core/outcome.ts";
+import type { Engine } from "../engine/engine.ts";
+
+export interface RelayOptions {
+  readonly node: string;
+  /** This machine's own log. */
+  readonly own: Engine;
+  /** The store has no lease of this node, or one of another daemon. */
+  readonly onRefused: (reply: Reply) => void;
+}
+
+/** Refusals after which the row comes again. */
+const undelivered: ReadonlySet<string> = new Set(["outbox_gap", "unknown_node", "node_twice"]);
+
+export class Relay {
+  readonly #options: RelayOptions;
+  readonly #log: Engine;
+  /** The last row that was sent, and the last one that the shared log has. */
+  #sent: OutboxNumber = nothingRelayed;
+  #heard: OutboxNumber = nothingRelayed;
+  /** Sends of before a failure are not counted any more. */
+  #round = 0;
+  #isNoting = false;
+  #isClosed = false;
+  #waiting: (() => void)[] = [];
+
+  /** `log`: the shared one. */
+  constructor(log: Engine, options: RelayOptions) {
+    this.#log = log;
+    this.#options = options;
+  }
+
+  /** Sends the rows that were not sent yet. */
+  flush(): void {
+    const { outbox } = this.#options.own.state;
+    if (this.#isClosed || !isAfter(outbox.last, this.#sent)) return;
+    const round = this.#round;
+    for (const command of relaysOf(outbox)) {
+      const { number } = command;
+      if (!isAfter(number, this.#sent)) continue;
+      this.#sent = number;
+      this.#log.submit(command, {
+        answer: reply => this.#answered(round, number, reply),
+        failed: () => this.again(round),
+      });
+    }
+  }
+
+  /** Sends all that waits once more, from the first row on, when `flush` is called next. */
+  again(round = this.#round): void {
+    if (round !== this.#round) return;
+    this.#round += 1;
+    this.#sent = nothingRelayed;
+  }
+
+  /** Whether the shared log has every row. */
+  get isEmpty(): boolean {
+    const { rows, last } = this.#options.own.state.outbox;
+    return rows.size === 0 || !isAfter(last, this.#heard);
+  }
+
+  /** Calls `done` when the shared log has every row, or nothing is sent any more. */
+  whenEmpty(done: () => void): void {
+    if (this.isEmpty || this.#isClosed) done();
+    else this.#waiting.push(done);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const done of this.#waiting.splice(0)) done();
+  }
+
+  #answered(round: number, number: OutboxNumber, reply: Reply): void {
+    if (!reply.ok && undelivered.has(reply.code)) {
+      this.again(round);
+      this.#options.onRefused(reply);
+      return;
+    }
+    if (isAfter(number, this.#heard)) this.#heard = number;
+    this.#note();
+    if (this.isEmpty) for (const done of this.#waiting.splice(0)) done();
+  }
+
+  /** Takes what the shared log has out of the outbox: one entry for all that was heard meanwhile. */
+  #note(): void {
+    if (this.#isNoting || this.#isClosed) return;
+    this.#isNoting = true;
+    const { own, node } = this.#options;
+    const last = this.#heard;
+    const over = () => {
+      this.#isNoting = false;
+      if (isAfter(this.#heard, last)) this.#note();
+    };
+    own.submit({ type: "outbox_sent", node, last }, { answer: over, failed: over });
+  }
+}

@@ -1,0 +1,297 @@
+/**
+ * The store that this machine shares with others: a second engine, over the shared log, beside the machine's own.
+ *
+ * Invariants: the daemon never waits for the store, neither to start nor to stop nor for an edit. While the store is away the
+ * last copy of its state stays readable. A shared log that ends (pruned, restored, another daemon of this node) is opened anew
+ * until the daemon stops; its end never ends the daemon.
+ */
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Entry } from "../core/commands.ts";
+import type { Reply, Step } from "../core/outcome.ts";
+import type { State } from "../core/state.ts";
+import type { Clock } from "../engine/clock.ts";
+import { Engine } from "../engine/engine.ts";
+import type { SharedJournal } from "../journal/shared-journal.ts";
+import { Lease } from "./lease.ts";
+import { Relay } from "./relay.ts";
+
+export interface SharedStoreOptions {
+  /** This machine's own log. */
+  readonly own: Engine;
+  readonly clock: Clock;
+  /** This node's id in the shared log, what binds it to this home, and what people call the machine. */
+  readonly node: string;
+  readonly binding: string;
+  readonly machine: string;
+  /** The store as people name it: no password is in it. */
+  readonly where: string;
+  /** Makes a journal that is not opened. Rejects if it cannot be made now. */
+  readonly journal: () => Promise<SharedJournal>;
+  /** Sees every step of the shared log that comes after the recovery. */
+  readonly onStep: (entry: Entry, step: Step) => void;
+  readonly onTrouble: (message: string, error: unknown) => void;
+  /** Entries between two snapshots; the default is `limits.snapshotEntries`. */
+  readonly snapshotEntries?: number;
+}
+
+/** How the store is. `opening`: this daemon has not reached it yet; `refused`: it answers, and does not take this node. */
+export type Condition =
+  | { readonly is: "open" }
+  | { readonly is: "opening"; readonly why: string | null }
+  | { readonly is: "away"; readonly sinceMs: number; readonly why: string }
+  | { readonly is: "refused"; readonly error: string };
+
+/** An opening of the shared log. */
+interface Opening {
+  readonly engine: Engine;
+  readonly journal: SharedJournal;
+  readonly relay: Relay;
+  readonly lease: Lease;
+}
+
+export class SharedStore {
+  readonly node: string;
+  readonly where: string;
+  readonly #options: SharedStoreOptions;
+  #opening: Opening | null = null;
+  /** The state of the last opening: what is known while there is none. */
+  #copy: State | null = null;
+  /** Why the log could not be opened, or ended; null: it is open. */
+  #problem: string | null = null;
+  /** Why the store does not take this node; null: it has its lease. */
+  #refusal: Refusal | null = null;
+  #hasLease = false;
+  #machine: string | null = null;
+  /** Ends the opening that there is. */
+  #endOpening: () => void = () => {};
+  #endPause: () => void = () => {};
+  #isClosed = false;
+  #running: Promise<void> = Promise.resolve();
+  #waiting: (() => void)[] = [];
+
+  constructor(options: SharedStoreOptions) {
+    this.#options = options;
+    this.node = options.node;
+    this.where = options.where;
+  }
+
+  /** Opens the shared log as soon as it can be had, and keeps it open. */
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  get condition(): Condition {
+    if (this.#refusal !== null) return { is: "refused", error: this.#refusal.error };
+    const opening = this.#opening;
+    const sinceMs = opening?.journal.awaySinceMs ?? null;
+    if (opening !== null && sinceMs !== null) return { is: "away", sinceMs, why: opening.journal.awayWhy };
+    return opening !== null && this.#hasLease ? { is: "open" } : { is: "opening", why: this.#problem };
+  }
+
+  /** The engine of the shared log; null: it is not open. */
+  get engine(): Engine | null {
+    return this.#opening?.engine ?? null;
+  }
+
+  /** The shared state as far as this machine knows it; null: this daemon has not read it yet. */
+  get state(): State | null {
+    return this.#opening?.engine.state ?? this.#copy;
+  }
+
+  /** What the store calls this machine; null before it was reached. */
+  get machine(): string | null {
+    return this.#machine;
+  }
+
+  /** Returns why nothing can be entered now, or null. */
+  get refusal(): Refusal | null {
+    if (this.#refusal !== null) return this.#refusal;
+    const { condition } = this;
+    if (condition.is === "open") return null;
+    return refuse(
+      "store_away",
+      `the store ${this.where} does not answer; tasks and messages come back when it does, locks go on; kite store says more`,
+    );
+  }
+
+  /** Sends what the outbox has: before anything that its sessions say. */
+  flush(): void {
+    this.#opening?.relay.flush();
+  }
+
+  /** Resolves with whether the store is open, within `waitMs`. */
+  open(waitMs: number): Promise<boolean> {
+    return this.#until(() => this.condition.is === "open", waitMs);
+  }
+
+  /** Resolves with whether the store has all that the outbox had, within `waitMs`. */
+  relayed(waitMs: number): Promise<boolean> {
+    this.flush();
+    return this.#until(() => this.#opening?.relay.isEmpty === true, waitMs);
+  }
+
+  /** Tells the shared log anew of all sessions, and renews the lease first: it may have lost them. */
+  async tellAnew(): Promise<void> {
+    const { own } = this.#options;
+    const { node, projects } = own.state.outbox;
+    if (node !== this.node) return;
+    await own.submitAndWait({ type: "sharing_set", node, projects: [...projects] });
+    this.#opening?.lease.renew();
+    this.#opening?.relay.again();
+    this.flush();
+  }
+
+  /** Closes the shared log; what it has not taken yet goes on from the outbox at the next start. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#endPause();
+    this.#endOpening();
+    this.#changed();
+    const { clock } = this.#options;
+    let stopWaiting: () => void = () => {};
+    const late = new Promise<void>(resolve => {
+      stopWaiting = clock.at(clock.now() + limits.storeCloseMs, resolve);
+    });
+    await Promise.race([this.#running, late]);
+    stopWaiting();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        const ended = await this.#openOnce();
+        if (ended !== null) throw ended;
+      } catch (error) {
+        const problem = error instanceof Error ? error.message : String(error);
+        if (problem !== this.#problem) this.#options.onTrouble("the shared store is not open", error);
+        this.#problem = problem;
+      }
+      this.#changed();
+      if (!this.#isClosed) await this.#pause();
+    }
+  }
+
+  /** Opens the log, and resolves when it ends: with the error that ended it, or null when the daemon closes it. */
+  async #openOnce(): Promise<Error | null> {
+    const { clock, node, onStep, onTrouble, snapshotEntries } = this.#options;
+    let end: (error: Error | null) => void = () => {};
+    const ended = new Promise<Error | null>(resolve => {
+      end = resolve;
+    });
+    const journal = await this.#options.journal();
+    let engine: Engine;
+    try {
+      engine = await Engine.start({
+        ...{ journal, clock, node, storeId: "shared", onTrouble, onFatal: end },
+        ...(snapshotEntries === undefined ? {} : { snapshotEntries }),
+        onStep: (entry, step, _epoch, isReplayed) => {
+          if (!isReplayed) onStep(entry, step);
+        },
+      });
+    } catch (error) {
+      await journal.close();
+      throw error;
+    }
+    this.#begin(engine, journal);
+    this.#endOpening = () => end(null);
+    if (this.#isClosed) end(null);
+    const error = await ended;
+    await this.#endOf(engine);
+    return error;
+  }
+
+  #begin(engine: Engine, journal: SharedJournal): void {
+    const { own, clock, node, machine, binding } = this.#options;
+    const lease = new Lease(engine, { clock, machine, binding, onAnswer: reply => this.#renewed(reply) });
+    const relay = new Relay(engine, { node, own, onRefused: reply => this.#rowRefused(reply) });
+    this.#opening = { engine, journal, lease, relay };
+    this.#problem = null;
+    const { outbox } = own.state;
+    if (outbox.node !== node)
+      own.submitWithRetry({ type: "sharing_set", node, projects: [...outbox.projects] });
+    lease.renew();
+  }
+
+  async #endOf(engine: Engine): Promise<void> {
+    const opening = this.#opening;
+    this.#opening = null;
+    this.#hasLease = false;
+    this.#copy = engine.state;
+    opening?.lease.close();
+    opening?.relay.close();
+    try {
+      await engine.close();
+    } catch (error) {
+      this.#options.onTrouble("the shared log could not be closed in order", error);
+    }
+  }
+
+  #renewed(reply: Reply): void {
+    this.#refusal = reply.ok ? null : reply;
+    this.#hasLease = reply.ok;
+    if (reply.ok) {
+      if (typeof reply["machine"] === "string") this.#machine = reply["machine"];
+      if (reply["isNew"] === true) void this.#tellAll();
+      else this.flush();
+    }
+    this.#changed();
+  }
+
+  /** The lease is new: the store may lack sessions of this node. */
+  async #tellAll(): Promise<void> {
+    const { own, node } = this.#options;
+    await own.submitAndWait({ type: "sharing_set", node, projects: [...own.state.outbox.projects] });
+    this.#opening?.relay.again();
+    this.flush();
+  }
+
+  #rowRefused(reply: Reply): void {
+    const opening = this.#opening;
+    if (opening === null) return;
+    if (!reply.ok && reply.code === "unknown_node") opening.lease.renew();
+    else {
+      const { clock } = this.#options;
+      clock.at(clock.now() + limits.fullRetryMs, () => this.flush());
+    }
+  }
+
+  #changed(): void {
+    for (const look of this.#waiting.splice(0)) look();
+  }
+
+  /** Resolves with true when `isSo`, looked at at each change and each second, or with false after `waitMs`. */
+  #until(isSo: () => boolean, waitMs: number): Promise<boolean> {
+    const { clock } = this.#options;
+    const until = clock.now() + waitMs;
+    return new Promise(resolve => {
+      const look = () => {
+        const is = isSo();
+        if (is || this.#isClosed || clock.now() >= until) resolve(is);
+        else {
+          let isOver = false;
+          const again = () => {
+            if (isOver) return;
+            isOver = true;
+            cancel();
+            look();
+          };
+          const cancel = clock.at(Math.min(until, clock.now() + limits.storeLookMs), again);
+          this.#waiting.push(again);
+        }
+      };
+      look();
+    });
+  }
+
+  #pause(): Promise<void> {
+    const { clock } = this.#options;
+    return new Promise(resolve => {
+      const cancel = clock.at(clock.now() + limits.storeReopenMs, resolve);
+      this.#endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}

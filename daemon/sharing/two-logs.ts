@@ -1,0 +1,260 @@
+/**
+ * This machine's log and the one that it shares, as one: what belongs to tasks, messages, context and debates of a shared
+ * project goes to the shared log, all else to the machine's own.
+ *
+ * Invariants: no command goes to both logs. What a session says in the shared log comes behind what the outbox has of it. A
+ * caller gets one answer, with this machine's names. Nobody waits for a store that is away.
+ */
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import { BoundedMap } from "../bounded-map.ts";
+import type { Actor } from "../core/actor.ts";
+import { sharedCommands } from "../core/apply.ts";
+import type { Command, CommandOf } from "../core/commands.ts";
+import { emptyState } from "../core/empty-state.ts";
+import { inboxOf } from "../core/messages/recipients.ts";
+import type { Retry } from "../core/origin.ts";
+import type { Grant, Reply } from "../core/outcome.ts";
+import type { State } from "../core/state.ts";
+import type { Caller } from "../engine/answers.ts";
+import type { Clock } from "../engine/clock.ts";
+import type { Engine, Log } from "../engine/engine.ts";
+import type { LogView } from "../engine/log-view.ts";
+import type { SharedNames } from "./names.ts";
+import type { SharedStore } from "./shared-store.ts";
+
+/** Refusals of a log that has not heard of the speaker, or not lately: its node tells it, and the command goes once more. */
+const unheardOf: ReadonlySet<string> = new Set(["unknown_node", "unknown_session", "session_ended"]);
+
+export interface TwoLogsParts {
+  readonly own: Engine;
+  readonly store: SharedStore;
+  readonly names: SharedNames;
+  readonly clock: Clock;
+}
+
+export class TwoLogs implements Log {
+  readonly #own: Engine;
+  readonly #store: SharedStore;
+  readonly #names: SharedNames;
+  readonly #clock: Clock;
+  readonly #ownView: LogView;
+  /** The state of a store that was never reached: nothing is known. */
+  readonly #nothing = emptyState();
+  /** Shared proposals that may still be called unheard, by the number that their callers got. */
+  readonly #numbers = new BoundedMap<number, { readonly log: Engine; readonly n: number }>({
+    entriesMax: limits.storeUnheardMax,
+  });
+  #count = 0;
+
+  constructor({ own, store, names, clock }: TwoLogsParts) {
+    this.#own = own;
+    this.#store = store;
+    this.#names = names;
+    this.#clock = clock;
+    this.#ownView = own.logOf(null);
+  }
+
+  get state(): State {
+    return this.#own.state;
+  }
+
+  get epoch(): number {
+    return this.#own.epoch;
+  }
+
+  get voided(): readonly number[] {
+    return this.#own.voided;
+  }
+
+  get now(): number {
+    return this.#own.now;
+  }
+
+  logOf(project: string | null): LogView {
+    return project === null || this.#names.project(project) === null
+      ? this.#ownView
+      : this.#sharedView(project);
+  }
+
+  get logs(): readonly LogView[] {
+    return this.#own.state.outbox.projects.size === 0
+      ? [this.#ownView]
+      : [this.#ownView, this.#sharedView(null)];
+  }
+
+  submit(command: Command, caller: Caller): number {
+    const project = this.#sharedProjectOf(command);
+    return project === null ? this.#own.submit(command, caller) : this.#share(command, project, caller, true);
+  }
+
+  submitWithRetry(command: Command): void {
+    if (this.#sharedProjectOf(command) === null) {
+      this.#own.submitWithRetry(command);
+      return;
+    }
+    const again = () =>
+      this.#clock.at(this.#clock.now() + limits.fullRetryMs, () => this.submitWithRetry(command));
+    this.submit(command, { answer: () => {}, failed: again });
+  }
+
+  submitAndWait(command: Command): Promise<Reply> {
+    if (command.type === "inbox_take" && this.#sharedProjectOf(command) !== null)
+      return this.#takeSoon(command);
+    return new Promise(resolve => this.submit(command, { answer: resolve }));
+  }
+
+  abandon(n: number): void {
+    if (n > 0) this.#own.abandon(n);
+  }
+
+  undelivered(n: number, grant: Grant, kept?: Retry): void {
+    this.#own.undelivered(n, grant, kept);
+  }
+
+  unheard(n: number, kept: Retry): void {
+    const shared = this.#numbers.get(n);
+    if (n > 0) this.#own.unheard(n, kept);
+    else if (shared?.log === this.#store.engine) shared?.log.unheard(shared.n, kept);
+  }
+
+  read(read: (state: State) => void): Promise<void> {
+    return this.#own.read(read);
+  }
+
+  upToDate(): Promise<void> {
+    return this.#own.upToDate();
+  }
+
+  heard(): Promise<void> {
+    return this.#own.heard();
+  }
+
+  close(): Promise<void> {
+    return this.#own.close();
+  }
+
+  /** Returns the project of this machine whose shared log the command belongs to, or null: the machine's own log. */
+  #sharedProjectOf(command: Command): string | null {
+    if (!sharedCommands.has(command.type) || command.type === "node_leave") return null;
+    // A freeze is about the files of this machine.
+    if (command.type === "broadcast" && command.hold !== null) return null;
+    const project = this.#projectOf(command);
+    if (project === undefined || this.#names.project(project) === null) return null;
+    return command.type === "message_ack" && this.#isOwnMail(command) ? null : project;
+  }
+
+  #projectOf(command: Command): string | undefined {
+    const speaker = "actor" in command ? command.actor : "by" in command ? command.by : null;
+    const session = isActor(speaker) ? this.#own.state.sessions.live.get(speaker.session) : undefined;
+    if (session !== undefined) return session.project;
+    if (command.type === "task_import") return command.tasks[0]?.project;
+    return "project" in command ? command.project : undefined;
+  }
+
+  /** Whether this machine's own log wrote all these messages to the agent, of a freeze or a merge for example. */
+  #isOwnMail({ actor, messages }: CommandOf<"message_ack">): boolean {
+    const inbox = this.#own.state.messages.inboxes.get(inboxOf(actor));
+    if (inbox === undefined) return false;
+    return messages.every(id => this.#own.state.messages.all.get(id)?.letters.has(inboxOf(actor)) === true);
+  }
+
+  #share(command: Command, project: string, caller: Caller, mayRepeat: boolean): number {
+    this.#count -= 1;
+    const number = this.#count;
+    const { engine, refusal } = this.#store;
+    if (engine === null || refusal !== null) {
+      this.#refuse(refusal ?? this.#away(), caller);
+      return number;
+    }
+    const named = this.#names.inward(command);
+    if (named === null) {
+      const again = () => this.#share(command, project, caller, false);
+      // The session may begin with an entry that is on its way.
+      if (mayRepeat) void this.#own.upToDate().then(again);
+      else this.#refuse(unregistered, caller);
+      return number;
+    }
+    // What the log has to know of the speaker goes ahead.
+    this.#store.flush();
+    const n = engine.submit(named, {
+      answer: reply => {
+        const isUnheardOf = !reply.ok && unheardOf.has(reply.code);
+        if (isUnheardOf && mayRepeat) this.#repeat(command, project, caller);
+        else caller.answer(this.#names.outward(reply, project));
+      },
+      ...(caller.failed === undefined ? {} : { failed: () => caller.failed?.() }),
+    });
+    if ("retry" in command) this.#numbers.set(number, { log: engine, n });
+    return number;
+  }
+
+  #repeat(command: Command, project: string, caller: Caller): void {
+    void this.#store.tellAnew().then(() => this.#share(command, project, caller, false));
+  }
+
+  /** As a log does: never within the call. */
+  #refuse(refusal: Refusal, caller: Caller): void {
+    setImmediate(() => {
+      if (caller.failed === undefined) caller.answer(refusal);
+      else caller.failed();
+    });
+  }
+
+  #away(): Refusal {
+    return (
+      this.#store.refusal ?? refuse("store_away", `the store ${this.#store.where} is not open yet; try again`)
+    );
+  }
+
+  /** Takes messages for the answer to an event, which does not wait long for the store. */
+  #takeSoon(command: CommandOf<"inbox_take"> & { readonly type: "inbox_take" }): Promise<Reply> {
+    const { actor } = command;
+    return new Promise(resolve => {
+      let isOver = false;
+      const cancel = this.#clock.at(this.#clock.now() + limits.storeHookMs, () => {
+        isOver = true;
+        resolve(this.#away());
+      });
+      this.submit(command, {
+        answer: reply => {
+          cancel();
+          if (!isOver) return resolve(reply);
+          const messages = idsIn(reply);
+          if (messages.length > 0)
+            this.submitWithRetry({ type: "inbox_told", actor, messages, heard: false });
+        },
+      });
+    });
+  }
+
+  /** `project`: of this machine; null: all that are shared. */
+  #sharedView(project: string | null): LogView {
+    const [store, names, nothing, clock] = [this.#store, this.#names, this.#nothing, this.#clock];
+    return {
+      get state() {
+        return store.state ?? nothing;
+      },
+      get now() {
+        return store.engine?.now ?? Math.max(clock.now(), store.state?.t ?? 0);
+      },
+      project: own => names.project(own) ?? own,
+      actor: actor => names.actor(actor) ?? actor,
+      outward: shown => names.outward(shown, project),
+    };
+  }
+}
+
+const unregistered = refuse("unknown_session", "the session is not registered; send register first");
+
+function isActor(speaker: unknown): speaker is Actor {
+  return typeof speaker === "object" && speaker !== null;
+}
+
+/** Returns the ids of the messages that an inbox gave out. */
+function idsIn(reply: Reply): string[] {
+  const { messages } = reply as { readonly messages?: unknown };
+  return Array.isArray(messages)
+    ? messages.flatMap(({ id }: { id?: unknown }) => (typeof id === "string" ? [id] : []))
+    : [];
+}

@@ -1,0 +1,52 @@
+/** Opens what this machine shares with others, if a store is set. */
+
+import type { Clock } from "../engine/clock.ts";
+import type { Engine, Log } from "../engine/engine.ts";
+import { Listeners } from "../engine/listeners.ts";
+import type { EventHub } from "../events/hub.ts";
+import type { DaemonOptions } from "../options.ts";
+import { eventsHere } from "../sharing/events.ts";
+import { SharedNames } from "../sharing/names.ts";
+import { SharedStore } from "../sharing/shared-store.ts";
+import { TwoLogs } from "../sharing/two-logs.ts";
+import { trailOf } from "../trail/from-events.ts";
+import type { Trail } from "../trail/trail.ts";
+
+export interface Shared {
+  readonly store: SharedStore;
+  readonly engine: Log;
+  /** They hear of each step of the shared log, with this machine's names. */
+  readonly listeners: Listeners;
+}
+
+/** Returns the two logs as one; the shared one opens by itself, whenever the store can be reached. */
+export function openShared(
+  {
+    own,
+    clock,
+    events,
+    trail,
+  }: { readonly own: Engine; readonly clock: Clock; readonly events: EventHub; readonly trail: Trail },
+  settings: NonNullable<DaemonOptions["shared"]>,
+  onTrouble: (message: string, error: unknown) => void,
+): Shared {
+  const { node } = settings;
+  const listeners = new Listeners();
+  const names: SharedNames = new SharedNames({ node, own: () => own.state, shared: () => store.state });
+  const store: SharedStore = new SharedStore({
+    ...settings,
+    own,
+    clock,
+    onTrouble,
+    onStep: (entry, step) => {
+      const here = eventsHere(step.events, names, node);
+      if (here.length === 0) return;
+      events.publishBeside(here);
+      // Each machine's trail has what its own sessions did.
+      if (entry.origin.node === node) for (const line of trailOf(here, clock.wall())) trail.write(line);
+      listeners.tell(entry, { ...step, events: [...here] });
+    },
+  });
+  store.start();
+  return { store, engine: new TwoLogs({ own, store, names, clock }), listeners };
+}

@@ -1,0 +1,146 @@
+/** Two machines that share a project's tasks, messages and context, and nothing else. */
+import { describe, expect, it } from "vitest";
+import { inboxOf } from "../../daemon/core/messages/recipients.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
+import { isObject } from "../../protocol/wire.ts";
+import {
+  actorOf,
+  begin,
+  claim,
+  create,
+  type Machine,
+  MemoryStoreOfAll,
+  machine,
+  send,
+  shared,
+} from "./shared-world.ts";
+
+async function two(): Promise<{
+  readonly all: MemoryStoreOfAll;
+  readonly laptop: Machine;
+  readonly desk: Machine;
+}> {
+  const all = new MemoryStoreOfAll();
+  const [laptop, desk] = await Promise.all([machine("laptop", all), machine("desk", all)]);
+  for (const one of [laptop, desk]) expect(await one.store.open(10_000)).toBe(true);
+  return { all, laptop, desk };
+}
+
+function fieldsOf(reply: Reply): Record<string, unknown> {
+  expect(reply).toMatchObject({ ok: true });
+  const { task } = reply as { readonly task?: unknown };
+  return isObject(task) ? task : {};
+}
+
+describe("a project that machines share", () => {
+  it("has one queue, and a task is claimed once", async () => {
+    const { laptop, desk } = await two();
+    await begin(laptop, "alice");
+    await begin(desk, "bob");
+    const made = fieldsOf(await laptop.log.submitAndWait(create(laptop, "alice", "write it")));
+    expect(made).toMatchObject({ project: "/laptop/app", createdBy: "alice" });
+    const claims = await Promise.all([
+      laptop.log.submitAndWait(claim(laptop, "alice", String(made["id"]))),
+      desk.log.submitAndWait(claim(desk, "bob", String(made["id"]))),
+    ]);
+    expect(claims.filter(({ ok }) => ok)).toHaveLength(1);
+    await expect
+      .poll(() => [laptop, desk].map(({ log, name }) => log.logOf(`/${name}/app`).state.tasks.all.size))
+      .toEqual([1, 1]);
+    for (const { own } of [laptop, desk]) expect(own.state.tasks.all.size).toBe(0);
+  });
+
+  it("shows a machine's own sessions and projects as it calls them, and others with their machine", async () => {
+    const { laptop, desk } = await two();
+    await begin(laptop, "alice");
+    await begin(desk, "bob");
+    const made = fieldsOf(await desk.log.submitAndWait(create(desk, "bob", "for all")));
+    const taken = fieldsOf(await laptop.log.submitAndWait(claim(laptop, "alice", String(made["id"]))));
+    expect(taken).toMatchObject({ project: "/laptop/app", assignee: "alice", assigneeName: "alice" });
+    expect(taken["createdBy"]).toBe("bob@desk");
+    await expect.poll(() => desk.heard.map(({ event }) => event.event)).toContain("task_claimed");
+    const heard = desk.heard.find(({ event }) => event.event === "task_claimed");
+    expect(heard).toMatchObject({ project: "/desk/app", event: { task: made["id"] } });
+    expect(JSON.stringify(heard)).toContain("alice@laptop");
+  });
+
+  it("takes a session's words that come at once with its beginning", async () => {
+    const { laptop } = await two();
+    const begun = begin(laptop, "alice");
+    const made = laptop.log.submitAndWait(create(laptop, "alice", "at once"));
+    await begun;
+    fieldsOf(await made);
+  });
+
+  it("passes messages between machines, each to its reader's inbox", async () => {
+    const { laptop, desk } = await two();
+    await begin(laptop, "alice");
+    await begin(desk, "bob");
+    await expect
+      .poll(() => [...(laptop.store.state?.sessions.live.values() ?? [])].map(({ name }) => name).sort())
+      .toEqual(["alice@laptop", "bob@desk"]);
+    expect(await laptop.log.submitAndWait(send(laptop, "alice", "bob", "hello bob"))).toMatchObject({
+      ok: true,
+    });
+    const log = desk.log.logOf("/desk/app");
+    await expect.poll(() => log.state.messages.inboxes.has(inboxOf(log.actor(actorOf("bob"))))).toBe(true);
+    const taken = await desk.log.submitAndWait({
+      type: "inbox_take",
+      actor: actorOf("bob"),
+      max: 5,
+      chars: 1_000,
+    });
+    expect(taken).toMatchObject({
+      ok: true,
+      messages: [{ text: "hello bob", from: { name: "alice@laptop" } }],
+    });
+  });
+
+  it("keeps what is not shared, and every path, on the machine", async () => {
+    const { all, laptop } = await two();
+    await begin(laptop, "alice");
+    await begin(laptop, "carol", { project: "/alone", cwd: "/alone", worktree: "/alone" });
+    await laptop.log.submitAndWait(create(laptop, "alice", "shared"));
+    await laptop.log.submitAndWait(claim(laptop, "alice"));
+    const alone = { ...create(laptop, "carol", "mine"), project: "/alone" };
+    fieldsOf(await laptop.log.submitAndWait(alone));
+    expect(laptop.own.state.tasks.all.size).toBe(1);
+    const text = JSON.stringify(all.entries);
+    for (const secret of ["/laptop", "/alone", "/secret", "carol"]) expect(text).not.toContain(secret);
+    expect(text).toContain(shared);
+  });
+
+  it("refuses at once while the store is away, keeps ends, and goes on by itself", async () => {
+    const { all, laptop, desk } = await two();
+    await begin(laptop, "alice");
+    await begin(desk, "bob");
+    const made = fieldsOf(await laptop.log.submitAndWait(create(laptop, "alice", "write it")));
+    await laptop.log.submitAndWait(claim(laptop, "alice", String(made["id"])));
+    all.awaySinceMs = Date.now();
+    expect(laptop.store.condition).toMatchObject({ is: "away" });
+    expect(await laptop.log.submitAndWait(create(laptop, "alice", "later"))).toMatchObject({
+      code: "store_away",
+    });
+    const end = { type: "session_end", session: "alice", incarnation: null, cause: "ended" } as const;
+    expect(await laptop.log.submitAndWait(end)).toMatchObject({ ok: true });
+    expect(desk.log.logOf("/desk/app").state.tasks.claims.size).toBe(1);
+    all.awaySinceMs = null;
+    expect(await laptop.store.relayed(30_000)).toBe(true);
+    await expect.poll(() => desk.log.logOf("/desk/app").state.tasks.claims.size).toBe(0);
+    await expect.poll(() => laptop.own.state.outbox.rows.size).toBe(0);
+  });
+
+  it("opens when the store comes, although the daemon began without it", async () => {
+    const all = new MemoryStoreOfAll();
+    all.awaySinceMs = Date.now();
+    const laptop = await machine("laptop", all);
+    await begin(laptop, "alice");
+    expect(await laptop.log.submitAndWait(create(laptop, "alice", "x"))).toMatchObject({
+      code: "store_away",
+    });
+    expect(laptop.store.condition).toMatchObject({ is: "opening" });
+    all.awaySinceMs = null;
+    expect(await laptop.store.open(30_000)).toBe(true);
+    fieldsOf(await laptop.log.submitAndWait(create(laptop, "alice", "x")));
+  });
+});

@@ -1,0 +1,197 @@
+/** Machines with a log of their own each, and one log in memory that they share, which can be away. */
+import { onTestFinished } from "vitest";
+import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
+import type { CoreEvent, Reply } from "../../daemon/core/outcome.ts";
+import { systemClock } from "../../daemon/engine/clock.ts";
+import { Engine } from "../../daemon/engine/engine.ts";
+import type { Found, Journal, Opened, Snapshot } from "../../daemon/journal/journal.ts";
+import type { SharedJournal } from "../../daemon/journal/shared-journal.ts";
+import { eventsHere } from "../../daemon/sharing/events.ts";
+import { SharedNames } from "../../daemon/sharing/names.ts";
+import { SharedStore } from "../../daemon/sharing/shared-store.ts";
+import { TwoLogs } from "../../daemon/sharing/two-logs.ts";
+import { MemoryJournal } from "../journal/memory-journal.ts";
+
+/** The project's name in the shared log. */
+export const shared = "example.com/team/app";
+
+/** The log that machines share. */
+export class MemoryStoreOfAll {
+  readonly entries: Entry[] = [];
+  readonly journals = new Set<MemorySharedJournal>();
+  epoch = 0;
+  /** Wall time since which nobody reaches it. */
+  awaySinceMs: number | null = null;
+  /** What is not answered: a proposal that was stored, whose proposer hears nothing. */
+  losesAnswers = false;
+
+  append(proposals: readonly Omit<Entry, "seq">[]): void {
+    const first = this.entries.length;
+    for (const { origin, at, command } of proposals)
+      this.entries.push({ seq: this.entries.length + 1, at, origin, command });
+    for (const journal of this.journals) journal.take(this.entries.slice(first));
+  }
+}
+
+class MemorySharedJournal implements SharedJournal {
+  readonly #store: MemoryStoreOfAll;
+  #deliver: (batch: readonly Entry[]) => void = () => {};
+  #onDurable: (seq: number) => void = () => {};
+  durableSeq = 0;
+  readonly awayWhy = "the test took it away";
+  readonly health = { bytes: 0, full: false };
+
+  constructor(store: MemoryStoreOfAll) {
+    this.#store = store;
+  }
+
+  get awaySinceMs(): number | null {
+    return this.#store.awaySinceMs;
+  }
+
+  async loadSnapshot(): Promise<Snapshot | null> {
+    if (this.awaySinceMs !== null) throw new Error("no store answers");
+    return null;
+  }
+
+  async open(after: number, deliver: (batch: readonly Entry[]) => void, found: Found): Promise<Opened> {
+    this.#deliver = deliver;
+    for (const entry of this.#store.entries.slice(after)) found(entry, 0);
+    this.durableSeq = this.#store.entries.length;
+    this.#store.journals.add(this);
+    this.#store.epoch += 1;
+    return { epoch: this.#store.epoch };
+  }
+
+  propose(proposals: Parameters<Journal["propose"]>[0], failed: Parameters<Journal["propose"]>[1]): void {
+    setImmediate(() => {
+      const message = "no store answers";
+      if (this.awaySinceMs === null && this.#store.journals.has(this)) this.#store.append(proposals);
+      else for (const one of proposals) failed(one, { code: "store_away", message, outcome: "not_stored" });
+    });
+  }
+
+  take(entries: readonly Entry[]): void {
+    this.durableSeq = entries.at(-1)?.seq ?? this.durableSeq;
+    this.#deliver(entries);
+    this.#onDurable(this.durableSeq);
+  }
+
+  sync(): void {
+    setImmediate(() => this.#onDurable(this.durableSeq));
+  }
+
+  onDurable(callback: (durableSeq: number) => void): void {
+    this.#onDurable = callback;
+  }
+
+  onFatal(): void {}
+
+  verify(): void {}
+
+  async barrier(): Promise<void> {
+    await new Promise(resolve => setImmediate(resolve));
+  }
+
+  async saveSnapshot(): Promise<void> {}
+
+  async read(after: number, found: Found): Promise<void> {
+    for (const entry of this.#store.entries.slice(after)) found(entry, 0);
+  }
+
+  async close(): Promise<void> {
+    this.#store.journals.delete(this);
+  }
+}
+
+export interface Machine {
+  readonly name: string;
+  readonly own: Engine;
+  readonly store: SharedStore;
+  readonly log: TwoLogs;
+  /** Events of the shared log as this machine hears them. */
+  readonly heard: CoreEvent[];
+}
+
+let machines = 0;
+
+/** Starts a machine that shares the project which it has at `/NAME/app`. */
+export async function machine(name: string, all: MemoryStoreOfAll): Promise<Machine> {
+  machines += 1;
+  const node = `n${machines}`;
+  const clock = systemClock();
+  const onTrouble = (message: string, error: unknown) => {
+    if (all.awaySinceMs === null) throw new Error(message, { cause: error });
+  };
+  const onFatal = (error: Error) => {
+    throw error;
+  };
+  const heard: CoreEvent[] = [];
+  let flush = () => {};
+  const ends = { clock, onTrouble, onFatal };
+  const own = await Engine.start({
+    ...{ journal: new MemoryJournal(), node: "local", storeId: "s", onStep: () => flush(), ...ends },
+  });
+  const names: SharedNames = new SharedNames({ node, own: () => own.state, shared: () => store.state });
+  const store: SharedStore = new SharedStore({
+    ...{ own, clock, node, binding: name, machine: name, where: "memory", onTrouble },
+    journal: async () => new MemorySharedJournal(all),
+    onStep: (_entry, { events }) => void heard.push(...eventsHere(events, names, node)),
+  });
+  const log = new TwoLogs({ own, store, names, clock });
+  await own.submitAndWait({ type: "sharing_set", node, projects: [[`/${name}/app`, shared]] });
+  flush = () => store.flush();
+  store.start();
+  onTestFinished(async () => {
+    await store.close();
+    await own.close();
+  });
+  return { name, own, store, log, heard };
+}
+
+/** A session of the machine, in its shared project or in another one. */
+export function begin(
+  { log, name: machine }: Machine,
+  session: string,
+  place: Partial<CommandOf<"session_begin">> = {},
+): Promise<Reply> {
+  const cwd = `/${machine}/app`;
+  return log.submitAndWait({
+    ...{ type: "session_begin", session, anchor: null, cwd, project: cwd, worktree: cwd, branch: "main" },
+    ...{ name: session, revive: true, wallMs: 1 },
+    ...place,
+  } as Command);
+}
+
+export function actorOf(session: string) {
+  return { session, agent: null, incarnation: 0 };
+}
+
+/** The command by which a session of the machine adds a task. */
+export function create({ name }: Machine, session: string, description: string): Command {
+  const task = { name: null, description, priority: "normal", labels: [], dependsOn: [] } as const;
+  const project = `/${name}/app`;
+  return { type: "task_create", by: actorOf(session), tasks: [task], many: false, project, wallMs: 1 };
+}
+
+export function claim({ name }: Machine, session: string, task: string | null = null): Command {
+  const project = `/${name}/app`;
+  return {
+    type: "task_claim",
+    actor: actorOf(session),
+    task,
+    labels: [],
+    project,
+    cwd: "/secret",
+    wallMs: 1,
+  };
+}
+
+export function send({ name }: Machine, session: string, to: string, text: string): Command {
+  const project = `/${name}/app`;
+  const bytes = text.length;
+  return {
+    ...{ type: "message_send", actor: actorOf(session), project, to, text, bytes, replyTo: null },
+    ...{ urgent: false, wallMs: 1 },
+  } as Command;
+}
