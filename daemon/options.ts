@@ -7,13 +7,7 @@ import type { Clock } from "./engine/clock.ts";
 import type { BudgetedFs } from "./facts/filesystem.ts";
 import type { GitChild } from "./facts/git/process.ts";
 import type { Journal } from "./journal/journal.ts";
-import type { SharedStoreOptions } from "./sharing/shared-store.ts";
-
-/** A store that machines share, and who this one is in it. */
-export type SharedSettings = Pick<
-  SharedStoreOptions,
-  "node" | "binding" | "machine" | "where" | "journal" | "snapshotEntries"
->;
+import type { SharedSettings } from "./sharing/settings.ts";
 
 export interface DaemonOptions {
   readonly paths: KitePaths;
@@ -23,7 +17,7 @@ export interface DaemonOptions {
   /** One a client; events whose entry names no client are of the first. With none the daemon takes no hooks. */
   readonly adapters: readonly HookAdapter[];
   readonly log: Logger;
-  /** Absent: this machine shares nothing. */
+  /** A shared store in place of the one that the settings name, for tests. */
   readonly shared?: SharedSettings;
   /** For a hook that starts the daemon: does not start after `kite down`, even if that comes during the start. */
   readonly unlessDown?: boolean;

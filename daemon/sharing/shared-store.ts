@@ -109,9 +109,11 @@ export class SharedStore {
     if (this.#refusal !== null) return this.#refusal;
     const { condition } = this;
     if (condition.is === "open") return null;
+    const why = "why" in condition ? condition.why : null;
+    const because = why === null || why === "" ? "it was not reached yet" : why;
     return refuse(
       "store_away",
-      `the store ${this.where} does not answer; tasks and messages come back when it does, locks go on; kite store says more`,
+      `the shared store does not answer (${because}); nothing was stored: try again later. Locks and edits go on without it`,
     );
   }
 

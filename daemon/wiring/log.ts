@@ -13,6 +13,7 @@ import { markedEpoch, writeStoreMark } from "../journal/store-mark.ts";
 import type { DaemonOptions } from "../options.ts";
 import { Server } from "../server/server.ts";
 import { Turns } from "../server/turns.ts";
+import { sharedSettings } from "../sharing/settings.ts";
 import { trailOf } from "../trail/from-events.ts";
 import { Trail } from "../trail/trail.ts";
 import { openShared } from "./shared.ts";
@@ -31,7 +32,8 @@ export type OpenLog = Awaited<ReturnType<typeof openLog>>;
 
 /** Replays the journal; `listeners` may grow while the daemon runs. */
 export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Troubles) {
-  const { paths } = options;
+  const { paths, config } = options;
+  const settings = options.shared ?? sharedSettings(config.values.store, paths);
   const clock = options.clock ?? systemClock();
   const trail = new Trail(paths.trail, { onError: error => onTrouble("the trail cannot be written", error) });
   const journal = options.journal ?? new FileJournal({ dir: paths.journal, epochAfter: markedEpoch(paths) });
@@ -39,7 +41,7 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   const turns = new Turns();
   const events = new EventHub(() => server.connections, turns);
   // Where machines share a log, nobody can tell what came of it between two starts: clients that come back ask anew.
-  const before = options.shared === undefined ? loadEvents(paths.events) : null;
+  const before = settings === null ? loadEvents(paths.events) : null;
   if (before !== null) events.take(before);
   const listeners = new Listeners();
   listeners.add({
@@ -50,7 +52,7 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   });
   let flush = () => {};
   const onStep = (entry: Entry, step: Step, epoch: number, replayed: boolean) => {
-    if (replayed) return options.shared === undefined ? events.recall(epoch, entry.seq, step) : undefined;
+    if (replayed) return settings === null ? events.recall(epoch, entry.seq, step) : undefined;
     events.publish(epoch, entry.seq, step);
     listeners.tell(entry, step);
     // The entry may have left something in the outbox.
@@ -61,10 +63,7 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   const parts = { journal, clock, node, storeId, snapshotEntries };
   const own = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
   writeStoreMark(paths, own.state, onTrouble);
-  const shared =
-    options.shared === undefined
-      ? null
-      : openShared({ own, clock, events, trail }, options.shared, onTrouble);
+  const shared = settings === null ? null : openShared({ own, clock, events, trail }, settings, onTrouble);
   if (shared !== null) flush = () => shared.store.flush();
   const engine: Log = shared?.engine ?? own;
   return { clock, trail, journal, server, turns, events, listeners, engine, shared };

@@ -4,9 +4,9 @@ import type { Clock } from "../engine/clock.ts";
 import type { Engine, Log } from "../engine/engine.ts";
 import { Listeners } from "../engine/listeners.ts";
 import type { EventHub } from "../events/hub.ts";
-import type { DaemonOptions } from "../options.ts";
 import { eventsHere } from "../sharing/events.ts";
 import { SharedNames } from "../sharing/names.ts";
+import type { SharedSettings } from "../sharing/settings.ts";
 import { SharedStore } from "../sharing/shared-store.ts";
 import { TwoLogs } from "../sharing/two-logs.ts";
 import { trailOf } from "../trail/from-events.ts";
@@ -27,7 +27,7 @@ export function openShared(
     events,
     trail,
   }: { readonly own: Engine; readonly clock: Clock; readonly events: EventHub; readonly trail: Trail },
-  settings: NonNullable<DaemonOptions["shared"]>,
+  settings: SharedSettings,
   onTrouble: (message: string, error: unknown) => void,
 ): Shared {
   const { node } = settings;

@@ -1,0 +1,53 @@
+/** Makes of the user's setting what the shared store is opened by. Only for the holder of the daemon's lock. */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { KitePaths } from "../../protocol/paths.ts";
+import { postgresJournal, type SharedJournal } from "../journal/shared-journal.ts";
+import { readStoreAddress } from "../store/address.ts";
+import { storeConnection } from "../store/connection.ts";
+import { machineName } from "../store/machine.ts";
+import { openNode } from "../store/node-id.ts";
+import type { SharedStoreOptions } from "./shared-store.ts";
+
+/** A store that machines share, and who this one is in it. */
+export type SharedSettings = Pick<
+  SharedStoreOptions,
+  "node" | "binding" | "machine" | "where" | "journal" | "snapshotEntries"
+>;
+
+/**
+ * Returns what the store of this address is opened by; null: none is set. Where something of this machine is in the way (a
+ * home that was copied, a certificate that is missing), each try to open it says so.
+ */
+export function sharedSettings(
+  address: string,
+  paths: Pick<KitePaths, "home" | "storeNode" | "storeSecret">,
+): SharedSettings | null {
+  if (address === "") return null;
+  const machine = machineName();
+  const found = readStoreAddress(address);
+  if ("ok" in found)
+    return { node: "none", binding: "", machine, where: "store", journal: failing(found.error) };
+  const where = found.text;
+  const node = openNode(paths);
+  if ("ok" in node) return { node: "none", binding: "", machine, where, journal: failing(node.error) };
+  if (node.is !== "own") {
+    const why = node.is === "copied" ? node.error : "this node has no id";
+    return { node: "none", binding: "", machine, where, journal: failing(why) };
+  }
+  const journal = async () => {
+    const connection = storeConnection(found, paths);
+    if ("ok" in connection) throw new Error(connection.error);
+    return postgresJournal({ address: connection, node: node.node });
+  };
+  return { node: node.node, binding: bindingOf(paths), machine, where, journal };
+}
+
+/** What tells this home from a copy of it that has the same id. */
+function bindingOf({ storeNode }: Pick<KitePaths, "storeNode">): string {
+  return createHash("sha256").update(readFileSync(storeNode)).digest("hex");
+}
+
+function failing(why: string): () => Promise<SharedJournal> {
+  return () => Promise.reject(new Error(why));
+}
