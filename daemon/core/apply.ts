@@ -10,7 +10,7 @@ import { freeing, lastingAndFreeing } from "./durability.ts";
 import { grantWaiters } from "./locks/grant.ts";
 import { askedAgain } from "./locks/request.ts";
 import { endedSpeaker, unauthorized } from "./nodes/authority.ts";
-import { namedByNode } from "./nodes/sessions.ts";
+import { namedByNode, takeTraits } from "./nodes/sessions.ts";
 import { isAfter, isShared, putLease } from "./nodes/table.ts";
 import type { Retry } from "./origin.ts";
 import { Step } from "./outcome.ts";
@@ -93,6 +93,7 @@ function relayed(state: State, relay: CommandOf<"relayed">, meta: Meta, step: St
   }
   putLease(state.leases, { ...lease, relayed: number });
   run(state, namedByNode(command, lease), meta, step);
+  takeTraits(state, command);
 }
 
 function retryOf({ command, origin }: Entry, hasNodes: boolean): Retry | undefined {

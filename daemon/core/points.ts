@@ -6,6 +6,7 @@ import type { Refusal } from "../../protocol/codes.ts";
 import type { Risk } from "../../protocol/risk.ts";
 import type { Actor } from "./actor.ts";
 import type { Declaration } from "./declarations/table.ts";
+import type { Traits } from "./nodes/commands.ts";
 import type { Step } from "./outcome.ts";
 import type { Session } from "./sessions/table.ts";
 import type { Task } from "./tasks/table.ts";
@@ -30,10 +31,16 @@ export interface Points<S> {
   agentEnds?(state: S, session: string, agent: string, isStopped: boolean): void;
   /** A session began, ended in one of its terminals, or got another name, branch or project. */
   sessionChanges?(state: S, session: Session): void;
+  /** What `traitsOf` says of an actor may be something else now. Null: the session's main agent. */
+  actorChanges?(state: S, session: string, agent: string | null): void;
   /** A session goes on under the id `to`: it still lives, and that one has not begun. */
   sessionMoves?(state: S, from: string, to: string): void;
   /** A session ends: its locks, claims, notices and declarations have. */
   sessionEnds?(state: S, session: Session, cause: string, step: Step): void;
+  /** Returns what other nodes have to know of an actor, each part under its own name. Null: the session's main agent. */
+  traitsOf?(state: S, session: string, agent: string | null): Traits;
+  /** In a shared log: an actor's node says what it knows of it. What `traits` does not name, the actor has no more. */
+  takeTraits?(state: S, session: string, agent: string | null, traits: Traits): void;
   /** Returns a sentence for each thing in a declaration that the agent's client says otherwise. */
   mismatchesIn?(state: S, declaration: Declaration): readonly string[];
   /** Returns what the answer to a declaration says besides what it is. */

@@ -56,7 +56,10 @@ const declare: Handler<"declare"> = (state, command, _meta, step) => {
     if (declarations.live.size <= state.limits.declarationsMax) break;
     takeBackOverlaps(state, oldest, oldest.files);
     endDeclaration(declarations, oldest, state.t);
+    for (const { actorChanges } of state.points) actorChanges?.(state, oldest.session, oldest.agent);
   }
+  if (known?.role !== after.role)
+    for (const { actorChanges } of state.points) actorChanges?.(state, actor.session, actor.agent);
   const overlaps = overlapsOf(state, after);
   const declared = isMoved(before, after) ? [] : before.files;
   tellOverlaps(state, actor, after, without(after.files, declared), step);

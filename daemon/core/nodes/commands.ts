@@ -1,4 +1,5 @@
 /** The commands of a log that several nodes share. A node is a daemon, which also has a log of its own. */
+import type { JsonValue } from "../../../protocol/context.ts";
 import type { AgentEnd } from "../messages/commands.ts";
 import type { AgentBegin, SessionBegin, SessionEnd } from "../sessions/commands.ts";
 
@@ -27,6 +28,14 @@ export interface SessionContinue extends Omit<SessionBegin, "anchor" | "revive" 
   readonly from: string;
 }
 
+/** What slices know of an actor that other nodes need, by the names of these parts: see `traitsOf` in `core/points.ts`. */
+export type Traits = { readonly [part: string]: JsonValue };
+
+/** Of a session: its main agent. Absent: none. */
+interface WithTraits {
+  readonly traits?: Traits;
+}
+
 /** The node's own log has these sessions alive, and no others. */
 export interface NodeSessionsAre {
   readonly sessions: readonly string[];
@@ -36,10 +45,10 @@ export interface NodeSessionsAre {
 
 /** The commands that a node's own log has for the shared one. */
 export type Relayable =
-  | ({ readonly type: "session_begin" } & SessionBegin)
-  | ({ readonly type: "session_continue" } & SessionContinue)
+  | ({ readonly type: "session_begin" } & SessionBegin & WithTraits)
+  | ({ readonly type: "session_continue" } & SessionContinue & WithTraits)
   | ({ readonly type: "session_end" } & SessionEnd)
-  | ({ readonly type: "agent_begin" } & AgentBegin)
+  | ({ readonly type: "agent_begin" } & AgentBegin & WithTraits)
   | ({ readonly type: "agent_end" } & AgentEnd)
   | ({ readonly type: "node_sessions_are" } & NodeSessionsAre);
 

@@ -1,4 +1,5 @@
 /** A node's sessions as the other nodes see them. */
+import type { BaseState } from "../base-state.ts";
 import type { Handler } from "../rules.ts";
 import { begunReply, continueSession } from "../sessions/begin.ts";
 import type { Relayable } from "./commands.ts";
@@ -9,6 +10,15 @@ export const sessionContinue: Handler<"session_continue"> = (state, { from, ...c
   continueSession(state, from, { ...command, anchor: null, revive: false }, meta, step);
   step.reply = begunReply(state, command.session);
 };
+
+/** Notes what a relayed command says of its actor besides. */
+export function takeTraits(state: BaseState, command: Relayable): void {
+  const { type } = command;
+  if (type !== "session_begin" && type !== "session_continue" && type !== "agent_begin") return;
+  const { session, traits = {} } = command;
+  const agent = type === "agent_begin" ? command.agent : null;
+  for (const points of state.points) points.takeTraits?.(state, session, agent, traits);
+}
 
 /** Returns the command with the session's name as all nodes know it, `alice@laptop`: names are unique on their node. */
 export function namedByNode(command: Relayable, { machine }: NodeLease): Relayable {

@@ -3,6 +3,8 @@ import type { BaseState, Session } from "../base-state.ts";
 import type { OutboxNumber, Relayable, Relayed } from "../nodes/commands.ts";
 import { sharedId } from "../nodes/shared-ids.ts";
 import { isAfter } from "../nodes/table.ts";
+import { isSame } from "../same-index.ts";
+import { toldAgentNow, toldNow, traitsOf, withTraits } from "./now.ts";
 import {
   agentKey,
   type Outbox,
@@ -41,6 +43,12 @@ export function publishEnd(state: BaseState, session: string, cause: string): vo
   keepShort(state, session);
 }
 
+/** Says what an actor is now, if others have to know it. */
+export function publishActor(state: BaseState, id: string): void {
+  const session = state.sessions.live.get(id);
+  if (session !== undefined) publish(state, session);
+}
+
 /** Says that an agent within the session ended. */
 export function publishAgentEnd(state: BaseState, session: string, agent: string, isStopped: boolean): void {
   const { outbox } = state;
@@ -65,8 +73,9 @@ export function publishMove(state: BaseState, from: string, to: string): void {
   const { id: before, project, name, branch } = first;
   const id = sharedId(to, outbox.node, number);
   forget(outbox, first);
-  toldRecords.put(outbox, { id, session: to, begun: state.seq, project, name, branch });
-  const where = { cwd: "", worktree: "", project, branch, wallMs: state.t };
+  const traits = traitsOf(state, to, null);
+  toldRecords.put(outbox, { id, session: to, begun: state.seq, project, name, branch, ...traits });
+  const where = { cwd: "", worktree: "", project, branch, wallMs: state.t, ...traits };
   const command: Relayable = { type: "session_continue", from: before, session: id, name, ...where };
   outboxRecords.put(outbox, { number, key: null, command });
 }
@@ -109,7 +118,8 @@ function publishOf(state: BaseState, session: Session, isAnew: boolean): void {
   const known = new Map(toldOf(outbox, session.id).map(told => [told.begun, told]));
   for (const { begun } of project === undefined ? [] : session.incarnations) {
     const id = publishOne(state, session, { project, begun, told: known.get(begun), isAnew });
-    for (const [agent, name] of session.agents) publishAgent(state, { id, agent, name }, isAnew);
+    for (const agent of session.agents.keys())
+      publishAgent(state, toldAgentNow(state, session, id, agent), isAnew);
     known.delete(begun);
   }
   for (const told of known.values()) withdraw(state, told, "ended");
@@ -132,19 +142,26 @@ function publishOne(
   { project = "", begun, told, isAnew }: Incarnated,
 ): string {
   const { outbox } = state;
-  const { id: own, name, branch, client, registeredAt: wallMs } = session;
-  const isSame = told?.project === project && told.name === name && told.branch === branch;
-  if (isSame && !isAnew) return told.id;
+  const { client, registeredAt: wallMs } = session;
+  if (told !== undefined && !isAnew && isSame(told, toldNow(state, session, { ...told, project })))
+    return told.id;
   const number = nextNumber(state);
-  const id = told?.id ?? sharedId(own, outbox.node, number);
-  toldRecords.put(outbox, { id, session: own, begun, project, name, branch });
+  const id = told?.id ?? sharedId(session.id, outbox.node, number);
+  const now = toldNow(state, session, { id, begun, project });
+  toldRecords.put(outbox, now);
+  const { name, branch } = now;
   const where = { anchor: null, cwd: "", worktree: "", project, branch, revive: true } as const;
   const kind = client === undefined ? {} : { client };
-  putRow(outbox, {
-    number,
-    key: id,
-    command: { type: "session_begin", session: id, name, ...where, ...kind, wallMs },
-  });
+  const command = {
+    type: "session_begin",
+    session: id,
+    name,
+    ...where,
+    ...kind,
+    wallMs,
+    ...withTraits(now),
+  } as const;
+  putRow(outbox, { number, key: id, command });
   // The session's row went behind those of its agents, which are agents of nobody before it.
   for (const agent of agentsAt(outbox, id)) {
     const row = rowAt(outbox, agentKey({ id, agent }));
@@ -153,13 +170,14 @@ function publishOne(
   return id;
 }
 
-function publishAgent(state: BaseState, told: ToldAgent, isAnew: boolean): void {
+function publishAgent(state: BaseState, now: ToldAgent, isAnew: boolean): void {
   const { outbox } = state;
-  const { id: session, agent, name } = told;
-  const key = agentKey(told);
-  if (outbox.agents.get(key)?.name === name && !isAnew) return;
-  toldAgentRecords.put(outbox, told);
-  say(state, key, { type: "agent_begin", session, agent, name });
+  const { id: session, agent, name } = now;
+  const key = agentKey(now);
+  const told = outbox.agents.get(key);
+  if (told !== undefined && !isAnew && isSame(told, now)) return;
+  toldAgentRecords.put(outbox, now);
+  say(state, key, { type: "agent_begin", session, agent, name, ...withTraits(now) });
 }
 
 function withdraw(state: BaseState, told: ToldSession, cause: string): void {

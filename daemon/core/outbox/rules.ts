@@ -3,10 +3,13 @@ import type { BaseState } from "../base-state.ts";
 import { freeing, lasting } from "../durability.ts";
 import { isAfter } from "../nodes/table.ts";
 import type { Handler, Rules } from "../rules.ts";
+import { isSame } from "../same-index.ts";
 import type { OutboxCommands } from "./commands.ts";
+import { toldAgentNow, toldNow } from "./now.ts";
 import {
   forgetTold,
   publish,
+  publishActor,
   publishAgentEnd,
   publishAll,
   publishEnd,
@@ -35,7 +38,8 @@ const outboxSent: Handler<"outbox_sent"> = ({ outbox }, { node, last }, _meta, s
 };
 
 /** Yields a sentence for each broken invariant. */
-export function* checkOutbox({ outbox, sessions }: BaseState): Generator<string> {
+export function* checkOutbox(state: BaseState): Generator<string> {
+  const { outbox, sessions } = state;
   yield* outboxRecords.check(outbox, "rows of the outbox");
   yield* toldRecords.check(outbox, "sessions that the outbox told of");
   yield* toldAgentRecords.check(outbox, "agents that the outbox told of");
@@ -55,15 +59,18 @@ export function* checkOutbox({ outbox, sessions }: BaseState): Generator<string>
   const agents = new Set(outbox.agents.keys());
   for (const session of sessions.live.values()) {
     const project = outbox.projects.get(session.project);
-    for (const { begun } of project === undefined ? [] : session.incarnations) {
+    if (project === undefined) continue;
+    for (const { begun } of session.incarnations) {
       const id = sharedIdOf(outbox, session.id, begun) ?? "";
       const said = outbox.told.get(id);
-      if (said === undefined || said.name !== session.name || said.project !== project)
+      if (said === undefined || !isSame(said, toldNow(state, session, { id, begun, project })))
         yield `the outbox did not tell how ${session.id} is`;
       told.delete(id);
-      for (const [agent, name] of session.agents) {
+      for (const agent of session.agents.keys()) {
         const key = agentKey({ id, agent });
-        if (outbox.agents.get(key)?.name !== name) yield `the outbox did not tell how ${agent} of ${id} is`;
+        const said = outbox.agents.get(key);
+        if (said === undefined || !isSame(said, toldAgentNow(state, session, id, agent)))
+          yield `the outbox did not tell how ${agent} of ${id} is`;
         agents.delete(key);
       }
     }
@@ -78,6 +85,7 @@ export const outboxRules: Rules<OutboxCommands> = {
     daemonStarts: state => publishAll(state),
     sessionChanges: publish,
     agentBegins: publish,
+    actorChanges: publishActor,
     agentEnds: publishAgentEnd,
     sessionMoves: publishMove,
     sessionEnds: (state, { id }, cause) => publishEnd(state, id, cause),

@@ -7,7 +7,7 @@
  * stands for them.
  */
 import type { Limits } from "../../../protocol/limits.ts";
-import type { OutboxNumber, Relayable } from "../nodes/commands.ts";
+import type { OutboxNumber, Relayable, Traits } from "../nodes/commands.ts";
 import { Records, sets, unique } from "../records.ts";
 import { head, valueList } from "../rows.ts";
 
@@ -28,6 +28,7 @@ export interface ToldSession {
   readonly project: string;
   readonly name: string;
   readonly branch: string | null;
+  readonly traits?: Traits;
 }
 
 /** What was last said of an agent within an incarnation. */
@@ -36,6 +37,7 @@ export interface ToldAgent {
   readonly id: string;
   readonly agent: string;
   readonly name: string;
+  readonly traits?: Traits;
 }
 
 export const outboxRecords = new Records("rows", ({ number }: OutboxRow) => `${number.epoch}.${number.n}`, {

@@ -66,6 +66,13 @@ export const plantedInNodes: readonly Planted[] = [
     tells: /has the agents/,
   },
   {
+    bug: "what a row says of roles is not taken",
+    file: "daemon/core/apply.ts",
+    find: "takeTraits(state, command);",
+    put: "void takeTraits;",
+    tells: /has the roles/,
+  },
+  {
     bug: "an ended session still claims",
     file: "daemon/core/nodes/authority.ts",
     find: "const ended = speakersOf(command).find(id => !state.sessions.live.has(id));",

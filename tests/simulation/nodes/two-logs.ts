@@ -6,6 +6,7 @@ import { apply } from "../../../daemon/core/apply.ts";
 import { check } from "../../../daemon/core/check.ts";
 import type { Command, Entry, Proposal } from "../../../daemon/core/commands.ts";
 import { emptyState } from "../../../daemon/core/empty-state.ts";
+import { roleOf } from "../../../daemon/core/lead/roles/role-of.ts";
 import { isAfter } from "../../../daemon/core/nodes/table.ts";
 import { relaysOf, sharedIdOf } from "../../../daemon/core/outbox/publish.ts";
 import type { Reply, Timer } from "../../../daemon/core/outcome.ts";
@@ -154,7 +155,11 @@ export class TwoLogs {
         const { id } = session;
         const own = told.get(id);
         if (own === undefined) yield `${id} lives in the shared log alone`;
-        else yield* differences(own, session, node.id);
+        else {
+          yield* differences(own, session, node.id);
+          const [is, told] = [rolesOf(node.log.state, own), rolesOf(this.shared.state, session)];
+          if (is !== told) yield `${id} has the roles ${is}, and in the shared log ${told}`;
+        }
         told.delete(id);
       }
       for (const id of told.keys()) yield `${id} is not in the shared log`;
@@ -176,8 +181,10 @@ export class TwoLogs {
       ["restart"] as const,
       ["silence"] as const,
     ]);
-    if (what === "live") this.#live(node);
-    else if (what === "arrive") this.#arrive(node);
+    if (what === "live") {
+      const session = random.pick(sessionNames);
+      for (let left = random.int(1, 3); left > 0; left -= 1) this.#live(node, session);
+    } else if (what === "arrive") this.#arrive(node);
     else if (what === "relay") node.send(...node.rows);
     else if (what === "speak") this.#speak(node);
     else if (what === "late") this.#arriveLate();
@@ -186,10 +193,9 @@ export class TwoLogs {
     else this.#silence();
   }
 
-  /** Something happens in a node's own log. */
-  #live(node: Node): void {
+  /** Something happens to a session in its node's own log. */
+  #live(node: Node, session: string): void {
     const random = this.#random;
-    const session = random.pick(sessionNames);
     const [project] = random.pick([...projects, ["/alone"]]);
     const pid = random.int(1, 3);
     const begin: Extract<Command, { type: "session_begin" }> = {
@@ -201,7 +207,7 @@ export class TwoLogs {
       wallMs: 1,
     };
     const live = node.log.state.sessions.live.get(session);
-    const what = random.pick(["begin", "rename", "move", "end", "agent", "agent"]);
+    const what = random.pick(["begin", "rename", "move", "end", "agent", "agent", "role"]);
     if (live === undefined || what === "begin") node.do(begin);
     else if (what === "rename") {
       const name = random.pick(["carol", "dave", "erin"]);
@@ -212,6 +218,13 @@ export class TwoLogs {
       const isStopped = random.chance(0.2) ? ({ stopped: true } as const) : {};
       if (isEnd) node.do({ type: "agent_end", actor: { session, agent, incarnation: 0 }, ...isStopped });
       else node.do({ type: "agent_begin", session, agent, name: random.pick([null, "Explore", "Plan"]) });
+    } else if (what === "role") {
+      const agent = random.pick([null, ...live.agents.keys()]);
+      const name = agent === null ? live.name : `${live.name}/${live.agents.get(agent) ?? agent}`;
+      const role = random.pick([null, "tester", "reviewer", "lead"] as const);
+      const said = { ancestors: [], anew: false, files: [], uncertainties: [], wallMs: 1 };
+      if (random.chance(0.7)) node.do({ type: "role_set", by: null, name, role, project: live.project });
+      else node.do({ type: "declare", actor: { session, agent, incarnation: 0 }, role: role ?? "", ...said });
     } else if (what === "move") {
       node.do({ type: "session_suspend", session });
       const anchor = live.incarnations[0]?.anchor ?? null;
@@ -357,6 +370,12 @@ export class TwoLogs {
         yield `the shared log has a number of ${id} that its outbox never gave`;
     }
   }
+}
+
+/** Returns the roles of the session's agents as text. */
+function rolesOf(state: State, { id: session, agents }: Session): string {
+  const all = [null, ...[...agents.keys()].sort()];
+  return all.map(agent => Object.values(roleOf(state, { session, agent })).join(" by ")).join(", ");
 }
 
 /** Yields how a session differs in the shared log from what its own node's log has. */

@@ -5,15 +5,17 @@
  * by a person only; a given role ends with its agent or its session.
  */
 import { refuse } from "../../../../protocol/codes.ts";
-import type { Role } from "../../../../protocol/lead/roles.ts";
+import type { JsonValue } from "../../../../protocol/context.ts";
+import { type Role, roles } from "../../../../protocol/lead/roles.ts";
 import type { Whose } from "../../messages/notice-table.ts";
 import { tellLater } from "../../messages/notices.ts";
 import { recipientOf } from "../../messages/recipients.ts";
+import type { Traits } from "../../nodes/commands.ts";
 import type { Handler } from "../../rules.ts";
 import { hasAgent } from "../../sessions/agents.ts";
 import { deleteAt, setAt } from "../../sessions/side-table.ts";
 import type { State } from "../../state.ts";
-import { roleOf } from "./role-of.ts";
+import { declaredRole, roleOf } from "./role-of.ts";
 import type { GivenRole } from "./table.ts";
 
 export const roleSet: Handler<"role_set", State> = (state, { by, name, role, project }, _meta, step) => {
@@ -30,7 +32,7 @@ export const roleSet: Handler<"role_set", State> = (state, { by, name, role, pro
   }
   const whose = { session: found.id, agent: found.agent };
   const before = roleOf(state, whose);
-  if (role === null) deleteAt(state.roles, whose.session, whose.agent);
+  if (role === null) setRole(state, whose, null);
   else giveRole(state, whose, role, "person");
   const now = roleOf(state, whose);
   if (now.role !== before.role || now.by !== before.by) {
@@ -45,17 +47,39 @@ export const roleSet: Handler<"role_set", State> = (state, { by, name, role, pro
  * Gives a live actor a role, and returns whether it has it now: no source but a person replaces what a person gave. The
  * step that registers a spawned agent calls it with `spawn`. It tells the actor nothing.
  */
-export function giveRole(
-  { sessions, roles }: State,
-  { session, agent }: Whose,
-  role: Role,
-  by: GivenRole["by"],
-): boolean {
-  if (!hasAgent(sessions, session, agent)) return false;
-  if (by !== "person" && roles.get(session)?.get(agent)?.by === "person") return false;
-  setAt(roles, session, agent, { role, by });
+export function giveRole(state: State, whose: Whose, role: Role, by: "person" | "spawn"): boolean {
+  const { session, agent } = whose;
+  if (!hasAgent(state.sessions, session, agent)) return false;
+  if (by !== "person" && state.roles.get(session)?.get(agent)?.by === "person") return false;
+  setRole(state, whose, { role, by });
   return true;
 }
+
+function setRole(state: State, { session, agent }: Whose, given: GivenRole | null): void {
+  if (given === null) deleteAt(state.roles, session, agent);
+  else setAt(state.roles, session, agent, given);
+  for (const { actorChanges } of state.points) actorChanges?.(state, session, agent);
+}
+
+/** Returns the role that another node's log needs: the actor's own, as it was given or else declared. */
+export function roleTrait(state: State, session: string, agent: string | null): Traits {
+  const { role, by } = state.roles.get(session)?.get(agent) ?? declaredRole(state, { session, agent }) ?? {};
+  return role === undefined || by === undefined ? {} : { role: { role, by } };
+}
+
+/** Gives the actor the role that its node tells of, in place of the one before. */
+export function takeRole(state: State, session: string, agent: string | null, { role: told }: Traits): void {
+  if (!hasAgent(state.sessions, session, agent)) return;
+  setRole(state, { session, agent }, isGiven(told) ? { role: told.role, by: told.by } : null);
+}
+
+function isGiven(told: JsonValue | undefined): told is GivenRole & { readonly [field: string]: JsonValue } {
+  if (typeof told !== "object" || told === null) return false;
+  const { role, by } = told as { readonly [field: string]: JsonValue };
+  return roles.some(one => one === role) && sources.some(one => one === by);
+}
+
+const sources: readonly JsonValue[] = ["person", "spawn", "declared"] satisfies GivenRole["by"][];
 
 /** Yields one sentence per role of an agent that is none of its session. */
 export function* checkRoles({ sessions, roles }: State): Generator<string> {

@@ -25,18 +25,25 @@ export interface Standing {
 /** Returns the actor's role; an actor whose session is not alive has the default one. */
 export function roleOf(state: State, whose: Whose): Standing {
   const given = givenRole(state, whose);
-  if (given !== undefined) return given;
-  const declared = state.declarations.live.get(noteKey(whose));
+  return given ?? declaredRole(state, whose) ?? { role: defaultRole, by: "default" };
+}
+
+/** Returns the role that the actor's declaration names, or null. */
+export function declaredRole({ declarations }: State, whose: Whose): GivenRole | null {
+  const declared = declarations.live.get(noteKey(whose));
   const role = declared === undefined ? null : roleNamed(declared.role);
-  return role === null ? { role: defaultRole, by: "default" } : { role, by: "declared" };
+  return role === null ? null : { role, by: "declared" };
 }
 
 /** Returns the role that the actor was given, by itself or with its session's main agent. */
 function givenRole({ roles }: State, { session, agent }: Whose): GivenRole | undefined {
   const known = roles.get(session);
+  const own = known?.get(agent);
+  if (own !== undefined && own.by !== "declared") return own;
   const main = known?.get(null);
-  // The agents of a lead lead nobody.
-  return known?.get(agent) ?? (main?.role === "lead" ? undefined : main);
+  // The agents of a lead lead nobody, and what the main agent declares is its own role alone.
+  const isPassed = main !== undefined && main.role !== "lead" && main.by !== "declared";
+  return isPassed ? main : own;
 }
 
 /** Returns the actor's role as a field of its row; no field if it is the default one. */
@@ -49,7 +56,7 @@ export function roleField(state: State, whose: Whose): { readonly role?: RoleBri
 export function roleKept(state: State, declared: Whose & { readonly role: string }): string[] {
   const given = givenRole(state, declared);
   const said = roleNamed(declared.role);
-  if (given === undefined || said === null || said === given.role) return [];
+  if (given === undefined || given.by === "declared" || said === null || said === given.role) return [];
   const who = given.by === "person" ? "your user gave you the role" : "you began with the role";
   return [
     `identity.role: ${who} ${given.role}, and that stands whatever you declare; to change it, ask your user: kite role NAME ${said}`,

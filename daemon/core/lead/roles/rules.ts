@@ -6,17 +6,18 @@ import { deleteAt, setAt } from "../../sessions/side-table.ts";
 import type { State } from "../../state.ts";
 import { claimPoints } from "./claims.ts";
 import type { RoleCommands } from "./commands.ts";
-import { roleSet } from "./given-roles.ts";
+import { roleSet, roleTrait, takeRole } from "./given-roles.ts";
 import { leadUngiven, roleKept, roleOf } from "./role-of.ts";
 
 export const roleRules: Rules<RoleCommands, State> = {
   commands: { role_set: lasting(roleSet) },
-  shared: ["role_set"],
   points: {
     declaredFields,
     agentEnds: ({ roles }, session, agent) => deleteAt(roles, session, agent),
     sessionMoves: moveRole,
     sessionEnds: ({ roles }, { id }) => roles.delete(id),
+    traitsOf: roleTrait,
+    takeTraits: takeRole,
     ...claimPoints,
   },
 };

@@ -1,0 +1,36 @@
+/** What other nodes have to know of a session and its agents, as these are now. */
+import type { BaseState, Session } from "../base-state.ts";
+import type { Traits } from "../nodes/commands.ts";
+import type { ToldAgent, ToldSession } from "./table.ts";
+
+/** Returns what others have to know of an incarnation of the session as it is now. */
+export function toldNow(
+  state: BaseState,
+  session: Session,
+  { id, begun, project }: Pick<ToldSession, "id" | "begun" | "project">,
+): ToldSession {
+  const { name, branch } = session;
+  return { id, session: session.id, begun, project, name, branch, ...traitsOf(state, session.id, null) };
+}
+
+/** The same of an agent within it. */
+export function toldAgentNow(state: BaseState, session: Session, id: string, agent: string): ToldAgent {
+  return { id, agent, name: session.agents.get(agent) ?? "", ...traitsOf(state, session.id, agent) };
+}
+
+/** Returns what slices know of an actor that others need, as a field; no field if that is nothing. */
+export function traitsOf(
+  state: BaseState,
+  session: string,
+  agent: string | null,
+): { readonly traits?: Traits } {
+  const traits: Traits = Object.assign(
+    {},
+    ...state.points.map(points => points.traitsOf?.(state, session, agent)),
+  );
+  return withTraits({ traits });
+}
+
+export function withTraits({ traits = {} }: { readonly traits?: Traits }): { readonly traits?: Traits } {
+  return Object.keys(traits).length === 0 ? {} : { traits };
+}
