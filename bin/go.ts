@@ -63,7 +63,7 @@ async function placeOf(world: ProcessContext, client: Client, name: string): Pro
   const agents = agentsOf(sessions);
   const found = await agentCalled(world, agents, name);
   const session = sessions.find(({ id }) => id === found?.id);
-  if (session === undefined) throw noAgent(agents, name);
+  if (session === undefined) throw await noAgent(client, agents, name);
   const terminal = session.pid === null ? null : (terminalsOf([session.pid]).get(session.pid) ?? null);
   return { session, terminal };
 }

@@ -2,6 +2,7 @@
 import type { ContextRow } from "../protocol/context.ts";
 import type { RefusalRow } from "../protocol/daemon.ts";
 import type { DeclarationRow } from "../protocol/declaration.ts";
+import type { ElsewhereRow } from "../protocol/elsewhere.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import type { HoldRow, PostedRow } from "../protocol/message.ts";
 import type { UnkeptRow, VersionRow, WipeRow } from "../protocol/rescue.ts";
@@ -33,6 +34,7 @@ export const baseRows = {
   task_watched: task,
   client_tasks: rowWith<ClientTaskRow>("list", "task", "subject", "state", "resting"),
   messages: rowWith<PostedRow>("id", "from", "to", "text", "thread"),
+  elsewhere: rowWith<ElsewhereRow>("id", "name", "machine", "project", "state", "tasks"),
   holds: rowWith<HoldRow>("hold", "files", "by", "leftMs"),
   versions: rowWith<VersionRow>("version", "path", "file", "worktree", "by", "kind", "hash", "object"),
   wipes: rowWith<WipeRow>("wipe", "project", "by", "command", "files", "more"),

@@ -89,6 +89,7 @@ export const codes = {
   too_many_nodes: "the store has as many nodes as it may",
   not_shared: "machines do not share what the command is about",
   outbox_gap: "a row of the node's outbox came before an earlier one; its daemon sends both again",
+  elsewhere: "the session is on another machine, and only its own machine does that",
   not_yours: "the session belongs to another node",
   not_available: "this daemon was started without what the request needs",
 } as const;

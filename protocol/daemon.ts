@@ -22,6 +22,7 @@ export const queryTargets = [
   "context",
   "messages",
   "holds",
+  "elsewhere",
   "checks",
   "spawns",
   "merges",

@@ -1,6 +1,7 @@
 /** The wire of `overview`: what `kite status` shows, in one answer. */
 import * as z from "zod";
 import type { QueryReply, RefusalRow, StatsReply, TaskCounts } from "./daemon.ts";
+import type { ElsewhereRow } from "./elsewhere.ts";
 import type { LockRow } from "./lock.ts";
 import type { HoldRow } from "./message.ts";
 import { type RequestTable, repeatable, reply } from "./request-table.ts";
@@ -72,6 +73,8 @@ export interface OverviewReply {
   readonly refusals: QueryReply<RefusalRow>;
   readonly risks: QueryReply<RiskRow>;
   readonly watched: QueryReply<TaskRow>;
+  /** Sessions of other machines; absent where no store is set. */
+  readonly elsewhere?: QueryReply<ElsewhereRow>;
 }
 
 export const overviewRequests = {

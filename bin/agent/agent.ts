@@ -50,7 +50,7 @@ export async function agent(world: ProcessContext, name: string, flags: AgentFla
       );
     }
     const found = known ?? (await agentCalled(world, await pastAgents(world, client), name));
-    if (found === null) throw noAgent(live, name);
+    if (found === null) throw await noAgent(client, live, name);
     const data = await past(world, client, found, known !== null);
     const worded = await wordedFor(world, client, data);
     return printShown(world, flags.json === true, data, screen => historyView(data, screen, worded));

@@ -2,9 +2,9 @@
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { ProcessContext } from "../process-context.ts";
+import type { Client, ProcessContext } from "../process-context.ts";
 import { projectOf } from "../project.ts";
-import { Refused } from "../with-daemon.ts";
+import { Refused, rowsOf } from "../with-daemon.ts";
 
 /** A session's main agent (`agent` is null), or an agent within it. */
 export interface NamedAgent {
@@ -47,8 +47,21 @@ export function agentsOf(sessions: readonly SessionRow[]): NamedAgent[] {
   ]);
 }
 
-/** Refuses a name that fits no agent, and names the agents there are. */
-export function noAgent(agents: readonly NamedAgent[], name: string): Refused {
+/** Refuses a name that fits no agent here: says on which machine it is, or names the agents there are. */
+export async function noAgent(
+  client: Pick<Client, "request" | "daemon">,
+  agents: readonly NamedAgent[],
+  name: string,
+): Promise<Refused> {
+  const others = await rowsOf(client, "elsewhere");
+  const found = others.find(
+    one => one.name === name || one.id === name || one.name === `${name}@${one.machine}`,
+  );
+  if (found !== undefined) {
+    const { machine } = found;
+    const error = `${found.name} works on ${machine}: only Kite on ${machine} does that; run the command there`;
+    return new Refused(refuse("elsewhere", error, { to: name, machine }));
+  }
   const some = agents.slice(0, limits.recipientsNamedMax).map(one => one.name);
   const here = some.length === 0 ? "no agent is active" : `active: ${some.join(", ")}`;
   return new Refused(refuse("recipient_gone", `no agent is called ${name}; ${here}`, { to: name }));

@@ -35,7 +35,8 @@ With --lead: the agents of the working directory's project by state, the critica
 what is new, and at most one suggestion; --json then has {"project", "sessions", "locks", "tasks", "sinceMs", "reader"}.
 
 --json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "holds":[...], "refusals":[...],
-"risks":[...], "watched":[...], "wiped":[...], "warnings":[...]}, rows as \`query\` gives them; without a daemon
+"risks":[...], "watched":[...], "wiped":[...], "warnings":[...]}, rows as \`query\` gives them, and with a store that
+machines share "elsewhere":[...]; without a daemon
 {"running":false, "socket", "start":"kite up", "warnings"?}.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
@@ -147,6 +148,9 @@ export async function status(
         risks: await rowsFrom(client, "risks", lists.risks),
         watched: await rowsFrom(client, "task_watched", lists.watched),
         wiped: lists.wiped ?? [],
+        ...(lists.elsewhere === undefined
+          ? {}
+          : { elsewhere: await rowsFrom(client, "elsewhere", lists.elsewhere) }),
       };
       const all = [
         ...store,

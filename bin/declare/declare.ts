@@ -76,7 +76,7 @@ export async function show(world: ProcessContext, name: string | null, json: boo
 async function liveAgent(world: ProcessContext, client: Client, name: string): Promise<NamedAgent> {
   const agents = agentsOf(await rowsOf(client, "sessions"));
   const found = await agentCalled(world, agents, name);
-  if (found === null) throw noAgent(agents, name);
+  if (found === null) throw await noAgent(client, agents, name);
   return found;
 }
 

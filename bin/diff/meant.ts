@@ -43,7 +43,7 @@ export async function meant(
   // A file that was deleted is one as well.
   const isWritten = rows.some(row => row.path === path || row.path.startsWith(`${path}/`));
   if (agent === null && (isWritten || (await isCommitted(commits, path)))) return { is: "path", path };
-  if (agent === null) throw unknown(known, what);
+  if (agent === null) throw await unknown(asker, known, what);
   const session = sessions.find(({ id }) => id === agent.id);
   return { is: "agent", agent, worktree: session?.worktree ?? null };
 }
@@ -66,7 +66,7 @@ export async function agentNamed(
   const live = agentsOf(await sessionsSeen(asker));
   const known = [...live, ...(await endedOf(asker, live))];
   const agent = await agentCalled(world, known, name);
-  if (agent === null) throw noAgent(known, name);
+  if (agent === null) throw await noAgent(asker.client, known, name);
   return agent;
 }
 
@@ -77,8 +77,10 @@ async function sessionsSeen({ client, acting }: Asker): Promise<readonly Session
   return own === undefined ? all : all.filter(({ project }) => project === own.project);
 }
 
-function unknown(known: readonly NamedAgent[], what: string): Refused {
-  const { message } = noAgent(known, what);
+async function unknown({ client }: Asker, known: readonly NamedAgent[], what: string): Promise<Refused> {
+  const none = await noAgent(client, known, what);
+  if (none.refusal.code === "elsewhere") return none;
+  const { message } = none;
   return new Refused(refuse("recipient_gone", `${message}; and no file ${what} is here`, { to: what }));
 }
 

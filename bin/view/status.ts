@@ -1,6 +1,7 @@
 /** The output of `kite status`. */
 
 import type { RefusalRow, StatsReply, TaskCounts } from "../../protocol/daemon.ts";
+import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { HoldRow } from "../../protocol/message.ts";
 import { nameOrPerson, personName } from "../../protocol/person.ts";
@@ -10,6 +11,7 @@ import type { TaskRow } from "../../protocol/task.ts";
 import type { RiskRow } from "../../protocol/write.ts";
 import { refusalText } from "../refusal-text.ts";
 import { paint } from "./color.ts";
+import { elsewhereLines } from "./elsewhere.ts";
 import { lockLines } from "./locks.ts";
 import { needsLines } from "./needs.ts";
 import { locksOfProject, ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
@@ -43,6 +45,8 @@ export interface StatusData {
   readonly watched: readonly TaskRow[];
   /** What was wiped lately and is still lost. */
   readonly wiped?: readonly WipeRow[];
+  /** Sessions of other machines; absent where no store is set. */
+  readonly elsewhere?: readonly ElsewhereRow[];
   /** What a person does next where no session is known. */
   readonly next?: readonly string[];
   /** What is wrong with the whole daemon, each with what to do. */
@@ -72,6 +76,7 @@ export function statusView(all: StatusData, screen: Screen): string[] {
     lines.push(...sessionLines(data, screen, { condense: true, detail: false }));
     lines.push(...left(data.stats.sessions - all.sessions.length, "session", screen));
   }
+  lines.push(...elsewhereLines(data.elsewhere ?? [], screen));
   const others = otherProjectLines(all, project, "kite status --all", screen, isPersons);
   if (others.length > 0) lines.push("", ...others);
   lines.push("");
@@ -119,6 +124,7 @@ function within(data: StatusData, project: string): StatusData {
     risks: ofProject(data.risks, project),
     watched: ofProject(data.watched, project),
     ...(data.wiped === undefined ? {} : { wiped: ofProject(data.wiped, project) }),
+    ...(data.elsewhere === undefined ? {} : { elsewhere: ofProject(data.elsewhere, project) }),
   };
 }
 

@@ -109,6 +109,7 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   node_twice: "allow",
   too_many_nodes: "allow",
   not_shared: "allow",
+  elsewhere: "allow",
   outbox_gap: "allow",
   not_yours: "allow",
   not_available: "allow",

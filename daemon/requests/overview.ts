@@ -36,7 +36,8 @@ export const overview: RequestHandler<"overview", OverviewServices> = async (ser
     "unreachable" in found
       ? { project: null, unreachable: found.unreachable }
       : { project: found.project, ...projectTasks(services, found.project) };
-  const named = Object.entries(lists).map(async ([name, target]) => {
+  const wanted = services.shared === null ? lists : { ...lists, elsewhere: "elsewhere" as const };
+  const named = Object.entries(wanted).map(async ([name, target]) => {
     const shown = await answerFor(services, { target, limit: limits.rowsMax });
     return [name, shown] as const;
   });

@@ -6,6 +6,7 @@ import type { RequestOf } from "../../protocol/requests.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { Steps } from "../server/turns.ts";
+import { elsewhereRows } from "../sharing/elsewhere.ts";
 import { clientTaskRows } from "../views/client-tasks.ts";
 import { contextPage } from "../views/context.ts";
 import { declarationRows, endedDeclarationRows } from "../views/declarations.ts";
@@ -74,6 +75,14 @@ const baseTargets = {
       () =>
         holdRows(engine),
     ids: row => [row.by?.id],
+  }),
+  // Sessions of other machines; none where no store is set.
+  elsewhere: target({
+    open:
+      ({ engine, shared }, { project }) =>
+      () =>
+        shared === null ? [] : elsewhereRows(shared, engine.logs.at(-1) ?? engine.logOf(null), project),
+    ids: row => [row.id],
   }),
   // Only a person asks for them: `person.ts`.
   transcripts: target({

@@ -76,7 +76,7 @@ export async function release(world: ProcessContext, name: string, flags: Releas
     // A name means an agent of this project alone; one of another project needs its whole id.
     const live = all.filter(one => one.project === project || (one.agent ?? one.id) === name);
     const found = await agentCalled(world, live, name);
-    if (found === null) throw noAgent(live, name);
+    if (found === null) throw await noAgent(client, live, name);
     const answer = await ask(client, "agent_release", {
       ...actingSession(world.env),
       of: found.id,
