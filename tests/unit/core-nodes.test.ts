@@ -111,6 +111,24 @@ describe("a node's sessions", () => {
     expect(store.state.tasks.all.get(task)).toMatchObject({ attempts: 0 });
   });
 
+  it("have the client that their own log knows, also one that it learns late or by a move", () => {
+    const { store, a } = two();
+    const anchor = { pid: 1, startTime: "1" };
+    a.begin("s1", { name: "alice", anchor, client: "codex" });
+    store.take("a", a);
+    const clients = () => [...store.state.sessions.live.values()].map(({ client }) => client);
+    expect(clients()).toEqual(["codex"]);
+    a.do({ type: "session_suspend", session: "s1" });
+    a.begin("s2", { anchor, client: "codex" });
+    expect(a.rows).toEqual(["session_continue"]);
+    store.take("a", a);
+    expect(clients()).toEqual(["codex"]);
+    a.begin("s2", { anchor, client: "gemini" });
+    expect(a.rows).toEqual(["session_begin"]);
+    store.take("a", a);
+    expect(clients()).toEqual(["gemini"]);
+  });
+
   it("leave the shared world with their project", () => {
     const { store, a } = two();
     a.begin("s1", { name: "alice" });

@@ -9,8 +9,18 @@ export function toldNow(
   session: Session,
   { id, begun, project }: Pick<ToldSession, "id" | "begun" | "project">,
 ): ToldSession {
-  const { name, branch } = session;
-  return { id, session: session.id, begun, project, name, branch, ...traitsOf(state, session.id, null) };
+  const { name, branch, client } = session;
+  const kind = client === undefined ? {} : { client };
+  return {
+    id,
+    session: session.id,
+    begun,
+    project,
+    name,
+    branch,
+    ...kind,
+    ...traitsOf(state, session.id, null),
+  };
 }
 
 /** The same of an agent within it. */
@@ -28,9 +38,5 @@ export function traitsOf(
     {},
     ...state.points.map(points => points.traitsOf?.(state, session, agent)),
   );
-  return withTraits({ traits });
-}
-
-export function withTraits({ traits = {} }: { readonly traits?: Traits }): { readonly traits?: Traits } {
   return Object.keys(traits).length === 0 ? {} : { traits };
 }

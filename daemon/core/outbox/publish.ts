@@ -4,7 +4,7 @@ import type { OutboxNumber, Relayable, Relayed } from "../nodes/commands.ts";
 import { sharedId } from "../nodes/shared-ids.ts";
 import { isAfter } from "../nodes/table.ts";
 import { isSame } from "../same-index.ts";
-import { toldAgentNow, toldNow, traitsOf, withTraits } from "./now.ts";
+import { toldAgentNow, toldNow, traitsOf } from "./now.ts";
 import {
   agentKey,
   type Outbox,
@@ -70,13 +70,13 @@ export function publishMove(state: BaseState, from: string, to: string): void {
   for (const told of others) withdraw(state, told, "ended");
   if (first === undefined) return;
   const number = nextNumber(state);
-  const { id: before, project, name, branch } = first;
+  const { id: before, session: _from, begun: _begun, traits: _traits, ...same } = first;
   const id = sharedId(to, outbox.node, number);
   forget(outbox, first);
-  const traits = traitsOf(state, to, null);
-  toldRecords.put(outbox, { id, session: to, begun: state.seq, project, name, branch, ...traits });
-  const where = { cwd: "", worktree: "", project, branch, wallMs: state.t, ...traits };
-  const command: Relayable = { type: "session_continue", from: before, session: id, name, ...where };
+  const said = { ...same, ...traitsOf(state, to, null) };
+  toldRecords.put(outbox, { id, session: to, begun: state.seq, ...said });
+  const where = { cwd: "", worktree: "", wallMs: state.t };
+  const command: Relayable = { type: "session_continue", from: before, session: id, ...said, ...where };
   outboxRecords.put(outbox, { number, key: null, command });
 }
 
@@ -142,24 +142,20 @@ function publishOne(
   { project = "", begun, told, isAnew }: Incarnated,
 ): string {
   const { outbox } = state;
-  const { client, registeredAt: wallMs } = session;
   if (told !== undefined && !isAnew && isSame(told, toldNow(state, session, { ...told, project })))
     return told.id;
   const number = nextNumber(state);
   const id = told?.id ?? sharedId(session.id, outbox.node, number);
   const now = toldNow(state, session, { id, begun, project });
   toldRecords.put(outbox, now);
-  const { name, branch } = now;
-  const where = { anchor: null, cwd: "", worktree: "", project, branch, revive: true } as const;
-  const kind = client === undefined ? {} : { client };
+  const { session: _own, id: _id, begun: _begun, ...said } = now;
+  const where = { anchor: null, cwd: "", worktree: "", revive: true } as const;
   const command = {
     type: "session_begin",
     session: id,
-    name,
+    ...said,
     ...where,
-    ...kind,
-    wallMs,
-    ...withTraits(now),
+    wallMs: session.registeredAt,
   } as const;
   putRow(outbox, { number, key: id, command });
   // The session's row went behind those of its agents, which are agents of nobody before it.
@@ -172,12 +168,12 @@ function publishOne(
 
 function publishAgent(state: BaseState, now: ToldAgent, isAnew: boolean): void {
   const { outbox } = state;
-  const { id: session, agent, name } = now;
+  const { id: session, ...said } = now;
   const key = agentKey(now);
   const told = outbox.agents.get(key);
   if (told !== undefined && !isAnew && isSame(told, now)) return;
   toldAgentRecords.put(outbox, now);
-  say(state, key, { type: "agent_begin", session, agent, name, ...withTraits(now) });
+  say(state, key, { type: "agent_begin", session, ...said });
 }
 
 function withdraw(state: BaseState, told: ToldSession, cause: string): void {

@@ -28,6 +28,8 @@ export interface ToldSession {
   readonly project: string;
   readonly name: string;
   readonly branch: string | null;
+  /** Its agent client, if that is known. */
+  readonly client?: string;
   readonly traits?: Traits;
 }
 

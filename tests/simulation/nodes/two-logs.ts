@@ -204,6 +204,7 @@ export class TwoLogs {
       anchor: { pid, startTime: `${pid}` },
       ...{ cwd: project, worktree: project, project, branch: random.pick(["main", null]), revive: true },
       name: random.chance(0.5) ? random.pick(["alice", "bob"]) : null,
+      ...(random.chance(0.5) ? { client: random.pick(["codex", "gemini"]) } : {}),
       wallMs: 1,
     };
     const live = node.log.state.sessions.live.get(session);
@@ -382,6 +383,9 @@ function rolesOf(state: State, { id: session, agents }: Session): string {
 function* differences(own: Session, shared: Session, node: string): Generator<string> {
   const { id, name } = shared;
   if (!name.startsWith(`${own.name}@${node}`)) yield `${id} is ${own.name}, and shared as ${name}`;
+  // A power cut may take back what its own log knew.
+  if (own.client !== undefined && own.client !== shared.client)
+    yield `${id} is of ${own.client}, and shared as of ${shared.client}`;
   const [agents, others] = [own, shared].map(one => [...one.agents.keys()].sort().join(" "));
   if (agents !== others) yield `${id} has the agents ${agents}, and in the shared log ${others}`;
 }
