@@ -93,7 +93,7 @@ function relayed(state: State, relay: CommandOf<"relayed">, meta: Meta, step: St
   }
   putLease(state.leases, { ...lease, relayed: number });
   run(state, namedByNode(command, lease), meta, step);
-  takeTraits(state, command);
+  takeTraits(state, command, step);
 }
 
 function retryOf({ command, origin }: Entry, hasNodes: boolean): Retry | undefined {

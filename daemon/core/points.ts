@@ -29,7 +29,7 @@ export interface Points<S> {
   agentBegins?(state: S, session: Session): void;
   /** An agent within a session ends: its inbox, freezes and declarations have. `isStopped`: another agent stopped it. */
   agentEnds?(state: S, session: string, agent: string, isStopped: boolean): void;
-  /** A session began, ended in one of its terminals, or got another name, branch or project. */
+  /** A session began, ended in one of its terminals, got another name, branch or project, or was lost or found. */
   sessionChanges?(state: S, session: Session): void;
   /** What `traitsOf` says of an actor may be something else now. Null: the session's main agent. */
   actorChanges?(state: S, session: string, agent: string | null): void;

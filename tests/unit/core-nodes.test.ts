@@ -129,6 +129,30 @@ describe("a node's sessions", () => {
     expect(clients()).toEqual(["gemini"]);
   });
 
+  it("are lost and found there as in their own log", () => {
+    const { store, a, b } = two();
+    a.begin("s1", { name: "alice" });
+    store.take("a", a);
+    const lost = () => store.state.sessions.live.get(a.idOf("s1"))?.lostAt;
+    const begun = a.state.sessions.live.get("s1")?.begun ?? 0;
+    a.do({ type: "session_lost", session: "s1", begun });
+    expect(a.rows).toEqual(["session_begin"]);
+    store.take("a", a, 2);
+    expect(lost()).toBe(store.now);
+    store.pass(limits.nodeRenewMs);
+    store.renew("a", "a-machine");
+    expect(lost()).not.toBeNull();
+    a.do({ type: "session_found", session: "s1" });
+    store.take("a", a);
+    expect(lost()).toBeNull();
+    a.do({ type: "session_lost", session: "s1", begun });
+    a.lock("s1", "x.ts");
+    expect(a.rows).toEqual(["session_begin"]);
+    store.take("a", a);
+    expect(lost()).toBeNull();
+    b.begin("s9");
+  });
+
   it("leave the shared world with their project", () => {
     const { store, a } = two();
     a.begin("s1", { name: "alice" });

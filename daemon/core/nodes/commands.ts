@@ -43,9 +43,9 @@ export interface NodeSessionsAre {
   readonly agents?: readonly (readonly [session: string, agents: readonly string[]])[];
 }
 
-/** The commands that a node's own log has for the shared one. */
+/** The commands that a node's own log has for the shared one. `isLost`: its own node lost the session. */
 export type Relayable =
-  | ({ readonly type: "session_begin" } & SessionBegin & WithTraits)
+  | ({ readonly type: "session_begin"; readonly isLost?: true } & SessionBegin & WithTraits)
   | ({ readonly type: "session_continue" } & SessionContinue & WithTraits)
   | ({ readonly type: "session_end" } & SessionEnd)
   | ({ readonly type: "agent_begin" } & AgentBegin & WithTraits)

@@ -10,7 +10,10 @@ export function toldNow(
   { id, begun, project }: Pick<ToldSession, "id" | "begun" | "project">,
 ): ToldSession {
   const { name, branch, client } = session;
-  const kind = client === undefined ? {} : { client };
+  const kind = {
+    ...(client === undefined ? {} : { client }),
+    ...(session.lostAt === null ? {} : ({ isLost: true } as const)),
+  };
   return {
     id,
     session: session.id,

@@ -70,7 +70,8 @@ export function publishMove(state: BaseState, from: string, to: string): void {
   for (const told of others) withdraw(state, told, "ended");
   if (first === undefined) return;
   const number = nextNumber(state);
-  const { id: before, session: _from, begun: _begun, traits: _traits, ...same } = first;
+  // The process that goes on is there.
+  const { id: before, session: _from, begun: _begun, traits: _traits, isLost: _isLost, ...same } = first;
   const id = sharedId(to, outbox.node, number);
   forget(outbox, first);
   const said = { ...same, ...traitsOf(state, to, null) };

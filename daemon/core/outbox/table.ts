@@ -30,6 +30,8 @@ export interface ToldSession {
   readonly branch: string | null;
   /** Its agent client, if that is known. */
   readonly client?: string;
+  /** Its node lost it. */
+  readonly isLost?: true;
   readonly traits?: Traits;
 }
 

@@ -263,10 +263,12 @@ function sameAnchor(a: Anchor | null, b: Anchor): boolean {
 }
 
 /** Records a sign of life: the session is neither lost nor suspended, and becomes the last to make room. */
-export function livesOn({ sessions }: BaseState, session: Session): void {
+export function livesOn(state: BaseState, session: Session): void {
+  const { sessions } = state;
   if (session.lostAt !== null) {
     sessions.preimages.writable(session).lostAt = null;
     enterPresent(sessions, session);
+    changed(state, session);
   }
   if (session.suspendedUntil !== null) setSuspended(sessions, session, null);
   sessions.touched.add(session.id);

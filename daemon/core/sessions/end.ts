@@ -69,6 +69,7 @@ export function lose(state: BaseState, session: Session, step: Step): void {
     { at: state.t + limits.lostMs, due: { what: "lost_over", session: id, begun } },
   );
   step.events.push({ event: { event: "session_lost", id, name, project }, about: [id], project });
+  for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
 }
 
 export const sessionFound: Handler<"session_found"> = (state, command, _meta, step) => {
@@ -79,6 +80,7 @@ export const sessionFound: Handler<"session_found"> = (state, command, _meta, st
   }
   state.preimages.writable(session).lostAt = null;
   settlePresence(state, session);
+  for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
   step.reply = { ok: true };
 };
 

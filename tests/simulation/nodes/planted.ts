@@ -68,7 +68,7 @@ export const plantedInNodes: readonly Planted[] = [
   {
     bug: "what a row says of roles is not taken",
     file: "daemon/core/apply.ts",
-    find: "takeTraits(state, command);",
+    find: "takeTraits(state, command, step);",
     put: "void takeTraits;",
     tells: /has the roles/,
   },

@@ -208,7 +208,7 @@ export class TwoLogs {
       wallMs: 1,
     };
     const live = node.log.state.sessions.live.get(session);
-    const what = random.pick(["begin", "rename", "move", "end", "agent", "agent", "role"]);
+    const what = random.pick(["begin", "rename", "move", "end", "agent", "agent", "role", "lost"]);
     if (live === undefined || what === "begin") node.do(begin);
     else if (what === "rename") {
       const name = random.pick(["carol", "dave", "erin"]);
@@ -226,6 +226,12 @@ export class TwoLogs {
       const said = { ancestors: [], anew: false, files: [], uncertainties: [], wallMs: 1 };
       if (random.chance(0.7)) node.do({ type: "role_set", by: null, name, role, project: live.project });
       else node.do({ type: "declare", actor: { session, agent, incarnation: 0 }, role: role ?? "", ...said });
+    } else if (what === "lost") {
+      const { client, lostAt, begun } = live;
+      // A process that says nothing of its session's life belongs to a client that is known.
+      const isIdle = client === undefined ? {} : ({ isIdle: true } as const);
+      if (lostAt === null) node.do({ type: "session_lost", session, begun, ...isIdle });
+      else node.do({ type: "session_found", session });
     } else if (what === "move") {
       node.do({ type: "session_suspend", session });
       const anchor = live.incarnations[0]?.anchor ?? null;
@@ -383,6 +389,7 @@ function rolesOf(state: State, { id: session, agents }: Session): string {
 function* differences(own: Session, shared: Session, node: string): Generator<string> {
   const { id, name } = shared;
   if (!name.startsWith(`${own.name}@${node}`)) yield `${id} is ${own.name}, and shared as ${name}`;
+  if (own.lostAt === null && shared.lostAt !== null) yield `${id} is there, and lost in the shared log`;
   // A power cut may take back what its own log knew.
   if (own.client !== undefined && own.client !== shared.client)
     yield `${id} is of ${own.client}, and shared as of ${shared.client}`;
