@@ -54,6 +54,7 @@ interface Outstanding {
   readonly line: string;
   /** True if the client sends the request again on the next connection. */
   readonly again: boolean;
+  readonly repeatUntil: number; // Until then it is sent again if a shared store has not told its outcome.
   readonly resolve: (answer: Message) => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -212,10 +213,13 @@ export class KiteClient {
   #ask(
     type: RequestType,
     params: Message,
-    how: { again: boolean; waitMs: number; signal?: AbortSignal | undefined },
+    { again, signal, ...how }: { again: boolean; waitMs: number; signal?: AbortSignal | undefined },
   ): Promise<Message> {
     const rid = `${++this.#count}`;
-    const requestId = how.again && !isRepeatable(type) ? { requestId: `${this.#id}.${rid}` } : {};
+    const isShared = this.#daemon?.sharedStoreId !== undefined && sharedWrite.test(type);
+    const isOnce = (again || isShared) && !isRepeatable(type);
+    const requestId = isOnce && { requestId: `${this.#id}.${rid}` };
+    const waitMs = how.waitMs + (isShared ? limits.storeRepeatMs : 0);
     const line = encodeLine({ type, ...requestId, ...params, rid });
     const bound = type === "hook" ? limits.hookLineBytes : limits.lineBytes;
     if (Buffer.byteLength(line) > bound + 1) {
@@ -225,15 +229,16 @@ export class KiteClient {
     }
     const { promise, resolve, reject } = withResolvers<Message>();
     const timer = setTimeout(() => {
-      reject(new TimedOut(`no answer to ${type} within ${how.waitMs / 1000} s; see \`kite doctor\``));
-    }, how.waitMs);
-    const abort = () => reject(how.signal?.reason);
-    how.signal?.addEventListener("abort", abort, { once: true });
-    this.#outstanding.set(rid, { type, request: params, line, again: how.again, resolve, reject });
-    if (this.#state === "open" || !how.again) this.#transport?.send(line);
+      reject(new TimedOut(`no answer to ${type} within ${waitMs / 1000} s; see \`kite doctor\``));
+    }, waitMs);
+    const abort = () => reject(signal?.reason);
+    signal?.addEventListener("abort", abort, { once: true });
+    const repeatUntil = isShared ? performance.now() + limits.storeRepeatMs : 0;
+    this.#outstanding.set(rid, { type, request: params, line, again, repeatUntil, resolve, reject });
+    if (this.#state === "open" || !again) this.#transport?.send(line);
     return promise.finally(() => {
       clearTimeout(timer);
-      how.signal?.removeEventListener("abort", abort);
+      signal?.removeEventListener("abort", abort);
       this.#outstanding.delete(rid);
     });
   }
@@ -259,6 +264,10 @@ export class KiteClient {
     if (message["code"] === "restarting" && this.#options.reconnect && asked.type !== "shutdown") {
       this.#announcedAt = performance.now();
       this.#lost(new ConnectionClosed("the daemon restarts"), false);
+      return;
+    }
+    if (message["code"] === "outcome_unknown" && performance.now() < asked.repeatUntil) {
+      setTimeout(() => this.#transport?.send(asked.line), limits.storeRepeatPauseMs);
       return;
     }
     const { rid: _, ...answer } = message;
@@ -355,6 +364,9 @@ function listen<T>(listeners: Set<T>, listener: T): () => void {
   };
 }
 
+/** Requests that a log which machines share may get. */
+const sharedWrite = /^(task|message|context|debate)_|^broadcast$/;
+
 /** Returns the wait that a request asks for, in milliseconds. */
 function waitOf(type: RequestType, params: object): number {
   if (type !== "file_lock") return 0;
@@ -382,6 +394,7 @@ function complaint(message: Message): string {
 
 /** Returns true if an attempt to reconnect failed for a temporary reason. */
 function passes(error: unknown): boolean {
-  if (error instanceof HelloRefused) return error.refusal.code === "restarting";
-  return error instanceof NotRunning || error instanceof ConnectionClosed || error instanceof TimedOut;
+  const isAway =
+    error instanceof NotRunning || error instanceof ConnectionClosed || error instanceof TimedOut;
+  return isAway || (error instanceof HelloRefused && error.refusal.code === "restarting");
 }

@@ -96,6 +96,8 @@ export interface HelloReply {
   readonly pid: number;
   readonly storeId: string;
   readonly epoch: number;
+  /** The id of the store that machines share; "" before it was reached; absent where none is set. */
+  readonly sharedStoreId?: string;
   /** Of a client in a container: its folders that have another path where the daemon is, at most `limits.mountPairsMax`. */
   readonly mounted?: readonly { readonly inside: string; readonly outside: string }[];
 }

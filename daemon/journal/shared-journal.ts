@@ -8,6 +8,8 @@ export type { JournalAddress } from "./postgres/address.ts";
 export interface SharedJournal extends Journal {
   /** Wall time since which the store does not answer, in milliseconds; null: it does. */
   readonly awaySinceMs: number | null;
+  /** The store's id; null before it was first reached. */
+  readonly storeId: string | null;
   /** Why the store did not answer last; empty: it always did. */
   readonly awayWhy: string;
 }

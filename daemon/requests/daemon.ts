@@ -45,7 +45,7 @@ function answerHello(
   call.connection.isPersons = request.person !== undefined && services.isPerson(request.person);
   call.connection.isOnlooker = request.onlooker === true;
   const { storeId } = services.engine.state;
-  const { version, engine } = services;
+  const { version, engine, shared } = services;
   call.reply({
     ok: true,
     protocol: protocolVersion,
@@ -53,6 +53,7 @@ function answerHello(
     pid: process.pid,
     storeId,
     epoch: engine.epoch,
+    ...(shared === null ? {} : { sharedStoreId: shared.storeId ?? "" }),
     ...(view === null ? {} : { mounted: view.mounted() }),
   });
   return undefined;

@@ -99,6 +99,11 @@ export class SharedStore {
     return this.#opening?.engine.state ?? this.#copy;
   }
 
+  /** The shared store's own id; null before it was reached. */
+  get storeId(): string | null {
+    return this.#opening?.journal.storeId ?? null;
+  }
+
   /** What the store calls this machine; null before it was reached. */
   get machine(): string | null {
     return this.#machine;

@@ -177,16 +177,32 @@ export class TwoLogs implements Log {
     }
     // What the log has to know of the speaker goes ahead.
     this.#store.flush();
+    const once = this.#onceInTime(caller);
     const n = engine.submit(named, {
       answer: reply => {
         const isUnheardOf = !reply.ok && unheardOf.has(reply.code);
-        if (isUnheardOf && mayRepeat) this.#repeat(command, project, caller);
-        else caller.answer(this.#names.outward(reply, project));
+        if (isUnheardOf && mayRepeat) once(() => this.#repeat(command, project, caller));
+        else once(() => caller.answer(this.#names.outward(reply, project)));
       },
-      ...(caller.failed === undefined ? {} : { failed: () => caller.failed?.() }),
+      ...(caller.failed === undefined ? {} : { failed: () => once(() => caller.failed?.()) }),
     });
     if ("retry" in command) this.#numbers.set(number, { log: engine, n });
     return number;
+  }
+
+  /** Returns what answers the caller, once: after `limits.storeAnswerMs` it hears that the outcome is not known. */
+  #onceInTime(caller: Caller): (answer: () => void) => void {
+    let isOver = false;
+    const once = (answer: () => void) => {
+      if (isOver) return;
+      isOver = true;
+      cancel();
+      answer();
+    };
+    const cancel = this.#clock.at(this.#clock.now() + limits.storeAnswerMs, () =>
+      once(() => caller.answer(unknown)),
+    );
+    return once;
   }
 
   #repeat(command: Command, project: string, caller: Caller): void {
@@ -244,6 +260,11 @@ export class TwoLogs implements Log {
     };
   }
 }
+
+const unknown = refuse(
+  "outcome_unknown",
+  "the shared store has not answered yet: look whether it was done, or repeat the request with the same requestId",
+);
 
 const unregistered = refuse("unknown_session", "the session is not registered; send register first");
 

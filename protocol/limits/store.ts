@@ -37,6 +37,11 @@ export const storeLimits = {
   storeCloseMs: 2_000,
   /** Answers of the shared log of which a client may still say that it did not get them. */
   storeUnheardMax: 1_000,
+  /** How long a request waits for the store before its client hears that the outcome is not known. */
+  storeAnswerMs: 4_000,
+  /** How long a client repeats a request of which the outcome is not known, and its pause before each. */
+  storeRepeatMs: 10_000,
+  storeRepeatPauseMs: 300,
   /** How often a wait for the store looks again. */
   storeLookMs: 250,
   /** How long the answer to an event waits for the store; what comes later comes with a later event. */

@@ -143,4 +143,19 @@ describe("a project that machines share", () => {
     expect(await laptop.store.open(30_000)).toBe(true);
     fieldsOf(await laptop.log.submitAndWait(create(laptop, "alice", "x")));
   });
+
+  it("says in time that an outcome is not known, and gives a repeat the first answer", async () => {
+    const { all, laptop } = await two();
+    await begin(laptop, "alice");
+    fieldsOf(await laptop.log.submitAndWait(create(laptop, "alice", "before")));
+    all.holds = true;
+    const retry = { by: "alice", requestId: "r1", digest: "d" };
+    const command = { ...create(laptop, "alice", "once"), retry };
+    expect(await laptop.log.submitAndWait(command)).toMatchObject({ code: "outcome_unknown" });
+    const again = laptop.log.submitAndWait(command);
+    all.holds = false;
+    all.release();
+    fieldsOf(await again);
+    expect(laptop.log.logOf("/laptop/app").state.tasks.all.size).toBe(2);
+  });
 });

@@ -22,14 +22,23 @@ export class MemoryStoreOfAll {
   epoch = 0;
   /** Wall time since which nobody reaches it. */
   awaySinceMs: number | null = null;
-  /** What is not answered: a proposal that was stored, whose proposer hears nothing. */
-  losesAnswers = false;
+  /** Whether it keeps what comes, and answers nothing, until `release`. */
+  holds = false;
+  #kept: Omit<Entry, "seq">[] = [];
 
   append(proposals: readonly Omit<Entry, "seq">[]): void {
+    if (this.holds) {
+      this.#kept.push(...proposals);
+      return;
+    }
     const first = this.entries.length;
     for (const { origin, at, command } of proposals)
       this.entries.push({ seq: this.entries.length + 1, at, origin, command });
     for (const journal of this.journals) journal.take(this.entries.slice(first));
+  }
+
+  release(): void {
+    this.append(this.#kept.splice(0));
   }
 }
 
@@ -38,6 +47,7 @@ class MemorySharedJournal implements SharedJournal {
   #deliver: (batch: readonly Entry[]) => void = () => {};
   #onDurable: (seq: number) => void = () => {};
   durableSeq = 0;
+  readonly storeId = "shared";
   readonly awayWhy = "the test took it away";
   readonly health = { bytes: 0, full: false };
 
