@@ -1,5 +1,7 @@
 /** Two logs where they are worn: long outages, snapshots at odd moments, entries that come late, nodes that leave. */
 import { describe, expect, it } from "vitest";
+import type { OutboxNumber } from "../../daemon/core/nodes/commands.ts";
+import { isAfter } from "../../daemon/core/nodes/table.ts";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -55,6 +57,38 @@ describe("an outbox", () => {
     store.take("a", a);
     expect(store.names).toEqual(["alice@a-machine"]);
     expect([...store.state.tasks.claims.keys()]).toEqual([a.idOf("s3")]);
+  });
+
+  it("of a home restored from a backup goes on behind the numbers that the shared log has, under new ids", () => {
+    const { store, a } = two();
+    a.begin("s1", { name: "alice" });
+    store.take("a", a);
+    const backup = writeState(a.state);
+    for (const [n, name] of ["bob", "carol", "dave"].entries()) a.begin(`s${n + 2}`, { name });
+    a.do(end("s1"));
+    store.take("a", a);
+    a.start();
+    a.begin("s1", { name: "eve" });
+    store.take("a", a);
+    const old = [...store.state.sessions.live.keys()];
+    const restored = new World(readState(backup)) as Local;
+    store.join("a", "a-machine");
+    const renewed = store.renew("a", "a-machine");
+    expect(renewed).toMatchObject({ relayed: store.state.leases.all.get("a")?.relayed });
+    const { relayed } = renewed as unknown as { relayed: OutboxNumber };
+    expect(isAfter(relayed, restored.state.outbox.last)).toBe(true);
+    restored.do({ type: "sharing_set", node: "a", projects: [["/p", shared]], relayed });
+    store.take("a", restored);
+    expect(store.names).toEqual(["alice@a-machine"]);
+    for (const id of store.state.sessions.live.keys()) expect(old).not.toContain(id);
+    restored.begin("s9", { name: "zoe" });
+    store.take("a", restored);
+    expect(store.names).toEqual(["alice@a-machine", "zoe@a-machine"]);
+    // A number that it gave itself changes nothing.
+    const { last } = restored.state.outbox;
+    restored.do({ type: "sharing_set", node: "a", projects: [["/p", shared]], relayed: last });
+    store.take("a", restored);
+    expect(store.names).toEqual(["alice@a-machine", "zoe@a-machine"]);
   });
 
   it("goes on with its numbers when it was shared before, also from a snapshot", () => {

@@ -20,7 +20,7 @@ import { freeMachine, leaseRecords, type NodeLease, nothingRelayed, putLease } f
 
 /**
  * Renews the lease. The reply's `isNew`: the log may lack sessions of the node, or have them under its former machine's name;
- * the node tells of all of them anew.
+ * the node tells of all of them anew. `relayed`: the latest row of its outbox that the log has.
  */
 export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => {
   const { leases, t } = state;
@@ -44,7 +44,7 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
   if (before?.isLost === true) find(state, node);
   step.timers.push({ at: t + limits.nodeLostMs, due: { what: "node_silent", node } });
   const isNew = before === undefined || before.isLost || before.machine !== machine;
-  step.reply = { ok: true, node, machine, isNew };
+  step.reply = { ok: true, node, machine, isNew, relayed };
 };
 
 /** Ends the node's sessions, and agents in them, that its own log does not have: a power cut may have lost their end there. */

@@ -10,6 +10,11 @@ export interface SharingSet {
   readonly node: string;
   /** Each shared project as it is called here, and in the shared log. */
   readonly projects: readonly (readonly [project: string, as: string])[];
+  /**
+   * The number of the latest row that the shared log has of this node, as the reply to `node_renew` says. If this outbox never
+   * gave it, an older copy of the home was put back: numbers go on behind it, and all sessions have new ids there.
+   */
+  readonly relayed?: OutboxNumber;
 }
 
 /** The shared log has the rows up to this one. */

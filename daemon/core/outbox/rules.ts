@@ -18,9 +18,12 @@ import {
 } from "./publish.ts";
 import { agentKey, outboxRecords, toldAgentRecords, toldRecords } from "./table.ts";
 
-const sharingSet: Handler<"sharing_set"> = (state, { node, projects }, _meta, step) => {
+const sharingSet: Handler<"sharing_set"> = (state, { node, projects, relayed }, _meta, step) => {
   const { outbox } = state;
-  if (outbox.node !== node) forgetTold(state);
+  const isBehind = relayed !== undefined && isAfter(relayed, outbox.last);
+  // The shared log has given its ids to others since, or ended them.
+  if (outbox.node !== node || isBehind) forgetTold(state);
+  if (isBehind) outbox.last = relayed;
   outbox.node = node;
   outbox.projects.clear();
   for (const [project, as] of node === "" ? [] : projects) outbox.projects.set(project, as);

@@ -5,6 +5,13 @@
  * Invariants: numbers rise; of a session's states only the latest waits; `told` has what the outbox last said of each live
  * incarnation in a shared project, and `agents` what it said of the agents there; there are at most `limits.outboxMax` rows, past which one that names all live sessions
  * stands for them.
+ *
+ * What the daemon does with the shared log's replies:
+ * - `node_renew`: if `isNew`, or if `relayed` stands behind `last` (`isAfter` in `nodes/table.ts`), it enters `sharing_set`
+ *   here with that `relayed`, and relays no row before. The latter means that an older copy of the home was put back: the
+ *   shared log would take its numbers for repeats.
+ * - `relayed`, with `ok` or a refusal of its command: it enters `outbox_sent` here with the row's number. On `outbox_gap` it
+ *   sends all rows again, on `unknown_node` it renews the lease first; after `node_twice` it speaks no more.
  */
 import type { Limits } from "../../../protocol/limits.ts";
 import type { OutboxNumber, Relayable, Traits } from "../nodes/commands.ts";

@@ -73,6 +73,13 @@ export const plantedInNodes: readonly Planted[] = [
     tells: /has the roles/,
   },
   {
+    bug: "a home that was put back gives its numbers anew",
+    file: "daemon/core/outbox/rules.ts",
+    find: "if (isBehind) outbox.last = relayed;",
+    put: "",
+    tells: /lives in the shared log alone|and shared as|is not in the shared log|never gave/,
+  },
+  {
     bug: "an ended session still claims",
     file: "daemon/core/nodes/authority.ts",
     find: "const ended = speakersOf(command).find(id => !state.sessions.live.has(id));",

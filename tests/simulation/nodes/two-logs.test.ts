@@ -33,6 +33,7 @@ const mustOccur = [
   "task_claim session_ended",
   "message_send ok",
   "node_renew ok",
+  "node_renew behind",
   "node_renew node_twice",
   "session_begin node_twice",
   "session_begin outbox_gap",

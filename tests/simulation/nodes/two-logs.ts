@@ -2,20 +2,17 @@
  * Nodes with a log of their own each, and one log that they share, in one world without time: every reordering between the
  * logs, and what a crash, a power cut, a lost answer or a long silence leaves of them. What happens is drawn from a seed.
  */
-import { apply } from "../../../daemon/core/apply.ts";
-import { check } from "../../../daemon/core/check.ts";
-import type { Command, Entry, Proposal } from "../../../daemon/core/commands.ts";
-import { emptyState } from "../../../daemon/core/empty-state.ts";
-import { roleOf } from "../../../daemon/core/lead/roles/role-of.ts";
+import type { Command, Proposal } from "../../../daemon/core/commands.ts";
+import type { OutboxNumber } from "../../../daemon/core/nodes/commands.ts";
 import { isAfter } from "../../../daemon/core/nodes/table.ts";
 import { relaysOf, sharedIdOf } from "../../../daemon/core/outbox/publish.ts";
-import type { Reply, Timer } from "../../../daemon/core/outcome.ts";
+import type { Reply } from "../../../daemon/core/outcome.ts";
 import type { Session } from "../../../daemon/core/sessions/table.ts";
 import { readState, writeState } from "../../../daemon/core/snapshot.ts";
-import type { State } from "../../../daemon/core/state.ts";
-import { dueAt } from "../../../daemon/core/timers.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { Random } from "../random.ts";
+import { differences, rolesOf } from "./differences.ts";
+import { Log } from "./log.ts";
 
 const projects = [
   ["/p", "example.com/p"],
@@ -23,38 +20,6 @@ const projects = [
 ] as const;
 const sessionNames = ["s1", "s2", "s3", "s4"] as const;
 const agentIds = ["first-agent", "other-agent", "third-agent"] as const;
-
-/** A log with its state: entries are applied at once, and each is followed by a check of every invariant. */
-class Log {
-  state: State = emptyState();
-  #timers: Timer[] = [];
-  now = 1_000_000;
-
-  enter({ origin, command }: Pick<Proposal, "origin" | "command">): Reply | null {
-    const entry: Entry = { seq: this.state.seq + 1, at: this.now, origin, command };
-    const step = apply(this.state, entry);
-    this.#timers.push(...step.timers);
-    const wrong = check(this.state);
-    if (wrong.length > 0) throw new Error(`after ${JSON.stringify(command)}: ${wrong.join("; ")}`);
-    return step.reply;
-  }
-
-  pass(ms: number, by: Proposal["origin"]): void {
-    const until = this.now + ms;
-    for (;;) {
-      this.#timers.sort((a, b) => a.at - b.at);
-      const [timer] = this.#timers;
-      if (timer === undefined || timer.at > until) break;
-      this.#timers.shift();
-      const at = dueAt(this.state, timer.due);
-      if (at !== null && at > timer.at) this.#timers.push({ at, due: timer.due });
-      this.now = Math.max(this.now, timer.at);
-      if (at !== null && at <= timer.at)
-        this.enter({ origin: by, command: { type: "elapse", due: timer.due } });
-    }
-    this.now = until;
-  }
-}
 
 /** A proposal on its way into the shared log. */
 interface Sent {
@@ -71,6 +36,7 @@ class Node {
   /** In the order in which it sent them. */
   sent: Sent[] = [];
   #saved: string[] = [];
+  #backup: readonly [state: string, epoch: number] = ["", 0];
   #n = 0;
 
   constructor(id: string) {
@@ -86,6 +52,7 @@ class Node {
     this.#n += 1;
     const origin = { node: "local", epoch: this.epochs.own, n: this.#n };
     const reply = this.log.enter({ origin, command });
+    if (this.#n % 30 === 0) this.#backup = [writeState(this.log.state), this.epochs.own];
     if (this.#n % 5 === 0) this.#saved = [...this.#saved.slice(-4), writeState(this.log.state)];
     return reply;
   }
@@ -93,6 +60,15 @@ class Node {
   /** What the disk had a while ago is all that is left. */
   powerCut(random: Random): void {
     if (this.#saved.length > 0) this.log.state = readState(random.pick(this.#saved));
+    this.#saved = [];
+  }
+
+  /** A backup of the home is put back, in which no later start was counted. */
+  restore(): void {
+    const [text, own] = this.#backup;
+    if (text === "") return;
+    this.log.state = readState(text);
+    this.epochs.own = own;
     this.#saved = [];
   }
 
@@ -296,23 +272,26 @@ export class TwoLogs {
     const latest = this.#renewed.get(id) ?? 0;
     if (how === "ok" && epoch < latest) throw new Error(`start ${epoch} of ${id} speaks after ${latest}`);
     if (how === "ok" && command.type === "node_renew") this.#renewed.set(id, epoch);
-    const key = `${command.type === "relayed" ? command.command.type : command.type} ${how}`;
-    this.seen.set(key, (this.seen.get(key) ?? 0) + 1);
+    this.#count(`${command.type === "relayed" ? command.command.type : command.type} ${how}`);
     const node = this.nodes.find(one => one.id === id);
     if (node === undefined || node.epochs.shared !== epoch) return;
     if (command.type === "relayed" && !this.#random.chance(0.2))
-      node.do({
-        type: "outbox_sent",
-        node: id,
-        last: this.shared.state.leases.all.get(id)?.relayed ?? command.number,
-      });
+      node.do({ type: "outbox_sent", node: id, last: command.number });
     // Its daemon renews the lease at once, before all that it sent meanwhile.
     if (how === "unknown_node" && node.sent[0]?.command.type !== "node_renew") {
       this.#renew(node);
       node.sent.unshift(...node.sent.splice(-1));
     }
-    if (command.type === "node_renew" && reply?.ok === true && reply["isNew"] === true)
-      node.do({ type: "sharing_set", node: id, projects });
+    if (command.type === "node_renew" && reply?.ok === true) {
+      const relayed = reply["relayed"] as OutboxNumber;
+      const isBehind = isAfter(relayed, node.log.state.outbox.last);
+      if (isBehind) this.#count("node_renew behind");
+      if (isBehind || reply["isNew"] === true) node.do({ type: "sharing_set", node: id, projects, relayed });
+    }
+  }
+
+  #count(key: string): void {
+    this.seen.set(key, (this.seen.get(key) ?? 0) + 1);
   }
 
   #renew(node: Node): void {
@@ -320,10 +299,11 @@ export class TwoLogs {
     node.send({ type: "node_renew", machine: id, binding: id, levels: { from: 1, to: 2 }, wallMs: 1 });
   }
 
-  /** The daemon of the node is killed, or its machine loses power; another one starts. */
+  /** The daemon of the node is killed, its machine loses power, or its home is put back; another one starts. */
   #restart(node: Node): void {
     for (const sent of node.sent.splice(0)) if (this.#random.chance(0.5)) this.#late.push(sent);
-    if (this.#random.chance(0.4)) node.powerCut(this.#random);
+    if (this.#random.chance(0.1)) node.restore();
+    else if (this.#random.chance(0.4)) node.powerCut(this.#random);
     node.start();
     this.#join(node);
   }
@@ -377,22 +357,4 @@ export class TwoLogs {
         yield `the shared log has a number of ${id} that its outbox never gave`;
     }
   }
-}
-
-/** Returns the roles of the session's agents as text. */
-function rolesOf(state: State, { id: session, agents }: Session): string {
-  const all = [null, ...[...agents.keys()].sort()];
-  return all.map(agent => Object.values(roleOf(state, { session, agent })).join(" by ")).join(", ");
-}
-
-/** Yields how a session differs in the shared log from what its own node's log has. */
-function* differences(own: Session, shared: Session, node: string): Generator<string> {
-  const { id, name } = shared;
-  if (!name.startsWith(`${own.name}@${node}`)) yield `${id} is ${own.name}, and shared as ${name}`;
-  if (own.lostAt === null && shared.lostAt !== null) yield `${id} is there, and lost in the shared log`;
-  // A power cut may take back what its own log knew.
-  if (own.client !== undefined && own.client !== shared.client)
-    yield `${id} is of ${own.client}, and shared as of ${shared.client}`;
-  const [agents, others] = [own, shared].map(one => [...one.agents.keys()].sort().join(" "));
-  if (agents !== others) yield `${id} has the agents ${agents}, and in the shared log ${others}`;
 }

@@ -1,0 +1,22 @@
+/** How the shared log's picture of a session differs from what its own node's log has. */
+import { roleOf } from "../../../daemon/core/lead/roles/role-of.ts";
+import type { Session } from "../../../daemon/core/sessions/table.ts";
+import type { State } from "../../../daemon/core/state.ts";
+
+/** Returns the roles of the session's agents as text. */
+export function rolesOf(state: State, { id: session, agents }: Session): string {
+  const all = [null, ...[...agents.keys()].sort()];
+  return all.map(agent => Object.values(roleOf(state, { session, agent })).join(" by ")).join(", ");
+}
+
+/** Yields how a session differs in the shared log from what its own node's log has. */
+export function* differences(own: Session, shared: Session, node: string): Generator<string> {
+  const { id, name } = shared;
+  if (!name.startsWith(`${own.name}@${node}`)) yield `${id} is ${own.name}, and shared as ${name}`;
+  if (own.lostAt === null && shared.lostAt !== null) yield `${id} is there, and lost in the shared log`;
+  // A power cut may take back what its own log knew.
+  if (own.client !== undefined && own.client !== shared.client)
+    yield `${id} is of ${own.client}, and shared as of ${shared.client}`;
+  const [agents, others] = [own, shared].map(one => [...one.agents.keys()].sort().join(" "));
+  if (agents !== others) yield `${id} has the agents ${agents}, and in the shared log ${others}`;
+}
