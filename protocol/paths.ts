@@ -35,6 +35,8 @@ export interface KitePaths {
   readonly storeSecret: string;
   /** The id of this home in the shared store. */
   readonly storeNode: string;
+  /** What was known of the shared store at the daemon's last stop. */
+  readonly storeCopy: string;
   /** Windows in which a person said that they are one. */
   readonly personWindows: string;
   /** Exists after `kite down`: hooks then start no daemon. */
@@ -86,6 +88,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     personToken: join(home, "person.token"),
     storeSecret: join(home, "store.secret"),
     storeNode: join(home, "store-node.json"),
+    storeCopy: join(home, "store-copy"),
     personWindows: join(home, "person.windows"),
     downFile: join(home, "down"),
     hookFailures: join(home, "hook-failures"),

@@ -12,7 +12,7 @@ import type { SharedStoreOptions } from "./shared-store.ts";
 /** A store that machines share, and who this one is in it. */
 export type SharedSettings = Pick<
   SharedStoreOptions,
-  "node" | "binding" | "machine" | "where" | "journal" | "snapshotEntries"
+  "node" | "binding" | "machine" | "where" | "copyPath" | "journal" | "snapshotEntries"
 >;
 
 /**
@@ -21,26 +21,29 @@ export type SharedSettings = Pick<
  */
 export function sharedSettings(
   address: string,
-  paths: Pick<KitePaths, "home" | "storeNode" | "storeSecret">,
+  paths: Pick<KitePaths, "home" | "storeNode" | "storeSecret" | "storeCopy">,
 ): SharedSettings | null {
   if (address === "") return null;
-  const machine = machineName();
+  const who = { machine: machineName(), copyPath: paths.storeCopy };
+  const stays = (where: string, why: string) => ({
+    ...who,
+    node: "none",
+    binding: "",
+    where,
+    journal: failing(why),
+  });
   const found = readStoreAddress(address);
-  if ("ok" in found)
-    return { node: "none", binding: "", machine, where: "store", journal: failing(found.error) };
+  if ("ok" in found) return stays("the store", found.error);
   const where = found.text;
   const node = openNode(paths);
-  if ("ok" in node) return { node: "none", binding: "", machine, where, journal: failing(node.error) };
-  if (node.is !== "own") {
-    const why = node.is === "copied" ? node.error : "this node has no id";
-    return { node: "none", binding: "", machine, where, journal: failing(why) };
-  }
+  if ("ok" in node) return stays(where, node.error);
+  if (node.is !== "own") return stays(where, node.is === "copied" ? node.error : "this node has no id");
   const journal = async () => {
     const connection = storeConnection(found, paths);
     if ("ok" in connection) throw new Error(connection.error);
     return postgresJournal({ address: connection, node: node.node });
   };
-  return { node: node.node, binding: bindingOf(paths), machine, where, journal };
+  return { ...who, node: node.node, binding: bindingOf(paths), where, journal };
 }
 
 /** What tells this home from a copy of it that has the same id. */

@@ -13,6 +13,7 @@ import type { State } from "../core/state.ts";
 import type { Clock } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";
 import type { SharedJournal } from "../journal/shared-journal.ts";
+import { loadCopy, saveCopy } from "./copy-file.ts";
 import { Lease } from "./lease.ts";
 import { Relay } from "./relay.ts";
 
@@ -26,6 +27,8 @@ export interface SharedStoreOptions {
   readonly machine: string;
   /** The store as people name it: no password is in it. */
   readonly where: string;
+  /** Where a stop keeps what is known of the store; null: nowhere. */
+  readonly copyPath: string | null;
   /** Makes a journal that is not opened. Rejects if it cannot be made now. */
   readonly journal: () => Promise<SharedJournal>;
   /** Sees every step of the shared log that comes after the recovery. */
@@ -55,8 +58,10 @@ export class SharedStore {
   readonly where: string;
   readonly #options: SharedStoreOptions;
   #opening: Opening | null = null;
-  /** The state of the last opening: what is known while there is none. */
+  /** The state of the last opening, or what the last stop kept: what is known while there is none. */
   #copy: State | null = null;
+  /** Since when the copy may be old, as wall time in milliseconds; null: there is no copy. */
+  #copyMs: number | null = null;
   /** Why the log could not be opened, or ended; null: it is open. */
   #problem: string | null = null;
   /** Why the store does not take this node; null: it has its lease. */
@@ -74,6 +79,9 @@ export class SharedStore {
     this.#options = options;
     this.node = options.node;
     this.where = options.where;
+    const kept = options.copyPath === null ? null : loadCopy(options.copyPath, options.where);
+    this.#copy = kept?.state ?? null;
+    this.#copyMs = kept?.atMs ?? null;
   }
 
   /** Opens the shared log as soon as it can be had, and keeps it open. */
@@ -87,6 +95,11 @@ export class SharedStore {
     const sinceMs = opening?.journal.awaySinceMs ?? null;
     if (opening !== null && sinceMs !== null) return { is: "away", sinceMs, why: opening.journal.awayWhy };
     return opening !== null && this.#hasLease ? { is: "open" } : { is: "opening", why: this.#problem };
+  }
+
+  /** Wall time as of which tasks and messages are known, in milliseconds; null: as of now, or nothing is known yet. */
+  get asOfMs(): number | null {
+    return this.#opening === null ? this.#copyMs : this.#opening.journal.awaySinceMs;
   }
 
   /** The engine of the shared log; null: it is not open. */
@@ -162,6 +175,18 @@ export class SharedStore {
     });
     await Promise.race([this.#running, late]);
     stopWaiting();
+    this.#keepCopy();
+  }
+
+  #keepCopy(): void {
+    const { copyPath, onTrouble } = this.#options;
+    const { state, where } = this;
+    if (copyPath === null || state === null) return;
+    try {
+      saveCopy(copyPath, where, state);
+    } catch (error) {
+      onTrouble("the copy of the shared store could not be kept", error);
+    }
   }
 
   async #run(): Promise<void> {
@@ -225,6 +250,7 @@ export class SharedStore {
     this.#opening = null;
     this.#hasLease = false;
     this.#copy = engine.state;
+    this.#copyMs = this.#options.clock.wall();
     opening?.lease.close();
     opening?.relay.close();
     try {

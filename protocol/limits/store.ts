@@ -42,6 +42,8 @@ export const storeLimits = {
   /** How long a client repeats a request of which the outcome is not known, and its pause before each. */
   storeRepeatMs: 10_000,
   storeRepeatPauseMs: 300,
+  /** Largest copy of a shared store that a stop keeps, in UTF-16 units. */
+  storeCopyBytes: 64 * 1024 * 1024,
   /** How often a wait for the store looks again. */
   storeLookMs: 250,
   /** How long the answer to an event waits for the store; what comes later comes with a later event. */

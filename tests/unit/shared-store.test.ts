@@ -1,5 +1,8 @@
 /** Two machines that share a project's tasks, messages and context, and nothing else. */
-import { describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { inboxOf } from "../../daemon/core/messages/recipients.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import { isObject } from "../../protocol/wire.ts";
@@ -157,5 +160,26 @@ describe("a project that machines share", () => {
     all.release();
     fieldsOf(await again);
     expect(laptop.log.logOf("/laptop/app").state.tasks.all.size).toBe(2);
+  });
+
+  it("shows what the last stop knew while a new start does not reach the store", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "kite-copy-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, "copy");
+    const all = new MemoryStoreOfAll();
+    const before = await machine("laptop", all, path);
+    expect(await before.store.open(10_000)).toBe(true);
+    await begin(before, "alice");
+    fieldsOf(await before.log.submitAndWait(create(before, "alice", "as of then")));
+    await before.store.close();
+    all.awaySinceMs = Date.now();
+    const after = await machine("laptop", all, path);
+    await expect.poll(() => after.store.condition).toMatchObject({ is: "opening", why: "no store answers" });
+    expect(after.store.asOfMs).toBeGreaterThan(0);
+    const { tasks } = after.log.logOf("/laptop/app").state;
+    expect([...tasks.all.values()].map(({ description }) => description)).toEqual(["as of then"]);
+    all.awaySinceMs = null;
+    expect(await after.store.open(30_000)).toBe(true);
+    expect(after.store.asOfMs).toBeNull();
   });
 });

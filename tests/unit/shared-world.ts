@@ -126,7 +126,11 @@ export interface Machine {
 let machines = 0;
 
 /** Starts a machine that shares the project which it has at `/NAME/app`. */
-export async function machine(name: string, all: MemoryStoreOfAll): Promise<Machine> {
+export async function machine(
+  name: string,
+  all: MemoryStoreOfAll,
+  copyPath: string | null = null,
+): Promise<Machine> {
   machines += 1;
   const node = `n${machines}`;
   const clock = systemClock();
@@ -144,7 +148,7 @@ export async function machine(name: string, all: MemoryStoreOfAll): Promise<Mach
   });
   const names: SharedNames = new SharedNames({ node, own: () => own.state, shared: () => store.state });
   const store: SharedStore = new SharedStore({
-    ...{ own, clock, node, binding: name, machine: name, where: "memory", onTrouble },
+    ...{ own, clock, node, binding: name, machine: name, where: "memory", copyPath, onTrouble },
     journal: async () => new MemorySharedJournal(all),
     onStep: (_entry, { events }) => void heard.push(...eventsHere(events, names, node)),
   });
