@@ -28,6 +28,8 @@ export class Relay {
   /** The last row that was sent, and the last one that the shared log has. */
   #sent: OutboxNumber = nothingRelayed;
   #heard: OutboxNumber = nothingRelayed;
+  /** Whether the shared log has the lease, and said which row it has. */
+  #hasBegun = false;
   /** Sends of before a failure are not counted any more. */
   #round = 0;
   #isNoting = false;
@@ -40,10 +42,16 @@ export class Relay {
     this.#options = options;
   }
 
+  /** The shared log has said which row it has: sends what waits. */
+  begin(): void {
+    this.#hasBegun = true;
+    this.flush();
+  }
+
   /** Sends the rows that were not sent yet. */
   flush(): void {
     const { outbox } = this.#options.own.state;
-    if (this.#isClosed || !isAfter(outbox.last, this.#sent)) return;
+    if (this.#isClosed || !this.#hasBegun || !isAfter(outbox.last, this.#sent)) return;
     const round = this.#round;
     for (const command of relaysOf(outbox)) {
       const { number } = command;

@@ -8,6 +8,8 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Entry } from "../core/commands.ts";
+import type { OutboxNumber } from "../core/nodes/commands.ts";
+import { isAfter } from "../core/nodes/table.ts";
 import type { Reply, Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import type { Clock } from "../engine/clock.ts";
@@ -265,18 +267,26 @@ export class SharedStore {
     this.#hasLease = reply.ok;
     if (reply.ok) {
       if (typeof reply["machine"] === "string") this.#machine = reply["machine"];
-      if (reply["isNew"] === true) void this.#tellAll();
-      else this.flush();
+      const relayed = numberIn(reply["relayed"]);
+      const isBehind = relayed !== null && isAfter(relayed, this.#options.own.state.outbox.last);
+      if (reply["isNew"] === true || isBehind) void this.#tellAll(relayed);
+      else this.#opening?.relay.begin();
     }
     this.#changed();
   }
 
-  /** The lease is new: the store may lack sessions of this node. */
-  async #tellAll(): Promise<void> {
+  /** The store may lack sessions of this node, or had numbers from a later state of this home. */
+  async #tellAll(relayed: OutboxNumber | null): Promise<void> {
     const { own, node } = this.#options;
-    await own.submitAndWait({ type: "sharing_set", node, projects: [...own.state.outbox.projects] });
+    const projects = [...own.state.outbox.projects];
+    await own.submitAndWait({
+      type: "sharing_set",
+      node,
+      projects,
+      ...(relayed === null ? {} : { relayed }),
+    });
     this.#opening?.relay.again();
-    this.flush();
+    this.#opening?.relay.begin();
   }
 
   #rowRefused(reply: Reply): void {
@@ -327,4 +337,11 @@ export class SharedStore {
       };
     });
   }
+}
+
+/** Returns the place in the outbox that a reply names. */
+function numberIn(value: unknown): OutboxNumber | null {
+  if (typeof value !== "object" || value === null) return null;
+  const { epoch, n } = value as Partial<OutboxNumber>;
+  return typeof epoch === "number" && typeof n === "number" ? { epoch, n } : null;
 }

@@ -167,13 +167,13 @@ describe("a project that machines share", () => {
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const path = join(folder, "copy");
     const all = new MemoryStoreOfAll();
-    const before = await machine("laptop", all, path);
+    const before = await machine("laptop", all, { copyPath: path });
     expect(await before.store.open(10_000)).toBe(true);
     await begin(before, "alice");
     fieldsOf(await before.log.submitAndWait(create(before, "alice", "as of then")));
     await before.store.close();
     all.awaySinceMs = Date.now();
-    const after = await machine("laptop", all, path);
+    const after = await machine("laptop", all, { copyPath: path });
     await expect.poll(() => after.store.condition).toMatchObject({ is: "opening", why: "no store answers" });
     expect(after.store.asOfMs).toBeGreaterThan(0);
     const { tasks } = after.log.logOf("/laptop/app").state;
@@ -181,5 +181,21 @@ describe("a project that machines share", () => {
     all.awaySinceMs = null;
     expect(await after.store.open(30_000)).toBe(true);
     expect(after.store.asOfMs).toBeNull();
+  });
+
+  it("hears a home that was put back to an earlier state", async () => {
+    const all = new MemoryStoreOfAll();
+    const later = await machine("laptop", all, { node: "same" });
+    expect(await later.store.open(10_000)).toBe(true);
+    for (const name of ["alice", "bob", "carol"]) await begin(later, name);
+    expect(await later.store.relayed(10_000)).toBe(true);
+    await later.store.close();
+    const before = await machine("laptop", all, { node: "same" });
+    await begin(before, "dave");
+    expect(await before.store.open(30_000)).toBe(true);
+    fieldsOf(await before.log.submitAndWait(create(before, "dave", "heard")));
+    await expect
+      .poll(() => [...(before.store.state?.sessions.live.values() ?? [])].map(({ name }) => name))
+      .toEqual(["dave@laptop"]);
   });
 });

@@ -125,14 +125,17 @@ export interface Machine {
 
 let machines = 0;
 
+function nextNode(): string {
+  machines += 1;
+  return `n${machines}`;
+}
+
 /** Starts a machine that shares the project which it has at `/NAME/app`. */
 export async function machine(
   name: string,
   all: MemoryStoreOfAll,
-  copyPath: string | null = null,
+  { copyPath = null, node = nextNode() }: { readonly copyPath?: string | null; readonly node?: string } = {},
 ): Promise<Machine> {
-  machines += 1;
-  const node = `n${machines}`;
   const clock = systemClock();
   const onTrouble = (message: string, error: unknown) => {
     if (all.awaySinceMs === null) throw new Error(message, { cause: error });
