@@ -264,14 +264,22 @@ export class SharedStore {
 
   #renewed(reply: Reply): void {
     this.#refusal = reply.ok ? null : reply;
-    this.#hasLease = reply.ok;
-    if (reply.ok) {
+    if (!reply.ok) this.#hasLease = false;
+    else {
       if (typeof reply["machine"] === "string") this.#machine = reply["machine"];
       const relayed = numberIn(reply["relayed"]);
       const isBehind = relayed !== null && isAfter(relayed, this.#options.own.state.outbox.last);
       if (reply["isNew"] === true || isBehind) void this.#tellAll(relayed);
-      else this.#opening?.relay.begin();
+      else this.#serve();
     }
+    this.#changed();
+  }
+
+  /** From now on what sessions say comes behind what the log knows of them. */
+  #serve(): void {
+    if (this.#opening === null) return;
+    this.#opening.relay.begin();
+    this.#hasLease = true;
     this.#changed();
   }
 
@@ -286,7 +294,7 @@ export class SharedStore {
       ...(relayed === null ? {} : { relayed }),
     });
     this.#opening?.relay.again();
-    this.#opening?.relay.begin();
+    this.#serve();
   }
 
   #rowRefused(reply: Reply): void {
