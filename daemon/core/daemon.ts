@@ -10,6 +10,8 @@ import { detachWaiter } from "./locks/grant.ts";
 import { loansOf } from "./locks/inherit.ts";
 import { markUnseen } from "./locks/unseen.ts";
 import { forgetOffers } from "./messages/inbox.ts";
+import { mayRaise } from "./nodes/levels.ts";
+import { isShared } from "./nodes/table.ts";
 import { forgetRefusals, replyUnheard } from "./retries.ts";
 import type { Handler, Rules } from "./rules.ts";
 
@@ -50,6 +52,11 @@ const daemonStarted: Handler<"daemon_started"> = (state, command, meta, step) =>
 };
 
 const rules: Handler<"rules"> = (state, command, meta, step) => {
+  const refused = isShared(state) ? mayRaise(state, command.level) : null;
+  if (refused !== null) {
+    step.reply = refused;
+    return;
+  }
   if (!rulesKnown.includes(command.level)) throw new Error(`rules level ${command.level} is unknown here`);
   // The start that raises the level has served nobody yet: it saw no write begin.
   if (state.rules < 2 && command.level >= 2) markUnseen(state, meta.origin.node, step);

@@ -108,6 +108,7 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   unknown_node: "allow",
   node_twice: "allow",
   too_many_nodes: "allow",
+  level_unfit: "allow",
   not_shared: "allow",
   elsewhere: "allow",
   outbox_gap: "allow",

@@ -1,5 +1,6 @@
 /** Two logs where they are worn: long outages, snapshots at odd moments, entries that come late, nodes that leave. */
 import { describe, expect, it } from "vitest";
+import { emptyState } from "../../daemon/core/empty-state.ts";
 import type { OutboxNumber } from "../../daemon/core/nodes/commands.ts";
 import { isAfter } from "../../daemon/core/nodes/table.ts";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
@@ -190,6 +191,77 @@ describe("a log that nodes share", () => {
 
 const where = { anchor: null, cwd: "", worktree: "", project: shared, branch: null } as const;
 const begun = { type: "session_begin", ...where, name: null, revive: true, wallMs: 5 } as const;
+
+describe("the level of rules", () => {
+  const all = { from: 1, to: 2 };
+  const rules = (level: number) => ({ type: "rules", level }) as const;
+
+  function lowStore(): Store {
+    const store = new Store(emptyState(1));
+    for (const node of ["a", "b"]) store.join(node);
+    return store;
+  }
+
+  it("rises when every node of the last day knows the next one, and never falls", () => {
+    const store = lowStore();
+    store.renew("b", "b", "b's home", { from: 1, to: 1 });
+    expect(store.as("a", rules(2))).toMatchObject({
+      code: "level_unfit",
+      error: expect.stringContaining("b (1.2.3)"),
+    });
+    expect(store.state.rules).toBe(1);
+    store.pass(limits.nodeLevelsMs - limits.nodeRenewMs);
+    store.renew("a");
+    expect(store.as("a", rules(2))).toMatchObject({ code: "level_unfit" });
+    store.pass(limits.nodeRenewMs);
+    store.renew("a");
+    expect(store.as("a", rules(2))).toMatchObject({ ok: true });
+    expect(store.as("a", rules(1))).toMatchObject({ code: "level_unfit" });
+    expect(store.state.rules).toBe(2);
+    expect(store.renew("b", "b", "b's home", { from: 1, to: 1 })).toMatchObject({
+      code: "level_unfit",
+      error: expect.stringContaining("1.2.3"),
+    });
+    expect(store.renew("b", "b", "b's home", all)).toMatchObject({ ok: true });
+  });
+
+  it("that a program knows no more keeps its node out, and names the nodes that have to be updated", () => {
+    const store = lowStore();
+    store.renew("b", "b", "b's home", { from: 1, to: 1 });
+    const join = () => store.renew("c", "c", "c's home", { from: 2, to: 3 });
+    expect(join()).toMatchObject({
+      code: "level_unfit",
+      error: expect.stringContaining("update Kite on b (1.2.3)"),
+    });
+    store.renew("b");
+    expect(join()).toMatchObject({ error: expect.stringContaining("one of a (1.2.3), b (1.2.3)") });
+    store.as("a", rules(2));
+    expect(store.renew("c", "c", "c's home", { from: 2, to: 3 })).toMatchObject({ ok: true });
+  });
+
+  it("that nobody here knows is refused like any other that one does not know", () => {
+    const { store } = two();
+    expect(store.as("a", rules(9))).toMatchObject({ code: "level_unfit" });
+    expect(store.state.rules).toBe(2);
+  });
+
+  it("of a log of one daemon is set as before", () => {
+    const world = new World(emptyState(1));
+    expect(world.do(rules(2))).toMatchObject({ ok: true });
+    expect(world.do(rules(1))).toMatchObject({ ok: true });
+  });
+});
+
+describe("an entry that is to be skipped", () => {
+  it("is named by a node with a lease alone", () => {
+    const { store } = two();
+    const skipped = { type: "void", seq: 1 } as const;
+    expect(store.as("a", skipped)).toMatchObject({ ok: true });
+    expect(store.as("c", skipped)).toMatchObject({ code: "unknown_node" });
+    store.pass(limits.nodeLostMs);
+    expect(store.as("a", skipped)).toMatchObject({ code: "unknown_node" });
+  });
+});
 
 describe("a machine's name", () => {
   it.each([

@@ -28,8 +28,8 @@ export class Store extends World {
     return this.renew(node, machine, binding);
   }
 
-  renew(node: string, machine = node, binding = `${node}'s home`): Reply {
-    return this.as(node, { type: "node_renew", machine, binding, levels: { from: 1, to: 2 }, wallMs: 5 });
+  renew(node: string, machine = node, binding = `${node}'s home`, levels = { from: 1, to: 2 }): Reply {
+    return this.as(node, { type: "node_renew", machine, binding, levels, version: "1.2.3", wallMs: 5 });
   }
 
   /** Takes what the node's outbox has; `times`: how often it repeats that. */

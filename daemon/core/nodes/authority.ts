@@ -17,7 +17,6 @@ const anyNodes: ReadonlySet<CommandType> = new Set([
   "daemon_started",
   "reply_unheard",
   "rules",
-  "void",
   "elapse",
   "node_renew",
 ]);
@@ -50,6 +49,7 @@ export function unauthorized(
     const error = `node ${node} has no lease in the store now; its daemon renews it by itself`;
     return refuse("unknown_node", error, { node });
   }
+  if (command.type === "void") return null;
   return command.type === "relayed"
     ? mayEnter(node, command.command, relayable)
     : mayEnter(node, command, shared);

@@ -16,6 +16,8 @@ export interface NodeRenew {
   /** What binds the node to one machine and one home; a copy of the home has another. */
   readonly binding: string;
   readonly levels: Levels;
+  /** The version of the node's program, to be shown to people. */
+  readonly version?: string;
   /** Wall time in milliseconds, to be shown to people. */
   readonly wallMs: number;
 }

@@ -16,6 +16,7 @@ import { sayable } from "../sessions/names.ts";
 import { settlePresence } from "../sessions/present.ts";
 import type { Session } from "../sessions/table.ts";
 import type { NodeDues } from "./commands.ts";
+import { mayTakePart } from "./levels.ts";
 import { freeMachine, leaseRecords, type NodeLease, nothingRelayed, putLease } from "./table.ts";
 
 /**
@@ -25,8 +26,13 @@ import { freeMachine, leaseRecords, type NodeLease, nothingRelayed, putLease } f
 export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => {
   const { leases, t } = state;
   const { node, epoch } = meta.origin;
-  const { binding, levels, wallMs } = command;
+  const { binding, levels, version, wallMs } = command;
   const before = leases.all.get(node);
+  const unfit = mayTakePart(state, node, command);
+  if (unfit !== null) {
+    step.reply = unfit;
+    return;
+  }
   if (before !== undefined && before.binding !== binding && !isAway(before, t)) {
     const error = `node ${node} is ${before.machine} already, which is there; give this home a node of its own: kite store rejoin`;
     step.reply = refuse("node_twice", error, { node, machine: before.machine });
@@ -39,7 +45,8 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
   }
   const machine = freeMachine(leases, node, sayable(command.machine) ?? "machine");
   const { joinedWallMs = wallMs, relayed = nothingRelayed } = before ?? {};
-  const lives = { binding, levels, epoch, renewedAtMs: t, isLost: false };
+  const program = version === undefined ? { levels } : { levels, version };
+  const lives = { binding, ...program, epoch, renewedAtMs: t, isLost: false };
   putLease(leases, { node, machine, joinedWallMs, relayed, ...lives });
   if (before?.isLost === true) find(state, node);
   step.timers.push({ at: t + limits.nodeLostMs, due: { what: "node_silent", node } });

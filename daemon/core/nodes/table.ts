@@ -15,6 +15,8 @@ export interface NodeLease {
   readonly machine: string;
   readonly binding: string;
   readonly levels: Levels;
+  /** The version of its program, to be shown to people. */
+  readonly version?: string;
   /** The epoch of the daemon that renewed it last; an earlier one speaks no more. */
   readonly epoch: number;
   /** Core time of the latest renewal, and wall time of the first one. */
