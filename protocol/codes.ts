@@ -88,6 +88,7 @@ export const codes = {
   node_twice: "another daemon speaks for this node",
   too_many_nodes: "the store has as many nodes as it may",
   level_unfit: "not every node of the store knows this level of rules",
+  node_left: "the node left the store in this start of its daemon",
   not_shared: "machines do not share what the command is about",
   outbox_gap: "a row of the node's outbox came before an earlier one; its daemon sends both again",
   elsewhere: "the session is on another machine, and only its own machine does that",

@@ -48,7 +48,7 @@ export interface BaseState extends BaseTables, Risks {
   t: number;
   storeId: string;
   epoch: number;
-  /** The latest start of each node's daemon. */
+  /** The latest start of each node's daemon, the latest last; in a shared log at most `limits.nodeStartsMax`. */
   readonly nodes: Map<string, NodeStart>;
   /** derived: the total length of kept replies, as JSON in UTF-16 units. */
   replyChars: number;
@@ -79,6 +79,8 @@ export interface BaseTables extends Pick<Risks, "risks"> {
 export interface NodeStart {
   readonly epoch: number;
   readonly at: number;
+  /** The node left a shared log in this start, which enters nothing more. */
+  readonly hasLeft?: true;
 }
 
 export interface Locks {

@@ -11,6 +11,7 @@ import { loansOf } from "./locks/inherit.ts";
 import { markUnseen } from "./locks/unseen.ts";
 import { forgetOffers } from "./messages/inbox.ts";
 import { mayRaise } from "./nodes/levels.ts";
+import { forgetStarts } from "./nodes/starts.ts";
 import { isShared } from "./nodes/table.ts";
 import { forgetRefusals, replyUnheard } from "./retries.ts";
 import type { Handler, Rules } from "./rules.ts";
@@ -31,7 +32,9 @@ const daemonStarted: Handler<"daemon_started"> = (state, command, meta, step) =>
   if (state.storeId === "") state.storeId = command.storeId;
   // Of two nodes that start at once the later one may stand first in the log.
   state.epoch = Math.max(state.epoch, command.epoch);
+  state.nodes.delete(node);
   state.nodes.set(node, { epoch: command.epoch, at: state.t });
+  forgetStarts(state);
   if (before === undefined) return;
   dropVolatile(state, node, step);
   forgetOffers(state, node);

@@ -109,6 +109,7 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   node_twice: "allow",
   too_many_nodes: "allow",
   level_unfit: "allow",
+  node_left: "allow",
   not_shared: "allow",
   elsewhere: "allow",
   outbox_gap: "allow",

@@ -29,6 +29,8 @@ export const storeLimits = {
   /** A node silent this long is shown as away; silent for longer, its sessions are lost. */
   nodeAwayMs: 60_000,
   nodeLostMs: 300_000,
+  /** Nodes whose latest starts are remembered; those that have no lease go first. */
+  nodeStartsMax: 1_000,
   /** A node that was there within this time has to know a level of rules before it begins. */
   nodeLevelsMs: 86_400_000,
   /** Commands that a node's own log has for the shared one. */

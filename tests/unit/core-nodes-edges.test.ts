@@ -149,6 +149,41 @@ describe("a node's lease", () => {
 });
 
 describe("a node that leaves", () => {
+  it("enters nothing more in this start: what comes late neither brings it back nor ends what a later start began", () => {
+    const { store, a } = two();
+    a.begin("s1", { name: "alice" });
+    store.take("a", a);
+    expect(store.as("a", { type: "node_leave" })).toMatchObject({ ok: true });
+    expect(store.renew("a")).toMatchObject({ code: "node_left" });
+    expect(store.as("a", { type: "node_leave" })).toMatchObject({ code: "unknown_node" });
+    expect([...store.state.leases.all.keys()]).toEqual(["b"]);
+    const early = store.epoch;
+    const again = readState(writeState(store.state));
+    expect(new Store(again).state.nodes.get("a")).toMatchObject({ hasLeft: true });
+    expect(store.join("a")).toMatchObject({ ok: true, isNew: true });
+    a.share("a");
+    store.take("a", a);
+    const late = { node: "a", epoch: early };
+    const now = { node: store.node, epoch: store.epoch };
+    Object.assign(store, late);
+    for (const command of [{ type: "node_leave" }, renewal] as const)
+      expect(store.do(command)).toMatchObject({ code: "node_twice" });
+    Object.assign(store, now);
+    expect(store.names).toEqual(["alice@a"]);
+  });
+
+  it("is forgotten after many others, and those that are there are not", () => {
+    const store = new Store(bounded({ nodeStartsMax: 5 }));
+    store.join("a");
+    for (let n = 0; n < 20; n += 1) {
+      store.join(`n${n}`);
+      store.as(`n${n}`, { type: "node_leave" });
+    }
+    expect([...store.state.nodes.keys()]).toEqual(["a", "n16", "n17", "n18", "n19"]);
+    expect(store.renew("n19")).toMatchObject({ code: "node_left" });
+    expect(store.join("n0")).toMatchObject({ ok: true });
+  });
+
   it("takes its context along that is not durable", () => {
     const { store } = two();
     const value = {
@@ -262,6 +297,9 @@ describe("an entry that is to be skipped", () => {
     expect(store.as("a", skipped)).toMatchObject({ code: "unknown_node" });
   });
 });
+
+const levels = { from: 1, to: 2 };
+const renewal = { type: "node_renew", machine: "a", binding: "a's home", levels, wallMs: 5 } as const;
 
 describe("a machine's name", () => {
   it.each([

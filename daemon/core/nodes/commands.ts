@@ -22,7 +22,7 @@ export interface NodeRenew {
   readonly wallMs: number;
 }
 
-/** The node leaves: its sessions end, and it is no longer known. */
+/** The node leaves: its sessions end, and it is no longer known. It joins again in a new start alone. */
 export type NodeLeave = object;
 
 /** The session goes on under another id: its claims, its inbox and its name move there, and `from` ends. */

@@ -17,6 +17,7 @@ import { settlePresence } from "../sessions/present.ts";
 import type { Session } from "../sessions/table.ts";
 import type { NodeDues } from "./commands.ts";
 import { mayTakePart } from "./levels.ts";
+import { hasLeftIn, leaveIn } from "./starts.ts";
 import { freeMachine, leaseRecords, type NodeLease, nothingRelayed, putLease } from "./table.ts";
 
 /**
@@ -28,6 +29,11 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
   const { node, epoch } = meta.origin;
   const { binding, levels, version, wallMs } = command;
   const before = leases.all.get(node);
+  if (hasLeftIn(state, meta.origin)) {
+    const error = `node ${node} left the store in this start of its daemon; to join again: kite store join`;
+    step.reply = refuse("node_left", error, { node });
+    return;
+  }
   const unfit = mayTakePart(state, node, command);
   if (unfit !== null) {
     step.reply = unfit;
@@ -76,6 +82,7 @@ export const nodeLeave: Handler<"node_leave"> = (state, _command, { origin }, st
   dropVolatile(state, node, step);
   const lease = state.leases.all.get(node);
   if (lease !== undefined) leaseRecords.drop(state.leases, lease);
+  leaveIn(state, origin);
   step.reply = { ok: true, node };
 };
 

@@ -301,6 +301,8 @@ export class TwoLogs {
 
   /** The daemon of the node is killed, its machine loses power, or its home is put back; another one starts. */
   #restart(node: Node): void {
+    // It leaves, and joins again.
+    if (this.#random.chance(0.1)) node.send({ type: "node_leave" });
     for (const sent of node.sent.splice(0)) if (this.#random.chance(0.5)) this.#late.push(sent);
     if (this.#random.chance(0.1)) node.restore();
     else if (this.#random.chance(0.4)) node.powerCut(this.#random);
