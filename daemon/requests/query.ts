@@ -79,9 +79,9 @@ const baseTargets = {
   // Sessions of other machines; none where no store is set.
   elsewhere: target({
     open:
-      ({ engine, shared }, { project }) =>
+      ({ engine }, { project }) =>
       () =>
-        shared === null ? [] : elsewhereRows(shared, engine.logs.at(-1) ?? engine.logOf(null), project),
+        elsewhereRows(engine, project),
     ids: row => [row.id],
   }),
   // Only a person asks for them: `person.ts`.

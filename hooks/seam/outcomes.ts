@@ -1,6 +1,7 @@
 /** What came of an action. */
 
 import type { Refusal } from "../../protocol/codes.ts";
+import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import type { ForeignFile, GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
 import type { FileLockReply } from "../../protocol/lock.ts";
 import type { MessageRow } from "../../protocol/message.ts";
@@ -97,6 +98,9 @@ export type BaseOutcome<N extends Names> =
        */
       readonly sessions: readonly SessionRow[];
       readonly moreSessions: number;
+      /** At a start, sessions of the project on other machines, and the number of further ones; absent: no store is set. */
+      readonly elsewhere?: readonly ElsewhereRow[];
+      readonly moreElsewhere?: number;
       /** The session of an agent that starts within it, with the agents that were there; null: a session starts. */
       readonly own: SessionRow | null;
       /** What agents of these sessions will change, as far as they declared it. */

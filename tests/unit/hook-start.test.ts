@@ -49,6 +49,21 @@ describe("a session that starts is told", () => {
     ]);
   });
 
+  test("who works on other machines, and on what", () => {
+    const far = { id: "s@n.1.1", machine: "desk", project: "/p", branch: "main", state: "there", tasks: [task] };
+    const elsewhere = [
+      { ...far, name: "dan@desk" },
+      { ...far, name: "eve@desk", branch: null, state: "away", tasks: [] },
+    ];
+    expect(told(session, { ...alone, elsewhere, moreElsewhere: 3 })).toEqual([
+      `Kite: 5 other sessions work in this project. ${head}`,
+      frame,
+      '- "dan@desk", on another machine, branch "main", works on "claimed"',
+      '- "eve@desk", on another machine, its machine is silent',
+      "- and 3 more sessions on other machines",
+    ]);
+  });
+
   test("what was finished lately, and which values are shared, also if it is alone", () => {
     const finished = [
       { description: "Page the list", by: "bob", result: "by a cursor" },

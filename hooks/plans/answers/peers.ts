@@ -1,4 +1,5 @@
 /** Words who else works in a project and what is known there, in little room. */
+import type { ElsewhereRow } from "../../../protocol/elsewhere.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { DeclaredBrief, WorkedOn } from "../../../protocol/session.ts";
 import type { AgentRow, SessionRow } from "../../../protocol/session-rows.ts";
@@ -29,13 +30,15 @@ export function peerLines(session: string, cwd: string, peers: Peers, room: numb
     ...live.flatMap(s => [sessionLine(s, peers, cwd), ...agentLines(s, peers, cwd)]),
   ];
   const more = peers.moreSessions;
+  const { elsewhere: far = [], moreElsewhere: moreFar = 0 } = peers;
   const sections: Section[] = [
     { lines: others, more, what: others.length > live.length ? "agents" : "sessions" },
+    { lines: far.map(farLine), more: moreFar, what: "sessions on other machines" },
     { lines: peers.finished.map(finishedLine), what: "finished tasks" },
     { lines: keyLines(peers), what: "keys" },
   ];
   if (sections.every(({ lines }) => lines.length === 0)) return [];
-  const head = [headline(fellows.length, live.length + more), frame];
+  const head = [headline(fellows.length, live.length + more + far.length + moreFar), frame];
   return [...head, ...within(sections, room - lengthOf(head))];
 }
 
@@ -132,6 +135,13 @@ function sessionLine(s: SessionRow, peers: Peers, cwd: string): string {
   const status = s.status === "lost" ? `no sign of life for ${duration(s.lastSeenMs)}` : s.status;
   const client = s.client === undefined ? "" : ` (${s.client})`;
   return `${quote(s.name, limits.nameBytes)}${client}${branch}, ${status}${waits}${work}`;
+}
+
+/** Its name has its machine: `alice@desk`. Its files are not those of this machine. */
+function farLine({ name, branch, state, tasks }: ElsewhereRow): string {
+  const where = branch === null ? "" : `, branch ${quote(branch, limits.nameBytes)}`;
+  const silent = state === "there" ? "" : ", its machine is silent";
+  return `${quote(name, limits.nameBytes)}, on another machine${where}${silent}${workText(undefined, tasks[0] ?? null)}`;
 }
 
 function lockCount({ locks, agents }: SessionRow): number {
