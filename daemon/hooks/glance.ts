@@ -13,9 +13,11 @@ import { unreadOf } from "./inbox.ts";
 
 /** Reads the state alone. It looks at no more than `glanceLocksMax` locks, since it runs at each turn of the client. */
 export function glance({ services }: Run, { session }: ActionOf<"glance">): HookOutcome {
-  const { state } = services.engine;
+  const { engine } = services;
+  const { state } = engine;
   const self = state.sessions.live.get(session);
   if (self === undefined) return { did: "glance", ok: true, glance: null };
+  const log = engine.logOf(self.project);
   const rows = rowsOfSession(state.locks.actors, session, null);
   const keys = rows.flatMap(({ holds }) => [...holds]).reverse();
   const holds = keys.slice(0, limits.glanceLocksMax).flatMap(key => state.locks.holds.get(key) ?? []);
@@ -35,8 +37,8 @@ export function glance({ services }: Run, { session }: ActionOf<"glance">): Hook
       moreHolds: keys.length - holds.length,
       waiters: [...waiters],
       waitsFor: waited === undefined ? null : { file: waited.file, holder: holderOf(services, waited) },
-      readyTasks: listOf(state.tasks, "ready", self.project).size,
-      unread: unreadOf(state, session),
+      readyTasks: listOf(log.state.tasks, "ready", log.project(self.project)).size,
+      unread: unreadOf(engine, session),
     },
   };
 }

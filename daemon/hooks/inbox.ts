@@ -4,9 +4,11 @@ import type { FileNote, HookOutcome, News } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/message.ts";
 import type { Actor } from "../core/actor.ts";
+import { countUngot } from "../core/messages/inbox.ts";
 import { noteKey, type PendingNotes, type Whose } from "../core/messages/notice-table.ts";
-import { inboxOf } from "../core/messages/recipients.ts";
+import { inboxKey, inboxOf } from "../core/messages/recipients.ts";
 import type { State } from "../core/state.ts";
+import { idsIn, type Logs, logOfSession } from "../engine/log-view.ts";
 import { isRefusal } from "../server/call.ts";
 import { type ActionOf, actorOfAction, type Run } from "./action.ts";
 import type { Delivery } from "./delivery.ts";
@@ -18,7 +20,7 @@ export function inbox(run: Run, action: ActionOf<"inbox">): Promise<HookOutcome>
   const actor = actorOfAction(run, action);
   if (action.take && run.plan.doing === null)
     for (const part of run.services.points.eventWaits) part.eventWaits(run.services, actor);
-  return pending.has(engine.state, actor) ? tell(run, action, actor) : nothingToTell;
+  return pending.has(engine, actor) ? tell(run, action, actor) : nothingToTell;
 }
 
 async function tell(run: Run, action: ActionOf<"inbox">, actor: Actor): Promise<HookOutcome> {
@@ -30,7 +32,7 @@ async function tell(run: Run, action: ActionOf<"inbox">, actor: Actor): Promise<
   const told = action.take ? newsOf(run.services, actor, run.delivery) : [];
   const health = told.length === 0 ? {} : { health: told };
   const none = { ...nothingToTell, notes, dropped, terminals, ...health };
-  if (!concerns(engine.state, inboxOf(actor), action.take)) return none;
+  if (!concerns(engine, actor, action.take)) return none;
   const max = action.take ? limits.shownMessagesMax : 0;
   const reply = await engine.submitAndWait({
     type: "inbox_take",
@@ -162,9 +164,11 @@ function isUrgent(note: FileNote): boolean {
 }
 
 /** The number of messages that the session's main agent was not shown. */
-export function unreadOf(state: State, session: string): number {
-  const inbox = state.messages.inboxes.get(session);
-  return inbox === undefined ? 0 : inbox.all.size - inbox.handed.size - inbox.read.size;
+export function unreadOf(logs: Logs, session: string): number {
+  const log = logOfSession(logs, session);
+  const { messages } = log.state;
+  const keys = idsIn(logs, log, session).map(id => inboxKey({ id, agent: null }));
+  return keys.reduce((sum, key) => sum + countUngot(messages, key), 0);
 }
 
 /** Removes what only an agent had that has ended; `stopped`: another agent stopped it. */
@@ -185,7 +189,8 @@ export function agentGone(
 }
 
 /** Whether a message is to be shown or counted as read. If not, the event writes no log entry. */
-function concerns(state: State, key: string, take: boolean): boolean {
-  const own = state.messages.inboxes.get(key);
+function concerns(logs: Logs, actor: Actor, take: boolean): boolean {
+  const log = logOfSession(logs, actor.session);
+  const own = log.state.messages.inboxes.get(inboxOf(log.actor(actor)));
   return own !== undefined && (own.handed.size > 0 || (take && own.unread.size > 0));
 }

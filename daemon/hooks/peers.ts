@@ -38,8 +38,8 @@ export function listPeers(run: Run, action: ActionOf<"list_peers">): HookOutcome
   const { services } = run;
   const { session } = action;
   const agent = action.agent ?? null;
-  const { state } = services.engine;
-  const self = state.sessions.live.get(session);
+  const { engine } = services;
+  const self = engine.state.sessions.live.get(session);
   const silent = (name: string) => ({ did: "list_peers", ok: true, self: name, ...nobody }) as const;
   if (self === undefined) return silent(session.slice(0, 8));
   const isFull = self.agents.size >= limits.agentsPerSessionMax;
@@ -53,19 +53,21 @@ export function listPeers(run: Run, action: ActionOf<"list_peers">): HookOutcome
     const news = known(services, self, changed, before ?? toldNothing);
     return { ...silent(self.name), ...news, changes: { gone, isFirst: before === null } };
   }
-  const readyTasks = listOf(state.tasks, "ready", self.project).size;
-  const ownTasks = workedOn(services.engine, session);
-  const own = { readyTasks, ownTasks, unread: unreadOf(state, session) };
+  const log = engine.logOf(self.project);
+  const readyTasks = listOf(log.state.tasks, "ready", log.project(self.project)).size;
+  const own = { readyTasks, ownTasks: workedOn(engine, session), unread: unreadOf(engine, session) };
   return { ...silent(self.name), ...known(services, self, null, null), ...own };
 }
 
 /** What changed since the session was told last. It counts as told when this answer is delivered. */
 function changesFor({ services, delivery }: Run, self: Session) {
   const { engine, peerMemory } = services;
+  const log = engine.logOf(self.project);
+  const project = log.project(self.project);
   const now: PeerMarks = {
     sessions: marksOf(services, self),
-    finishedAt: latestFinished(engine.state.tasks, self.project, 1)[0]?.updatedAt ?? 0,
-    sharedAt: latestItem(engine.state.context, self.project, engine.now)?.at ?? 0,
+    finishedAt: latestFinished(log.state.tasks, project, 1)[0]?.updatedAt ?? 0,
+    sharedAt: latestItem(log.state.context, project, log.now)?.at ?? 0,
   };
   delivery.whenTold(heard => {
     if (heard) peerMemory.told(self.id, now);
@@ -164,11 +166,13 @@ function finishedLately(
   before: PeerMarks | null,
 ): FinishedNote[] {
   const since = clock.wall() - limits.startTasksMs;
-  return latestFinished(engine.state.tasks, self.project, limits.startTasksMax).flatMap(
+  const log = engine.logOf(self.project);
+  return latestFinished(log.state.tasks, log.project(self.project), limits.startTasksMax).flatMap(
     ({ updatedAt, description, state }) => {
       if (updatedAt < since || state.status !== "done") return [];
-      if (before !== null && (updatedAt <= before.finishedAt || state.by?.id === self.id)) return [];
-      return [{ description, by: state.by?.name ?? null, result: state.result }];
+      const by = log.outward(state.by);
+      if (before !== null && (updatedAt <= before.finishedAt || by?.id === self.id)) return [];
+      return [{ description, by: by?.name ?? null, result: state.result }];
     },
   );
 }
@@ -176,11 +180,11 @@ function finishedLately(
 /** The keys of the project; with `before` those that others set since. */
 function keysOf(services: HookServices, self: Session, before: PeerMarks | null) {
   if (before === null || before === toldNothing) return allKeysOf(services, self, before !== null);
-  const { state, now } = services.engine;
+  const log = services.engine.logOf(self.project);
   let count = 0;
   function* fresh(since: number) {
-    for (const { key, from } of itemsSince(state.context, self.project, since, now)) {
-      if (from?.id === self.id) continue;
+    for (const { key, from } of itemsSince(log.state.context, log.project(self.project), since, log.now)) {
+      if (log.outward(from)?.id === self.id) continue;
       count += 1;
       yield key;
     }
@@ -190,13 +194,16 @@ function keysOf(services: HookServices, self: Session, before: PeerMarks | null)
 }
 
 /** The first keys of the project, without its own if `ofOthers`; these may be among the keys that are only counted. */
-function allKeysOf({ engine: { state, now } }: HookServices, self: Session, ofOthers: boolean) {
+function allKeysOf({ engine }: HookServices, self: Session, ofOthers: boolean) {
+  const log = engine.logOf(self.project);
+  const project = log.project(self.project);
+  const { context } = log.state;
   const keys: string[] = [];
   let own = 0;
-  for (const { key, from } of itemsOf(state.context, self.project, now)) {
+  for (const { key, from } of itemsOf(context, project, log.now)) {
     if (keys.length === limits.startKeysMax) break;
-    if (ofOthers && from?.id === self.id) own += 1;
+    if (ofOthers && log.outward(from)?.id === self.id) own += 1;
     else keys.push(key);
   }
-  return { keys, moreKeys: Math.max(0, countItems(state.context, self.project) - own - keys.length) };
+  return { keys, moreKeys: Math.max(0, countItems(context, project) - own - keys.length) };
 }

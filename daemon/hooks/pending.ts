@@ -4,7 +4,7 @@ import { BoundedMap } from "../bounded-map.ts";
 import type { Actor } from "../core/actor.ts";
 import { noteKey, type Whose } from "../core/messages/notice-table.ts";
 import { inboxOf } from "../core/messages/recipients.ts";
-import type { State } from "../core/state.ts";
+import { type Logs, logOfSession } from "../engine/log-view.ts";
 
 export class Pending {
   /** Agents that a slice has something for, besides what the state has. */
@@ -20,13 +20,23 @@ export class Pending {
   }
 
   /** Whether a message, a note, a second terminal or a slice may have something for the agent. */
-  has({ notes, messages, sessions }: State, actor: Actor): boolean {
+  has(logs: Logs, actor: Actor): boolean {
     const { session } = actor;
+    const { notes, messages, sessions } = logs.state;
     return (
       notes.bySession.has(session) ||
       (sessions.live.get(session)?.incarnations.length ?? 0) > 1 ||
-      messages.inboxes.has(inboxOf(actor)) ||
+      // Where nothing is shared, nothing more is looked at.
+      (logs.logs.length > 1
+        ? isInShared(logs, actor)
+        : messages.inboxes.size > 0 && messages.inboxes.has(inboxOf(actor))) ||
       (this.#readers.size > 0 && this.#readers.has(noteKey(actor)))
     );
   }
+}
+
+/** Whether the log of the agent's project has a message for it. */
+function isInShared(logs: Logs, actor: Actor): boolean {
+  const log = logOfSession(logs, actor.session);
+  return log.state.messages.inboxes.has(inboxOf(log.actor(actor)));
 }

@@ -37,10 +37,8 @@ export async function completionFindings(
   if (gates.quality === "off") return changedText(services, session);
   const me = { actor, ancestors: services.presence.ancestors(actor.session, actor.agent) };
   const declaration = state.declarations.live.get(noteKey(actor));
-  const found = task === null ? null : findTask(state, task, session.project);
-  const known = found !== null && isTask(found) ? found : null;
-  const openDebate = known === null ? null : (openDebateOf(state, known)?.id ?? null);
-  const place = await placeOf(services, session, known?.project ?? session.project, cwd);
+  const { openDebate, project } = aboutTask(services, task, session);
+  const place = await placeOf(services, session, project, cwd);
   const { runs, ...standing } = await checkFacts(services, me, place, declaration);
   const findings = beforeCompletion(gates, { declaration, ...standing, openDebate });
   const held = findings.filter(({ mode }) => mode === "enforce").flatMap(({ missing }) => missing);
@@ -50,6 +48,21 @@ export async function completionFindings(
     for (const [reason, run] of runs) services.completionTries.refused(actor, reason, run);
   }
   return findings;
+}
+
+/** The open debate that the task requires, and its project; of a task that nobody knows, its agent's. */
+function aboutTask(
+  { engine }: Needed,
+  name: string | null,
+  { project }: Session,
+): { readonly openDebate: string | null; readonly project: string } {
+  const none = { openDebate: null, project };
+  if (name === null) return none;
+  const log = engine.logOf(project);
+  const task = findTask(log.state, name, log.project(project));
+  if (!isTask(task)) return none;
+  const openDebate = openDebateOf(log.state, task)?.id ?? null;
+  return log.outward({ openDebate, project: task.project });
 }
 
 /**

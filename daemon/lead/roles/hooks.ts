@@ -2,6 +2,7 @@
 import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { gatesFor } from "../../../protocol/lead/gates.ts";
 import { numberOf } from "../../core/tasks/table.ts";
+import { logOfSession } from "../../engine/log-view.ts";
 import type { HookPart } from "../../hooks/points.ts";
 import type { LeadServices } from "../services.ts";
 
@@ -10,13 +11,13 @@ export const rolePart: HookPart<LeadServices> = {
     withModes(
       services,
       id,
-      notes.map(note => numbered(services, note)),
+      notes.map(note => numbered(services, id, note)),
     ),
 };
 
-function numbered({ engine }: Pick<LeadServices, "engine">, note: FileNote): FileNote {
+function numbered({ engine }: Pick<LeadServices, "engine">, session: string, note: FileNote): FileNote {
   if (note.what !== "risk") return note;
-  const task = engine.state.tasks.all.get(note.task);
+  const task = logOfSession(engine, session).state.tasks.all.get(note.task);
   return task === undefined ? note : { ...note, number: numberOf(task) };
 }
 
