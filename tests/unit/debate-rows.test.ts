@@ -1,5 +1,6 @@
 /** Debates as `debate_list` and `debate_get` show them. */
 import { describe, expect, it } from "vitest";
+import { ownView } from "../../daemon/engine/log-view.ts";
 import { debatePage, debateText } from "../../daemon/lead/debates/rows.ts";
 import type { Steps } from "../../daemon/server/turns.ts";
 import type { DebateGetReply, DebateListReply } from "../../protocol/lead/debate.ts";
@@ -23,6 +24,7 @@ function world(): DebateWorld {
   return w;
 }
 
+const log = ({ state, now }: DebateWorld) => ownView({ state, now });
 const names = hypotheses("race", "leak", "clock");
 const ann = { id: "ann", agent: null, name: "ann" };
 
@@ -33,7 +35,7 @@ it("a row says where each hypothesis stands", () => {
   w.challenge("bob", "race");
   w.answer("ann", 1);
   w.concede("ann", "leak");
-  const { rows } = made<DebateListReply>(debatePage(w.state, "/p", {}));
+  const { rows } = made<DebateListReply>(debatePage(log(w), "/p", {}));
   expect(rows).toEqual([
     {
       id: "d-7-1",
@@ -51,7 +53,7 @@ it("a row says where each hypothesis stands", () => {
       verdict: null,
     },
   ]);
-  const shown = made<DebateGetReply>(debateText(w.known, 0));
+  const shown = made<DebateGetReply>(debateText(log(w), w.known, 0));
   expect(shown).toMatchObject({ ok: true, debate: rows[0], participants: [ann, { name: "bob" }] });
   expect(shown.entries.map(({ number, kind, answers }) => [number, kind, answers])).toEqual([
     [1, "challenge", null],
@@ -76,7 +78,7 @@ describe("pages", () => {
     const shown: string[] = [];
     let after: string | undefined;
     do {
-      const page: DebateListReply = made(debatePage(w.state, "/p", { limit: 2, after }), () => {
+      const page: DebateListReply = made(debatePage(log(w), "/p", { limit: 2, after }), () => {
         if (w.state.debates.closed.size > 0) w.open(null, { project: "/other" });
       });
       expect(page.rows.length).toBeLessThanOrEqual(2);
@@ -85,7 +87,7 @@ describe("pages", () => {
     } while (after !== undefined);
     expect(new Set(shown).size).toBe(shown.length);
     expect(shown).toEqual(staying.filter((_, i) => i !== 2 && i !== 4));
-    expect(made<DebateListReply>(debatePage(w.state, "/nowhere", {})).rows).toEqual([]);
+    expect(made<DebateListReply>(debatePage(log(w), "/nowhere", {})).rows).toEqual([]);
   });
 
   it("of entries are no longer than other replies, and leave none out", () => {
@@ -98,7 +100,7 @@ describe("pages", () => {
     const shown: number[] = [];
     let after: number | undefined = 0;
     while (after !== undefined) {
-      const reply: DebateGetReply = made(debateText(w.known, after));
+      const reply: DebateGetReply = made(debateText(log(w), w.known, after));
       expect(JSON.stringify(reply).length).toBeLessThan(limits.lineBytes);
       shown.push(...reply.entries.map(({ number }) => number));
       after = reply.next;

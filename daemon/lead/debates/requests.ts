@@ -44,7 +44,10 @@ export const debateHandlers: HandlersOf<typeof debateRequests> = {
   debate_get: (services, request, call) =>
     call.replyLong(() => found(services, request, projectOf(services, request, call))),
   debate_list: (services, request, call) =>
-    call.replyLong(() => debatePage(services.engine.state, projectOf(services, request, call), request)),
+    call.replyLong(() => {
+      const project = projectOf(services, request, call);
+      return debatePage(services.engine.logOf(project), project, request);
+    }),
 };
 
 function entering<T extends Entering>(entryOf: (request: RequestOf<T>) => NewEntry) {
@@ -62,8 +65,9 @@ function* found(
   request: RequestOf<"debate_get">,
   project: string,
 ): Steps<string | Reply> {
-  const debate = findDebate(engine.state.debates, request.debate, project);
-  return isDebate(debate) ? yield* debateText(debate, request.after ?? 0) : debate;
+  const log = engine.logOf(project);
+  const debate = findDebate(log.state.debates, request.debate, log.project(project));
+  return isDebate(debate) ? yield* debateText(log, debate, request.after ?? 0) : log.outward(debate);
 }
 
 /** The trail has actor and debate, without what was said. */

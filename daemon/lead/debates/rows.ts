@@ -3,7 +3,7 @@ import type { DebateEntryRow, DebateRow } from "../../../protocol/lead/debate.ts
 import { limits } from "../../../protocol/limits.ts";
 import { standingsOf } from "../../core/lead/debates/standing.ts";
 import { type Debate, type DebateEntry, debateAt } from "../../core/lead/debates/table.ts";
-import type { State } from "../../core/state.ts";
+import type { LogView } from "../../engine/log-view.ts";
 import type { Steps } from "../../server/turns.ts";
 import { pageText } from "../../views/paging.ts";
 
@@ -36,7 +36,7 @@ function entryRow(entry: DebateEntry, number: number): DebateEntryRow {
 
 /** Returns a page of the project's debates, oldest first, after `after`, a sort key: `limit` rows, about a line. */
 export function* debatePage(
-  { debates }: State,
+  log: LogView,
   project: string,
   {
     limit: max = limits.rowsDefault,
@@ -44,11 +44,14 @@ export function* debatePage(
   }: { readonly limit?: number | undefined; readonly after?: string | undefined },
 ): Steps<string> {
   // A debate is a value and they are few: these stay as they are, whatever happens between two steps.
-  const places = [...(debates.byProject.get(project)?.from(after ?? "") ?? [])].filter(one => one !== after);
+  const { debates } = log.state;
+  const places = [...(debates.byProject.get(log.project(project))?.from(after ?? "") ?? [])].filter(
+    one => one !== after,
+  );
   const rows: string[] = [];
   let size = 0;
   for (const [i, debate] of places.map(place => debateAt(debates, place)).entries()) {
-    const row = JSON.stringify(debateRow(debate));
+    const row = JSON.stringify(log.outward(debateRow(debate)));
     size += row.length;
     if (rows.length > 0 && (rows.length === max || size > limits.lineBytes))
       return pageText(rows, places[i - 1]);
@@ -59,19 +62,19 @@ export function* debatePage(
 }
 
 /** Returns a debate with its entries after entry `after`, about a line of them. */
-export function* debateText(debate: Debate, after: number): Steps<string> {
+export function* debateText(log: LogView, debate: Debate, after: number): Steps<string> {
   const { participants, entries } = debate;
   const head = JSON.stringify({
     ok: true,
-    debate: debateRow(debate),
-    participants: participants.map(({ row }) => row),
+    debate: log.outward(debateRow(debate)),
+    participants: participants.map(({ row }) => log.outward(row)),
   });
   const rows: string[] = [];
   let size = head.length;
   let next: number | null = null;
   for (const [i, entry] of entries.entries()) {
     if (i < after) continue;
-    const row = JSON.stringify(entryRow(entry, i + 1));
+    const row = JSON.stringify(log.outward(entryRow(entry, i + 1)));
     size += row.length;
     if (rows.length > 0 && size > limits.lineBytes / 2) {
       next = i;
