@@ -51,18 +51,27 @@ function durability(
   { key, durable }: RequestOf<"context_set">,
 ): Pick<ContextSet, "durable" | "keeps"> {
   if (durable !== undefined) return { durable };
-  return { durable: contextAt(engine.state, project, key)?.durable === true, keeps: true };
+  const log = engine.logOf(project);
+  return { durable: contextAt(log.state, log.project(project), key)?.durable === true, keeps: true };
 }
 
 /** Reads of which the log is about to have a note, by engine: many reads at once make one. */
 const noting = new WeakMap<Services["engine"], Set<string>>();
 
-/** Proposes that the value was read, if that is news: once, however many reads come before the log has it. */
-export function noteRead({ engine }: Pick<Services, "engine">, item: ContextItem): void {
-  const { project, key } = item;
+/**
+ * Proposes that the value was read, if that is news: once, however many reads come before the log has it. `project`: what
+ * this machine calls the item's.
+ */
+export function noteRead(
+  { engine }: Pick<Services, "engine">,
+  item: ContextItem,
+  project = item.project,
+): void {
+  const { key } = item;
+  const log = engine.logOf(project);
   const pending = noting.get(engine) ?? new Set();
   const place = itemKey(project, key);
-  if (pending.has(place) || !isReadNews(engine.state, item, engine.now)) return;
+  if (pending.has(place) || !isReadNews(log.state, item, log.now)) return;
   noting.set(engine, pending.add(place));
   const isOver = () => void pending.delete(place);
   // On a full disk nothing is noted: the next read is.
@@ -70,11 +79,13 @@ export function noteRead({ engine }: Pick<Services, "engine">, item: ContextItem
 }
 
 function* shared(services: Services, request: RequestOf<"context_get">, call: Call): Steps<string | Reply> {
-  const { state, now } = services.engine;
   const { key } = request;
-  const item = contextAt(state, projectOf(services, request, call), key, now);
+  const project = projectOf(services, request, call);
+  const log = services.engine.logOf(project);
+  const item = contextAt(log.state, log.project(project), key, log.now);
   if (item === undefined) return contextAbsent(key);
-  noteRead(services, item);
+  noteRead(services, item, project);
+  const row = log.outward(contextRow(item, log.now));
   yield item.bytes;
-  return JSON.stringify({ ok: true, value: item.value, ...contextRow(item, now) });
+  return JSON.stringify({ ok: true, value: item.value, ...row });
 }

@@ -8,6 +8,7 @@ import type { RequestOf } from "../../protocol/requests.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { inboxOf } from "../core/messages/recipients.ts";
 import type { Reply } from "../core/outcome.ts";
+import { logOfSession } from "../engine/log-view.ts";
 import { refs } from "../facts/file-refs.ts";
 import { type Call, isRefusal } from "../server/call.ts";
 import type { Steps } from "../server/turns.ts";
@@ -86,9 +87,9 @@ export const messageHandlers: HandlersOf<typeof messageRequests> = {
 };
 
 function* listed(services: Services, request: RequestOf<"message_list">, call: Call): Steps<string | Reply> {
-  const { state } = services.engine;
+  const { engine } = services;
   const { id, after } = request;
-  if (!state.sessions.live.has(id)) {
+  if (!engine.state.sessions.live.has(id)) {
     return refuse("unknown_session", `no session ${id} is registered; send register first`);
   }
   signOfLife(services, id, request.agent ?? null);
@@ -97,7 +98,9 @@ function* listed(services: Services, request: RequestOf<"message_list">, call: C
     const error = "message_list: after: give next of the reply before";
     return refuse("invalid_request", error, { path: "after" });
   }
-  return yield* inboxPage(state, inboxOf(actorOfId(services, id, request.agent, call)), request, behind);
+  const log = logOfSession(engine, id);
+  const key = inboxOf(log.actor(actorOfId(services, id, request.agent, call)));
+  return yield* inboxPage(log, key, request, behind);
 }
 
 /** Resolves the files of a freeze. An agent's stay within its reach. */

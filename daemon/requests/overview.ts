@@ -5,12 +5,13 @@ import { limits } from "../../protocol/limits.ts";
 import type { SettingsRow } from "../../protocol/overview.ts";
 import type { UserConfig } from "../config/config.ts";
 import { offRows } from "../config/off-switch.ts";
+import { countTasks } from "../core/tasks/table.ts";
 import type { RescueServices } from "../rescue/services.ts";
 import type { Steps } from "../server/turns.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { lostNow } from "./points.ts";
 import { answerFor } from "./query.ts";
-import { countTasks, statsOf } from "./stats.ts";
+import { statsOf } from "./stats.ts";
 
 type OverviewServices = DaemonServices & RescueServices;
 
@@ -49,7 +50,9 @@ export const overview: RequestHandler<"overview", OverviewServices> = async (ser
 };
 
 function projectTasks({ engine }: OverviewServices, project: string | null): object {
-  return project === null ? {} : { projectTasks: countTasks(engine.state.tasks, project) };
+  if (project === null) return {};
+  const log = engine.logOf(project);
+  return { projectTasks: countTasks(log.state.tasks, log.project(project)) };
 }
 
 /** Yields the reply as text: its lists are text already. */

@@ -6,9 +6,9 @@ import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { QueryTarget } from "../../protocol/daemon.ts";
 import type { RequestOf, RequestType } from "../../protocol/requests.ts";
 import { isGrave, risks } from "../../protocol/risk.ts";
-import type { State } from "../core/state.ts";
 import { findTask, isTask } from "../core/tasks/replies.ts";
 import { riskOf } from "../core/tasks/risk.ts";
+import type { Task } from "../core/tasks/table.ts";
 import type { Call } from "../server/call.ts";
 import { projectOf } from "./caller.ts";
 import type { DaemonServices } from "./handler.ts";
@@ -17,7 +17,7 @@ import type { DaemonServices } from "./handler.ts";
 type Deed = readonly [does: string, command: string] | null;
 
 type Deeds = {
-  readonly [T in RequestType]?: (request: RequestOf<T>, state: State, project: () => string) => Deed;
+  readonly [T in RequestType]?: (request: RequestOf<T>, find: (task: string) => Task | Refusal) => Deed;
 };
 
 const deeds: Deeds = {
@@ -59,11 +59,10 @@ function isOfRescue(target: QueryTarget): boolean {
 /** Who begins a red or critical task says yes with that; who lowers a risk takes the need for one away. */
 function taskDeed(
   { id, task, status, risk }: RequestOf<"task_update">,
-  state: State,
-  project: () => string,
+  find: (task: string) => Task | Refusal,
 ): Deed {
   if (id !== undefined || (risk === undefined && status !== "active")) return null;
-  const found = findTask(state, task, project());
+  const found = find(task);
   if (!isTask(found)) return null;
   const before = riskOf(found);
   const next = risk ?? before;
@@ -82,9 +81,11 @@ export function personRefusal<T extends RequestType>(
   call: Call,
 ): Refusal | null {
   if (call.connection.isPersons) return null;
-  const deed = deeds[type]?.(request as never, services.engine.state, () =>
-    projectOf(services, request, call),
-  );
+  const deed = deeds[type]?.(request as never, task => {
+    const project = projectOf(services, request, call);
+    const log = services.engine.logOf(project);
+    return findTask(log.state, task, log.project(project));
+  });
   if (deed === undefined || deed === null) return null;
   const [does, command] = deed;
   return refuse("person_only", `only a person ${does}; ask your user to run in a terminal: ${command}`);

@@ -11,8 +11,8 @@ import { clientTaskRows } from "../views/client-tasks.ts";
 import { contextPage } from "../views/context.ts";
 import { declarationRows, endedDeclarationRows } from "../views/declarations.ts";
 import { riskRows, workStates, writeRows } from "../views/dirty-files.ts";
-import { holdRows, postedRows } from "../views/messages.ts";
-import { page, placeIn } from "../views/paging.ts";
+import { holdRows, postedPage } from "../views/messages.ts";
+import { nowhere, page, placeIn } from "../views/paging.ts";
 import { lockRows, sessionRows, transcriptRows } from "../views/sessions-and-locks.ts";
 import { isOfTasks, type TaskTarget, taskPage } from "../views/tasks.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
@@ -47,13 +47,6 @@ const baseTargets = {
       () =>
         riskRows(services, { id }),
     ids: row => row.sides.map(side => side.id),
-  }),
-  messages: target({
-    open:
-      ({ engine }, { id, from }) =>
-      () =>
-        postedRows(engine.state, { id, from }),
-    ids: row => [row.from?.id, ...row.to.map(to => to.id)],
   }),
   declarations: target({
     open:
@@ -101,7 +94,7 @@ const baseTargets = {
   }),
 };
 
-type Apart = TaskTarget | "context" | "refusals" | "stats";
+type Apart = TaskTarget | "context" | "messages" | "refusals" | "stats";
 
 const targets: { readonly [T in Exclude<QueryTarget, Apart>]: Target } = {
   ...baseTargets,
@@ -124,10 +117,7 @@ export async function answerFor(
   const { target, id, project, file, reader, after, limit: max = limits.rowsDefault } = request;
   if (!isPaged(target)) return () => apart(services, request, max);
   const from = after === undefined ? null : placeIn(after);
-  if (from === "nowhere") {
-    const error = "query: after: give next of the reply before";
-    return refuse("invalid_request", error, { path: "after" });
-  }
+  if (from === "nowhere") return nowhere();
   if (reader !== undefined && !services.engine.state.sessions.live.has(reader))
     return refuse("unknown_session", `no session ${reader} is registered; send register first`);
   const shown: Target = targets[target];
@@ -142,11 +132,12 @@ function isPaged(target: QueryTarget): target is Exclude<QueryTarget, Apart> {
   return Object.hasOwn(targets, target);
 }
 
-/** Answers for the targets whose rows have no position each. */
+/** Answers for the targets that other logs may have, and for those whose rows have no position each. */
 function* apart(services: DaemonServices, request: RequestOf<"query">, max: number): Steps<string | Reply> {
   const { engine, recorder } = services;
   const { target, project = null } = request;
-  if (isOfTasks(target)) return yield* taskPage(engine.state, request);
+  if (isOfTasks(target)) return yield* taskPage(engine, request);
   if (target === "context") return yield* contextPage(engine, { ...request, project });
+  if (target === "messages") return yield* postedPage(engine, { ...request, project, max });
   return { ok: true, rows: target === "stats" ? [statsOf(services)] : recorder.refusals.slice(-max) };
 }

@@ -1,6 +1,7 @@
 /** The daemon's counters. */
 import type { StatsReply, TaskCounts } from "../../protocol/daemon.ts";
-import { listOf, type Tasks } from "../core/tasks/table.ts";
+import { countTasks } from "../core/tasks/table.ts";
+import type { LogView } from "../engine/log-view.ts";
 import type { DaemonServices } from "./handler.ts";
 import { statsColumns } from "./points.ts";
 
@@ -20,7 +21,7 @@ export function statsOf(services: DaemonServices): StatsReply {
     sessions: state.sessions.live.size,
     locks: state.locks.holds.size,
     waiters: state.locks.waiters.size,
-    tasks: countTasks(state.tasks, null),
+    tasks: countAll(engine.logs),
     connections: [...services.connections()].length,
     subscribers: events.subscribers,
     requests: counters.requests,
@@ -36,16 +37,17 @@ export function statsOf(services: DaemonServices): StatsReply {
   };
 }
 
-/** Counts the tasks of a project; null: of all. */
-export function countTasks(tasks: Tasks, project: string | null): TaskCounts {
-  const count = (name: keyof TaskCounts) => listOf(tasks, name, project).size;
-  return {
-    active: count("active"),
-    ready: count("ready"),
-    blocked: count("blocked"),
-    failed: count("failed"),
-    done: count("done"),
-  };
+function countAll(logs: readonly LogView[]): TaskCounts {
+  const all = { active: 0, ready: 0, blocked: 0, failed: 0, done: 0 };
+  for (const { state } of logs) {
+    const { active, ready, blocked, failed, done } = countTasks(state.tasks, null);
+    all.active += active;
+    all.ready += ready;
+    all.blocked += blocked;
+    all.failed += failed;
+    all.done += done;
+  }
+  return all;
 }
 
 /** Returns 0 if the system does not tell, as when all descriptors are in use: the other numbers matter then. */

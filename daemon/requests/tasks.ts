@@ -34,8 +34,9 @@ export const taskHandlers: HandlersOf<typeof taskRequests, HookServices> = {
     }),
   task_import: (services, request, call) =>
     beforeTask(services, request, call, "create", warnings => {
-      const { all } = services.engine.state.tasks;
-      const done = request.tasks.find(({ id, status }) => status === "done" && !all.has(id));
+      const project = projectOf(services, request, call);
+      const tasksOf = (task: ImportedTask) => services.engine.logOf(task.project ?? project).state.tasks.all;
+      const done = request.tasks.find(task => task.status === "done" && !tasksOf(task).has(task.id));
       const bringIn = (more: readonly string[]) =>
         forward<"task_import">({
           command: ({ tasks }, { by, project, wallMs }) => ({
@@ -76,9 +77,12 @@ export const taskHandlers: HandlersOf<typeof taskRequests, HookServices> = {
     return beforeTask(services, request, call, { task, cwd: request.cwd ?? null, what }, update);
   },
   task_get: (services, request, call) =>
-    services.engine.read(state => {
-      const found = findTask(state, request.task, projectOf(services, request, call));
-      call.reply(isTask(found) ? { ok: true, task: taskRow(state, found) } : found);
+    // The barrier is the own log's alone: a read of a shared one takes its copy as it is.
+    services.engine.read(() => {
+      const project = projectOf(services, request, call);
+      const log = services.engine.logOf(project);
+      const found = findTask(log.state, request.task, log.project(project));
+      call.reply(log.outward(isTask(found) ? { ok: true, task: taskRow(log.state, found) } : found));
     }),
   task_claim: forward<"task_claim", HookServices>({
     command: ({ task = null, labels }, { by: actor, project, wallMs }) => ({

@@ -58,7 +58,8 @@ export class Call {
 
   /**
    * Sends the reply that `make` builds from the state, step by step. Each step waits until the client has read earlier
-   * replies and the connection has its turn. `make` returns the reply as JSON text or as an object.
+   * replies and the connection has its turn. `make` returns the reply as JSON text or as an object, and is called again if
+   * the state of any log was rebuilt meanwhile.
    */
   async replyLong(make: () => Steps<string | Reply>): Promise<void> {
     const { connection } = this;
@@ -66,12 +67,13 @@ export class Call {
     await connection.room();
     for (;;) {
       await engine.upToDate();
-      const { state } = engine;
+      const { logs } = engine;
+      const states = logs.map(({ state }) => state);
       const reply = await turns.make(connection, make());
       if (reply === null) return;
       await engine.heard();
-      // The state was rebuilt meanwhile: a reply built from the old one is dropped.
-      if (engine.state !== state) continue;
+      // A reply that was built from an old state is dropped.
+      if (logs.some(({ state }, i) => state !== states[i])) continue;
       const { view } = connection;
       if (typeof reply === "string" && view === null) connection.replyJson(this.#slot, reply);
       else if (typeof reply === "string") this.reply(JSON.parse(reply));

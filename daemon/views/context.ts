@@ -1,13 +1,14 @@
 /** Context as `query` shows it: key by key, without the values. */
 
+import type { Refusal } from "../../protocol/codes.ts";
 import type { ContextRow } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
 import { personOnWire } from "../../protocol/person.ts";
 import type { ContextItem } from "../core/base-state.ts";
 import { isThere, itemKey } from "../core/context-index.ts";
-import type { State } from "../core/state.ts";
+import type { Logs, LogView } from "../engine/log-view.ts";
 import type { Steps } from "../server/turns.ts";
-import { pageText, passedCost } from "./paging.ts";
+import { hasRowsOf, logPage, type Part, type PartOf, passedCost } from "./paging.ts";
 
 export function contextRow(item: ContextItem, now: number): ContextRow {
   const { key, project, from, at, version, durable, bytes, endsAt, leavesAt } = item;
@@ -34,12 +35,19 @@ export interface ContextWanted {
 }
 
 /** Returns a page of keys, ordered by name. Expired keys are left out, even before the log has their end. */
-export function* contextPage(
-  engine: { readonly state: State; readonly now: number },
-  { project, prefix = "", limit: max = limits.rowsDefault, after }: ContextWanted,
-): Steps<string> {
-  const { places, items } = engine.state.context;
-  const begin = project === null ? "" : itemKey(project, prefix);
+export function contextPage(logs: Logs, wanted: ContextWanted): Steps<string | Refusal> {
+  const { project, limit: max = limits.rowsDefault, after } = wanted;
+  return logPage(logs, { project, max, after }, (log, of) => contextPart(logs, log, wanted, of));
+}
+
+function* contextPart(
+  logs: Logs,
+  log: LogView,
+  { project, prefix = "" }: ContextWanted,
+  { max, after }: PartOf,
+): Steps<Part> {
+  const { places, items } = log.state.context;
+  const begin = project === null ? "" : itemKey(log.project(project), prefix);
   const rows: string[] = [];
   let shown: string | undefined;
   let last = after;
@@ -50,9 +58,10 @@ export function* contextPage(
     if (!place.startsWith(begin)) break;
     last = place;
     const item = items.get(place);
-    const isWanted = item?.key.startsWith(prefix) === true && isThere(item, engine.now);
-    if (isWanted && rows.length === max) return pageText(rows, shown);
-    const row = isWanted ? JSON.stringify(contextRow(item, engine.now)) : null;
+    const isWanted =
+      item?.key.startsWith(prefix) === true && isThere(item, log.now) && hasRowsOf(logs, log, item.project);
+    if (isWanted && rows.length === max) return { rows, next: shown };
+    const row = isWanted ? JSON.stringify(log.outward(contextRow(item, log.now))) : null;
     if (row !== null) {
       rows.push(row);
       shown = place;
@@ -60,5 +69,5 @@ export function* contextPage(
     // Keys may have come and gone meanwhile: the page goes on behind the last one.
     if ((yield row === null ? passedCost : row.length) === true) left = places.from(last);
   }
-  return pageText(rows);
+  return { rows };
 }

@@ -1,4 +1,5 @@
 /** Inboxes and freezes as `query` shows them. */
+import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { HoldRow, PostedRow } from "../../protocol/message.ts";
 import type { Message, Messages } from "../core/base-state.ts";
@@ -7,8 +8,20 @@ import { messageRow, stateOf } from "../core/messages/inbox.ts";
 import { lettersOf, messageIn, messagesFrom, sortKeyOf } from "../core/messages/table.ts";
 import { SortedKeys } from "../core/sorted-keys.ts";
 import type { State } from "../core/state.ts";
+import { idsIn, type Logs, type LogView } from "../engine/log-view.ts";
 import type { Steps } from "../server/turns.ts";
-import { passedCost, unwantedCost } from "./paging.ts";
+import {
+  hasRowsOf,
+  logPage,
+  nowhere,
+  type PageOf,
+  type Part,
+  type PartOf,
+  part,
+  passedCost,
+  placeIn,
+  unwantedCost,
+} from "./paging.ts";
 import type { Keyed, RowsOf } from "./row.ts";
 
 export interface InboxWanted {
@@ -22,7 +35,7 @@ export interface InboxWanted {
  * `limits.lineBytes` (one message at least).
  */
 export function* inboxPage(
-  state: State,
+  log: LogView,
   key: string,
   { unread: onlyUnread = false, thread, limit: max = limits.rowsDefault }: InboxWanted,
   behind: number,
@@ -32,7 +45,7 @@ export function* inboxPage(
   let size = 0;
   let last: string | undefined;
   let next: string | undefined;
-  for (const [message, letter] of lettersOf(state.messages, key)) {
+  for (const [message, letter] of lettersOf(log.state.messages, key)) {
     if (stateOf(letter) === "unread") unread += 1;
     const isWanted =
       next === undefined &&
@@ -43,7 +56,7 @@ export function* inboxPage(
       yield passedCost;
       continue;
     }
-    const row = JSON.stringify(messageRow(message, letter));
+    const row = JSON.stringify(log.outward(messageRow(message, letter)));
     size += row.length;
     if (last !== undefined && (messages.length === max || size > limits.lineBytes / 2)) next = last;
     else {
@@ -56,27 +69,57 @@ export function* inboxPage(
   return `{"ok":true,"messages":[${messages.join(",")}],"unread":${unread}${more}}`;
 }
 
-/** Messages that are in any inbox, in the order of sending; of a session those that it sent or got. */
-export function* postedRows(
-  { messages }: State,
-  { id, from }: RowsOf = {},
-): Generator<Keyed<PostedRow>, void> {
-  for (const message of id === undefined
+/** Which messages: of the sessions that the log calls `ids` those that they sent or got; undefined: of all sessions. */
+interface PostedOf extends Pick<RowsOf, "from"> {
+  readonly ids?: readonly string[] | undefined;
+}
+
+/** Messages that are in any inbox of a log, in the order of sending. */
+export function* postedRows(log: LogView, { ids, from }: PostedOf = {}): Generator<Keyed<PostedRow>, void> {
+  const { messages } = log.state;
+  for (const message of ids === undefined
     ? messagesFrom(messages, from?.place ?? 0)
-    : messagesOf(messages, id)) {
+    : messagesOf(messages, ids)) {
     const { id: key, order: place } = message;
-    yield { place, key, row: () => postedRow(message) };
+    yield { place, key, row: () => log.outward(postedRow(message)) };
   }
 }
 
-/** Yields the messages that a session or its agents sent or got, in the order of sending. */
-function* messagesOf(messages: Messages, session: string): Generator<Message, void> {
+/** Which messages: of one project, or with null of all; of one session those that it sent or got, or of all. */
+interface PostedWanted extends PageOf {
+  readonly id?: string | undefined;
+}
+
+/** Returns a page of messages, in the order of sending in each log. */
+export function postedPage(logs: Logs, wanted: PostedWanted): Steps<string | Refusal> {
+  return logPage(logs, wanted, (log, of) => postedPart(logs, log, wanted, of));
+}
+
+function* postedPart(
+  logs: Logs,
+  log: LogView,
+  { project, id }: PostedWanted,
+  { max, room, after }: PartOf,
+): Steps<Part | Refusal> {
+  const from = after === undefined ? null : placeIn(after);
+  if (from === "nowhere") return nowhere();
+  const ids = id === undefined ? undefined : idsIn(logs, log, id);
+  const wanted = (row: PostedRow) =>
+    (project === null ? hasRowsOf(logs, log, row.project) : row.project === project) &&
+    (id === undefined || row.from?.id === id || row.to.some(to => to.id === id));
+  return yield* part(postedRows(log, { ids, from }), { wanted, from, max, room });
+}
+
+/** Yields the messages that these sessions or their agents sent or got, in the order of sending. */
+function* messagesOf(messages: Messages, sessions: readonly string[]): Generator<Message, void> {
   const found = new SortedKeys();
-  for (const inbox of messages.bySession.get(session) ?? [])
-    for (const place of messages.inboxes.get(inbox)?.all ?? []) found.add(place);
-  for (const id of messages.bySender.get(session) ?? []) {
-    const message = messages.all.get(id);
-    if (message !== undefined) found.add(sortKeyOf(message));
+  for (const session of sessions) {
+    for (const inbox of messages.bySession.get(session) ?? [])
+      for (const place of messages.inboxes.get(inbox)?.all ?? []) found.add(place);
+    for (const id of messages.bySender.get(session) ?? []) {
+      const message = messages.all.get(id);
+      if (message !== undefined) found.add(sortKeyOf(message));
+    }
   }
   // The reader may be interrupted, and a message may go meanwhile.
   for (const place of found) {

@@ -1,12 +1,15 @@
 /**
  * Rows page by page. Rows come and go between two pages, and between two steps of one page. So a page begins after a
  * position, not after a row or a count. Every row that exists throughout appears once; only a row that got a later
- * position may repeat, and rows with equal positions, if the last one shown has gone.
+ * position may repeat, and rows with equal positions, if the last one shown has gone. Where machines share logs, the rows of
+ * this machine's log come first, then those of each other one: a page goes on in the log with which the one before it ended.
  *
  * Invariant: rows come in the order of their places, and those of one place in an order that does not change.
  */
 
+import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { Logs, LogView } from "../engine/log-view.ts";
 import type { Steps } from "../server/turns.ts";
 import type { Keyed } from "./row.ts";
 
@@ -36,10 +39,33 @@ export function placeIn(after: string): PageStart | "nowhere" {
  * Returns a page as text: at most `max` rows and about `limits.lineBytes` (one row at least), with `next` if more rows
  * follow.
  */
-export function* page<Row>(
+export function page<Row>(rows: Iterable<Keyed<Row | undefined>>, wanted: Wanted<Row>): Steps<string> {
+  return chosen(rows, { ...wanted, room: limits.lineBytes }, pageText);
+}
+
+/** Rows of one log for a page, as text. `next`: the position of the last one, if more rows follow. */
+export interface Part {
+  readonly rows: readonly string[];
+  readonly next?: string | undefined;
+}
+
+/** At most `max` rows of about `room` characters, one at least. */
+export interface Room {
+  readonly max: number;
+  readonly room: number;
+}
+
+/** Returns the rows of one log that a page has room for. */
+export function part<Row>(rows: Iterable<Keyed<Row | undefined>>, wanted: Wanted<Row> & Room): Steps<Part> {
+  return chosen(rows, wanted, (shown, next) => ({ rows: shown, next }));
+}
+
+/** Chooses rows, and returns what is made of them. */
+function* chosen<Row, Made>(
   rows: Iterable<Keyed<Row | undefined>>,
-  { wanted, from, max }: Wanted<Row>,
-): Steps<string> {
+  { wanted, from, max, room }: Wanted<Row> & Room,
+  made: (rows: readonly string[], next?: string) => Made,
+): Steps<Made> {
   const shown: string[] = [];
   let last: PageStart | null = null;
   let size = 0;
@@ -51,14 +77,13 @@ export function* page<Row>(
     }
     const text = JSON.stringify(row);
     size += text.length;
-    if (last !== null && (shown.length === max || size > limits.lineBytes)) {
-      return pageText(shown, `${last.place} ${last.key}`);
-    }
+    if (last !== null && (shown.length === max || size > room))
+      return made(shown, `${last.place} ${last.key}`);
     shown.push(text);
     last = one;
     yield text.length + unwantedCost;
   }
-  return pageText(shown);
+  return made(shown);
 }
 
 /** Returns a page of rows that are already text. */
@@ -88,4 +113,67 @@ function* behind<Row>(rows: Iterable<Keyed<Row>>, from: PageStart): Generator<Ke
     yield one;
   }
   yield* same;
+}
+
+/** What of a page comes from one log. `after`: the position of the last row shown; undefined: none was. */
+export interface PartOf extends Room {
+  readonly after: string | undefined;
+}
+
+/** Which rows: of one project, or with null of all. `after`: `next` of the page before. */
+export interface PageOf {
+  readonly project: string | null;
+  readonly max: number;
+  readonly after?: string | undefined;
+}
+
+/**
+ * Returns a page as text; `make` returns each log's part of it. A page that ends with a log's last row has a next one if
+ * there is a log behind it, which may have no rows.
+ */
+export function* logPage(
+  logs: Logs,
+  { project, max, after }: PageOf,
+  make: (log: LogView, of: PartOf) => Steps<Part | Refusal>,
+): Steps<string | Refusal> {
+  const all = project === null ? logs.logs : [logs.logOf(project)];
+  const begin = after === undefined ? { n: 0, after } : markIn(after);
+  if (begin.n >= all.length) return nowhere();
+  const rows: string[] = [];
+  let room: number = limits.lineBytes;
+  for (const [n, log] of all.entries()) {
+    if (n < begin.n) continue;
+    if (rows.length === max || room <= 0) return pageText(rows, mark(n, ""));
+    const of = { max: max - rows.length, room, after: n === begin.n ? begin.after : undefined };
+    const part = yield* make(log, of);
+    if ("ok" in part) return part;
+    rows.push(...part.rows);
+    room -= part.rows.reduce((sum, row) => sum + row.length, 0);
+    if (part.next !== undefined) return pageText(rows, mark(n, part.next));
+  }
+  return pageText(rows);
+}
+
+/** Refuses a position that no page has. */
+export function nowhere(): Refusal {
+  return refuse("invalid_request", "query: after: give next of the reply before", { path: "after" });
+}
+
+/**
+ * Whether the log is the one that has the project's rows. What this machine's own log has of a project that it shares is
+ * from before it was shared.
+ */
+export function hasRowsOf(logs: Logs, log: LogView, project: string): boolean {
+  return log.state !== logs.state || logs.logOf(project).state === log.state;
+}
+
+/** Returns a position in a log as `next` has it. Of the first log it is the plain position, unless that looks like a mark. */
+function mark(n: number, position: string): string {
+  return n === 0 && !position.startsWith("\n") ? position : `\n${n} ${position}`;
+}
+
+function markIn(text: string): { readonly n: number; readonly after: string | undefined } {
+  const [, n, position] = /^\n(\d{1,4}) (.*)$/s.exec(text) ?? [];
+  if (n === undefined) return { n: 0, after: text };
+  return { n: Number(n), after: position === "" ? undefined : position };
 }

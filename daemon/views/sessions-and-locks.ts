@@ -145,11 +145,16 @@ export function workedOn(logs: Logs, session: string, agent?: string | null): Wo
 
 /** Returns the same claims as tasks of the log that has them. */
 export function claimsBy(logs: Logs, session: string, agent?: string | null): Task[] {
-  const log = logOfSession(logs, session);
-  const claims = idsIn(logs, log, session).flatMap(id => claimsOf(log.state, id));
+  // Where nothing is shared, nothing more is looked at.
+  const claims = logs.logs.length === 1 ? claimsOf(logs.state, session) : sharedClaims(logs, session);
   return claims
     .filter(task => agent === undefined || claimerOf(task)?.agent === agent)
     .sort((a, b) => b.updatedAt - a.updatedAt || b.n - a.n);
+}
+
+function sharedClaims(logs: Logs, session: string): Task[] {
+  const log = logOfSession(logs, session);
+  return idsIn(logs, log, session).flatMap(id => claimsOf(log.state, id));
 }
 
 /** Positions of files with waiters only come after those of all grants. */

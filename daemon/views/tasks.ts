@@ -1,11 +1,12 @@
 /** Tasks as `query` shows them: page by page, from the index that fits the filter best. */
+import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
-import type { State } from "../core/state.ts";
 import { assigneeOf, taskRow } from "../core/tasks/replies.ts";
 import { type ListName, listOf, type Task, taskAt } from "../core/tasks/table.ts";
+import type { Logs, LogView } from "../engine/log-view.ts";
 import type { Steps } from "../server/turns.ts";
-import { pageText, passedCost, unwantedCost } from "./paging.ts";
+import { hasRowsOf, logPage, type Part, type PartOf, passedCost, unwantedCost } from "./paging.ts";
 
 const lists = { task_ready: "ready", task_blocked: "blocked", task_watched: "watched" } as const;
 const targets: Readonly<Record<string, ListName>> = lists;
@@ -19,11 +20,23 @@ export function isOfTasks(target: RequestOf<"query">["target"]): target is TaskT
 
 /**
  * Returns a page of tasks after `after`, a position in the list: ready tasks in the order of claiming, others by age.
- * At most `limit` rows, about `limits.lineBytes`, from `limits.tasksScannedMax` scanned tasks: a page may be short or
- * empty and still have `next`.
+ * At most `limit` rows, about `limits.lineBytes`, from `limits.tasksScannedMax` scanned tasks of a log: a page may be short
+ * or empty and still have `next`.
  */
-export function* taskPage(state: State, request: RequestOf<"query">): Steps<string> {
-  const { limit: max = limits.rowsDefault, after, project = null, label = "" } = request;
+export function taskPage(logs: Logs, request: RequestOf<"query">): Steps<string | Refusal> {
+  const { limit: max = limits.rowsDefault, after, project = null } = request;
+  return logPage(logs, { project, max, after }, (log, of) => taskPart(logs, log, request, of));
+}
+
+function* taskPart(
+  logs: Logs,
+  log: LogView,
+  request: RequestOf<"query">,
+  { max, room, after }: PartOf,
+): Steps<Part> {
+  const { state } = log;
+  const { label = "" } = request;
+  const project = typeof request.project === "string" ? log.project(request.project) : null;
   const name = targets[request.target] ?? request.status ?? "all";
   const byLabel = name === "ready" && project !== null ? label : "";
   const rows: string[] = [];
@@ -35,10 +48,11 @@ export function* taskPage(state: State, request: RequestOf<"query">): Steps<stri
     const place = next.value;
     if (place === last) continue;
     const task = taskAt(state.tasks, place);
-    const row = isWanted(state, task, request) ? JSON.stringify(taskRow(state, task)) : null;
+    const isShown = hasRowsOf(logs, log, task.project) && isWanted(log, task, request);
+    const row = isShown ? JSON.stringify(log.outward(taskRow(state, task))) : null;
     size += row?.length ?? 0;
-    const isFull = rows.length > 0 && row !== null && (rows.length === max || size > limits.lineBytes);
-    if (last !== undefined && (isFull || scanned === limits.tasksScannedMax)) return pageText(rows, last);
+    const isFull = rows.length > 0 && row !== null && (rows.length === max || size > room);
+    if (last !== undefined && (isFull || scanned === limits.tasksScannedMax)) return { rows, next: last };
     if (row !== null) rows.push(row);
     scanned += 1;
     last = place;
@@ -46,13 +60,13 @@ export function* taskPage(state: State, request: RequestOf<"query">): Steps<stri
     // Tasks may have changed meanwhile: the list is looked up again after the last position.
     if (interrupted === true) places = listOf(state.tasks, name, project, byLabel).from(last);
   }
-  return pageText(rows);
+  return { rows };
 }
 
-function isWanted(state: State, task: Task, { assignee, label, text, status }: RequestOf<"query">): boolean {
+function isWanted(log: LogView, task: Task, { assignee, label, text, status }: RequestOf<"query">): boolean {
   if (status !== undefined && task.state.status !== status) return false;
   if (label !== undefined && !task.labels.includes(label)) return false;
-  if (assignee !== undefined && assigneeOf(state, task)?.id !== assignee) return false;
+  if (assignee !== undefined && log.outward(assigneeOf(log.state, task))?.id !== assignee) return false;
   if (text === undefined) return true;
   const part = text.toLowerCase();
   return task.id.includes(part) || task.description.toLowerCase().includes(part);

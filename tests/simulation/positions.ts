@@ -1,5 +1,6 @@
 /** The order of rows: a page begins after a position, so it skips a row that stands behind one with a later position. */
 import type { State } from "../../daemon/core/state.ts";
+import { ownView } from "../../daemon/engine/log-view.ts";
 import { checkRows } from "../../daemon/lead/checks/rows.ts";
 import { mergeRows } from "../../daemon/lead/merges/rows.ts";
 import { spawnRows } from "../../daemon/lead/spawns/rows.ts";
@@ -30,7 +31,7 @@ function tables(state: State): readonly (readonly [string, Rows])[] {
     ["locks", of => lockRows(services, of)],
     ["writes", of => writeRows(services, new Map(), of)],
     ["risks", of => riskRows(services, of)],
-    ["messages", of => postedRows(state, of)],
+    ["messages", ({ id }) => postedRows(ownView(engine), { ids: id === undefined ? id : [id] })],
     ["declarations", of => declarationRows(engine, of)],
     ["ended declarations", of => endedDeclarationRows(engine, of)],
     ["freezes", () => holdRows(engine)],

@@ -4,6 +4,7 @@ import { itemKey } from "../../daemon/core/context-index.ts";
 import { knownWorktrees } from "../../daemon/core/sessions/known-worktrees.ts";
 import { latestAt } from "../../daemon/core/sessions/table.ts";
 import type { Clock } from "../../daemon/engine/clock.ts";
+import { ownView } from "../../daemon/engine/log-view.ts";
 import type { Run } from "../../daemon/hooks/action.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
 import { supposedPlaces } from "../../daemon/hooks/guard/unseen.ts";
@@ -82,7 +83,7 @@ const requests: readonly Scenario[] = [
       crowd.now += limits.messageRateMs;
       crowd.before(say(actor(`s${i}`), `s${(i + 1) % n}`, "x"));
     }
-    for (const i of upTo(looks)) crowd.look(() => built(postedRows(crowd.state, { id: `s${i}` })));
+    for (const i of upTo(looks)) crowd.look(() => built(postedRows(ownView(crowd), { ids: [`s${i}`] })));
     return looks;
   }),
   scenario("query", "of one session's writes and declarations, others have some", none, (crowd, n) => {
@@ -123,7 +124,7 @@ const requests: readonly Scenario[] = [
       { place: begun, key: "" },
     ];
     for (const _ of upTo(looks)) {
-      crowd.look(() => expect(built(postedRows(crowd.state, { from: last })).length).toBe(1));
+      crowd.look(() => expect(built(postedRows(ownView(crowd), { from: last })).length).toBe(1));
       crowd.look(() => expect(built(sessionRows(source, { project, from: later })).length).toBe(1));
     }
     return looks;

@@ -24,14 +24,14 @@ interface Page {
 }
 
 /** Makes a reply; with a chance of one in three others have their turn after a step. */
-function made(random: Random, steps: Steps<string>, others: () => void): Page {
+function made(random: Random, steps: Steps<unknown>, others: () => void): Page {
   let step = steps.next();
   while (step.done !== true) {
     const interrupted = random.chance(1 / 3);
     if (interrupted) others();
     step = steps.next(interrupted);
   }
-  return JSON.parse(step.value);
+  return JSON.parse(String(step.value));
 }
 
 /** The field `name` of all rows, page after page. */
@@ -72,7 +72,7 @@ describe.each(seeds)("whatever comes and goes between the steps of pages (seed %
     };
     const shown = all("description", after => {
       const request = { type: "query", target: "task_ready", project, limit: 40, after } as never;
-      return made(random, taskPage(w.state, request), () => going.length > 0 && others());
+      return made(random, taskPage(oneLog(w), request), () => going.length > 0 && others());
     });
     expect(new Set(shown).size).toBe(shown.length);
     expect(shown.filter(one => String(one).startsWith("stays"))).toEqual(staying);
@@ -251,7 +251,7 @@ describe.each(seeds)("whatever comes and goes between the steps of pages (seed %
     const staying = Array.from({ length: 2_200 }, (_, n) => `s-${String(n).padStart(4, "0")}`);
     for (const key of [...staying].sort(() => random.fraction() - 0.5)) set(key);
     const shown = all("key", after =>
-      made(random, contextPage({ state: w.state, now: 0 }, { project, limit: 1_000, after }), () => {
+      made(random, contextPage(oneLog({ state: w.state, now: 0 }), { project, limit: 1_000, after }), () => {
         if (random.chance(0.1)) set(`c-${w.state.seq}`);
       }),
     );

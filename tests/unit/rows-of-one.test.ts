@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ownView } from "../../daemon/engine/log-view.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { declarationRows, endedDeclarationRows } from "../../daemon/views/declarations.ts";
 import { riskRows, writeRows } from "../../daemon/views/dirty-files.ts";
@@ -47,7 +48,7 @@ describe("the rows of one session", () => {
     const { state, now } = world(seed);
     const clock = { now: () => now, wall: () => now, at: () => () => {} };
     const source = { engine: oneLog({ state, now }), presence: new PresenceTable(clock) };
-    const [locks, posted] = [built(lockRows(source)), built(postedRows(state))];
+    const [locks, posted] = [built(lockRows(source)), built(postedRows(ownView({ state, now })))];
     const services = source as unknown as Parameters<typeof writeRows>[0];
     const [writes, risks] = [built(writeRows(services, new Map())), built(riskRows(services))];
     const [declared, ended] = [
@@ -65,7 +66,7 @@ describe("the rows of one session", () => {
       expect(built(declarationRows(source.engine, { id }))).toEqual(declared.filter(row => row.id === id));
       expect(built(endedDeclarationRows(source.engine, { id }))).toEqual(ended.filter(row => row.id === id));
       const names = (row: (typeof posted)[number]) => row.from?.id === id || row.to.some(to => to.id === id);
-      expect(built(postedRows(state, { id }))).toEqual(posted.filter(names));
+      expect(built(postedRows(ownView({ state, now }), { ids: [id] }))).toEqual(posted.filter(names));
       for (const project of ["/p", "/q"]) {
         const rows = built(sessionRows(source)).filter(row => row.project === project);
         expect(built(sessionRows(source, { project }))).toEqual(rows);

@@ -5,6 +5,7 @@
  * tasks. Only `insertTasks`, `removeTask`, `setState`, `setDependencies` and `revise` change a task.
  */
 
+import type { TaskCounts } from "../../../protocol/daemon.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
 import { isGrave, type Risk } from "../../../protocol/risk.ts";
 import type { TaskPriority } from "../../../protocol/task.ts";
@@ -134,6 +135,18 @@ export function listOf(tasks: Tasks, name: ListName, project: string | null, lab
 }
 
 const nothing = new SortedKeys();
+
+/** Returns how many tasks one project has, or with null all projects. */
+export function countTasks({ lists }: Tasks, project: string | null): TaskCounts {
+  const scope = listKey("", project, "");
+  return {
+    active: lists.get(`active${scope}`)?.size ?? 0,
+    ready: lists.get(`ready${scope}`)?.size ?? 0,
+    blocked: lists.get(`blocked${scope}`)?.size ?? 0,
+    failed: lists.get(`failed${scope}`)?.size ?? 0,
+    done: lists.get(`done${scope}`)?.size ?? 0,
+  };
+}
 
 /** Returns the task of a list's sort key. */
 export function taskAt(tasks: Tasks, place: string): Task {
@@ -331,7 +344,7 @@ function readyClass({ risk = "green", approved }: Task): ReadyClass {
   return approved === true && (risk === "red" || risk === "critical") ? `${risk} approved` : risk;
 }
 
-function listKey(name: ListName, project: string | null, label: string): string {
+function listKey(name: ListName | "", project: string | null, label: string): string {
   return project === null ? name : `${name}\n${project}\n${label}`;
 }
 

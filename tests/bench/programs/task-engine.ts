@@ -101,7 +101,7 @@ async function run(): Promise<Readonly<Record<string, number>>> {
   us["complete"] = await timed(tasksPerRun, () => all(made.map(done)));
   us["ready"] = await timed(tasksPerRun / 10, () => {
     for (let n = 0; n < tasksPerRun / 10; n += 1) {
-      const steps = taskPage(engine.state, {
+      const steps = taskPage(engine, {
         type: "query",
         target: "task_ready",
         project,
@@ -109,7 +109,7 @@ async function run(): Promise<Readonly<Record<string, number>>> {
       } as never);
       let step = steps.next();
       while (step.done !== true) step = steps.next();
-      if (JSON.parse(step.value).rows.length !== 20) throw new Error("the page is not full");
+      if (JSON.parse(String(step.value)).rows.length !== 20) throw new Error("the page is not full");
     }
   });
   const some = [...engine.state.tasks.all.keys()];

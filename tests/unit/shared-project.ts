@@ -1,0 +1,121 @@
+/** A machine `laptop` that shares the project /p, with what its own log still has of it, and what the shared one has. */
+import type { Actor } from "../../daemon/core/actor.ts";
+import type { Command } from "../../daemon/core/commands.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
+import type { State } from "../../daemon/core/state.ts";
+import { type Logs, type LogView, ownView } from "../../daemon/engine/log-view.ts";
+import { Local, Store, shared } from "./nodes-world.ts";
+
+export class SharedProject implements Logs {
+  readonly local = new Local("a");
+  readonly store = new Store();
+  /** The commands that were proposed, as they were. */
+  readonly proposed: Command[] = [];
+  readonly epoch = 1;
+  readonly voided: readonly number[] = [];
+  readonly #own = ownView(this);
+  readonly #shared: LogView;
+  #rebuilt: State | null = null;
+
+  constructor() {
+    const { local, store } = this;
+    store.join("a", "laptop");
+    store.join("b", "desk");
+    local.begin("alice", { name: "alice" });
+    store.take("a", local);
+    const desk = new Local("b");
+    desk.begin("carol", { name: "carol" });
+    store.take("b", desk);
+    const words = new Map([
+      [this.idOf("alice"), "alice"],
+      ["alice@laptop", "alice"],
+      [shared, "/p"],
+    ]);
+    const rebuilt = () => this.#rebuilt;
+    this.#shared = {
+      get state() {
+        return rebuilt() ?? store.state;
+      },
+      get now() {
+        return store.now;
+      },
+      project: project => (project === "/p" ? shared : project),
+      actor: ({ session, agent, incarnation }) => {
+        const known = local.state.sessions.live.has(session);
+        return { session: known ? local.idOf(session, incarnation) : session, agent, incarnation: 0 };
+      },
+      outward: shown => (shown === undefined ? shown : JSON.parse(JSON.stringify(shown), wordsBy(words))),
+    };
+  }
+
+  get state(): State {
+    return this.local.state;
+  }
+
+  get now(): number {
+    return this.local.now;
+  }
+
+  logOf(project: string | null): LogView {
+    return project === "/p" ? this.#shared : this.#own;
+  }
+
+  get logs(): readonly LogView[] {
+    return [this.#own, this.#shared];
+  }
+
+  /** What the shared log calls the session. */
+  idOf(session: string): string {
+    return this.local.idOf(session);
+  }
+
+  /** What the shared log calls carol, a session of another machine. */
+  get carol(): string {
+    return [...this.store.state.sessions.live.keys()].find(id => id.startsWith("carol")) ?? "";
+  }
+
+  /** Enters into the shared log, by the names that it has. */
+  enter(command: Command, node = "a"): Reply {
+    return this.store.as(node, command);
+  }
+
+  /** The shared log's state is another object from now on. */
+  rebuildShared(): void {
+    this.#rebuilt = { ...this.store.state };
+  }
+
+  async read(read: (state: State) => void): Promise<void> {
+    read(this.state);
+  }
+
+  async upToDate(): Promise<void> {}
+
+  async heard(): Promise<void> {}
+
+  submit(command: Command, caller: { answer(reply: Reply): void }): number {
+    const reply = this.#route(command);
+    queueMicrotask(() => caller.answer(reply));
+    return this.proposed.length;
+  }
+
+  submitWithRetry(command: Command): void {
+    this.#route(command);
+  }
+
+  async submitAndWait(command: Command): Promise<Reply> {
+    return this.#route(command);
+  }
+
+  /** What the daemon will do: a command of the project's inboxes goes to the shared log. */
+  #route(command: Command): Reply {
+    this.proposed.push(command);
+    if (command.type !== "inbox_take" && command.type !== "inbox_told") return { ok: true };
+    const who: Actor = this.#shared.actor(command.actor);
+    return this.#shared.outward(this.enter({ ...command, actor: who }));
+  }
+}
+
+/** Puts words in the place of others. Texts that only contain one of them stay. */
+function wordsBy(words: ReadonlyMap<string, string>) {
+  return (_: string, value: unknown) => (typeof value === "string" ? (words.get(value) ?? value) : value);
+}
