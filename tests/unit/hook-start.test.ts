@@ -50,7 +50,14 @@ describe("a session that starts is told", () => {
   });
 
   test("who works on other machines, and on what", () => {
-    const far = { id: "s@n.1.1", machine: "desk", project: "/p", branch: "main", state: "there", tasks: [task] };
+    const far = {
+      id: "s@n.1.1",
+      machine: "desk",
+      project: "/p",
+      branch: "main",
+      state: "there",
+      tasks: [task],
+    };
     const elsewhere = [
       { ...far, name: "dan@desk" },
       { ...far, name: "eve@desk", branch: null, state: "away", tasks: [] },
