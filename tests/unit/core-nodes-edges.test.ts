@@ -227,6 +227,22 @@ describe("a log that nodes share", () => {
 const where = { anchor: null, cwd: "", worktree: "", project: shared, branch: null } as const;
 const begun = { type: "session_begin", ...where, name: null, revive: true, wallMs: 5 } as const;
 
+describe("a node's id", () => {
+  it.each(["", "a.b", "a@b", "a b", "a\nb", "n".repeat(65)])(
+    "is refused where ids of sessions could not hold it: %j",
+    id => {
+      const { store, a } = two();
+      expect(store.join(id, "laptop")).toMatchObject({ code: "invalid_request" });
+      expect(store.state.leases.byMachine.has("laptop")).toBe(false);
+      if (id === "") return;
+      expect(a.do({ type: "sharing_set", node: id, projects: [["/p", shared]] })).toMatchObject({
+        code: "invalid_request",
+      });
+      expect(a.state.outbox.node).toBe("a");
+    },
+  );
+});
+
 describe("the level of rules", () => {
   const all = { from: 1, to: 2 };
   const rules = (level: number) => ({ type: "rules", level }) as const;

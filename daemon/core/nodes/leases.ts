@@ -17,6 +17,7 @@ import { settlePresence } from "../sessions/present.ts";
 import type { Session } from "../sessions/table.ts";
 import type { NodeDues } from "./commands.ts";
 import { mayTakePart } from "./levels.ts";
+import { isNodeId, refuseNodeId } from "./shared-ids.ts";
 import { hasLeftIn, leaveIn } from "./starts.ts";
 import { freeMachine, leaseRecords, type NodeLease, nothingRelayed, putLease } from "./table.ts";
 
@@ -29,6 +30,10 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
   const { node, epoch } = meta.origin;
   const { binding, levels, version, wallMs } = command;
   const before = leases.all.get(node);
+  if (!isNodeId(node)) {
+    step.reply = refuseNodeId(node);
+    return;
+  }
   if (hasLeftIn(state, meta.origin)) {
     const error = `node ${node} left the store in this start of its daemon; to join again: kite store join`;
     step.reply = refuse("node_left", error, { node });

@@ -4,7 +4,21 @@
  * Invariant: the id stands for one incarnation. Its number is the one of the row by which the node's outbox told of it first,
  * so no later session, no later terminal, and none that begins after a power cut took entries of the node's log, has it.
  */
+import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { OutboxNumber } from "./commands.ts";
+
+/** Whether a node may have this id: what divides the ids of sessions is not in it. */
+export function isNodeId(node: string): boolean {
+  return nodeForm.test(node);
+}
+
+const nodeForm = /^[\w-]{1,64}$/;
+
+/** Refuses an id that no node may have. */
+export function refuseNodeId(node: string): Refusal {
+  const error = `${JSON.stringify(node)} is no id of a node: it has 1 to 64 letters, digits, _ and -; make one: kite store rejoin`;
+  return refuse("invalid_request", error);
+}
 
 export function sharedId(session: string, node: string, { epoch, n }: OutboxNumber): string {
   return `${session}@${node}.${epoch}.${n}`;

@@ -1,6 +1,7 @@
 /** The rules of the outbox: see `core/rules.ts`. */
 import type { BaseState } from "../base-state.ts";
 import { freeing, lasting } from "../durability.ts";
+import { isNodeId, refuseNodeId } from "../nodes/shared-ids.ts";
 import { isAfter } from "../nodes/table.ts";
 import type { Handler, Rules } from "../rules.ts";
 import { isSame } from "../same-index.ts";
@@ -20,6 +21,10 @@ import { agentKey, outboxRecords, toldAgentRecords, toldRecords } from "./table.
 
 const sharingSet: Handler<"sharing_set"> = (state, { node, projects, relayed }, _meta, step) => {
   const { outbox } = state;
+  if (node !== "" && !isNodeId(node)) {
+    step.reply = refuseNodeId(node);
+    return;
+  }
   const isBehind = relayed !== undefined && isAfter(relayed, outbox.last);
   // The shared log has given its ids to others since, or ended them.
   if (outbox.node !== node || isBehind) forgetTold(state);
