@@ -55,7 +55,7 @@ export const sessionBegin: Handler<"session_begin"> = (state, command, meta, ste
       return;
     }
     const before = command.anchor === null ? undefined : suspendedAt(state.sessions, command.anchor);
-    const full = before === undefined ? noRoom(state, command.anchor) : null;
+    const full = before === undefined ? noRoom(state, command.anchor, meta.origin.node) : null;
     if (full !== null) {
       step.reply = full;
       return;
@@ -164,7 +164,7 @@ function begin(
 ): void {
   const { ended } = state.sessions;
   const { session: id, project, worktree, branch, cwd } = command;
-  const gives = whoMakesRoom(state, command.anchor);
+  const gives = whoMakesRoom(state, command.anchor, meta.origin.node);
   if (gives !== undefined) end(state, gives, "made room", step, true);
   const { name, by: namedBy } = firstName(
     state.sessions,

@@ -6,24 +6,29 @@
  * process that has no lock, waiter, claim, unread message or freeze, in the order in which they became idle; at most
  * `limits.sessionsMax` sessions have no process, and at most `limits.sessionsAnchoredMax` exist. The cost does not
  * grow with the number of sessions: an entry marks the sessions it touched, and `settleRoom` checks only these.
+ * In a log that nodes share, a node with no more than its share of the sessions keeps them, whatever others begin.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { Anchor } from "../actor.ts";
 import type { BaseState, Session } from "../base-state.ts";
 import { countUngot } from "../messages/inbox.ts";
+import { isShared } from "../nodes/table.ts";
 import { settlePresence } from "./present.ts";
 import { countAt, sessionsAt } from "./table.ts";
 
-/** Returns why one more session (of this process, if not null) cannot begin, or null. */
-export function noRoom(state: BaseState, anchor: Anchor | null): Refusal | null {
+/**
+ * Returns why one more session (of this process, if not null) cannot begin, or null. `node`: whose it is, in a log that nodes
+ * share.
+ */
+export function noRoom(state: BaseState, anchor: Anchor | null, node?: string): Refusal | null {
   const { limits } = state;
-  const { live, idle } = state.sessions;
+  const { live } = state.sessions;
   if (anchor !== null && isCrowded(state, anchor)) {
     if (oldestWithNothing(state, anchor) !== undefined) return null;
     const most = limits.sessionsPerProcessMax;
     return refuse("too_many_sessions", `process ${anchor.pid} has ${most} sessions already; end some first`);
   }
-  if (live.size < limits.sessionsMax || idle.size > 0) return null;
+  if (live.size < limits.sessionsMax || idleFor(state, node) !== undefined) return null;
   if (anchor === null)
     return refuse(
       "too_many_sessions",
@@ -35,11 +40,26 @@ export function noRoom(state: BaseState, anchor: Anchor | null): Refusal | null 
 }
 
 /** Returns the session that must end before one more begins: the longest idle one, or one of a crowded process. */
-export function whoMakesRoom(state: BaseState, anchor: Anchor | null): Session | undefined {
+export function whoMakesRoom(state: BaseState, anchor: Anchor | null, node?: string): Session | undefined {
   if (anchor !== null && isCrowded(state, anchor)) return oldestWithNothing(state, anchor);
-  const { live, idle } = state.sessions;
-  const [first] = idle;
-  return live.size < state.limits.sessionsMax || first === undefined ? undefined : live.get(first);
+  return state.sessions.live.size < state.limits.sessionsMax ? undefined : idleFor(state, node);
+}
+
+/**
+ * Returns the longest idle session that makes room for one of the node. Of several nodes that share the log, one with less
+ * than its share gets room from those with more; else a node's own sessions make it.
+ */
+function idleFor(state: BaseState, node = ""): Session | undefined {
+  const { live, idle, byNode } = state.sessions;
+  const [first = ""] = idle;
+  if (!isShared(state)) return live.get(first);
+  const share = state.limits.sessionsMax / Math.max(1, state.leases.all.size);
+  const hasMore = new Set([...byNode].filter(([, ids]) => ids.size > share).map(([id]) => id));
+  const firstOf = (isMeant: (other: string) => boolean) =>
+    [...idle].flatMap(id => live.get(id) ?? []).find(session => isMeant(session.node));
+  const isBelow = (byNode.get(node)?.size ?? 0) < share;
+  const other = isBelow ? firstOf(one => hasMore.has(one)) : undefined;
+  return other ?? firstOf(one => one === node);
 }
 
 /** Updates `idle` and `present` for the sessions that the entry touched; `apply` calls it after each entry. */
