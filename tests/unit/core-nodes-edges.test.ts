@@ -91,6 +91,66 @@ describe("an outbox", () => {
     expect(store.names).toEqual(["alice@a-machine", "zoe@a-machine"]);
   });
 
+  it("has one row of a conversation that is cleared again and again while the store is away, and its claims go along", () => {
+    const store = new Store();
+    for (const node of ["a", "b"]) store.join(node);
+    const a = new Local("a", bounded({ outboxMax: 20 }));
+    const anchor = { pid: 1, startTime: "1" };
+    a.begin("s0", { name: "alice", anchor });
+    store.take("a", a);
+    const task = store.add("b", null);
+    store.claim("a", a.idOf("s0"), task);
+    for (let n = 0; n < 100; n += 1) {
+      a.do({ type: "session_suspend", session: `s${n}` });
+      a.begin(`s${n + 1}`, { anchor });
+      // What was sent, and not heard of.
+      const [first] = relaysOf(a.state.outbox);
+      if (n < 2 && first !== undefined) store.as("a", first);
+      expect(a.rows.filter(type => type === "session_continue")).toHaveLength(1);
+    }
+    a.do({ type: "session_rename", by: null, of: "alice", name: "bob", project: "/p" });
+    const text = writeState(a.state);
+    expect(text.length).toBeLessThan(20_000);
+    store.take("a", a);
+    expect(store.names).toEqual(["bob@a"]);
+    expect([...store.state.tasks.claims.keys()]).toEqual([a.idOf("s100")]);
+    expect(store.state.tasks.all.get(task)).toMatchObject({ attempts: 0 });
+  });
+
+  it("takes the claims and messages of a session's other terminals along when it goes on, as its own log does", () => {
+    const { store, a, b } = two();
+    const anchors = [1, 2].map(pid => ({ pid, startTime: `${pid}` }));
+    for (const anchor of anchors) a.begin("s1", { name: "alice", anchor });
+    b.begin("s9", { name: "bob" });
+    for (const [node, local] of [
+      ["a", a],
+      ["b", b],
+    ] as const)
+      store.take(node, local);
+    const [first, second] = [a.idOf("s1"), a.idOf("s1", 1)];
+    const tasks = [first, second].map(id => {
+      const task = store.add("b", null);
+      expect(store.claim("a", id, task)).toMatchObject({ ok: true });
+      return task;
+    });
+    const send = (to: string) =>
+      store.as("b", {
+        ...{ type: "message_send", actor: actor(b.idOf("s9")), project: shared, to },
+        ...{ text: "hello", bytes: 5, replyTo: null, urgent: false, wallMs: 7 },
+      });
+    expect(send("alice@a-machine-2")).toMatchObject({ ok: true });
+    a.do({ type: "session_suspend", session: "s1" });
+    a.begin("s2", { anchor: anchors[0] ?? null });
+    expect(a.rows).toEqual(["session_continue"]);
+    store.take("a", a, 2);
+    expect(store.names).toEqual(["bob@b-machine", "alice@a-machine"]);
+    const id = a.idOf("s2");
+    expect([...(store.state.tasks.claims.get(id) ?? [])].sort()).toEqual(tasks.sort());
+    for (const task of tasks) expect(store.state.tasks.all.get(task)).toMatchObject({ attempts: 0 });
+    const [message] = store.state.messages.all.values();
+    expect([...(message?.letters.values() ?? [])]).toMatchObject([{ to: { id }, undelivered: null }]);
+  });
+
   it("goes on with its numbers when it was shared before, also from a snapshot", () => {
     const a = new Local("a");
     a.begin("s1");

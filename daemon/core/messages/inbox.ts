@@ -42,7 +42,10 @@ export function closeInboxes(state: BaseState, session: string, agent: string | 
   }
 }
 
-/** Moves a session's own inbox, and its name as a sender, to the id under which its process goes on. */
+/**
+ * Moves a session's own inbox, and its name as a sender, to the id under which its process goes on. What has no room there, or
+ * is there already, stays.
+ */
 export function moveInbox(state: BaseState, before: string, after: string): void {
   const { messages } = state;
   const sent = messages.sent.get(before);
@@ -55,6 +58,8 @@ export function moveInbox(state: BaseState, before: string, after: string): void
       changeSender(messages, message, { ...from, id: after });
   }
   for (const [message, letter] of [...lettersOf(messages, before)]) {
+    if (message.letters.has(after) || !hasRoom(messages, after)) continue;
+    makeRoom(messages, after);
     // The new inbox gets it first, because a message that is in no inbox is removed.
     putLetter(messages, message, { ...letter, to: { ...letter.to, id: after } });
     dropLetter(messages, message, letter);

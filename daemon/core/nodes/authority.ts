@@ -86,7 +86,7 @@ function speakersOf(command: Command): readonly string[] {
   if (command.type === "task_import")
     for (const { state } of command.tasks)
       if (state.status === "active" && state.claimer !== null) found.push(state.claimer.session);
-  if (command.type === "session_continue") found.push(command.from);
+  if (command.type === "session_continue") found.push(command.from, ...(command.also ?? []));
   if (command.type === "node_sessions_are") {
     found.push(...command.sessions);
     for (const [session] of command.agents ?? []) found.push(session);

@@ -28,6 +28,8 @@ export type NodeLeave = object;
 /** The session goes on under another id: its claims, its inbox and its name move there, and `from` ends. */
 export interface SessionContinue extends Omit<SessionBegin, "anchor" | "revive" | "retry"> {
   readonly from: string;
+  /** Further ids that it may have now: what they have goes along, and they end. */
+  readonly also?: readonly string[];
 }
 
 /** What slices know of an actor that other nodes need, by the names of these parts: see `traitsOf` in `core/points.ts`. */

@@ -1,17 +1,35 @@
 /** A node's sessions as the other nodes see them. */
-import type { BaseState } from "../base-state.ts";
+import type { BaseState, Session } from "../base-state.ts";
+import { moveInbox } from "../messages/inbox.ts";
 import type { Step } from "../outcome.ts";
 import type { Handler } from "../rules.ts";
 import { begunReply, continueSession } from "../sessions/begin.ts";
-import { lose } from "../sessions/end.ts";
+import { end, lose } from "../sessions/end.ts";
+import { passClaims } from "../tasks/leave.ts";
 import type { Relayable } from "./commands.ts";
 import type { NodeLease } from "./table.ts";
 
-/** Passes what a session has to the id under which its process goes on. */
-export const sessionContinue: Handler<"session_continue"> = (state, { from, ...command }, meta, step) => {
-  continueSession(state, from, { ...command, anchor: null, revive: false }, meta, step);
+/** Passes what a session has, under whichever of its ids it lives, to the id under which its process goes on. */
+export const sessionContinue: Handler<"session_continue"> = (
+  state,
+  { from, also = [], ...command },
+  meta,
+  step,
+) => {
+  const { live } = state.sessions;
+  const before = [from, ...also].flatMap(id => live.get(id) ?? []);
+  const into = live.get(command.session) ?? before[0];
+  for (const one of before) if (into !== undefined && one !== into) join(state, one, into, step);
+  continueSession(state, into?.id ?? from, { ...command, anchor: null, revive: false }, meta, step);
   step.reply = begunReply(state, command.session);
 };
+
+/** Ends a session, whose claims and messages another one takes over. */
+function join(state: BaseState, session: Session, into: Session, step: Step): void {
+  passClaims(state, session.id, { session: into.id, agent: null, incarnation: 0 });
+  moveInbox(state, session.id, into.id);
+  end(state, session, "continued", step);
+}
 
 /** Notes what a relayed command says of its actor besides. */
 export function takeTraits(state: BaseState, command: Relayable, step: Step): void {

@@ -67,18 +67,47 @@ export function publishAgentEnd(state: BaseState, session: string, agent: string
 export function publishMove(state: BaseState, from: string, to: string): void {
   const { outbox } = state;
   const [first, ...others] = toldOf(outbox, from);
-  for (const told of others) withdraw(state, told, "ended");
   if (first === undefined) return;
+  const [oldest = first.id, ...more] = idsBefore(outbox, first);
+  for (const told of others) forget(outbox, told);
+  const also = [...more, ...others.map(({ id }) => id)];
   const number = nextNumber(state);
   // The process that goes on is there.
-  const { id: before, session: _from, begun: _begun, traits: _traits, isLost: _isLost, ...same } = first;
+  const { id: _id, session: _from, begun: _begun, traits: _traits, isLost: _isLost, ...same } = first;
   const id = sharedId(to, outbox.node, number);
   forget(outbox, first);
   const said = { ...same, ...traitsOf(state, to, null) };
   toldRecords.put(outbox, { id, session: to, begun: state.seq, ...said });
   const where = { cwd: "", worktree: "", wallMs: state.t };
-  const command: Relayable = { type: "session_continue", from: before, session: id, ...said, ...where };
-  outboxRecords.put(outbox, { number, key: null, command });
+  const begun = { from: oldest, ...(also.length === 0 ? {} : { also }), session: id };
+  putRow(outbox, {
+    number,
+    key: moveKey(id),
+    command: { type: "session_continue", ...begun, ...said, ...where },
+  });
+}
+
+/**
+ * Returns the ids under which the shared log may have the session that `told` is about. If it went on under this one in a row
+ * that waits still, that row goes, with what waits of this id: the next move says both. Of many such moves the shared log has
+ * heard of the oldest at most.
+ */
+function idsBefore(outbox: Outbox, { id }: ToldSession): string[] {
+  const row = rowAt(outbox, moveKey(id));
+  if (row?.command.type !== "session_continue") return [id];
+  const { from, also = [] } = row.command;
+  outboxRecords.dropAll(
+    outbox,
+    [id, moveKey(id)].flatMap(key => outbox.byKey.get(key) ?? []),
+  );
+  return [from, ...also, id].slice(0, idsBeforeMax);
+}
+
+const idsBeforeMax = 16;
+
+/** The key of the row by which a session goes on under this id: no id begins so. */
+function moveKey(id: string): string {
+  return `\n${id}`;
 }
 
 /**
@@ -88,28 +117,14 @@ export function publishMove(state: BaseState, from: string, to: string): void {
 export function publishAll(state: BaseState, ending: string | null = null): void {
   const { outbox, sessions } = state;
   if (outbox.node === "") return;
-  const moves = movesToLive(outbox);
+  // Other moves go: the sessions that they began from end with those that are named no more.
+  const moves = [...outbox.told.keys()].flatMap(id => rowAt(outbox, moveKey(id)) ?? []);
   outboxRecords.dropAll(outbox, outbox.rows.keys());
-  for (const command of moves) outboxRecords.put(outbox, { number: nextNumber(state), key: null, command });
+  for (const { key, command } of moves) say(state, key, command);
   for (const session of sessions.live.values()) if (session.id !== ending) publishOf(state, session, true);
   const agents = [...outbox.agentsOf.keys()].map(id => [id, agentsAt(outbox, id)] as const);
   const all: Relayable = { type: "node_sessions_are", sessions: [...outbox.told.keys()], agents };
   outboxRecords.put(outbox, { number: nextNumber(state), key: null, command: all });
-}
-
-/**
- * Returns what waits of moves that led to a live session, in order: each step of the way, since the shared log may have
- * the first ones. The other moves go: the sessions that they began from end with those that are named no more.
- */
-function movesToLive({ rows, told }: Outbox): Relayable[] {
-  const reached = new Set(told.keys());
-  const moves: Relayable[] = [];
-  for (const { command } of [...rows.values()].reverse()) {
-    if (command.type !== "session_continue" || !reached.has(command.session)) continue;
-    reached.add(command.from);
-    moves.push(command);
-  }
-  return moves.reverse();
 }
 
 /** `isAnew`: also what was said already. */
@@ -231,7 +246,7 @@ function rowAt({ rows, byKey }: Outbox, key: string): OutboxRow | undefined {
 /** Of too many rows those remain that say how the live sessions are. */
 function keepShort(state: BaseState, ending: string | null = null): void {
   const { outbox } = state;
-  const least = outbox.told.size + outbox.agents.size;
+  const least = 2 * outbox.told.size + outbox.agents.size + 1;
   if (outbox.rows.size > Math.max(outbox.limits.outboxMax, 2 * least)) publishAll(state, ending);
 }
 
