@@ -99,6 +99,11 @@ describe("an agent of a project that machines share", () => {
   });
 
   it("takes its messages under its own name", async () => {
+    // Only the shared log has any.
+    const inbox = w.logs.state.messages.inboxes.get("alice");
+    const stale = [...(inbox?.all ?? [])].map(place => place.split(" ")[1] ?? "");
+    w.logs.local.do({ type: "message_ack", actor: actor("alice"), messages: stale });
+    expect(w.logs.state.messages.inboxes.has("alice")).toBe(false);
     await w.does({ do: "inbox", session: "alice", take: true });
     const taken = w.logs.proposed.filter(({ type }) => type.startsWith("inbox"));
     expect(taken).toMatchObject([

@@ -1,5 +1,6 @@
 /** What the daemon shows of a project that machines share, and of others, with the logs in the test's hand. */
 import type { Command } from "../../daemon/core/commands.ts";
+import { addSpawn } from "../../daemon/core/lead/spawns/table.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import { listOf, taskAt } from "../../daemon/core/tasks/table.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
@@ -110,6 +111,13 @@ export class ReadersWorld {
       throw error;
     };
     return new Call(this.services as never, connection as never, {} as never, type, onBug);
+  }
+
+  /** Adds a record of an agent that was spawned for the task. Returns true. */
+  spawned(task: string): true {
+    const spawn = { id: "s-1", n: 1, project: "/p", name: "bob", state: "done", session: null, parent: null };
+    addSpawn(this.logs.state.spawns, { ...spawn, task, result: null, replaceUntil: null } as never);
+    return true;
   }
 
   /** The id of the shared log's first task that is `active`, or done, or red. */

@@ -4,7 +4,8 @@ import type { Command } from "../../daemon/core/commands.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { type Logs, type LogView, ownView } from "../../daemon/engine/log-view.ts";
-import { Local, Store, shared } from "./nodes-world.ts";
+import { SharedNames } from "../../daemon/sharing/names.ts";
+import { Local, Store } from "./nodes-world.ts";
 
 export class SharedProject implements Logs {
   readonly local = new Local("a");
@@ -26,11 +27,7 @@ export class SharedProject implements Logs {
     const desk = new Local("b");
     desk.begin("carol", { name: "carol" });
     store.take("b", desk);
-    const words = new Map([
-      [this.idOf("alice"), "alice"],
-      ["alice@laptop", "alice"],
-      [shared, "/p"],
-    ]);
+    const names = new SharedNames({ node: "a", own: () => local.state, shared: () => store.state });
     const rebuilt = () => this.#rebuilt;
     this.#shared = {
       get state() {
@@ -39,12 +36,9 @@ export class SharedProject implements Logs {
       get now() {
         return store.now;
       },
-      project: project => (project === "/p" ? shared : project),
-      actor: ({ session, agent, incarnation }) => {
-        const known = local.state.sessions.live.has(session);
-        return { session: known ? local.idOf(session, incarnation) : session, agent, incarnation: 0 };
-      },
-      outward: shown => (shown === undefined ? shown : JSON.parse(JSON.stringify(shown), wordsBy(words))),
+      project: project => names.project(project) ?? project,
+      actor: one => names.actor(one) ?? one,
+      outward: shown => names.outward(shown, "/p"),
     };
   }
 
@@ -113,9 +107,4 @@ export class SharedProject implements Logs {
     const who: Actor = this.#shared.actor(command.actor);
     return this.#shared.outward(this.enter({ ...command, actor: who }));
   }
-}
-
-/** Puts words in the place of others. Texts that only contain one of them stay. */
-function wordsBy(words: ReadonlyMap<string, string>) {
-  return (_: string, value: unknown) => (typeof value === "string" ? (words.get(value) ?? value) : value);
 }

@@ -20,7 +20,12 @@ export function* spawnRows(source: RowSource): Generator<Keyed<SpawnRow>, void> 
       const health = session === undefined ? {} : healthColumn(source, session, null);
       const own = spawn.session ?? "";
       const merge = session === undefined ? returned.get(own) : firstUnread(state, own);
-      return { ...spawnRow(state, spawn), ...health, ...cameBackField(source, merge) };
+      const { tasks } = source.engine.logOf(spawn.project).state;
+      return {
+        ...spawnRow({ sessions: state.sessions, tasks }, spawn),
+        ...health,
+        ...cameBackField(source, merge),
+      };
     };
     yield { place: spawn.n, key: spawn.id, row };
   }
