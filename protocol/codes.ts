@@ -93,6 +93,16 @@ export const codes = {
   outbox_gap: "a row of the node's outbox came before an earlier one; its daemon sends both again",
   elsewhere: "the session is on another machine, and only its own machine does that",
   not_yours: "the session belongs to another node",
+  store_none: "no store is set, or the daemon began before it was",
+  store_address: "the store's address names no PostgreSQL database that Kite can use",
+  store_password: "the store's address has a password, which belongs into a file",
+  store_tls:
+    "the store's address lets the connection go over a network without TLS, or with a server that nobody checked",
+  store_secret: "the file with the store's password is not private, or has another form",
+  store_certificate: "the file with the store's root certificate cannot be read, or holds none",
+  store_node: "the file with this node's id is damaged, not private, or cannot be read",
+  store_project: "the project has no name that other machines know, or is shared under another one",
+  store_busy: "agents are at work, and what they do would be in the wrong log",
   not_available: "this daemon was started without what the request needs",
 } as const;
 

@@ -114,6 +114,15 @@ const refusals: { readonly [C in Code]: RefusalVerdict } = {
   elsewhere: "allow",
   outbox_gap: "allow",
   not_yours: "allow",
+  store_none: "allow",
+  store_address: "allow",
+  store_password: "allow",
+  store_tls: "allow",
+  store_secret: "allow",
+  store_certificate: "allow",
+  store_node: "allow",
+  store_project: "allow",
+  store_busy: "allow",
   not_available: "allow",
 };
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import { clientOptions, readStoreAddress, type StoreAddress } from "../../daemon/store/address.ts";
 import { readRootCertificate } from "../../daemon/store/certificate.ts";
-import { storeCodes } from "../../daemon/store/refusal.ts";
+import { codes } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
@@ -220,7 +220,7 @@ describe("a password in an address", () => {
         // `?hunter2=x` is a parameter whose name is repeated: nobody writes a password before a `=` alone.
         if (!("ok" in found) || /parameter "/.test(found.error)) return;
         expect(found.error).not.toContain("hunter2");
-        expect(Object.keys(storeCodes)).toContain(found.code);
+        expect(Object.keys(codes)).toContain(found.code);
       }),
     );
   });

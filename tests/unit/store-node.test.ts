@@ -31,7 +31,7 @@ function homeAt(home: string) {
 
 /** The id of a home that has to have its own. */
 function idOf(found: ReturnType<typeof readNode>): string {
-  if (!("is" in found) || found.is !== "own") throw new Error(JSON.stringify(found));
+  if ("ok" in found || found.is !== "own") throw new Error(JSON.stringify(found));
   return found.node;
 }
 

@@ -1,0 +1,239 @@
+/**
+ * Copies a project's open tasks and durable context from one log to another, when the project is shared or leaves the store.
+ *
+ * Invariants: what the other log has already stays as it is there, so that a copy that broke off anywhere may run again; what
+ * is removed here is there. Each step is one entry; a log that refuses one ends the copy with that refusal.
+ */
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Command } from "../core/commands.ts";
+import { type ContextItem, isVerdictKey, itemKey, itemsOf } from "../core/context-index.ts";
+import type { Reply } from "../core/outcome.ts";
+import type { State } from "../core/state.ts";
+import { listOf, numberOf, type Task, taskAt } from "../core/tasks/table.ts";
+
+/** What a copy needs of a log. */
+export interface CopyLog {
+  readonly state: State;
+  /** Core time now. */
+  readonly now: number;
+  submitAndWait(command: Command): Promise<Reply>;
+}
+
+/** One project, as one log calls it. */
+export interface Place {
+  readonly log: CopyLog;
+  readonly project: string;
+}
+
+/** What a project has to copy. */
+export interface Contents {
+  readonly tasks: readonly Task[];
+  readonly context: readonly ContextItem[];
+}
+
+/** A task that has another number in the other log. */
+export interface Renumbered {
+  readonly task: string;
+  readonly before: number;
+  readonly after: number;
+}
+
+/** A key that had another value in the other log already: this one is kept there as `as`; null: nowhere. */
+export interface KeptAside {
+  readonly key: string;
+  readonly as: string | null;
+}
+
+/** A log refused a step; what was done before stays, and the same copy may run again. */
+export class CopyRefused extends Error {
+  override readonly name = "CopyRefused";
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.error);
+    this.refusal = refusal;
+  }
+}
+
+/** Tasks of one entry: a store gets no entry of many megabytes. */
+const tasksPerEntry = 100;
+
+/** Returns the tasks that are not done, and the durable values, but for verdicts of debates, which stay with their debates. */
+export function contentsOf({ log, project }: Place): Contents {
+  const { tasks, context } = log.state;
+  const lists = (["pending", "active", "failed"] as const).map(name => listOf(tasks, name, project));
+  const open = lists.flatMap(list => [...list]).map(place => taskAt(tasks, place));
+  open.sort((a, b) => a.n - b.n);
+  const kept = [...itemsOf(context, project, log.now)];
+  return { tasks: open, context: kept.filter(({ durable, key }) => durable && !isVerdictKey(key)) };
+}
+
+/**
+ * Copies the tasks under their ids. One that somebody works on is pending there; dependencies on tasks that are not there go.
+ * Returns those that have another number there.
+ */
+export async function copyTasks(
+  from: Place,
+  to: Place,
+  tasks: readonly Task[],
+): Promise<readonly Renumbered[]> {
+  const ids = new Set(tasks.map(({ id }) => id));
+  const { all } = to.log.state.tasks;
+  const isThere = (id: string) => {
+    const task = from.log.state.tasks.all.get(id);
+    return ids.has(id) || (task !== undefined && isCopy(task, all.get(id), to));
+  };
+  const taken = tasks.find(task => all.has(task.id) && !isCopy(task, all.get(task.id), to));
+  if (taken !== undefined) throw new CopyRefused(takenId(taken));
+  const ordered = dependenciesFirst(tasks);
+  for (let at = 0; at < ordered.length; at += tasksPerEntry) {
+    const some = ordered
+      .slice(at, at + tasksPerEntry)
+      .map(({ n: _n, createdBy: _by, number: _number, ...task }) => {
+        const dependsOn = task.dependsOn.filter(isThere);
+        const state = task.state.status === "active" ? ({ status: "pending" } as const) : task.state;
+        return { ...task, project: to.project, dependsOn, state };
+      });
+    await enter(to.log, { type: "task_import", by: null, tasks: some });
+  }
+  return tasks.flatMap(task => {
+    const there = to.log.state.tasks.all.get(task.id);
+    if (there === undefined) return [];
+    const [before, after] = [numberOf(task), numberOf(there)];
+    return before === after ? [] : [{ task: task.id, before, after }];
+  });
+}
+
+/** Whether `there` is the task itself, as an earlier run copied it, and not another one that got the same id by chance. */
+function isCopy(task: Task, there: Task | undefined, to: Place): boolean {
+  return there?.project === to.project && there.createdAt === task.createdAt;
+}
+
+function takenId({ id }: Task): Refusal {
+  const error = `another task has the id ${id} there; write this one anew (kite task add), cancel it, and run this again`;
+  return refuse("task_state", error, { task: id });
+}
+
+/** Returns the tasks so that each comes behind those that it depends on. */
+function dependenciesFirst(tasks: readonly Task[]): readonly Task[] {
+  const byId = new Map(tasks.map(task => [task.id, task]));
+  const ordered = new Set<Task>();
+  for (const first of tasks) {
+    // A chain of dependencies may be longer than the stack of calls.
+    const path = [first];
+    for (let task = path.at(-1); task !== undefined; task = path.at(-1)) {
+      const missing = ordered.has(task) ? undefined : task.dependsOn.map(id => byId.get(id)).find(isMissing);
+      if (missing !== undefined) path.push(missing);
+      else {
+        ordered.add(task);
+        path.pop();
+      }
+    }
+  }
+  return [...ordered];
+
+  function isMissing(task: Task | undefined): task is Task {
+    return task !== undefined && !ordered.has(task);
+  }
+}
+
+/**
+ * Copies the values. The value that the other log has under a key stays; another one of here is kept there as `key@aside`, or
+ * as `key@aside-2`... Returns those.
+ */
+export async function copyContext(
+  from: Place,
+  to: Place,
+  items: readonly ContextItem[],
+  aside: string,
+): Promise<readonly KeptAside[]> {
+  const kept: KeptAside[] = [];
+  for (const item of items) {
+    const ttlMs = item.endsAt === null ? null : Math.max(1, item.endsAt - from.log.now);
+    const as = await copyItem(to, { ...item, ttlMs }, aside);
+    if (as !== item.key) kept.push({ key: item.key, as });
+  }
+  return kept;
+}
+
+/** Returns the key under which the value is there now; null: there is no room for another key. */
+async function copyItem(
+  { log, project }: Place,
+  item: ContextItem & { readonly ttlMs: number | null },
+  aside: string,
+): Promise<string | null> {
+  const { value, bytes, ttlMs, at: wallMs } = item;
+  for (const key of keysFor(item.key, aside)) {
+    const reply = await log.submitAndWait({
+      ...{ type: "context_set", actor: null, project, key, value, bytes },
+      ...{ durable: true, ifVersion: 0, ttlMs, wallMs },
+    });
+    if (reply.ok) return key;
+    if (reply.code !== "context_conflict") throw new CopyRefused(reply);
+    const there = log.state.context.items.get(itemKey(project, key));
+    if (there !== undefined && isSame(there, item)) return key;
+  }
+  return null;
+}
+
+const asideMax = 20;
+
+/** Yields the keys to try. */
+function* keysFor(key: string, aside: string): Generator<string> {
+  yield key;
+  for (let n = 1; n <= asideMax; n += 1) {
+    const other = `${key}@${aside}${n === 1 ? "" : `-${n}`}`;
+    if (Buffer.byteLength(other) > limits.idBytes) return;
+    yield other;
+  }
+}
+
+function isSame(a: ContextItem, b: ContextItem): boolean {
+  return JSON.stringify(a.value) === JSON.stringify(b.value);
+}
+
+/** Removes what the other log has now, and what was copied of the context. A removal that broke off may run again. */
+export async function removeCopied(from: Place, to: Place, context: readonly ContextItem[]): Promise<void> {
+  const { log } = from;
+  const { all } = to.log.state.tasks;
+  const there = contentsOf(from).tasks.filter(task => isCopy(task, all.get(task.id), to));
+  // A task leaves when no open one depends on it, and only one that is over.
+  const leaving = [...dependenciesFirst(there)].reverse();
+  for (const { id, state } of leaving) {
+    if (state.status === "failed") continue;
+    const moved = { status: "failed", result: "it is in another log now" } as const;
+    await enter(log, { ...noChange, type: "task_update", task: id, ...moved, wallMs: log.state.t });
+  }
+  for (let at = 0; at < leaving.length; at += tasksPerEntry) {
+    const tasks = leaving.slice(at, at + tasksPerEntry).map(({ id }) => id);
+    await enter(log, { type: "task_remove", by: null, tasks });
+  }
+  for (const { key, version } of context) {
+    const { project } = from;
+    const reply = await log.submitAndWait({
+      ...{ type: "context_delete", actor: null, project, key, ifVersion: version },
+    });
+    // Somebody set it anew meanwhile, or an earlier run removed it.
+    if (!reply.ok && reply.code !== "context_conflict" && reply.code !== "context_absent")
+      throw new CopyRefused(reply);
+  }
+}
+
+/** Of a change of a task, what stays. */
+const noChange = {
+  by: null,
+  dependsOn: null,
+  description: null,
+  priority: null,
+  labels: null,
+  project: "",
+  cwd: "",
+} as const;
+
+/** Enters a command. Rejects with `CopyRefused` if the log refuses it. */
+export async function enter(log: CopyLog, command: Command): Promise<Reply> {
+  const reply = await log.submitAndWait(command);
+  if (!reply.ok) throw new CopyRefused(reply);
+  return reply;
+}

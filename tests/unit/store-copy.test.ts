@@ -1,0 +1,255 @@
+/** What is copied when a project is shared, and when a machine leaves its store; also where the copy ends anywhere. */
+import { expect, test } from "vitest";
+import type { Command } from "../../daemon/core/commands.ts";
+import { itemsOf } from "../../daemon/core/context-index.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
+import { claimerOf, numberOf } from "../../daemon/core/tasks/table.ts";
+import { CopyRefused, contentsOf } from "../../daemon/sharing/copy.ts";
+import { type BothLogs, claimCommand, shareProject, takeBack } from "../../daemon/sharing/share.ts";
+import { actor, bounded, type World } from "./core-world.ts";
+import { Local, Store, shared } from "./nodes-world.ts";
+
+const project = "/p";
+
+/** Where a command of the copy ends: the log refuses it, or takes it and the answer is lost. */
+type Break = { readonly at: number; readonly how: "refused" | "lost" };
+
+/** This machine, the store, and another machine in it. */
+class Scene {
+  readonly own = new Local("", bounded({}));
+  readonly store = new Store();
+  #left = Number.POSITIVE_INFINITY;
+  #how: Break["how"] = "refused";
+  /** Commands that the copy entered. */
+  count = 0;
+
+  constructor() {
+    this.own.do({ type: "sharing_set", node: "", projects: [] });
+    for (const [node, machine] of [
+      ["a", "laptop"],
+      ["b", "desk"],
+    ] as const)
+      this.store.join(node, machine);
+  }
+
+  breakAt({ at, how }: Break): void {
+    [this.#left, this.#how] = [at, how];
+  }
+
+  readonly #refused: Reply = { ok: false, code: "store_away", error: "the store does not answer" };
+
+  async #enter(apply: () => Reply): Promise<Reply> {
+    this.count += 1;
+    this.#left -= 1;
+    if (this.#left === 0 && this.#how === "refused") return this.#refused;
+    const reply = apply();
+    return this.#left === 0 ? this.#refused : reply;
+  }
+
+  get logs(): BothLogs {
+    const { own, store } = this;
+    const log = (world: World, apply: (command: Command) => Reply) => ({
+      state: world.state,
+      get now() {
+        return world.now;
+      },
+      submitAndWait: (command: Command) => this.#enter(() => apply(command)),
+    });
+    return {
+      own: log(own, command => own.do(command)),
+      shared: log(store, command => store.as("a", command)),
+      node: "a",
+      machine: "laptop",
+      relayed: async () => {
+        store.take("a", own);
+        return true;
+      },
+      claim: (by, task) => {
+        const there = { ...by, session: own.idOf(by.session, by.incarnation), incarnation: 0 };
+        return this.#enter(() => store.as("a", claimCommand(there, { ...task, project: shared }, 7)));
+      },
+    };
+  }
+
+  add(description: string, more: { dependsOn?: readonly string[] } = {}): string {
+    const task = {
+      name: null,
+      description,
+      priority: "normal",
+      labels: ["x"],
+      dependsOn: [],
+      ...more,
+    } as const;
+    const made = this.own.do({
+      ...{ type: "task_create", by: null, tasks: [task], many: false, project, wallMs: 1000 },
+    });
+    return (made as unknown as { task: { id: string } }).task.id;
+  }
+
+  set(enter: (command: Command) => Reply, key: string, value: string, of = project, durable = true): void {
+    const reply = enter({
+      ...{ type: "context_set", actor: null, project: of, key, value, bytes: value.length + 2, durable },
+      ...{ ifVersion: null, ttlMs: null, wallMs: 5 },
+    });
+    expect(reply.ok).toBe(true);
+  }
+
+  context(world: World, of: string): Record<string, unknown> {
+    return Object.fromEntries([...itemsOf(world.state.context, of, world.now)].map(i => [i.key, i.value]));
+  }
+
+  tasks(world: World, of: string): readonly string[] {
+    const { tasks } = contentsOf({ log: { ...this.logs.own, state: world.state }, project: of });
+    return tasks.map(task => {
+      const by = claimerOf(task)?.session;
+      const on = task.dependsOn.map(id => world.state.tasks.all.get(id)?.description).join(",");
+      return `${task.description} ${task.state.status}${by === undefined ? "" : ` by ${by.replace(/@.*/, "")}`}${on === "" ? "" : ` on ${on}`}`;
+    });
+  }
+}
+
+/** A project with tasks in each state, values, and a session that works on one. */
+function scene(): Scene {
+  const made = new Scene();
+  const { own, store } = made;
+  own.begin("s1", { name: "alice" });
+  const done = made.add("done");
+  own.do({ type: "task_claim", actor: actor("s1"), task: done, labels: [], project, cwd: "", wallMs: 6 });
+  const end = { result: "well", dependsOn: null, description: null, priority: null, labels: null } as const;
+  const update = (task: string, status: "done" | "failed") =>
+    own.do({ type: "task_update", by: null, task, status, ...end, project, cwd: "", wallMs: 7 });
+  update(done, "done");
+  const first = made.add("first", { dependsOn: [done] });
+  made.add("second", { dependsOn: [first, done] });
+  const lost = made.add("lost");
+  update(lost, "failed");
+  const working = made.add("working");
+  const claim = own.do({
+    ...{ type: "task_claim", actor: actor("s1"), task: working, labels: [], project, cwd: "", wallMs: 8 },
+  });
+  expect(claim.ok).toBe(true);
+  const to = (command: Command) => own.do(command);
+  // An older task depends on a younger one.
+  own.do({
+    ...{ type: "task_update", by: null, task: first, status: null, ...end, result: null },
+    ...{ dependsOn: [done, made.add("late")], project, cwd: "", wallMs: 9 },
+  });
+  for (const [key, value] of Object.entries({ one: "1", same: "s", other: "mine" })) made.set(to, key, value);
+  made.set(to, "passing", "p", project, false);
+  for (const [key, value] of Object.entries({ same: "s", other: "theirs", far: "f" }))
+    made.set(command => store.as("b", command), key, value, shared);
+  store.add("b", null, "of b");
+  return made;
+}
+
+const sharedTasks = [
+  "of b pending",
+  "late pending",
+  "first pending on late",
+  "second pending on first",
+  "lost failed",
+  "working active by s1",
+];
+const sharedContext = { same: "s", other: "theirs", far: "f", one: "1", "other@laptop": "mine" };
+
+test("a project that is shared moves there, and what is there already stays", async () => {
+  const { own, store, logs } = scene();
+  const copied = await shareProject(logs, project, shared);
+  expect(copied).toMatchObject({ tasks: 5, context: 3, released: [] });
+  expect(copied.keys).toEqual([{ key: "other", as: "other@laptop" }]);
+  const after = new Map([...store.state.tasks.all.values()].map(task => [task.id, numberOf(task)]));
+  for (const { task, before, after: now } of copied.numbers) {
+    expect(after.get(task)).toBe(now);
+    expect(now).not.toBe(before);
+  }
+  expect(copied.numbers.length).toBeGreaterThan(0);
+  expect(own.state.outbox.projects.get(project)).toBe(shared);
+});
+
+test("a project that is shared is in one log, with its claims", async () => {
+  const made = scene();
+  await shareProject(made.logs, project, shared);
+  expect(made.tasks(made.store, shared)).toEqual(sharedTasks);
+  expect(made.context(made.store, shared)).toEqual(sharedContext);
+  expect(made.tasks(made.own, project)).toEqual([]);
+  expect(made.context(made.own, project)).toEqual({ passing: "p" });
+});
+
+test("a task whose id another one has there is not lost", async () => {
+  const made = scene();
+  const id = made.add("of here");
+  const other = { ...task(made.own, id), project: shared, createdAt: 7, description: "of there" };
+  expect(made.store.as("b", { type: "task_import", by: null, tasks: [other] }).ok).toBe(true);
+  await expect(shareProject(made.logs, project, shared)).rejects.toMatchObject({
+    refusal: { code: "task_state", task: id },
+  });
+  expect(made.tasks(made.own, project)).toContain("of here pending");
+});
+
+test("a machine that leaves has back what is open, with its claims, and the store keeps it", async () => {
+  const made = scene();
+  await shareProject(made.logs, project, shared);
+  const copied = await takeBack(made.logs);
+  expect(copied).toMatchObject({ tasks: 6, context: 5, released: [], keys: [] });
+  expect(made.tasks(made.own, project)).toEqual(sharedTasks);
+  expect(made.context(made.own, project)).toEqual({ ...sharedContext, passing: "p" });
+  expect(made.own.state.outbox.node).toBe("");
+  made.store.as("a", { type: "node_leave" });
+  expect(made.tasks(made.store, shared)).toEqual(
+    sharedTasks.map(task => task.replace("active by s1", "pending")),
+  );
+});
+
+test("a copy that breaks off at any entry runs again to the same end", async () => {
+  const whole = scene();
+  await shareProject(whole.logs, project, shared);
+  const shareCount = whole.count;
+  await takeBack(whole.logs);
+  const leaveCount = whole.count - shareCount;
+  expect([shareCount, leaveCount]).toEqual([expect.any(Number), expect.any(Number)]);
+  for (const how of ["refused", "lost"] as const) {
+    for (let at = 1; at <= shareCount; at += 1) {
+      const made = scene();
+      made.breakAt({ at, how });
+      await shareProject(made.logs, project, shared).catch(refused);
+      const { released } = await shareProject(made.logs, project, shared);
+      const tasks = made.tasks(made.store, shared);
+      // The claim itself may have been the one that was refused, and a person is told so.
+      const isFree = tasks.includes("working pending");
+      expect(tasks.map(task => task.replace("working pending", "working active by s1"))).toEqual(sharedTasks);
+      expect([how, at, isFree]).toEqual([how, at, isFree && how === "refused"]);
+      expect(released).toEqual([]);
+      expect([how, at, made.context(made.store, shared)]).toEqual([how, at, sharedContext]);
+      expect(made.tasks(made.own, project)).toEqual([]);
+      expect(made.context(made.own, project)).toEqual({ passing: "p" });
+    }
+    for (let at = 1; at <= leaveCount; at += 1) {
+      const made = scene();
+      await shareProject(made.logs, project, shared);
+      made.breakAt({ at, how });
+      await takeBack(made.logs).catch(refused);
+      await takeBack(made.logs);
+      const tasks = made.tasks(made.own, project);
+      expect([how, at, tasks.map(task => task.replace(/working.*/, "working"))]).toEqual([
+        ...[how, at],
+        sharedTasks.map(task => task.replace(/working.*/, "working")),
+      ]);
+      expect([how, at, made.context(made.own, project)]).toEqual([
+        how,
+        at,
+        { ...sharedContext, passing: "p" },
+      ]);
+      expect(made.own.state.outbox.node).toBe("");
+    }
+  }
+});
+
+function task(world: World, id: string) {
+  const found = world.state.tasks.all.get(id);
+  if (found === undefined) throw new Error(`no task ${id}`);
+  return found;
+}
+
+function refused(error: unknown): void {
+  expect(error).toBeInstanceOf(CopyRefused);
+}
