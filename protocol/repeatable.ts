@@ -21,6 +21,7 @@ const names: Readonly<Record<Repeatable, true>> = {
   rescue_state: true,
   shutdown: true,
   stats: true,
+  store_show: true,
   subscribe: true,
   worktree_state: true,
 };

@@ -16,6 +16,7 @@ import { messageRequests } from "./message.ts";
 import { overviewRequests } from "./overview.ts";
 import { rescueRequests } from "./rescue.ts";
 import { sessionRequests } from "./session.ts";
+import { storeRequests } from "./store.ts";
 import { taskRequests } from "./task.ts";
 
 /** The protocol version in `hello`. */
@@ -33,6 +34,7 @@ export const requests = {
   ...daemonRequests,
   ...overviewRequests,
   ...rescueRequests,
+  ...storeRequests,
   ...roleRequests,
   ...releaseRequests,
   ...debateRequests,

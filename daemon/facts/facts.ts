@@ -36,6 +36,8 @@ export interface Facts {
   /** The parent that the client's file about a nested agent names; null if it names none. */
   parentAgent(file: string): Promise<string | null | Unreachable>;
   repository(cwd: string): Promise<Repository | Unreachable>;
+  /** The directory that all worktrees of a repository have in common, by the git directory of one of them. */
+  commonDirOf(gitDir: string): Promise<string | Unreachable>;
   /** The uncommitted state of `files` (relative to the worktree). */
   work(
     place: GitPlace,
@@ -114,6 +116,7 @@ export function outsideFacts(
     worktreeState: place => states.of(place),
     commitDiff: (place, ids) => commitDiff(outside, gitChild, place, ids),
     repository,
+    commonDirOf: gitDir => git.commonDirOf(gitDir),
     parentAgent: file => parentAgent(outside, agentFiles, file),
     mountView: mounts => views.of(mounts),
     anchor: processAnchor,

@@ -11,6 +11,8 @@ import type { SpawnServices } from "../lead/spawns/services.ts";
 import { rescueHandlers } from "../rescue/requests.ts";
 import type { RescueServices } from "../rescue/services.ts";
 import type { Call } from "../server/call.ts";
+import { storeHandlers } from "../sharing/requests.ts";
+import type { StoreServices } from "../sharing/services.ts";
 import { noteReply } from "../trail/decisions.ts";
 import { contextHandlers } from "./context.ts";
 import { daemonHandlers } from "./daemon.ts";
@@ -25,7 +27,7 @@ import { sessionHandlers } from "./sessions.ts";
 import { taskHandlers } from "./tasks.ts";
 
 /** The services of all handlers together. */
-export type HandlerServices = DaemonServices & LeadServices & SpawnServices & RescueServices;
+export type HandlerServices = DaemonServices & LeadServices & SpawnServices & RescueServices & StoreServices;
 
 const handlers: HandlersOf<Requests, HandlerServices> = {
   ...sessionHandlers,
@@ -35,6 +37,7 @@ const handlers: HandlersOf<Requests, HandlerServices> = {
   ...messageHandlers,
   ...daemonHandlers,
   ...rescueHandlers,
+  ...storeHandlers,
   overview,
   declare,
   hook,

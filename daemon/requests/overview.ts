@@ -2,18 +2,20 @@
 import { isAbsolute } from "node:path";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { SettingsRow } from "../../protocol/overview.ts";
+import type { OverviewReply, SettingsRow } from "../../protocol/overview.ts";
 import type { UserConfig } from "../config/config.ts";
 import { offRows } from "../config/off-switch.ts";
 import { countTasks } from "../core/tasks/table.ts";
 import type { RescueServices } from "../rescue/services.ts";
 import type { Steps } from "../server/turns.ts";
+import type { StoreServices } from "../sharing/services.ts";
+import { nodeRows, storeRow } from "../sharing/show.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { lostNow } from "./points.ts";
 import { answerFor } from "./query.ts";
 import { statsOf } from "./stats.ts";
 
-type OverviewServices = DaemonServices & RescueServices;
+type OverviewServices = DaemonServices & RescueServices & StoreServices;
 
 /** The lists of the reply, each the first page of a query. */
 const lists = {
@@ -64,7 +66,8 @@ function* overviewText(
   const off = offRows(services.offSwitches.read(), services.clock.wall());
   const mode = services.settings.values.mode === "observe" ? { mode: "observe" } : {};
   const settings = settingsRow(services.settings);
-  const fields = { ...place, off, ...mode, changedFiles: services.seenFiles.changed(), ...settings };
+  const changedFiles = services.seenFiles.changed();
+  const fields = { ...place, off, ...mode, changedFiles, ...settings, ...storeField(services) };
   const parts = [
     `{"ok":true,${JSON.stringify(fields).slice(1, -1)},"stats":${JSON.stringify(statsOf(services))}`,
   ];
@@ -73,6 +76,12 @@ function* overviewText(
     parts.push(`"${name}":${typeof list === "string" ? list : JSON.stringify(list)}`);
   }
   return `${parts.join(",")}}`;
+}
+
+function storeField({ shared }: OverviewServices): Pick<OverviewReply, "store"> {
+  if (shared === null) return {};
+  const nodes = nodeRows(shared).map(({ machine, is }) => ({ machine, is }));
+  return { store: { ...storeRow(shared), nodes } };
 }
 
 function settingsRow({ problem = null, waiting = [] }: UserConfig): { readonly settings?: SettingsRow } {

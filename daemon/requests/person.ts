@@ -39,6 +39,9 @@ const deeds: Deeds = {
         : null,
   restore_begin: ({ id, version }) =>
     id === undefined ? ["restores a file without a session", `kite rescue restore ${version}`] : null,
+  store_share: () => ["shares a project with other machines", "kite store share"],
+  store_leave: () => ["leaves a store that machines share", "kite store leave"],
+  store_rejoin: () => ["gives this home another id in the store", "kite store rejoin"],
   rescue_purge: () => ["removes kept work for good", "kite rescue purge"],
   spawn_create: ({ id, lead, replaces }) => {
     if (id !== undefined) return null;

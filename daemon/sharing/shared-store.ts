@@ -47,6 +47,11 @@ export type Condition =
   | { readonly is: "away"; readonly sinceMs: number; readonly why: string }
   | { readonly is: "refused"; readonly error: string };
 
+const storeLeft = refuse(
+  "store_none",
+  "this machine left the store; its daemon has to begin anew: kite down && kite up",
+);
+
 /** An opening of the shared log. */
 interface Opening {
   readonly engine: Engine;
@@ -56,6 +61,8 @@ interface Opening {
 }
 
 export class SharedStore {
+  /** This machine's own log. */
+  readonly own: Engine;
   readonly node: string;
   readonly where: string;
   readonly #options: SharedStoreOptions;
@@ -79,6 +86,7 @@ export class SharedStore {
 
   constructor(options: SharedStoreOptions) {
     this.#options = options;
+    this.own = options.own;
     this.node = options.node;
     this.where = options.where;
     const kept = options.copyPath === null ? null : loadCopy(options.copyPath, options.where);
@@ -162,6 +170,18 @@ export class SharedStore {
     this.#opening?.lease.renew();
     this.#opening?.relay.again();
     this.flush();
+  }
+
+  /** Tells the store that this node leaves, and says nothing more to it until the daemon's next start. */
+  async leave(): Promise<Reply> {
+    const opening = this.#opening;
+    if (opening === null) return this.refusal ?? storeLeft;
+    opening.lease.close();
+    opening.relay.close();
+    const reply = await opening.engine.submitAndWait({ type: "node_leave" });
+    this.#refusal = storeLeft;
+    this.#changed();
+    return reply;
   }
 
   /** Closes the shared log; what it has not taken yet goes on from the outbox at the next start. */

@@ -15,6 +15,7 @@ import { openRescue } from "../rescue/services.ts";
 import { directoriesOf } from "../sessions/places.ts";
 import { PresenceTable } from "../sessions/presence.ts";
 import { PresenceFile } from "../sessions/presence-file.ts";
+import { renewNode } from "../store/node-id.ts";
 import { Recorder } from "../trail/recorder.ts";
 import { node, type OpenLog, type Troubles } from "./log.ts";
 import { leadServices } from "./slices.ts";
@@ -62,6 +63,8 @@ export function buildServices(
     rescue: openRescue(hooks, { paths, config, outside, git: gitChild, onTrouble }),
     ...leadServices(config, base),
     shared: shared?.store ?? null,
+    projectNames: { outside, git: facts },
+    renewNode: () => renewNode(paths),
     version,
     startedAt: clock.now(),
     events,

@@ -1,0 +1,211 @@
+/** store_show, store_share, store_leave, store_rejoin: what a person sees of the store, and the ways in and out. */
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { RequestOf } from "../../protocol/requests.ts";
+import {
+  type CopyNotes,
+  type StoreLeaveReply,
+  type StoreShareReply,
+  type storeRequests,
+  storeRowsMax,
+} from "../../protocol/store.ts";
+import { emptyState } from "../core/empty-state.ts";
+import { nodeOf } from "../core/nodes/shared-ids.ts";
+import type { Reply } from "../core/outcome.ts";
+import type { State } from "../core/state.ts";
+import type { HandlersOf } from "../requests/handler.ts";
+import type { Call } from "../server/call.ts";
+import { sharedProject } from "../store/shared-project.ts";
+import { type CopyLog, CopyRefused, contentsOf } from "./copy.ts";
+import type { StoreServices } from "./services.ts";
+import {
+  type BothLogs,
+  type Copied,
+  claimCommand,
+  isSharedAs,
+  projectsByName,
+  shareProject,
+  takeBack,
+} from "./share.ts";
+import type { SharedStore } from "./shared-store.ts";
+import { showStore } from "./show.ts";
+
+const none = refuse(
+  "store_none",
+  "no store is set, so nothing is shared; to share with other machines, a person runs: kite store join URL",
+);
+
+export const storeHandlers: HandlersOf<typeof storeRequests, StoreServices> = {
+  store_show: (services, { cwd }, call) => {
+    call.alone(showStore(services, cwd).then(shown => call.reply(shown)));
+    return undefined;
+  },
+  store_share: (services, request, call) => answer(call, share(services, request)),
+  store_leave: (services, request, call) => answer(call, leave(services, request)),
+  store_rejoin: (services, _request, call) => answer(call, rejoin(services)),
+};
+
+function answer(call: Call, work: Promise<Reply>): undefined {
+  const told = work.then(
+    reply => call.reply(reply),
+    (error: unknown) => {
+      if (!(error instanceof CopyRefused)) throw error;
+      call.reply(error.refusal);
+    },
+  );
+  call.alone(told);
+  return undefined;
+}
+
+async function share(
+  services: StoreServices,
+  { cwd, dryRun = false }: RequestOf<"store_share">,
+): Promise<Reply> {
+  const { shared } = services;
+  if (shared === null) return none;
+  const found = await nameOf(services, cwd);
+  if ("ok" in found) return found;
+  const { project, as } = found;
+  await shared.open(limits.storeHookMs);
+  const logs = bothLogs(services, shared);
+  if ("ok" in logs) return logs;
+  const here = shared.own.state;
+  const before = here.outbox.projects.get(project);
+  if (before !== undefined && before !== as) {
+    const error = `${project} is shared as ${before}, and its name is ${as} now; give it its name of before, or leave first (kite store leave)`;
+    return refuse("store_project", error);
+  }
+  const unread = unreadIn(here, project);
+  const wasShared = isSharedAs(shared.own, project, as);
+  if (dryRun) {
+    const { tasks, context } = contentsOf({ log: shared.own, project });
+    const counts = { tasks: tasks.length, context: context.length, unread };
+    return { ok: true, project, as, wasShared, ...counts, ...nothing } satisfies StoreShareReply;
+  }
+  const busy = busyRefusal(services, one => one === project);
+  if (busy !== null) return busy;
+  const copied = await shareProject(logs, project, as);
+  return { ok: true, project, as, wasShared, unread, ...shown(copied) } satisfies StoreShareReply;
+}
+
+async function leave(
+  services: StoreServices,
+  { dryRun = false, away = false }: RequestOf<"store_leave">,
+): Promise<Reply> {
+  const { shared } = services;
+  if (shared === null) return none;
+  await shared.open(limits.storeHookMs);
+  const logs = away ? logsOfCopy(shared) : bothLogs(services, shared);
+  if ("ok" in logs) return logs;
+  const { own } = shared;
+  const projects = [...own.state.outbox.projects].map(([project, as]) => ({ project, as }));
+  const unread = unreadAt(logs.shared.state, shared.node);
+  if (dryRun) {
+    const all = [...projectsByName(own).keys()].map(as => contentsOf({ log: logs.shared, project: as }));
+    const tasks = all.reduce((sum, one) => sum + one.tasks.length, 0);
+    const context = all.reduce((sum, one) => sum + one.context.length, 0);
+    const reply = { projects, tasks, context, unread, told: false, ...nothing };
+    return { ok: true, ...reply } satisfies StoreLeaveReply;
+  }
+  const busy = busyRefusal(services, project => own.state.outbox.projects.has(project));
+  if (busy !== null) return busy;
+  const copied = await takeBack(logs);
+  const told = (await shared.leave()).ok;
+  return { ok: true, projects, unread, told, ...shown(copied) } satisfies StoreLeaveReply;
+}
+
+async function rejoin({ shared, renewNode }: StoreServices): Promise<Reply> {
+  if (shared === null) return none;
+  const made = renewNode();
+  if ("ok" in made) return made;
+  if (made.is !== "own") throw new Error("a new id is this home's own");
+  const { node } = made;
+  // The sessions of this home are told of anew, under its new id.
+  const projects = [...shared.own.state.outbox.projects];
+  const reply = await shared.own.submitAndWait({ type: "sharing_set", node, projects });
+  return reply.ok ? { ok: true, node } : reply;
+}
+
+/** Returns the project of a directory, with the name that machines know it by. */
+async function nameOf(
+  services: StoreServices,
+  cwd: string,
+): Promise<{ readonly project: string; readonly as: string } | Refusal> {
+  const repository = await services.facts.repository(cwd);
+  if ("unreachable" in repository) return refuse("path_unreachable", repository.unreachable);
+  const rules = await services.rules.at(repository);
+  const found = await sharedProject(services.projectNames, repository, rules.sections.project);
+  if ("unreachable" in found) return refuse("path_unreachable", found.unreachable);
+  if (found.name === null) return refuse("store_project", found.why);
+  return { project: repository.project, as: found.name };
+}
+
+function bothLogs(services: StoreServices, shared: SharedStore): BothLogs | Refusal {
+  const { engine, refusal, own, node } = shared;
+  if (refusal !== null) return refusal;
+  if (engine === null) throw new Error("the store is open, and its log is not");
+  return {
+    own,
+    shared: engine,
+    node,
+    machine: shared.machine ?? "machine",
+    relayed: () => shared.relayed(limits.storeShareMs),
+    // Through both logs: the project is shared, so the claim goes to the store, under the session's name there.
+    claim: (actor, task) => services.engine.submitAndWait(claimCommand(actor, task, services.clock.wall())),
+  };
+}
+
+/** Both logs where the store does not answer: it is read as this daemon knows it. */
+function logsOfCopy({ own, state, node }: SharedStore): Pick<BothLogs, "own" | "shared" | "node"> {
+  const error = "the store does not answer";
+  // A store that this daemon never read has nothing to copy back.
+  const copy: CopyLog = {
+    state: state ?? emptyState(),
+    now: state?.t ?? 0,
+    submitAndWait: () => Promise.resolve(refuse("store_away", error)),
+  };
+  return { own, shared: copy, node };
+}
+
+/** Refuses where an agent of such a project is in its turn. */
+function busyRefusal(
+  { engine, presence }: StoreServices,
+  isOf: (project: string) => boolean,
+): Refusal | null {
+  const names: string[] = [];
+  for (const { id, name, project } of engine.state.sessions.live.values())
+    if (isOf(project) && presence.isInTurn(id)) names.push(name);
+  if (names.length === 0) return null;
+  const [shown, more] = [names.slice(0, limits.idsNamedMax), Math.max(0, names.length - limits.idsNamedMax)];
+  const who = `${shown.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
+  return refuse("store_busy", `at work: ${who}; wait until they have answered, and run this again`);
+}
+
+/** Returns how many letters of a project nobody has read. */
+function unreadIn({ messages }: State, project: string): number {
+  let count = 0;
+  for (const message of messages.all.values()) if (message.project === project) count += message.open;
+  return count;
+}
+
+/** Returns how many letters to sessions of a node nobody has read. */
+function unreadAt({ messages }: State, node: string): number {
+  let count = 0;
+  for (const { letters, open } of messages.all.values()) {
+    if (open === 0) continue;
+    for (const { to, state } of letters.values()) if (state !== "read" && nodeOf(to.id) === node) count += 1;
+  }
+  return count;
+}
+
+const nothing: CopyNotes = { numbers: [], keys: [], released: [] };
+
+function shown({ tasks, context, numbers, keys, released }: Copied) {
+  return {
+    tasks,
+    context,
+    numbers: numbers.slice(0, storeRowsMax),
+    keys: keys.slice(0, storeRowsMax),
+    released: released.slice(0, storeRowsMax),
+  };
+}

@@ -1,0 +1,15 @@
+/** The services of the store that machines share. */
+import type { HookServices } from "../hooks/hook-services.ts";
+import type { NodeState } from "../store/node-id.ts";
+import type { StoreRefusal } from "../store/refusal.ts";
+import type { ProjectReader } from "../store/shared-project.ts";
+import type { SharedStore } from "./shared-store.ts";
+
+export interface StoreServices extends HookServices {
+  /** The store that this machine shares with others; null: none is set. */
+  readonly shared: SharedStore | null;
+  /** Reads the names by which machines know projects. */
+  readonly projectNames: ProjectReader;
+  /** Gives this home a new id in the store, from the next start. */
+  renewNode(): NodeState | StoreRefusal;
+}

@@ -1,0 +1,137 @@
+/** The wire of the store that several machines share: what it is, what this machine shares in it, and the ways in and out. */
+import * as z from "zod";
+import { once, type RequestTable, repeatable, reply } from "./request-table.ts";
+import { baseShape, pathSchema } from "./session.ts";
+
+/** Returns the store, its nodes, what this machine shares, and what it does not, and why. */
+const storeShowSchema = z.object({
+  ...baseShape,
+  /** An absolute directory, whose project is looked at besides those of live sessions. */
+  cwd: pathSchema.optional(),
+});
+
+/**
+ * Shares the project of a directory: copies its open tasks and its durable context into the store, and removes them here. Only
+ * for a person. Refused by `store_none`, `store_away`, `store_project`, `store_busy`; what was copied before a refusal stays,
+ * and the request may be sent again.
+ */
+const storeShareSchema = z.object({
+  ...baseShape,
+  /** An absolute directory in the project. */
+  cwd: pathSchema,
+  /** Only says what would be shared. */
+  dryRun: z.boolean().optional(),
+});
+
+/**
+ * Takes back what is open in the shared projects, and leaves the store. Only for a person. Refused by `store_none`,
+ * `store_away`, `store_busy`; it may be sent again.
+ */
+const storeLeaveSchema = z.object({
+  ...baseShape,
+  dryRun: z.boolean().optional(),
+  /** Leaves although the store does not answer: with what this daemon knows of it, and without telling it. */
+  away: z.boolean().optional(),
+});
+
+/** Gives this home an id of its own in the store, from the daemon's next start. Only for a person. */
+const storeRejoinSchema = z.object({ ...baseShape });
+
+/** How the store is; times are wall time in milliseconds. */
+export interface StoreRow {
+  /** `user@host/database`, without a password. */
+  readonly where: string;
+  /** `opening`: this daemon has not reached it yet; `refused`: it answers, and does not take this node. */
+  readonly is: "open" | "opening" | "away" | "refused";
+  /** Since when it is away. */
+  readonly since: number | null;
+  /** Why it is not open; null: it is, or nothing is known yet. */
+  readonly why: string | null;
+  /** This node's id, and what the store calls this machine; null: not known yet. */
+  readonly node: string;
+  readonly machine: string | null;
+}
+
+export interface StoreNodeRow {
+  readonly node: string;
+  readonly machine: string;
+  readonly isThis: boolean;
+  /** `away`: no sign of life for `limits.nodeAwayMs`; `lost`: its sessions count as lost. */
+  readonly is: "here" | "away" | "lost";
+  /** Milliseconds since its last sign of life, as this machine knows. */
+  readonly renewedAgoMs: number;
+  /** The highest level of rules that its program knows. */
+  readonly level: number;
+  readonly sessions: number;
+}
+
+export interface SharedProjectRow {
+  /** As this machine calls it. */
+  readonly project: string;
+  /** The name that machines know it by. */
+  readonly as: string;
+}
+
+/** A project that stays on this machine. */
+export interface LocalProjectRow {
+  readonly project: string;
+  /** The name that it would be shared by; null: it has none, and `why` says why not. */
+  readonly name: string | null;
+  readonly why: string | null;
+}
+
+/** Nodes and projects in one reply; further ones are left out. */
+export const storeRowsMax = 100;
+
+export interface StoreShowReply {
+  readonly ok: true;
+  /** Null: no store is set. */
+  readonly store: StoreRow | null;
+  /** At most `storeRowsMax`, this machine first. */
+  readonly nodes: readonly StoreNodeRow[];
+  readonly projects: readonly SharedProjectRow[];
+  readonly local: readonly LocalProjectRow[];
+}
+
+/** What is or would be copied. */
+export interface CopyRow {
+  readonly tasks: number;
+  readonly context: number;
+  /** Messages that nobody has read: they stay where they are until then. */
+  readonly unread: number;
+}
+
+/** What a copy changed; each list has at most `storeRowsMax`. */
+export interface CopyNotes {
+  /** Tasks that have another number there. */
+  readonly numbers: readonly { readonly task: string; readonly before: number; readonly after: number }[];
+  /** Keys that had another value there, and under which key this one is kept; null: nowhere. */
+  readonly keys: readonly { readonly key: string; readonly as: string | null }[];
+  /** Tasks that a session worked on, and that nobody has now. */
+  readonly released: readonly string[];
+}
+
+export interface StoreShareReply extends CopyRow, SharedProjectRow, CopyNotes {
+  readonly ok: true;
+  /** It was shared before. */
+  readonly wasShared: boolean;
+}
+
+export interface StoreLeaveReply extends CopyRow, CopyNotes {
+  readonly ok: true;
+  readonly projects: readonly SharedProjectRow[];
+  /** The store knows that this machine left; false: it does not answer, or this only says what would be done. */
+  readonly told: boolean;
+}
+
+export interface StoreRejoinReply {
+  readonly ok: true;
+  readonly node: string;
+}
+
+export const storeRequests = {
+  store_show: { params: storeShowSchema, reply: reply<StoreShowReply>(), traits: repeatable },
+  store_share: { params: storeShareSchema, reply: reply<StoreShareReply>(), traits: once },
+  store_leave: { params: storeLeaveSchema, reply: reply<StoreLeaveReply>(), traits: once },
+  store_rejoin: { params: storeRejoinSchema, reply: reply<StoreRejoinReply>(), traits: once },
+} as const satisfies RequestTable;
