@@ -39,7 +39,7 @@ export async function bundleInto(outdir, options = {}) {
       ...esm,
       splitting: true,
       entryPoints: ["bin/any-command.ts"],
-      plugins: [builtApart, ...common.plugins],
+      plugins: [builtApart, storeApart, ...common.plugins],
     }),
     build({ ...esm, entryPoints: ["bin/daemon.ts"], plugins: [storeApart, ...common.plugins] }),
     build({

@@ -170,6 +170,10 @@ export const commands: Commands = {
     description: "show each setting and its source, or change one",
     load: () => import("./commands/config.ts"),
   },
+  store: {
+    description: "share tasks, messages and context with other machines through a PostgreSQL",
+    load: () => import("./commands/store.ts"),
+  },
   install: {
     description: "connect your agents to Kite",
     load: () => import("./commands/install.ts"),

@@ -19,6 +19,7 @@ const rows = {
   trust: { does: "trusts checks" },
   revoke: { does: "revokes trust in checks" },
   config: { does: "changes Kite's settings" },
+  store: { does: "joins or leaves a store, and shares projects", isHere: true },
   off: { does: "switches Kite off beyond an agent's own session", isHere: true },
   down: { does: "stops Kite's daemon for everybody" },
   empty: { does: "gives up what the missing journal held" },

@@ -1,14 +1,15 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
-import { ConnectionClosed, LocalError, NotRunning } from "../../client/errors.ts";
+import { ConnectionClosed, NotRunning } from "../../client/errors.ts";
 import { stopDaemon } from "../../client/stop.ts";
 import { lostStoreProblem } from "../../daemon/journal/store-mark.ts";
 import { type AskPerson, isYes, terminalQuestion } from "../ask-person.ts";
+import { atWork } from "../at-work.ts";
 import { refuseAgent } from "../person.ts";
 import { type Client, type ProcessContext, print, printJson, type Run } from "../process-context.ts";
 import { refusalText } from "../refusal-text.ts";
-import { clean, counted, listed } from "../view/text.ts";
-import { exitCodes, Refused, rowsOf } from "../with-daemon.ts";
+import { counted, listed } from "../view/text.ts";
+import { exitCodes } from "../with-daemon.ts";
 
 interface DownFlags {
   readonly yes?: boolean;
@@ -70,24 +71,6 @@ export async function down(
 }
 
 const namesMax = 8;
-
-/** Returns the names of the sessions in which an agent is active; none if no daemon tells. */
-async function atWork(world: ProcessContext): Promise<readonly string[]> {
-  try {
-    const client = await world.connect({ name: "kite down" });
-    try {
-      const rows = await rowsOf(client, "sessions");
-      const isActive = ({ status }: { readonly status: string }) => status === "active";
-      return rows.filter(row => isActive(row) || row.agents.some(isActive)).map(({ name }) => clean(name));
-    } finally {
-      client.close();
-    }
-  } catch (error) {
-    // A daemon that does not tell its sessions is stopped all the same, which reports what is wrong with it.
-    if (error instanceof LocalError || error instanceof Refused) return [];
-    throw error;
-  }
-}
 
 /** Returns the pid of the stopped daemon, null if none ran. Throws if the daemon refuses or does not exit. */
 async function stop(world: ProcessContext): Promise<number | null> {

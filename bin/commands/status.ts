@@ -35,7 +35,7 @@ With --lead: the agents of the working directory's project by state, the critica
 what is new, and at most one suggestion; --json then has {"project", "sessions", "locks", "tasks", "sinceMs", "reader"}.
 
 --json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "holds":[...], "refusals":[...],
-"risks":[...], "watched":[...], "wiped":[...], "warnings":[...]}, rows as \`query\` gives them, and with a store that
+"risks":[...], "watched":[...], "wiped":[...], "warnings":[...]}, with "store" if one is set, rows as \`query\` gives them, and with a store that
 machines share "elsewhere":[...]; without a daemon
 {"running":false, "socket", "start":"kite up", "warnings"?}.
 
@@ -134,6 +134,7 @@ export async function status(
         mode,
         changedFiles = [],
         settings,
+        store: shared,
         project,
         projectTasks,
         unreachable,
@@ -162,7 +163,8 @@ export async function status(
         ...(await hookWarnings(world, rows.sessions)),
         ...unplaced(rows.sessions),
       ];
-      const data = { stats, socket, ...rows, warnings: all };
+      const sharing = shared === undefined ? {} : { store: shared };
+      const data = { stats, socket, ...rows, ...sharing, warnings: all };
       const titles = isScreen ? await (await import("../titles.ts")).titlesFor(world, client) : null;
       const next = rows.sessions.length > 0 ? [] : (await import("../next-step.ts")).nextStep(world, 0);
       return printShown(world, json, { running: true, ...data }, screen =>

@@ -57,6 +57,11 @@ export function writeSetting(world: ProcessContext, key: ConfigKey, value: unkno
   return change(world, old => withMember(old, key, value));
 }
 
+/** Takes one setting out of the user's file. */
+export function takeSetting(world: ProcessContext, key: ConfigKey): Promise<void> {
+  return change(world, old => withoutMember(old, key));
+}
+
 /** Takes a key out of the file, also one that Kite does not know. Returns the exit code. */
 export async function unsetSetting(
   world: ProcessContext,

@@ -25,6 +25,7 @@ import { checkOff } from "./off.ts";
 import { checkOwnFiles } from "./own-files.ts";
 import { checkPath } from "./path.ts";
 import { checkConfig } from "./settings.ts";
+import { checkSharedStore } from "./shared-store.ts";
 import { checkJournal, checkLogs, checkSpace, checkUnheardEnds, checkVoided } from "./store.ts";
 
 /** Yields each check as soon as it has a result. A check that the system refuses says so, and the others go on. */
@@ -55,6 +56,7 @@ export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, v
   yield* await guarded("logs", () => checkLogs(world, stats));
   yield* await guarded("ends", () => checkUnheardEnds(world));
   yield* await guarded("config", () => checkConfig(world));
+  yield* await guarded("store", () => checkSharedStore(world));
   const { checkTrusted } = await trustCheck();
   yield* await guarded("trust", () => checkTrusted(world));
   yield* await guarded("off", () => checkOff(world));

@@ -18,6 +18,7 @@ export const topics = {
   merging: "how finished branches are merged",
   checks: "a project's own checks",
   teams: "Claude Code's own teams",
+  store: "more than one machine: what is shared through a PostgreSQL, and how",
   security: "what Kite stops, tells and does not see",
 } as const;
 

@@ -4,6 +4,7 @@ import type { RefusalRow, StatsReply, TaskCounts } from "../../protocol/daemon.t
 import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { HoldRow } from "../../protocol/message.ts";
+import type { OverviewReply } from "../../protocol/overview.ts";
 import { nameOrPerson, personName } from "../../protocol/person.ts";
 import type { WipeRow } from "../../protocol/rescue.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
@@ -18,6 +19,7 @@ import { locksOfProject, ofProject, otherProjectLines, shownProject } from "./ot
 import { Places, tilde } from "./places.ts";
 import { riskLines } from "./risks.ts";
 import { sessionLines } from "./sessions.ts";
+import { machinesText, storeText } from "./store.ts";
 import { table } from "./table.ts";
 import { clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
 import { hasTrouble, hasWait } from "./urgency.ts";
@@ -49,6 +51,8 @@ export interface StatusData {
   readonly elsewhere?: readonly ElsewhereRow[];
   /** What a person does next where no session is known. */
   readonly next?: readonly string[];
+  /** The store that machines share; absent: none is set. */
+  readonly store?: NonNullable<OverviewReply["store"]>;
   /** What is wrong with the whole daemon, each with what to do. */
   readonly warnings: readonly string[];
 }
@@ -67,7 +71,9 @@ export function statusView(all: StatusData, screen: Screen): string[] {
   const data = project === null ? all : within(all, project);
   const isPersons = all.isPersons === true;
   const needs = needsLines(all.sessions, project, isPersons, screen);
-  const lines = [...needs, ...daemonLines(data, screen), ...warningLines(data.warnings, screen), ""];
+  const { away, open } = storeLines(all, screen);
+  const head = [...away, ...needs, ...daemonLines(data, screen), ...open];
+  const lines = [...head, ...warningLines(data.warnings, screen), ""];
   if (data.sessions.length === 0) {
     const none = all.sessions.length > 0 ? [noneHere] : ["No sessions.", ...(all.next ?? [])];
     lines.push(...none.flatMap(line => wrap(line, screen.width)));
@@ -211,6 +217,14 @@ function daemonLines(data: StatusData, screen: Screen): string[] {
   }
   lines.push(line);
   return lines.map((l, i) => paint(screen, i === 0 ? "bold" : "plain", cut(l, screen.width, "start")));
+}
+
+/** What is wrong with the store stands above all else. */
+function storeLines({ store }: StatusData, screen: Screen): Readonly<Record<"away" | "open", string[]>> {
+  if (store === undefined) return { away: [], open: [] };
+  const said = storeText(store, screen.now);
+  if (said === null) return { away: [], open: wrap(machinesText(store), screen.width, 2) };
+  return { away: wrap(said, screen.width, 2).map(line => paint(screen, "yellow", line)), open: [] };
 }
 
 function warningLines(warnings: readonly string[], screen: Screen): string[] {

@@ -1,8 +1,11 @@
 /** The door to journals that several nodes share. Only a daemon with a store goes through it. */
 import type { Journal } from "./journal.ts";
+import type { JournalAddress } from "./postgres/address.ts";
+import type { StoreLook } from "./postgres/look.ts";
 import type { PostgresJournalOptions } from "./postgres/postgres-journal.ts";
 
 export type { JournalAddress } from "./postgres/address.ts";
+export type { StoreLook } from "./postgres/look.ts";
 
 /** A journal elsewhere, which may not answer for a while. */
 export interface SharedJournal extends Journal {
@@ -21,4 +24,10 @@ export interface SharedJournal extends Journal {
 export async function postgresJournal(options: PostgresJournalOptions): Promise<SharedJournal> {
   const { PostgresJournal } = await import("./postgres/postgres-journal.ts");
   return new PostgresJournal(options);
+}
+
+/** Looks at a store, and changes nothing of it. Rejects with an error that says what is wrong, and what a person can do. */
+export async function lookAtStore(address: JournalAddress): Promise<StoreLook> {
+  const postgres = await import("./postgres/postgres-journal.ts");
+  return postgres.lookAtStore(address);
 }

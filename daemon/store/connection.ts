@@ -12,7 +12,7 @@ import { findSecrets, type SecretPlaces } from "./secret.ts";
 const schema = "kite";
 
 /** Returns the files that may have the password. No variable names them but `HOME` and `KITE_HOME`. */
-function secretPlaces({ storeSecret }: Pick<KitePaths, "storeSecret">): SecretPlaces {
+export function secretPlaces({ storeSecret }: Pick<KitePaths, "storeSecret">): SecretPlaces {
   return { storeSecret, passFile: join(homedir(), ".pgpass") };
 }
 

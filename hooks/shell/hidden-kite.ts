@@ -27,6 +27,7 @@ const deeds: Readonly<Record<string, RegExp>> = {
   check: /(?:^|\s)--trust\b/,
   debate: /^close\b.*--force\b/,
   config: /^(?:set|unset)\b/,
+  store: /^(?:join|share|leave|rejoin)\b/,
   off: /^/,
   down: /^/,
   up: /(?:^|\s)--empty\b/,

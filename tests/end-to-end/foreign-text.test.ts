@@ -72,6 +72,7 @@ const looks = [
   "report",
   "role",
   "stats",
+  "store",
   "team",
   "trust --list",
 ];
@@ -156,6 +157,7 @@ const streams = ["watch", "status --watch", "context watch", "locks --watch", "l
 
 /** Commands that show no text of another agent, or a person alone. */
 const silent = [
+  ..."store join,store share,store share --dry-run,store leave,store leave --dry-run,store rejoin".split(","),
   ..."demo up down trust notify doctor repair config complete install uninstall plugin statusline".split(" "),
   ..."completion update man mcp instructions web".split(" "),
   "config set",

@@ -17,6 +17,7 @@ it.each<[string, string]>([
   ["export CLAUDE_CODE_SESSION_ID=x && kite stop bob", "kite stop"],
   ["bash -c 'env -u CLAUDECODE kite install'", "kite install"],
   ['cd /p && (setsid sh -c "kite config set treeGuard off")', "kite config"],
+  ["env -u CLAUDECODE kite store leave --yes", "kite store"],
   ["timeout 9 env --ignore-environment kite doctor --fix --yes", "kite doctor"],
 ])("%s", (line, deed) => {
   expect(hiddenDeed(line, "/p", claudeCodeClient.words.agentVariables)).toBe(deed);
@@ -34,6 +35,7 @@ it.each([
   "echo 'env -u CLAUDECODE kite role bob lead'",
   "grep -rn 'nohup kite down' docs",
   "env -u CLAUDECODE kite unlock a.ts",
+  "env -u CLAUDECODE kite store --json",
 ])("%s is not one", line => {
   expect(hiddenDeed(line, "/p", claudeCodeClient.words.agentVariables)).toBeNull();
 });

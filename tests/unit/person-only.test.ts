@@ -25,6 +25,7 @@ const lines: { readonly [Deed in PersonsDeed]: readonly [string, ...string[]] } 
   trust: ["check", "--trust", "--yes"],
   revoke: ["check", "--trust", "--revoke"],
   config: ["config", "set", "treeGuard", "off"],
+  store: ["store", "join", "postgresql://kite@127.0.0.1/kite", "--yes"],
   off: ["off"],
   down: ["down", "--yes"],
   empty: ["up", "--empty"],

@@ -31,6 +31,9 @@ import { type Position, StoreLog, type Writer } from "./log.ts";
 import { prepareSchema } from "./schema.ts";
 import { StoreSnapshots } from "./snapshots.ts";
 
+/** The program of the journal is one file, which has this, too. */
+export { lookAtStore } from "./look.ts";
+
 export interface PostgresJournalOptions {
   readonly address: JournalAddress;
   /** This node's id, which its proposals carry. No two daemons at a time have the same. */

@@ -1,0 +1,104 @@
+/** Checks the store that machines share: whether it can be reached and used, its clock, the nodes, and what stays here. */
+import { NotRunning } from "../../client/errors.ts";
+import { loadConfig } from "../../daemon/config/config.ts";
+import { lookAtStore, type StoreLook } from "../../daemon/journal/shared-journal.ts";
+import { readStoreAddress } from "../../daemon/store/address.ts";
+import { storeConnection } from "../../daemon/store/connection.ts";
+import { readNode } from "../../daemon/store/node-id.ts";
+import type { StoreShowReply } from "../../protocol/store.ts";
+import type { ProcessContext } from "../process-context.ts";
+import { clockSkewMs, lackText, skewText } from "../store/look.ts";
+import type { Check } from "../view/doctor.ts";
+import { storeText } from "../view/store.ts";
+import { counted, duration } from "../view/text.ts";
+import { fail, ok, restart, warn } from "./advice.ts";
+
+const check = "store";
+
+/** Returns no row where no store is set. */
+export async function checkSharedStore(world: ProcessContext): Promise<Check[]> {
+  const { env, paths } = world;
+  const { store } = (await loadConfig({ env, paths })).values;
+  if (store === "") return [];
+  const address = readStoreAddress(store);
+  if ("ok" in address) return [fail(check, address.error, "set it anew: kite store join URL")];
+  const node = readNode(paths);
+  const own = "ok" in node || node.is === "copied" ? [fail(check, node.error, "kite store rejoin")] : [];
+  const connection = storeConnection(address, paths);
+  if ("ok" in connection) return [...own, fail(check, connection.error)];
+  const reached = await lookAtStore(connection).then(lookChecks, errorCheck);
+  return [...own, ...reached, ...(await daemonChecks(world))];
+}
+
+function lookChecks(look: StoreLook): Check[] {
+  const { server, tables, aheadMs, roundTripMs, isDurable } = look;
+  const lack = lackText(look);
+  if (lack !== null) return [fail(check, lack)];
+  const level = tables === null ? "no tables yet" : `tables of level ${tables.level}`;
+  const rows = [ok(check, `PostgreSQL ${server} answers in ${roundTripMs} ms, ${level}`)];
+  if (Math.abs(aheadMs) >= clockSkewMs)
+    rows.push(warn(check, skewText(aheadMs), "set the clock of the machine that is wrong (timedatectl)"));
+  if (!isDurable)
+    rows.push(
+      warn(
+        check,
+        "the server loses what it confirmed if its power fails: fsync is off",
+        "set fsync = on there",
+      ),
+    );
+  return rows;
+}
+
+function errorCheck(error: unknown): Check[] {
+  if (!(error instanceof Error) || !/^Store(?:Away|Unfit|TooNew)$/.test(error.name)) throw error;
+  return [fail(check, error.message, "edits are still coordinated; tasks and messages come back with it")];
+}
+
+async function daemonChecks(world: ProcessContext): Promise<Check[]> {
+  const shown = await showOf(world);
+  if (shown === null) return [];
+  const { store, nodes, projects, local } = shown;
+  if (store === null)
+    return [warn(check, "the running daemon began before the store was set", restart("begin it anew"))];
+  const text = storeText(store, world.now());
+  const state = text === null ? [] : [warn(check, text)];
+  const names = nodes.map(({ machine, is, renewedAgoMs, level }) => {
+    const silent = is === "here" ? "" : `, ${is} for ${duration(renewedAgoMs)}`;
+    return `${machine} (rules ${level}${silent})`;
+  });
+  const levels = new Set(nodes.map(({ level }) => level));
+  return [
+    ...state,
+    ...(names.length === 0 ? [] : [ok(check, `${counted(names.length, "machine")}: ${names.join(", ")}`)]),
+    ...(levels.size > 1
+      ? [
+          warn(
+            check,
+            "the machines have different versions of Kite: the rules of the oldest count",
+            "update the older ones",
+          ),
+        ]
+      : []),
+    ok(check, `${counted(projects.length, "project")} shared`),
+    ...local.map(({ project, name, why }) =>
+      name === null
+        ? warn(check, why ?? `${project} stays on this machine`)
+        : ok(check, `${project} is not shared; to share it: kite store share`),
+    ),
+  ];
+}
+
+async function showOf({ connect, cwd }: ProcessContext): Promise<StoreShowReply | null> {
+  try {
+    const client = await connect({ name: "kite doctor", reconnect: false });
+    try {
+      const reply = await client.request("store_show", { cwd });
+      return reply.ok ? reply : null;
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    if (error instanceof NotRunning) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,142 @@
+/** `kite store leave` and `kite store rejoin`: the ways out of a store, and of another home's place in it. */
+import type { StoreLeaveReply } from "../../protocol/store.ts";
+import { type AskPerson, isYes } from "../ask-person.ts";
+import { takeSetting } from "../config/set.ts";
+import { refuseAgent } from "../person.ts";
+import { type Client, type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
+import { tilde } from "../view/places.ts";
+import { clean, counted, listed } from "../view/text.ts";
+import { asPerson, exitCodes, fail, granted, reported, ask as request } from "../with-daemon.ts";
+import { busyText } from "./join.ts";
+import { restartDaemon } from "./restart.ts";
+import { copyTimeoutMs, counts, noteLines, type StoreFlags, say } from "./share.ts";
+
+export interface LeaveFlags extends StoreFlags {
+  readonly away?: boolean;
+}
+
+/** Returns the exit code. `ask` is null without a terminal. */
+export async function leave(
+  world: ProcessContext,
+  flags: LeaveFlags,
+  ask: AskPerson | null,
+): Promise<number> {
+  const json = flags.json === true;
+  const refused = await refuseAgent(world, json, "store");
+  if (refused !== null) return refused;
+  let left: StoreLeaveReply | null = null;
+  const code = await asPerson(
+    world,
+    json,
+    async client => {
+      left = await leaveStore(world, client, flags, ask);
+      return left === null ? exitCodes.failed : exitCodes.done;
+    },
+    { name: "kite store" },
+  );
+  if (left === null || flags.dryRun === true) return left === null ? code : exitCodes.done;
+  const reply: StoreLeaveReply = left;
+  return reported(world, json, async () => {
+    await takeSetting(world, "store");
+    await restartDaemon(world);
+    if (json) printJson(world, reply);
+    else say(world, leftLines(reply));
+    return exitCodes.done;
+  });
+}
+
+/** Returns what was copied back; null: the person did not confirm it. */
+async function leaveStore(
+  world: ProcessContext,
+  client: Client,
+  { yes = false, json = false, dryRun = false, away = false }: LeaveFlags,
+  ask: AskPerson | null,
+): Promise<StoreLeaveReply | null> {
+  const before = await request(client, "store_leave", { dryRun: true, away });
+  if (dryRun && json) printJson(world, before);
+  if (!json) say(world, plan(world, before, away));
+  if (dryRun) return before;
+  const busy = await busyText(world);
+  if (busy !== null) {
+    fail(world, json, "store_busy", busy);
+    return null;
+  }
+  if (!yes) {
+    if (ask === null || json) {
+      fail(world, json, "usage", "leave asks at a terminal; to answer beforehand: --yes");
+      return null;
+    }
+    if (!isYes(await ask("Leave the store? [y/N] "))) {
+      print(world, ["Nothing changed."]);
+      return null;
+    }
+  }
+  return granted<StoreLeaveReply>(
+    await client.request("store_leave", { away }, { timeoutMs: copyTimeoutMs }),
+  );
+}
+
+function plan(world: ProcessContext, reply: StoreLeaveReply, away: boolean): string[] {
+  const { projects, tasks, context, unread } = reply;
+  const { home } = screenOf(world);
+  const named = projects.map(({ project, as }) => `${tilde(project, home)} (${as})`);
+  return [
+    projects.length === 0 ? "No project is shared." : `Shared projects: ${clean(listed(named, 0))}.`,
+    `What is copied back: ${counts(tasks, context)}. The store keeps them for the others, and debates and done tasks.`,
+    ...(unread === 0
+      ? []
+      : [
+          `${counted(unread, "message")} that your agents have not read stay in the store: let them read first.`,
+        ]),
+    ...(away
+      ? ["The store is not asked: this is what the daemon knew of it. The others see this machine as lost."]
+      : []),
+  ];
+}
+
+function leftLines(reply: StoreLeaveReply): string[] {
+  const { tasks, context, told } = reply;
+  return [
+    `This machine left the store: ${counts(tasks, context)} are back. The daemon began anew.`,
+    ...(told
+      ? []
+      : ["The store does not know it: after five minutes without a sign of life the others see it as lost."]),
+    ...noteLines(reply),
+    "The password stays in store.secret of Kite's directory, if it is there: remove it if you need it no more.",
+  ];
+}
+
+/** Returns the exit code. */
+export async function rejoin(
+  world: ProcessContext,
+  { yes = false, json = false }: StoreFlags,
+  ask: AskPerson | null,
+): Promise<number> {
+  const refused = await refuseAgent(world, json, "store");
+  if (refused !== null) return refused;
+  if (!yes) {
+    if (ask === null || json)
+      return fail(world, json, "usage", "rejoin asks at a terminal; to answer beforehand: --yes");
+    const question = "Give this directory of Kite a new id? The store sees it as a new machine then. [y/N] ";
+    if (!isYes(await ask(question))) {
+      print(world, ["Nothing changed."]);
+      return exitCodes.failed;
+    }
+  }
+  const code = await asPerson(
+    world,
+    json,
+    async client => {
+      const { node } = await request(client, "store_rejoin", {});
+      if (json) printJson(world, { ok: true, node });
+      return exitCodes.done;
+    },
+    { name: "kite store" },
+  );
+  if (code !== exitCodes.done) return code;
+  return reported(world, json, async () => {
+    await restartDaemon(world);
+    if (!json) say(world, ["This home has an id of its own in the store now. The daemon began anew."]);
+    return exitCodes.done;
+  });
+}

@@ -1,0 +1,23 @@
+/** Begins the daemon anew, so that it reads the setting of the store. */
+import { rmSync } from "node:fs";
+import { NotRunning } from "../../client/errors.ts";
+import { ensureDaemon } from "../../client/launch.ts";
+import { stopDaemon } from "../../client/stop.ts";
+import type { ProcessContext } from "../process-context.ts";
+import { daemonProgram } from "../program-paths.ts";
+import { granted } from "../with-daemon.ts";
+
+/** Stops the daemon if one runs, and starts one; sessions keep what they hold. Throws if that fails. */
+export async function restartDaemon(world: ProcessContext): Promise<void> {
+  const { paths, env } = world;
+  try {
+    const client = await world.connect({ name: "kite store", reconnect: false });
+    const refusal = await stopDaemon(client, true);
+    if (refusal !== null) granted(refusal);
+  } catch (error) {
+    if (!(error instanceof NotRunning)) throw error;
+  }
+  rmSync(paths.downFile, { force: true });
+  const { client } = await ensureDaemon({ paths, daemonProgram, env, name: "kite store" });
+  client.close();
+}

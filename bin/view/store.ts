@@ -1,0 +1,26 @@
+/** How the store that machines share is, in the words of `kite status` and `kite store`. */
+import type { OverviewReply } from "../../protocol/overview.ts";
+import type { StoreRow } from "../../protocol/store.ts";
+import { clean, clock, counted } from "./text.ts";
+
+/** Returns what is wrong with the store, or null: it is open. */
+export function storeText({ is, since, why }: StoreRow, now: number): string | null {
+  const because = why === null ? "" : ` (${clean(why)})`;
+  if (is === "open") return null;
+  if (is === "away") {
+    const at = clock(since ?? now, now);
+    return `store away since ${at}: tasks and messages as of then; edits are still coordinated`;
+  }
+  if (is === "refused") return `the store does not take this machine${because}; edits are still coordinated`;
+  return `store not reached since the daemon began${because}: no tasks and messages of shared projects; edits are still coordinated`;
+}
+
+/** Returns the line of an open store: its machines. */
+export function machinesText({ where, nodes }: NonNullable<OverviewReply["store"]>): string {
+  const names = nodes.map(({ machine, is }) => (is === "here" ? machine : `${machine} (${is})`));
+  const shown = names.slice(0, namesMax).join(", ");
+  const more = names.length > namesMax ? ` and ${names.length - namesMax} more` : "";
+  return clean(`Store ${where}: ${counted(names.length, "machine")}: ${shown}${more}`);
+}
+
+const namesMax = 8;

@@ -1,0 +1,111 @@
+/** Looks at a store before a machine joins it, and for `kite doctor`: it makes and changes nothing. */
+import type { JournalAddress } from "./address.ts";
+import { storeName } from "./address.ts";
+import { storeBounds } from "./bounds.ts";
+import { Connection } from "./connection.ts";
+import { awayError } from "./link.ts";
+import { schemaLevel, tableName } from "./schema.ts";
+import { sqlState } from "./sql-state.ts";
+
+/** What a store is, as far as this user may see. */
+export interface StoreLook {
+  /** PostgreSQL's version, such as `15.8`. */
+  readonly server: string;
+  /** Kite's tables; null: there are none yet. */
+  readonly tables: { readonly level: number; readonly isKnown: boolean; readonly nodesLately: number } | null;
+  /** What the user may not do of what Kite needs, each as a clause for people; empty: it may do all. */
+  readonly lacks: readonly string[];
+  /** How much the store's clock is ahead of this machine's, in milliseconds, within half of `roundTripMs`. */
+  readonly aheadMs: number;
+  readonly roundTripMs: number;
+  /** What the server confirms survives a power cut of its own. */
+  readonly isDurable: boolean;
+}
+
+/** Rejects with `StoreAway`, or with `StoreUnfit` if a person has to do something first. */
+export async function lookAtStore(address: JournalAddress): Promise<StoreLook> {
+  const { connectMs, statementMs } = storeBounds;
+  let connection: Connection | null = null;
+  try {
+    connection = await Connection.open(address, connectMs, statementMs);
+    return await look(connection, address.schema);
+  } catch (error) {
+    throw awayError(error, storeName(address));
+  } finally {
+    await connection?.end();
+  }
+}
+
+async function look(connection: Connection, schema: string): Promise<StoreLook> {
+  const before = Date.now();
+  const [row = []] = await connection.query(
+    "SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text, " +
+      "current_setting('fsync')",
+  );
+  const after = Date.now();
+  const [server, atMs, fsync] = row;
+  const tables = await readTables(connection, schema);
+  return {
+    server: String(server).replace(/ .*/, ""),
+    tables,
+    lacks: await lacksOf(connection, schema, tables !== null),
+    aheadMs: Math.round(Number(atMs) - (before + after) / 2),
+    roundTripMs: after - before,
+    isDurable: fsync === "on",
+  };
+}
+
+async function readTables(connection: Connection, schema: string): Promise<StoreLook["tables"]> {
+  try {
+    const [row] = await connection.query(
+      `SELECT level, (SELECT count(*)::int4 FROM ${tableName(schema, "nodes")}
+         WHERE seen > now() - interval '1 day') FROM ${tableName(schema, "head")}`,
+    );
+    if (row === undefined) return null;
+    const [level, nodes] = row;
+    return { level: Number(level), isKnown: Number(level) === schemaLevel, nodesLately: Number(nodes) };
+  } catch (error) {
+    // The tables, or the schema, are not there; or the user may not read them, which `lacksOf` says.
+    const state = sqlState(error);
+    if (state === "42P01" || state === "3F000" || state === "42501") return null;
+    throw error;
+  }
+}
+
+/** By table, what Kite does with it. */
+const uses: readonly (readonly [table: string, rights: readonly string[]])[] = [
+  ["head", ["SELECT", "UPDATE"]],
+  ["entries", ["SELECT", "INSERT", "DELETE"]],
+  ["nodes", ["SELECT", "INSERT", "UPDATE", "DELETE"]],
+  ["snapshots", ["SELECT", "INSERT", "UPDATE", "DELETE"]],
+  ["pieces", ["SELECT", "INSERT", "DELETE"]],
+];
+
+async function lacksOf(
+  connection: Connection,
+  schema: string,
+  hasTables: boolean,
+): Promise<readonly string[]> {
+  if (!hasTables) {
+    const [row] = await connection.query(
+      `SELECT CASE WHEN to_regnamespace($1) IS NULL
+         THEN has_database_privilege(current_database(), 'CREATE')
+         ELSE has_schema_privilege($1, 'CREATE') AND has_schema_privilege($1, 'USAGE') END,
+         to_regnamespace($1) IS NULL`,
+      [schema],
+    );
+    const [may, isNew] = row ?? [];
+    if (may === true) return [];
+    return [isNew === true ? `make the schema ${schema}` : `make tables in the schema ${schema}`];
+  }
+  const lacks: string[] = [];
+  for (const [table, rights] of uses)
+    for (const right of rights) {
+      const [row] = await connection.query("SELECT has_table_privilege($1, $2)", [
+        tableName(schema, table),
+        right,
+      ]);
+      if (row?.[0] !== true) lacks.push(`${right} ${schema}.${table}`);
+    }
+  return lacks;
+}
