@@ -1,4 +1,5 @@
 /** The journal over PostgreSQL when its server is killed, stopped, replaced by a standby, or refuses the user. */
+import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Connection } from "../../daemon/journal/postgres/connection.ts";
 import { PostgresJournal } from "../../daemon/journal/postgres/postgres-journal.ts";
@@ -208,6 +209,23 @@ await withServer("a store whose server ends", (server, bin) => {
           "current_setting('application_name'), current_setting('transaction_read_only')",
       );
       expect(row).toEqual([user, "postgres", "UTF8", "kite", "off"]);
+    });
+
+    it("without a password leaves no connection to a server that waits for one", async () => {
+      let ended: () => void = () => {};
+      const isEnded = new Promise<void>(resolve => {
+        ended = resolve;
+      });
+      const waiting = createServer(socket => {
+        socket.once("close", ended).on("error", () => {});
+        // It asks for a password, and waits.
+        socket.once("data", () => socket.write(Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3])));
+      });
+      await new Promise<void>(resolve => waiting.listen(0, "127.0.0.1", resolve));
+      onTestFinished(() => void waiting.close());
+      const { port } = waiting.address() as AddressInfo;
+      await expect(Connection.open(server.address("kite", port), 10_000, 30_000)).rejects.toThrow("password");
+      await isEnded;
     });
 
     it("of a database that does not exist, or of a server that nobody runs, is told so", async () => {

@@ -70,7 +70,13 @@ export class Connection {
     const client = new Client(config);
     forgetEnvironment(client);
     const connection = new Connection(client, statementMs);
-    await client.connect();
+    try {
+      await client.connect();
+    } catch (error) {
+      // The server may still wait for a password.
+      connection.destroy();
+      throw error;
+    }
     return connection;
   }
 
