@@ -9,16 +9,18 @@ export function terminalSecret(): AskSecret | null {
   const { stdin, stdout } = process;
   if (!stdin.isTTY || !stdout.isTTY) return null;
   return async question => {
+    const typed = typedSecretly(stdin);
+    // Behind the end of the echo: who types ahead is not shown, either.
     stdout.write(question);
     try {
-      return await typedSecretly(stdin);
+      return await typed;
     } finally {
       stdout.write("\n");
     }
   };
 }
 
-/** Reads a line without echo. A longer one than any password ends the question. */
+/** Ends the echo at once, and reads a line. A longer one than any password ends the question. */
 function typedSecretly(input: ReadStream): Promise<string | null> {
   const charsMax = 10_000;
   return new Promise(resolve => {

@@ -8,7 +8,7 @@ export function storeText({ is, since, why }: StoreRow, now: number): string | n
   const because = why === null ? "" : ` (${clean(why)})`;
   if (is === "open") return null;
   if (is === "away") {
-    const at = clock(since ?? now, now);
+    const at = clock(since ?? now, now).replace(/(?<=\d:\d\d):\d\d$/, "");
     return `store away since ${at}: tasks and messages as of then; edits are still coordinated`;
   }
   if (is === "refused") return `the store does not take this machine${because}; edits are still coordinated`;

@@ -1,0 +1,270 @@
+/** Two machines over one real PostgreSQL: kite store join, share, leave and rejoin, and what status and doctor say. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Connection } from "../../daemon/journal/postgres/connection.ts";
+import type { PostgresServer } from "../journal/postgres-server.ts";
+import { withServer } from "../journal/postgres-world.ts";
+import { Home, type Message } from "./daemon.ts";
+import { kiteProgram } from "./kite.ts";
+
+let databases = 0;
+
+/** No line is broken. */
+const wide = { COLUMNS: "1000" };
+
+/** Runs a statement as the server's administrator. */
+async function sql(server: PostgresServer, text: string): Promise<void> {
+  const connection = await Connection.open(server.address("kite"), 10_000, 30_000);
+  await connection.query(text);
+  await connection.end();
+}
+
+/** A database of a test's own; returns its address. */
+async function database(server: PostgresServer, user = "kite"): Promise<string> {
+  databases += 1;
+  const name = `store_${databases}`;
+  if (user !== "kite") await sql(server, `CREATE ROLE ${user} LOGIN PASSWORD 'very secret'`);
+  await sql(server, `CREATE DATABASE ${name} OWNER ${user}`);
+  return `postgresql://${user}@127.0.0.1:${server.port}/${name}`;
+}
+
+/** A machine with a clone of one project. */
+class Machine {
+  readonly home = new Home();
+  readonly repo = join(this.home.work, "shop");
+
+  constructor() {
+    onTestFinished(() => this.home.dispose());
+    mkdirSync(join(this.repo, ".git"), { recursive: true });
+    for (const folder of ["objects", "refs"]) mkdirSync(join(this.repo, ".git", folder));
+    writeFileSync(join(this.repo, ".git", "HEAD"), "ref: refs/heads/main\n");
+    const origin = '[remote "origin"]\n\turl = git@example.com:team/shop.git\n';
+    writeFileSync(join(this.repo, ".git", "config"), origin);
+  }
+
+  async start(): Promise<this> {
+    await this.home.start();
+    return this;
+  }
+
+  /** Runs a command in the clone that has to end well. */
+  async kite(...args: string[]): Promise<string> {
+    return this.home.kiteAt(this.repo, { ...this.home.environment, ...wide }, ...args);
+  }
+
+  /** The same, however it ends. */
+  async fails(...args: string[]): Promise<string> {
+    const { code, out, err } = await this.home.command(args, wide, this.repo);
+    expect(code, out + err).not.toBe(0);
+    return out + err;
+  }
+
+  async json(...args: string[]): Promise<Message> {
+    return JSON.parse(await this.kite(...args, "--json"));
+  }
+
+  async tasks(): Promise<readonly string[]> {
+    const { tasks } = (await this.json("task", "list")) as { tasks: { description: string }[] };
+    return tasks.map(({ description }) => description);
+  }
+
+  /** What the store has of this machine's projects. */
+  async shared(): Promise<readonly unknown[]> {
+    const { tasks, context } = await this.json("store", "leave", "--dry-run");
+    return [tasks, context];
+  }
+
+  get config(): Record<string, unknown> {
+    const { config } = this.home.paths;
+    return existsSync(config) ? JSON.parse(readFileSync(config, "utf8")) : {};
+  }
+
+  /** Everything that Kite keeps in its directory, but for the password's file. */
+  get kept(): string {
+    const { home, storeSecret } = this.home.paths;
+    const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter(one => one.isFile());
+    return files
+      .map(one => join(one.parentPath, one.name))
+      .filter(path => path !== storeSecret)
+      .map(path => readFileSync(path, "latin1"))
+      .join("\n");
+  }
+
+  /** Runs kite at a terminal, and types a line at each question. */
+  async atTerminal(args: string, answers: Readonly<Record<string, readonly string[]>>) {
+    const line = `stty cols 200 rows 40; exec ${process.execPath} ${kiteProgram} ${args}`;
+    const env = { ...this.home.environment, TERM: "xterm" };
+    const child = this.home.adopt(
+      spawn("script", ["-qec", line, "/dev/null"], { cwd: this.repo, env, stdio: "pipe" }),
+    );
+    let text = "";
+    const typed = new Map<string, number>();
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+      for (const [question, lines] of Object.entries(answers)) {
+        const count = text.split(question).length - 1;
+        for (let at = typed.get(question) ?? 0; at < count; at += 1) child.stdin.write(lines[at] ?? "\u0003");
+        typed.set(question, count);
+      }
+    });
+    const [code] = await once(child, "close");
+    return { code, text };
+  }
+}
+
+await withServer("machines that share a store", server => {
+  describe("two machines", () => {
+    it("share what one of them has, and each has it back when it leaves", async () => {
+      const url = await database(server);
+      const [a, b] = [await new Machine().start(), await new Machine().start()];
+      await a.kite("task", "add", "first");
+      await a.kite("task", "add", "second", "--needs", "1");
+      await a.kite("context", "set", "port", "5433");
+      await b.kite("task", "add", "of b");
+      const dry = await a.fails("store", "share", "--dry-run");
+      expect(dry).toContain("no store is set");
+      const joined = await a.kite("store", "join", url, "--yes");
+      expect(joined).toContain("no tables of Kite yet: they are made now");
+      expect(joined).toContain("Shared as example.com/team/shop: 2 open tasks and 1 durable context key");
+      expect(a.config["store"]).toBe(url);
+      expect(await a.shared()).toEqual([2, 1]);
+      const second = await b.kite("store", "join", url, "--yes");
+      expect(second).toContain("used by 1 machine");
+      expect(second).toContain("Numbers that were taken there: #1 is #3 now.");
+      for (const machine of [a, b]) await expect.poll(() => machine.shared()).toEqual([3, 1]);
+      await b.kite("task", "add", "of both");
+      await expect.poll(() => a.shared()).toEqual([4, 1]);
+      const { nodes, projects, store } = (await a.json("store")) as Record<string, readonly Message[]>;
+      expect(nodes).toHaveLength(2);
+      expect(projects).toEqual([{ project: a.repo, as: "example.com/team/shop" }]);
+      expect(store).toMatchObject({ is: "open" });
+      expect(await a.kite("status")).toMatch(/^Store .*: 2 machines: /m);
+      const doctor = await a.home.command(["doctor"], wide, a.repo);
+      expect(doctor.out).toMatch(/store +PostgreSQL [\d.]+ answers in \d+ ms, tables of level 1/);
+      expect(doctor.out).toMatch(/2 machines: .*\(rules \d+\)/);
+      // Again changes nothing.
+      expect(await a.kite("store", "share", "--yes")).toContain("0 open tasks and 0 durable context keys");
+      const left = await a.kite("store", "leave", "--yes");
+      expect(left).toContain("This machine left the store: 4 open tasks and 1 durable context key are back.");
+      expect(a.config).toEqual({});
+      expect(await a.tasks()).toEqual(["first", "second", "of b", "of both"]);
+      expect(await a.kite("context", "get", "port")).toContain("5433");
+      expect(await b.shared()).toEqual([4, 1]);
+      await expect.poll(async () => ((await b.json("store")) as { nodes: Message[] }).nodes).toHaveLength(1);
+      expect(await a.kite("store")).toContain("No store is set");
+      expect(await a.kite("status")).not.toContain("tore");
+    });
+
+    it("are told apart when one has a copy of the other's directory", async () => {
+      const url = await database(server);
+      const a = await new Machine().start();
+      await a.kite("store", "join", url, "--yes");
+      await a.kite("down", "--yes");
+      const b = new Machine();
+      cpSync(a.home.paths.home, b.home.paths.home, { recursive: true });
+      await a.kite("up");
+      await b.kite("up");
+      await expect.poll(() => b.kite("status")).toContain("store not reached since the daemon began");
+      expect((await b.home.command(["doctor"], wide, b.repo)).out).toContain("is a copy: ");
+      expect(await b.fails("store", "share", "--yes")).toContain("kite store");
+      expect(await b.kite("store", "rejoin", "--yes")).toContain("has an id of its own");
+      await expect.poll(async () => ((await b.json("store")) as { nodes: Message[] }).nodes).toHaveLength(2);
+    });
+  });
+
+  describe("a password", () => {
+    it("is asked at the terminal until it is right, and shown and kept nowhere else", async () => {
+      const user = `guest_${databases}`;
+      const url = await database(server, user);
+      server.allow(user, "scram-sha-256");
+      await sql(server, "SELECT pg_reload_conf()");
+      const machine = await new Machine().start();
+      // The server reads its settings anew a moment later.
+      await expect
+        .poll(() => machine.fails("store", "join", url, "--yes"), { timeout: 30_000 })
+        .toContain("password");
+      expect(machine.config).toEqual({});
+      const { code, text } = await machine.atTerminal(`store join ${url}`, {
+        "it is shown nowhere): ": ["not this one\r", "very secreX\u007ft\r"],
+        "Point this machine's daemon at it": ["y\r"],
+        "Share it?": ["y\r"],
+      });
+      expect(code, text).toBe(0);
+      expect(text).toContain("That is not it.");
+      expect(text).toContain("Shared as example.com/team/shop");
+      expect(text).not.toMatch(/very secre|not this one/);
+      const { storeSecret } = machine.home.paths;
+      expect(readFileSync(storeSecret, "utf8")).toBe("very secret\n");
+      expect(statSync(storeSecret).mode & 0o777).toBe(0o600);
+      await machine.kite("task", "add", "shared");
+      expect(machine.kept).not.toMatch(/very secre|not this one/);
+      // A file that others may read counts for nothing, and doctor says so.
+      const { out } = await machine.home.command(["doctor"], wide, machine.repo);
+      expect(out).toContain("answers in");
+    });
+
+    it("in the address is refused, and repeated nowhere", async () => {
+      const machine = await new Machine().start();
+      const said = await machine.fails("store", "join", "postgresql://ada:hunter2@127.0.0.1/kite", "--yes");
+      expect(said).toContain("the store's address has a password");
+      const env = { ...machine.home.environment, CLAUDECODE: "1" };
+      const agents = await machine.home.command(["store", "join", "postgresql://ada:hunter2@h/kite"], env);
+      expect(agents.err).toContain("only a person joins or leaves a store");
+      expect(said + agents.err + machine.kept).not.toContain("hunter2");
+      expect(machine.config).toEqual({});
+    });
+  });
+
+  describe("a store that is away", () => {
+    it("is named first, refuses what is shared, and is left with what is known of it", async () => {
+      const url = await database(server);
+      const machine = await new Machine().start();
+      await machine.kite("task", "add", "kept");
+      await machine.kite("store", "join", url, "--yes");
+      await server.stop();
+      onTestFinished(() => server.start().catch(() => {}));
+      await expect
+        .poll(() => machine.kite("status"), { timeout: 60_000 })
+        .toMatch(/^store away since \d\d:\d\d: tasks and messages as of then; edits are still coordinated\n/);
+      expect(await machine.fails("task", "add", "not now")).toContain("does not answer");
+      expect(await machine.fails("store", "leave", "--yes")).toContain("does not answer");
+      expect((await machine.home.command(["doctor"], wide, machine.repo)).out).toMatch(
+        /store .*cannot be used now/,
+      );
+      const left = await machine.kite("store", "leave", "--away", "--yes");
+      expect(left).toContain("1 open task and 0 durable context keys are back");
+      expect(left).toContain("The store does not know it");
+      expect(await machine.tasks()).toEqual(["kept"]);
+      await machine.kite("task", "add", "again");
+      await server.start();
+    }, 120_000);
+
+    it("of a wrong address changes nothing", async () => {
+      const machine = await new Machine().start();
+      const said = await machine.fails("store", "join", "postgresql://kite@127.0.0.1:1/kite", "--yes");
+      expect(said).toContain("cannot be used now");
+      expect(machine.config).toEqual({});
+    });
+  });
+
+  describe("an agent at work", () => {
+    it("keeps a person from joining and from leaving", async () => {
+      const url = await database(server);
+      const machine = await new Machine().start();
+      const client = await machine.home.session("s1", { cwd: machine.repo, project: machine.repo });
+      const hook = (event: string, more: Message) =>
+        client.ask({
+          type: "hook",
+          event: { hook_event_name: event, session_id: "s1", cwd: machine.repo, ...more },
+        });
+      await hook("UserPromptSubmit", { prompt: "x", prompt_id: "p1" });
+      expect(await machine.fails("store", "join", url, "--yes")).toContain("at work: ");
+      expect(machine.config).toEqual({});
+      await hook("Stop", {});
+      await machine.kite("store", "join", url, "--yes");
+    });
+  });
+});
