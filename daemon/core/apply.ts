@@ -11,7 +11,7 @@ import { grantWaiters } from "./locks/grant.ts";
 import { askedAgain } from "./locks/request.ts";
 import { endedSpeaker, unauthorized } from "./nodes/authority.ts";
 import { namedByNode, takeTraits } from "./nodes/sessions.ts";
-import { isAfter, isShared, putLease } from "./nodes/table.ts";
+import { isAfter, putLease } from "./nodes/table.ts";
 import type { Retry } from "./origin.ts";
 import { Step } from "./outcome.ts";
 import { keepReply, keptReply, retryAt } from "./retries.ts";
@@ -47,7 +47,7 @@ export function apply(state: State, entry: Entry): Step {
   const step = new Step();
   step.lastEventCursor = state.lastEventCursor;
   // The log of one daemon asks nothing of this.
-  const hasNodes = isShared(state);
+  const hasNodes = state.leases.isShared;
   if (hasNodes) step.reply = unauthorized(state, entry, sharedCommands);
   if (step.reply !== null) return step;
   const retry = retryOf(entry, hasNodes);

@@ -64,6 +64,8 @@ export class Engine {
     this.#answers.failed(failed.origin.n, reason);
   readonly #throws = new Throws();
   readonly #view = ownView(this);
+  /** This machine's log, then those that it shares. */
+  readonly logs: readonly LogView[] = [this.#view];
   readonly #voided = new Set<number>();
   #state: State = emptyState();
   #epoch = 0;
@@ -127,9 +129,9 @@ export class Engine {
     return this.#view;
   }
 
-  /** This machine's log, then those that it shares. */
-  get logs(): readonly LogView[] {
-    return [this.#view];
+  /** Returns what proposes to this one of the logs, whatever the command. */
+  proposer(_log: LogView): Pick<Engine, "submitAndWait" | "submitWithRetry"> {
+    return this;
   }
 
   /** Proposes a command; returns the number for `abandon`. */

@@ -32,6 +32,13 @@ export function logOfSession(logs: Logs, session: string): LogView {
   return logs.logOf(logs.state.sessions.live.get(session)?.project ?? null);
 }
 
+/** Returns the logs in which a session may have messages: this machine's own, which writes of locks and merges, and its project's. */
+export function mailLogs(logs: Logs, session: string): readonly LogView[] {
+  const [own, ...shared] = logs.logs;
+  const its = shared.length === 0 || own === undefined ? null : logOfSession(logs, session);
+  return its === null || own === undefined || its.state === own.state ? logs.logs.slice(0, 1) : [own, its];
+}
+
 /** Returns what a session of this machine is called in a log: in a shared one, each of its terminals has an id of its own. */
 export function idsIn({ state }: Pick<Logs, "state">, log: LogView, session: string): string[] {
   const ordinals = state.sessions.live.get(session)?.incarnations.map(({ ordinal }) => ordinal) ?? [0];

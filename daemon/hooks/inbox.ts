@@ -8,7 +8,7 @@ import { countUngot } from "../core/messages/inbox.ts";
 import { noteKey, type PendingNotes, type Whose } from "../core/messages/notice-table.ts";
 import { inboxKey, inboxOf } from "../core/messages/recipients.ts";
 import type { State } from "../core/state.ts";
-import { idsIn, type Logs, logOfSession } from "../engine/log-view.ts";
+import { idsIn, type Logs, type LogView, mailLogs } from "../engine/log-view.ts";
 import { isRefusal } from "../server/call.ts";
 import { type ActionOf, actorOfAction, type Run } from "./action.ts";
 import type { Delivery } from "./delivery.ts";
@@ -32,24 +32,38 @@ async function tell(run: Run, action: ActionOf<"inbox">, actor: Actor): Promise<
   const told = action.take ? newsOf(run.services, actor, run.delivery) : [];
   const health = told.length === 0 ? {} : { health: told };
   const none = { ...nothingToTell, notes, dropped, terminals, ...health };
-  if (!concerns(engine, actor, action.take)) return none;
-  const max = action.take ? limits.shownMessagesMax : 0;
-  const reply = await engine.submitAndWait({
-    type: "inbox_take",
-    actor,
-    max,
-    chars: limits.shownMessagesChars,
-  });
-  // The core refused: what is unread comes with a later event.
-  if (isRefusal(reply)) return none;
-  const messages: readonly MessageRow[] = Array.isArray(reply["messages"]) ? reply["messages"] : [];
-  if (messages.length > 0) {
-    const ids = messages.map(message => message.id);
-    run.delivery.whenTold(heard =>
-      engine.submitWithRetry({ type: "inbox_told", actor, messages: ids, heard }),
+  const messages: MessageRow[] = [];
+  let unread = 0;
+  for (const log of mailLogs(engine, actor.session)) {
+    if (!concerns(log, actor, action.take)) continue;
+    const taken = await takeMail(
+      run,
+      log,
+      actor,
+      action.take ? limits.shownMessagesMax - messages.length : 0,
     );
+    messages.push(...taken.messages);
+    unread += taken.unread;
   }
-  return { ...none, messages, unread: Number(reply["unread"]) };
+  return { ...none, messages, unread };
+}
+
+/** Takes up to `max` messages from one log's inbox; none if the log refuses: what is unread comes with a later event. */
+async function takeMail(
+  { services: { engine }, delivery }: Run,
+  log: LogView,
+  actor: Actor,
+  max: number,
+): Promise<{ readonly messages: readonly MessageRow[]; readonly unread: number }> {
+  const proposer = engine.proposer(log);
+  const chars = limits.shownMessagesChars;
+  const reply = await proposer.submitAndWait({ type: "inbox_take", actor, max, chars });
+  if (isRefusal(reply)) return { messages: [], unread: 0 };
+  const messages: readonly MessageRow[] = Array.isArray(reply["messages"]) ? reply["messages"] : [];
+  const ids = messages.map(({ id }) => id);
+  if (ids.length > 0)
+    delivery.whenTold(heard => proposer.submitWithRetry({ type: "inbox_told", actor, messages: ids, heard }));
+  return { messages, unread: Number(reply["unread"]) };
 }
 
 const nothingToTell = {
@@ -165,10 +179,11 @@ function isUrgent(note: FileNote): boolean {
 
 /** The number of messages that the session's main agent was not shown. */
 export function unreadOf(logs: Logs, session: string): number {
-  const log = logOfSession(logs, session);
-  const { messages } = log.state;
-  const keys = idsIn(logs, log, session).map(id => inboxKey({ id, agent: null }));
-  return keys.reduce((sum, key) => sum + countUngot(messages, key), 0);
+  let unread = 0;
+  for (const log of mailLogs(logs, session))
+    for (const id of idsIn(logs, log, session))
+      unread += countUngot(log.state.messages, inboxKey({ id, agent: null }));
+  return unread;
 }
 
 /** Removes what only an agent had that has ended; `stopped`: another agent stopped it. */
@@ -189,8 +204,7 @@ export function agentGone(
 }
 
 /** Whether a message is to be shown or counted as read. If not, the event writes no log entry. */
-function concerns(logs: Logs, actor: Actor, take: boolean): boolean {
-  const log = logOfSession(logs, actor.session);
+function concerns(log: LogView, actor: Actor, take: boolean): boolean {
   const own = log.state.messages.inboxes.get(inboxOf(log.actor(actor)));
   return own !== undefined && (own.handed.size > 0 || (take && own.unread.size > 0));
 }

@@ -14,6 +14,7 @@ import { pathOf } from "../core/locks/replies.ts";
 import { countPresent, isPresent } from "../core/sessions/present.ts";
 import { latestFinished, listOf } from "../core/tasks/table.ts";
 import { least } from "../least.ts";
+import { elsewhereRows } from "../sharing/elsewhere.ts";
 import { sessionRow, workedOn } from "../views/sessions-and-locks.ts";
 import type { ActionOf, Run } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";
@@ -56,7 +57,15 @@ export function listPeers(run: Run, action: ActionOf<"list_peers">): HookOutcome
   const log = engine.logOf(self.project);
   const readyTasks = listOf(log.state.tasks, "ready", log.project(self.project)).size;
   const own = { readyTasks, ownTasks: workedOn(engine, session), unread: unreadOf(engine, session) };
-  return { ...silent(self.name), ...known(services, self, null, null), ...own };
+  return { ...silent(self.name), ...known(services, self, null, null), ...own, ...elsewhere(services, self) };
+}
+
+/** Sessions of the project on other machines, as many as can be shown. */
+function elsewhere({ engine }: HookServices, { project }: Session) {
+  if (engine.logs.length === 1) return {};
+  const rows = [...elsewhereRows(engine, project)];
+  const shown = rows.slice(0, limits.noteRowsMax).map(({ row }) => row());
+  return { elsewhere: shown, moreElsewhere: rows.length - shown.length };
 }
 
 /** What changed since the session was told last. It counts as told when this answer is delivered. */

@@ -26,10 +26,9 @@ export class Pending {
     return (
       notes.bySession.has(session) ||
       (sessions.live.get(session)?.incarnations.length ?? 0) > 1 ||
+      (messages.inboxes.size > 0 && messages.inboxes.has(inboxOf(actor))) ||
       // Where nothing is shared, nothing more is looked at.
-      (logs.logs.length > 1
-        ? isInShared(logs, actor)
-        : messages.inboxes.size > 0 && messages.inboxes.has(inboxOf(actor))) ||
+      (logs.logs.length > 1 && isInShared(logs, actor)) ||
       (this.#readers.size > 0 && this.#readers.has(noteKey(actor)))
     );
   }

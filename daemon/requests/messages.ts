@@ -8,14 +8,14 @@ import type { RequestOf } from "../../protocol/requests.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { inboxOf } from "../core/messages/recipients.ts";
 import type { Reply } from "../core/outcome.ts";
-import { logOfSession } from "../engine/log-view.ts";
+import { mailLogs } from "../engine/log-view.ts";
 import { refs } from "../facts/file-refs.ts";
 import { type Call, isRefusal } from "../server/call.ts";
 import type { Steps } from "../server/turns.ts";
 import type { Services } from "../services.ts";
 import { signOfLife } from "../sessions/commands.ts";
 import { noteReply } from "../trail/decisions.ts";
-import { inboxPage, orderOf } from "../views/messages.ts";
+import { inboxPage, inboxPlaceOf } from "../views/messages.ts";
 import { beyondReach } from "./agent-reach.ts";
 import { actorOfId, callerOf } from "./caller.ts";
 import { forward } from "./forward.ts";
@@ -93,14 +93,14 @@ function* listed(services: Services, request: RequestOf<"message_list">, call: C
     return refuse("unknown_session", `no session ${id} is registered; send register first`);
   }
   signOfLife(services, id, request.agent ?? null);
-  const behind = after === undefined ? 0 : orderOf(after);
+  const actor = actorOfId(services, id, request.agent, call);
+  const inboxes = mailLogs(engine, id).map(log => ({ log, key: inboxOf(log.actor(actor)) }));
+  const behind = after === undefined ? { box: 0, order: 0 } : inboxPlaceOf(after, inboxes.length);
   if (behind === null) {
     const error = "message_list: after: give next of the reply before";
     return refuse("invalid_request", error, { path: "after" });
   }
-  const log = logOfSession(engine, id);
-  const key = inboxOf(log.actor(actorOfId(services, id, request.agent, call)));
-  return yield* inboxPage(log, key, request, behind);
+  return yield* inboxPage(inboxes, request, behind);
 }
 
 /** Resolves the files of a freeze. An agent's stay within its reach. */

@@ -85,7 +85,13 @@ export class TwoLogs implements Log {
 
   submit(command: Command, caller: Caller): number {
     const project = this.#sharedProjectOf(command);
-    return project === null ? this.#own.submit(command, caller) : this.#share(command, project, caller, true);
+    if (project === null) return this.#own.submit(command, caller);
+    return this.#share(
+      command.type === "message_ack" ? this.#ackOwn(command) : command,
+      project,
+      caller,
+      true,
+    );
   }
 
   submitWithRetry(command: Command): void {
@@ -102,6 +108,10 @@ export class TwoLogs implements Log {
     if (command.type === "inbox_take" && this.#sharedProjectOf(command) !== null)
       return this.#takeSoon(command);
     return new Promise(resolve => this.submit(command, { answer: resolve }));
+  }
+
+  proposer(log: LogView): Pick<Engine, "submitAndWait" | "submitWithRetry"> {
+    return log === this.#ownView ? this.#own : this;
   }
 
   abandon(n: number): void {
@@ -141,7 +151,7 @@ export class TwoLogs implements Log {
     if (command.type === "broadcast" && command.hold !== null) return null;
     const project = this.#projectOf(command);
     if (project === undefined || this.#names.project(project) === null) return null;
-    return command.type === "message_ack" && this.#isOwnMail(command) ? null : project;
+    return command.type === "message_ack" && this.#sharedMail(command).length === 0 ? null : project;
   }
 
   #projectOf(command: Command): string | undefined {
@@ -152,11 +162,23 @@ export class TwoLogs implements Log {
     return "project" in command ? command.project : undefined;
   }
 
-  /** Whether this machine's own log wrote all these messages to the agent, of a freeze or a merge for example. */
-  #isOwnMail({ actor, messages }: CommandOf<"message_ack">): boolean {
-    const inbox = this.#own.state.messages.inboxes.get(inboxOf(actor));
-    if (inbox === undefined) return false;
-    return messages.every(id => this.#own.state.messages.all.get(id)?.letters.has(inboxOf(actor)) === true);
+  /** Returns which of the messages are not of this machine's own log, or of both: a freeze and a merge write there. */
+  #sharedMail({ actor, messages }: CommandOf<"message_ack">): readonly string[] {
+    const own = this.#own.state.messages;
+    const { state, actor: named } = this.#sharedView(null);
+    const [key, sharedKey] = [inboxOf(actor), inboxOf(named(actor))];
+    const isIn = (at: typeof own, id: string, inbox: string) => at.all.get(id)?.letters.has(inbox) === true;
+    return messages.filter(id => !isIn(own, id, key) || isIn(state.messages, id, sharedKey));
+  }
+
+  /** Acknowledges what this machine's own log has of these messages, and returns the rest. */
+  #ackOwn(command: CommandOf<"message_ack"> & { readonly type: "message_ack" }): Command {
+    const { actor, messages } = command;
+    const own = messages.filter(
+      id => this.#own.state.messages.all.get(id)?.letters.has(inboxOf(actor)) === true,
+    );
+    if (own.length > 0) this.#own.submitWithRetry({ ...command, messages: own });
+    return { ...command, messages: this.#sharedMail(command) };
   }
 
   #share(command: Command, project: string, caller: Caller, mayRepeat: boolean): number {

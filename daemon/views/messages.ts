@@ -30,26 +30,38 @@ export interface InboxWanted {
   readonly limit?: number | undefined;
 }
 
+/** An actor's inbox in one log. */
+export interface Inbox {
+  readonly log: LogView;
+  readonly key: string;
+}
+
+/** A message's place in an inbox; `box`: the inbox's place in a list of several. */
+export interface InboxPlace {
+  readonly box: number;
+  readonly order: number;
+}
+
 /**
- * Returns a page of an inbox, oldest first, after the message with order `behind`: at most `limit` messages and about
- * `limits.lineBytes` (one message at least).
+ * Returns a page of an actor's inboxes, one after the other, each oldest first, after the message at `behind`: at most `limit`
+ * messages and about `limits.lineBytes` (one message at least).
  */
 export function* inboxPage(
-  log: LogView,
-  key: string,
+  inboxes: readonly Inbox[],
   { unread: onlyUnread = false, thread, limit: max = limits.rowsDefault }: InboxWanted,
-  behind: number,
+  behind: InboxPlace,
 ): Steps<string> {
   const messages: string[] = [];
   let unread = 0;
   let size = 0;
   let last: string | undefined;
   let next: string | undefined;
-  for (const [message, letter] of lettersOf(log.state.messages, key)) {
+  for (const [box, log, message, letter] of lettersIn(inboxes)) {
     if (stateOf(letter) === "unread") unread += 1;
+    const isBehind = box > behind.box || (box === behind.box && message.order > behind.order);
     const isWanted =
       next === undefined &&
-      message.order > behind &&
+      isBehind &&
       (thread === undefined || message.thread === thread) &&
       (!onlyUnread || stateOf(letter) === "unread");
     if (!isWanted) {
@@ -61,7 +73,7 @@ export function* inboxPage(
     if (last !== undefined && (messages.length === max || size > limits.lineBytes / 2)) next = last;
     else {
       messages.push(row);
-      last = message.id;
+      last = box === inboxes.length - 1 ? message.id : `${box}.${message.id}`;
     }
     yield row.length + unwantedCost;
   }
@@ -145,7 +157,15 @@ function postedRow(message: Message): PostedRow {
   return { id, from, to, project, text, replyTo, thread, urgent, broadcast, at };
 }
 
-/** Returns the number in a message's id, or null if it is no such id. */
-export function orderOf(id: string): number | null {
-  return /^m-[0-9a-z]{1,11}$/.test(id) ? Number.parseInt(id.slice(2), 36) : null;
+function* lettersIn(inboxes: readonly Inbox[]) {
+  for (const [box, { log, key }] of inboxes.entries())
+    for (const [message, letter] of lettersOf(log.state.messages, key))
+      yield [box, log, message, letter] as const;
+}
+
+/** Returns the place that `next` of a page over so many inboxes names, or null if it is no such place. */
+export function inboxPlaceOf(next: string, boxes: number): InboxPlace | null {
+  const [, box = `${boxes - 1}`, order] = /^(?:(\d)\.)?m-([0-9a-z]{1,11})$/.exec(next) ?? [];
+  if (order === undefined || Number(box) >= boxes) return null;
+  return { box: Number(box), order: Number.parseInt(order, 36) };
 }

@@ -50,13 +50,13 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
       for (const line of trailOf(events, clock.wall())) trail.write(line);
     },
   });
-  let flush = () => {};
+  let flush: (() => void) | null = null;
   const onStep = (entry: Entry, step: Step, epoch: number, replayed: boolean) => {
     if (replayed) return settings === null ? events.recall(epoch, entry.seq, step) : undefined;
     events.publish(epoch, entry.seq, step);
     listeners.tell(entry, step);
     // The entry may have left something in the outbox.
-    flush();
+    flush?.();
   };
   const storeId = randomBytes(5).toString("hex");
   const { snapshotEntries = limits.snapshotEntries } = options;

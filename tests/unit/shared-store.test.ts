@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { inboxOf } from "../../daemon/core/messages/recipients.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
+import { mailLogs } from "../../daemon/engine/log-view.ts";
 import { isObject } from "../../protocol/wire.ts";
 import {
   actorOf,
@@ -197,5 +199,36 @@ describe("a project that machines share", () => {
     await expect
       .poll(() => [...(before.store.state?.sessions.live.values() ?? [])].map(({ name }) => name))
       .toEqual(["dave@laptop"]);
+  });
+
+  it("takes mail of both logs, and acknowledges each where it is", async () => {
+    const { laptop } = await two();
+    await begin(laptop, "alice");
+    await begin(laptop, "bob");
+    const [alice, bob] = [actorOf("alice"), actorOf("bob")];
+    const files = [{ key: "/laptop/app/a.ts", file: "a.ts", dir: false }] as unknown as readonly FileRef[];
+    const posted = { project: "/laptop/app", text: "frozen", bytes: 6, wallMs: 1 };
+    const freeze = { type: "broadcast", actor: alice, ...posted, hold: { files, ttlMs: 60_000 } } as const;
+    expect(await laptop.log.submitAndWait(freeze)).toMatchObject({ ok: true });
+    expect(await laptop.log.submitAndWait(send(laptop, "alice", "bob", "hello"))).toMatchObject({ ok: true });
+    const logs = mailLogs(laptop.log, "bob");
+    expect(logs).toHaveLength(2);
+    const texts: unknown[] = [];
+    const ids: string[] = [];
+    for (const log of logs) {
+      const taken = await laptop.log
+        .proposer(log)
+        .submitAndWait({ type: "inbox_take", actor: bob, max: 5, chars: 1_000 });
+      const { messages } = taken as unknown as { readonly messages: readonly { text: string; id: string }[] };
+      texts.push(...messages.map(({ text }) => text));
+      ids.push(...messages.map(({ id }) => id));
+    }
+    expect(texts).toEqual(["frozen", "hello"]);
+    // Each log numbers its own: the two messages may have one id.
+    const ack = { type: "message_ack", actor: bob, messages: [...new Set(ids)] } as const;
+    expect(await laptop.log.submitAndWait(ack)).toMatchObject({ ok: true });
+    await expect
+      .poll(() => logs.map(log => log.state.messages.inboxes.get(inboxOf(log.actor(bob)))?.all.size ?? 0))
+      .toEqual([0, 0]);
   });
 });
