@@ -1,7 +1,7 @@
 /** The wire of the store that several machines share: what it is, what this machine shares in it, and the ways in and out. */
 import * as z from "zod";
 import { once, type RequestTable, repeatable, reply } from "./request-table.ts";
-import { baseShape, pathSchema } from "./session.ts";
+import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 /** Returns the store, its nodes, what this machine shares, and what it does not, and why. */
 const storeShowSchema = z.object({
@@ -21,6 +21,8 @@ const storeShareSchema = z.object({
   cwd: pathSchema,
   /** Only says what would be shared. */
   dryRun: z.boolean().optional(),
+  /** The name that the person said yes to: another one now is refused, since agents may write what names a project. */
+  as: idSchema.optional(),
 });
 
 /**
@@ -89,6 +91,7 @@ export interface StoreShowReply {
   readonly store: StoreRow | null;
   /** At most `storeRowsMax`, this machine first. */
   readonly nodes: readonly StoreNodeRow[];
+  /** At most `storeRowsMax`; without a store those that wait for one, since nobody left it. */
   readonly projects: readonly SharedProjectRow[];
   readonly local: readonly LocalProjectRow[];
 }

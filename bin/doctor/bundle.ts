@@ -100,6 +100,8 @@ function gitVersion({ env }: ProcessContext): string | null {
 
 /** A check of shared values names keys: of them only their number is told. */
 function checkOf({ check, result, detail, todo }: Check, short: Shortener): object {
+  // A check of the store names servers, users, machines and projects.
+  if (check === "store") return { check, result };
   const words = check === "context" ? detail.replace(/:.*/, "") : detail;
   const does = todo === undefined || check === "context" ? {} : { todo: sentence(todo, short) };
   return { check, result, detail: sentence(words, short), ...does };

@@ -9,7 +9,7 @@ import type { StoreShowReply } from "../../protocol/store.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { clockSkewMs, lackText, skewText } from "../store/look.ts";
 import type { Check } from "../view/doctor.ts";
-import { storeText } from "../view/store.ts";
+import { storelessText, storeText } from "../view/store.ts";
 import { counted, duration } from "../view/text.ts";
 import { fail, ok, restart, warn } from "./advice.ts";
 
@@ -19,7 +19,7 @@ const check = "store";
 export async function checkSharedStore(world: ProcessContext): Promise<Check[]> {
   const { env, paths } = world;
   const { store } = (await loadConfig({ env, paths })).values;
-  if (store === "") return [];
+  if (store === "") return storeless(world);
   const address = readStoreAddress(store);
   if ("ok" in address) return [fail(check, address.error, "set it anew: kite store join URL")];
   const node = readNode(paths);
@@ -28,6 +28,13 @@ export async function checkSharedStore(world: ProcessContext): Promise<Check[]> 
   if ("ok" in connection) return [...own, fail(check, connection.error)];
   const reached = await lookAtStore(connection).then(lookChecks, errorCheck);
   return [...own, ...reached, ...(await daemonChecks(world))];
+}
+
+async function storeless(world: ProcessContext): Promise<Check[]> {
+  const shown = await showOf(world);
+  return shown === null || shown.store !== null || shown.projects.length === 0
+    ? []
+    : [warn(check, storelessText, "kite store")];
 }
 
 function lookChecks(look: StoreLook): Check[] {

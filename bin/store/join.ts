@@ -44,7 +44,7 @@ async function joinStore(
   const { env, paths } = world;
   const before = (await loadConfig({ env, paths })).values.store;
   if (before !== "" && before !== address.text)
-    return fail(world, json, "store_project", "another store is set; leave that first: kite store leave");
+    return fail(world, json, "other_store", "another store is set; leave that first: kite store leave");
   const busy = await busyText(world);
   if (busy !== null) return fail(world, json, "store_busy", busy);
   const look = await reachStore(world, address, json ? null : secret);

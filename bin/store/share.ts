@@ -48,7 +48,7 @@ async function shareHere(
     }
   }
   const shared = granted<StoreShareReply>(
-    await client.request("store_share", { cwd }, { timeoutMs: copyTimeoutMs }),
+    await client.request("store_share", { cwd, as: before.as }, { timeoutMs: copyTimeoutMs }),
   );
   if (json) return done(world, shared);
   const { as, tasks, context } = shared;

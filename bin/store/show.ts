@@ -2,7 +2,7 @@
 import type { StoreNodeRow, StoreRow, StoreShowReply } from "../../protocol/store.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { tilde } from "../view/places.ts";
-import { storeText } from "../view/store.ts";
+import { storelessText, storeText } from "../view/store.ts";
 import { table } from "../view/table.ts";
 import { clean, counted, duration, type Screen, wrap } from "../view/text.ts";
 import { ask, printShown, withDaemon } from "../with-daemon.ts";
@@ -18,9 +18,11 @@ export function showStore(world: ProcessContext, json: boolean): Promise<number>
 
 function lines({ store, nodes, projects, local }: StoreShowReply, screen: Screen): string[] {
   const { home, width } = screen;
+  const shared = projects.map(({ project, as }) => `${clean(tilde(project, home))}  ${clean(as)}`);
+  if (store === null && projects.length > 0)
+    return [...wrap(storelessText, width), ...section("Shared before", shared)];
   if (store === null)
     return wrap("No store is set: this machine shares nothing. To share: kite store join URL", width);
-  const shared = projects.map(({ project, as }) => `${clean(tilde(project, home))}  ${clean(as)}`);
   const here = local.map(({ project, name, why }) =>
     clean(
       name === null

@@ -15,6 +15,11 @@ export function storeText({ is, since, why }: StoreRow, now: number): string | n
   return `store not reached since the daemon began${because}: no tasks and messages of shared projects; edits are still coordinated`;
 }
 
+/** The setting went by hand. */
+export const storelessText =
+  "no store is set, and projects of this machine are shared in one: what is done in them meanwhile is on this machine " +
+  "alone; join the store again (kite store join URL), and then leave it if you want to (kite store leave)";
+
 /** Returns the line of an open store: its machines. */
 export function machinesText({ where, nodes }: NonNullable<OverviewReply["store"]>): string {
   const names = nodes.map(({ machine, is }) => (is === "here" ? machine : `${machine} (${is})`));

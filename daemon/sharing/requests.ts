@@ -59,13 +59,17 @@ function answer(call: Call, work: Promise<Reply>): undefined {
 
 async function share(
   services: StoreServices,
-  { cwd, dryRun = false }: RequestOf<"store_share">,
+  { cwd, dryRun = false, as: confirmed }: RequestOf<"store_share">,
 ): Promise<Reply> {
   const { shared } = services;
   if (shared === null) return none;
   const found = await nameOf(services, cwd);
   if ("ok" in found) return found;
   const { project, as } = found;
+  if (confirmed !== undefined && confirmed !== as) {
+    const error = `${project} has another name by now, ${as}, so nothing was shared; run this again: kite store share`;
+    return refuse("store_project", error);
+  }
   await shared.open(limits.storeHookMs);
   const logs = bothLogs(services, shared);
   if ("ok" in logs) return logs;

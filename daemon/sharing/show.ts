@@ -18,14 +18,16 @@ const looksMax = 20;
 /** `cwd`: a directory whose project is looked at, too. */
 export async function showStore(services: StoreServices, cwd: string | undefined): Promise<StoreShowReply> {
   const { shared } = services;
-  if (shared === null) return { ok: true, store: null, nodes: [], projects: [], local: [] };
-  const projects = [...shared.own.state.outbox.projects].map(([project, as]) => ({ project, as }));
+  const { outbox } = services.engine.state;
+  const projects = [...outbox.projects].map(([project, as]) => ({ project, as })).slice(0, storeRowsMax);
+  if (shared === null) return { ok: true, store: null, nodes: [], projects, local: [] };
   const nodes = nodeRows(shared);
   const local = await localRows(services, shared, cwd);
-  return { ok: true, store: storeRow(shared), nodes, projects: projects.slice(0, storeRowsMax), local };
+  return { ok: true, store: storeRow(shared), nodes, projects, local };
 }
 
-export function storeRow({ where, node, machine, condition }: SharedStore): StoreRow {
+export function storeRow({ where: address, node, machine, condition }: SharedStore): StoreRow {
+  const where = address.replace(/^postgresql:\/\/|\?.*$/g, "");
   const why = "why" in condition ? condition.why : "error" in condition ? condition.error : null;
   const since = condition.is === "away" ? condition.sinceMs : null;
   return { where, node, machine, is: condition.is, since, why };

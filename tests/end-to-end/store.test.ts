@@ -250,6 +250,64 @@ await withServer("machines that share a store", server => {
     });
   });
 
+  describe("a project", () => {
+    it("is shared under the name that a person said yes to, or not at all", async () => {
+      const url = await database(server);
+      const machine = await new Machine().start();
+      await machine.kite("task", "add", "one");
+      await machine.kite("store", "join", url, "--yes");
+      const person = await machine.home.connectPerson();
+      const ask = (more: Message) => person.ask({ type: "store_share", cwd: machine.repo, ...more });
+      expect(await ask({ as: "example.com/team/other" })).toMatchObject({ code: "store_project" });
+      expect(await ask({ as: "example.com/team/shop" })).toMatchObject({ ok: true, wasShared: true });
+      const agent = await machine.home.connect();
+      for (const type of ["store_share", "store_leave", "store_rejoin"])
+        expect(await agent.ask({ type, cwd: machine.repo })).toMatchObject({ code: "person_only" });
+      mkdirSync(join(machine.repo, ".kite"));
+      writeFileSync(join(machine.repo, ".kite", "config.json"), '{"project": "another"}');
+      await expect
+        .poll(() => ask({ dryRun: true }))
+        .toMatchObject({
+          code: "store_project",
+          error: expect.stringContaining("is shared as example.com/team/shop, and its name is another now"),
+        });
+    });
+
+    it("without a name stays, and kite doctor says why", async () => {
+      const url = await database(server);
+      const machine = await new Machine().start();
+      writeFileSync(join(machine.repo, ".git", "config"), "");
+      const { code, out, err } = await machine.home.command(
+        ["store", "join", url, "--yes"],
+        wide,
+        machine.repo,
+      );
+      expect([code, err]).toEqual([1, expect.stringContaining("its repository has no remote called origin")]);
+      expect(out).toContain("The daemon began anew with the store.");
+      expect(machine.config["store"]).toBe(url);
+      const doctor = await machine.home.command(["doctor"], wide, machine.repo);
+      expect(doctor.out).toMatch(/store +\S+ has no name that other machines know/);
+    });
+
+    it("is named where a store was taken out by hand", async () => {
+      const url = await database(server);
+      const machine = await new Machine().start();
+      await machine.kite("store", "join", url, "--yes");
+      await machine.kite("config", "unset", "store");
+      await machine.kite("down", "--yes");
+      await machine.kite("up");
+      expect(await machine.kite("store")).toContain(
+        "no store is set, and projects of this machine are shared",
+      );
+      expect((await machine.home.command(["doctor"], wide, machine.repo)).out).toContain(
+        "kite store join URL",
+      );
+      await machine.kite("task", "add", "meanwhile");
+      await machine.kite("store", "join", url, "--yes");
+      expect(await machine.shared()).toEqual([1, 0]);
+    });
+  });
+
   describe("an agent at work", () => {
     it("keeps a person from joining and from leaving", async () => {
       const url = await database(server);
