@@ -275,7 +275,9 @@ export class TwoLogs {
     this.#count(`${command.type === "relayed" ? command.command.type : command.type} ${how}`);
     const node = this.nodes.find(one => one.id === id);
     if (node === undefined || node.epochs.shared !== epoch) return;
-    if (command.type === "relayed" && !this.#random.chance(0.2))
+    // Any other refusal would come again.
+    const isHeard = !["outbox_gap", "unknown_node", "node_twice"].includes(how);
+    if (command.type === "relayed" && isHeard && !this.#random.chance(0.2))
       node.do({ type: "outbox_sent", node: id, last: command.number });
     // Its daemon renews the lease at once, before all that it sent meanwhile.
     if (how === "unknown_node" && node.sent[0]?.command.type !== "node_renew") {
@@ -304,7 +306,7 @@ export class TwoLogs {
     // It leaves, and joins again.
     if (this.#random.chance(0.1)) node.send({ type: "node_leave" });
     for (const sent of node.sent.splice(0)) if (this.#random.chance(0.5)) this.#late.push(sent);
-    if (this.#random.chance(0.1)) node.restore();
+    if (this.#random.chance(0.2)) node.restore();
     else if (this.#random.chance(0.4)) node.powerCut(this.#random);
     node.start();
     this.#join(node);
