@@ -13,6 +13,8 @@ export interface LeaseOptions {
   readonly binding: string;
   /** Every answer of a renewal. */
   readonly onAnswer: (reply: Reply) => void;
+  /** A renewal did not reach the store; it is tried again. */
+  readonly onFailed: () => void;
 }
 
 export class Lease {
@@ -46,7 +48,10 @@ export class Lease {
           over(limits.nodeRenewMs);
           onAnswer(reply);
         },
-        failed: () => over(limits.fullRetryMs),
+        failed: () => {
+          over(limits.fullRetryMs);
+          this.#options.onFailed();
+        },
       },
     );
   }

@@ -17,6 +17,8 @@ export interface RelayOptions {
   readonly own: Engine;
   /** The store has no lease of this node, or one of another daemon. */
   readonly onRefused: (reply: Reply) => void;
+  /** A row did not reach the store; it goes again with a later `flush`. */
+  readonly onFailed: () => void;
 }
 
 /** Refusals after which the row comes again. */
@@ -59,7 +61,10 @@ export class Relay {
       this.#sent = number;
       this.#log.submit(command, {
         answer: reply => this.#answered(round, number, reply),
-        failed: () => this.again(round),
+        failed: () => {
+          this.again(round);
+          this.#options.onFailed();
+        },
       });
     }
   }

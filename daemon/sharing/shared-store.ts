@@ -36,6 +36,8 @@ export interface SharedStoreOptions {
   /** Sees every step of the shared log that comes after the recovery. */
   readonly onStep: (entry: Entry, step: Step) => void;
   readonly onTrouble: (message: string, error: unknown) => void;
+  /** Hears each time that the store is open, away or refused after it was something else; `why` is empty when it is open. */
+  readonly onCondition: (is: Condition["is"], why: string) => void;
   /** Entries between two snapshots; the default is `limits.snapshotEntries`. */
   readonly snapshotEntries?: number;
 }
@@ -77,6 +79,8 @@ export class SharedStore {
   #refusal: Refusal | null = null;
   #hasLease = false;
   #machine: string | null = null;
+  /** What `onCondition` was told last; null: nothing. */
+  #noted: Condition["is"] | null = null;
   /** Ends the opening that there is. */
   #endOpening: () => void = () => {};
   #endPause: () => void = () => {};
@@ -257,8 +261,12 @@ export class SharedStore {
 
   #begin(engine: Engine, journal: SharedJournal): void {
     const { own, clock, node, machine, binding } = this.#options;
-    const lease = new Lease(engine, { clock, machine, binding, onAnswer: reply => this.#renewed(reply) });
-    const relay = new Relay(engine, { node, own, onRefused: reply => this.#rowRefused(reply) });
+    const onFailed = () => this.#changed();
+    const onAnswer = (reply: Reply) => this.#renewed(reply);
+    const lease = new Lease(engine, { clock, machine, binding, onAnswer, onFailed });
+    const onRefused = (reply: Reply) => this.#rowRefused(reply);
+    // The renewal that goes through shows that the store is back, and then the rows follow.
+    const relay = new Relay(engine, { node, own, onRefused, onFailed: () => lease.renew() });
     this.#opening = { engine, journal, lease, relay };
     this.#problem = null;
     const { outbox } = own.state;
@@ -327,7 +335,17 @@ export class SharedStore {
     }
   }
 
+  /** Tells what became of the store, once for each change. */
+  #noteCondition(): void {
+    const { condition } = this;
+    if (condition.is === this.#noted || (this.#noted === null && condition.is === "opening")) return;
+    this.#noted = condition.is;
+    const why = "why" in condition ? condition.why : "error" in condition ? condition.error : null;
+    this.#options.onCondition(condition.is, why ?? "");
+  }
+
   #changed(): void {
+    this.#noteCondition();
     for (const look of this.#waiting.splice(0)) look();
   }
 

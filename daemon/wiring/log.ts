@@ -61,9 +61,14 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   const storeId = randomBytes(5).toString("hex");
   const { snapshotEntries = limits.snapshotEntries } = options;
   const parts = { journal, clock, node, storeId, snapshotEntries };
+  const onCondition = (is: string, why: string) =>
+    options.log[is === "open" ? "info" : "warn"]({ why }, `the shared store is ${is}`);
   const own = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
   writeStoreMark(paths, own.state, onTrouble);
-  const shared = settings === null ? null : openShared({ own, clock, events, trail }, settings, onTrouble);
+  const shared =
+    settings === null
+      ? null
+      : openShared({ own, clock, events, trail }, settings, { onTrouble, onCondition });
   if (shared !== null) flush = () => shared.store.flush();
   const engine: Log = shared?.engine ?? own;
   return { clock, trail, journal, server, turns, events, listeners, engine, shared };

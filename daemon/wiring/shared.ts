@@ -7,7 +7,7 @@ import type { EventHub } from "../events/hub.ts";
 import { eventsHere } from "../sharing/events.ts";
 import { SharedNames } from "../sharing/names.ts";
 import type { SharedSettings } from "../sharing/settings.ts";
-import { SharedStore } from "../sharing/shared-store.ts";
+import { SharedStore, type SharedStoreOptions } from "../sharing/shared-store.ts";
 import { TwoLogs } from "../sharing/two-logs.ts";
 import { trailOf } from "../trail/from-events.ts";
 import type { Trail } from "../trail/trail.ts";
@@ -28,7 +28,7 @@ export function openShared(
     trail,
   }: { readonly own: Engine; readonly clock: Clock; readonly events: EventHub; readonly trail: Trail },
   settings: SharedSettings,
-  onTrouble: (message: string, error: unknown) => void,
+  { onTrouble, onCondition }: Pick<SharedStoreOptions, "onTrouble" | "onCondition">,
 ): Shared {
   const { node } = settings;
   const listeners = new Listeners();
@@ -38,6 +38,7 @@ export function openShared(
     own,
     clock,
     onTrouble,
+    onCondition,
     onStep: (entry, step) => {
       const here = eventsHere(step.events, names, node);
       if (here.length === 0) return;

@@ -129,8 +129,9 @@ describe("a project that machines share", () => {
     const end = { type: "session_end", session: "alice", incarnation: null, cause: "ended" } as const;
     expect(await laptop.log.submitAndWait(end)).toMatchObject({ ok: true });
     expect(desk.log.logOf("/desk/app").state.tasks.claims.size).toBe(1);
+    await expect.poll(() => laptop.conditions).toEqual(["open", "away"]);
     all.awaySinceMs = null;
-    expect(await laptop.store.relayed(30_000)).toBe(true);
+    await expect.poll(() => laptop.conditions, { timeout: 30_000 }).toEqual(["open", "away", "open"]);
     await expect.poll(() => desk.log.logOf("/desk/app").state.tasks.claims.size).toBe(0);
     await expect.poll(() => laptop.own.state.outbox.rows.size).toBe(0);
   });

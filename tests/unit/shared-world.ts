@@ -121,6 +121,8 @@ export interface Machine {
   readonly log: TwoLogs;
   /** Events of the shared log as this machine hears them. */
   readonly heard: CoreEvent[];
+  /** What the daemon's log says of the store. */
+  readonly conditions: string[];
 }
 
 let machines = 0;
@@ -140,6 +142,8 @@ export async function machine(
   const onTrouble = (message: string, error: unknown) => {
     if (all.awaySinceMs === null) throw new Error(message, { cause: error });
   };
+  const conditions: string[] = [];
+  const onCondition = (is: string) => void conditions.push(is);
   const onFatal = (error: Error) => {
     throw error;
   };
@@ -151,7 +155,7 @@ export async function machine(
   });
   const names: SharedNames = new SharedNames({ node, own: () => own.state, shared: () => store.state });
   const store: SharedStore = new SharedStore({
-    ...{ own, clock, node, binding: name, machine: name, where: "memory", copyPath, onTrouble },
+    ...{ own, clock, node, binding: name, machine: name, where: "memory", copyPath, onTrouble, onCondition },
     journal: async () => new MemorySharedJournal(all),
     onStep: (_entry, { events }) => void heard.push(...eventsHere(events, names, node)),
   });
@@ -163,7 +167,7 @@ export async function machine(
     await store.close();
     await own.close();
   });
-  return { name, own, store, log, heard };
+  return { name, own, store, log, heard, conditions };
 }
 
 /** A session of the machine, in its shared project or in another one. */
