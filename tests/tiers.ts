@@ -47,9 +47,12 @@ const simulation = [
 const slowUnits: readonly string[] = ["tests/unit/slice-holes.test.ts"];
 
 /** Files with a database server of their own, which the first of them may have to install. */
-const servers = ["", "-faults", "-nodes", "-engine", "-server", "-snapshots"].map(
-  name => `tests/journal/postgres${name}.test.ts`,
-);
+const servers = [
+  ...["", "-faults", "-nodes", "-engine", "-server", "-snapshots"].map(
+    name => `tests/journal/postgres${name}.test.ts`,
+  ),
+  ...["histories", "planted"].map(name => `tests/store/${name}.test.ts`),
+];
 
 /** The files that this page names. */
 export const named: readonly string[] = [...firstDay, ...simulation, ...slowUnits, ...servers];

@@ -1,0 +1,210 @@
+/** Machines over one real PostgreSQL: each with a home, a clone, a daemon as a process, and proxies before the servers. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Connection } from "../../daemon/journal/postgres/connection.ts";
+import { openNode } from "../../daemon/store/node-id.ts";
+import { type Client, type Daemon, Home } from "../end-to-end/daemon.ts";
+import { PostgresServer } from "../journal/postgres-server.ts";
+import { StoreProxy } from "../journal/store-proxy.ts";
+
+const origin = "https://example.com/team/app.git";
+const clock = new URL("skewed-clock.mjs", import.meta.url);
+const patienceMs = 60_000;
+
+/** How far a machine's wall clock is off, and by how much it jumps after a while; in milliseconds. */
+export interface Skew {
+  readonly ms: number;
+  readonly jumpMs: number;
+  readonly afterMs: number;
+}
+
+export interface MachineOptions {
+  readonly index: number;
+  readonly program: string;
+  readonly skew: Skew | null;
+  /** The store's servers, the first one first. */
+  readonly servers: readonly PostgresServer[];
+  readonly database: string;
+}
+
+export class Machine {
+  readonly index: number;
+  readonly home = new Home();
+  /** The working directory of its sessions: a clone. */
+  readonly clone: string;
+  readonly node: string;
+  readonly proxies: readonly StoreProxy[];
+  /** The store as this machine is told of it. */
+  readonly address: string;
+  readonly #command: readonly [string, ...string[]];
+  #daemon: Daemon | null = null;
+  #starting: Promise<unknown> = Promise.resolve();
+  /** How a daemon ended that nobody killed. */
+  readonly ends: string[] = [];
+
+  private constructor(
+    { index, program, skew }: MachineOptions,
+    proxies: readonly StoreProxy[],
+    store: string,
+  ) {
+    this.index = index;
+    this.proxies = proxies;
+    this.address = store;
+    this.clone = join(this.home.work, "app");
+    const clockAt = new URL(clock);
+    for (const [name, value] of Object.entries(skew ?? {})) clockAt.searchParams.set(name, String(value));
+    this.#command = [process.execPath, ...(skew === null ? [] : ["--import", clockAt.href]), program];
+    mkdirSync(this.clone);
+    const git = (...args: string[]) =>
+      execFileSync("git", args, { cwd: this.clone, env: this.home.environment, stdio: "ignore" });
+    git("init", "-q");
+    git("remote", "add", "origin", origin);
+    mkdirSync(this.home.paths.home, { recursive: true, mode: 0o700 });
+    writeFileSync(this.home.paths.config, JSON.stringify({ store, rescue: "off" }), { mode: 0o600 });
+    const node = openNode(this.home.paths);
+    if ("ok" in node || node.is !== "own") throw new Error(`the home has no id: ${JSON.stringify(node)}`);
+    this.node = node.node;
+  }
+
+  /** Makes the machine; its daemon does not run yet. */
+  static async make(options: MachineOptions): Promise<Machine> {
+    const proxies = await Promise.all(options.servers.map(({ port }) => StoreProxy.start(port)));
+    const hosts = proxies.map(({ port }) => `127.0.0.1:${port}`).join(",");
+    return new Machine(options, proxies, `postgresql://kite@${hosts}/${options.database}`);
+  }
+
+  get daemon(): Daemon {
+    if (this.#daemon === null) throw new Error(`machine ${this.index} has no daemon`);
+    return this.#daemon;
+  }
+
+  /** Starts the daemon; a daemon that was just killed may keep its socket for a moment. */
+  start(): Promise<unknown> {
+    this.#starting = this.#start();
+    return this.#starting;
+  }
+
+  async #start(): Promise<void> {
+    const daemon = await this.home.start(this.#command);
+    this.#daemon = daemon;
+    void daemon.exited.then(({ code, signal }) => {
+      if (signal !== "SIGKILL" && code !== 0) this.ends.push(`${code} ${signal}`);
+    });
+  }
+
+  /** Ends the daemon in the middle of everything, and starts another one. */
+  async restart(pauseMs: number): Promise<void> {
+    await this.daemon.kill();
+    await delay(pauseMs);
+    await this.start();
+  }
+
+  /** Stops the daemon as its user does; resolves when it is gone. */
+  async stop(): Promise<void> {
+    this.daemon.signal("SIGTERM");
+    await this.daemon.exited;
+  }
+
+  /** Connects to the daemon that is there, or comes within a minute. */
+  async connect(): Promise<Client> {
+    for (const until = Date.now() + patienceMs; ; ) {
+      try {
+        return await this.home.connect();
+      } catch (error) {
+        if (Date.now() > until) throw error;
+        await delay(20);
+      }
+    }
+  }
+
+  async dispose(): Promise<void> {
+    await this.#starting.catch(() => {});
+    await this.home.dispose();
+    for (const proxy of this.proxies) proxy.end();
+  }
+}
+
+/** The servers of a history, in the database that its machines share. */
+export class Store {
+  readonly servers: readonly PostgresServer[];
+  readonly database: string;
+  #main: PostgresServer;
+
+  constructor(servers: readonly [PostgresServer, ...PostgresServer[]], database: string) {
+    this.servers = servers;
+    this.database = database;
+    this.#main = servers[0];
+  }
+
+  /** Makes a database of its own on a server that histories share. */
+  static async on(server: PostgresServer, database: string): Promise<Store> {
+    const admin = await Connection.open(server.address("kite"), 10_000, 30_000);
+    await admin.query(`CREATE DATABASE ${database}`);
+    await admin.end();
+    return new Store([server], database);
+  }
+
+  /** Makes a server, and a standby that has each commit before it counts. */
+  static async withStandby(bin: string): Promise<Store> {
+    const primary = await PostgresServer.start(bin);
+    const standby = await PostgresServer.standby(bin, primary);
+    const admin = await Connection.open(primary.address("kite"), 10_000, 30_000);
+    await admin.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    await admin.query("SELECT pg_reload_conf()");
+    for (let state = ""; state !== "sync"; await delay(20)) {
+      const [row] = await admin.query("SELECT sync_state FROM pg_stat_replication");
+      state = String(row?.[0]);
+    }
+    await admin.end();
+    return new Store([primary, standby], "postgres");
+  }
+
+  /** Has all entries kept, as for a node that has yet to read them. The tables must be there. */
+  async keepAll(): Promise<void> {
+    await this.query(async connection => {
+      await connection.query("INSERT INTO kite.nodes (node, epoch, seq, seen) VALUES ('judge', 1, 0, now())");
+    });
+  }
+
+  /** Ends the server in the middle of everything. */
+  kill(): Promise<void> {
+    return this.#main.kill();
+  }
+
+  /** Starts the server that was killed; or, if there is a standby, makes that one the server. */
+  async comeBack(): Promise<void> {
+    const standby = this.servers[1];
+    if (standby === undefined || this.#main === standby) return this.#main.start();
+    await standby.promote();
+    this.#main = standby;
+  }
+
+  /** Runs `work` on a connection beside Kite, again until the server answers. */
+  async query<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    const address = { ...this.#main.address("kite"), database: this.database };
+    for (const until = Date.now() + patienceMs; ; ) {
+      let connection: Connection | null = null;
+      try {
+        connection = await Connection.open(address, 10_000, 30_000);
+        return await work(connection);
+      } catch (error) {
+        if (Date.now() > until) throw error;
+        await delay(50);
+      } finally {
+        await connection?.end();
+      }
+    }
+  }
+}
+
+/** Resolves with whether `isSo` came to hold within a minute. */
+export async function within(isSo: () => Promise<boolean>, ms = patienceMs): Promise<boolean> {
+  for (const until = Date.now() + ms; !(await isSo()); await delay(100)) if (Date.now() > until) return false;
+  return true;
+}
+
+/** The path of the daemon's program as it is shipped. */
+export const shippedDaemon = fileURLToPath(new URL("../../dist/daemon.mjs", import.meta.url));

@@ -1,0 +1,34 @@
+/** Whether the histories find bugs: each is built into a daemon of its own. */
+import { describe, expect, it } from "vitest";
+import { withServer } from "../journal/postgres-world.ts";
+import { buildDaemon, quickBounds } from "./build.ts";
+import { runHistory } from "./history.ts";
+import { Store } from "./machines.ts";
+import { plantedInStore } from "./planted.ts";
+
+const seedsMax = 6;
+
+await withServer("planted bugs of daemons over one store", server => {
+  describe("a planted bug of a shared store is caught", () => {
+    it.each(plantedInStore.map(one => [one.bug, one] as const))(
+      "%s",
+      { timeout: 300_000 },
+      async (_, bug) => {
+        const { program, remove } = await buildDaemon([...quickBounds, bug]);
+        const found: string[] = [];
+        try {
+          for (let seed = 1; seed <= seedsMax; seed += 1) {
+            const database = `planted_${plantedInStore.indexOf(bug)}_${seed}`;
+            const store = await Store.on(server, database);
+            const { wrong } = await runHistory({ seed, store, program, settleMs: 8_000 });
+            if (wrong.some(one => bug.tells.test(one))) return;
+            found.push(...wrong);
+          }
+        } finally {
+          remove();
+        }
+        expect.fail(`${found.length === 0 ? "nothing" : found.join("; ")} was found, not ${bug.tells}`);
+      },
+    );
+  });
+});
