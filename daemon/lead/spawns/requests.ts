@@ -7,10 +7,11 @@ import { forward } from "../../requests/forward.ts";
 import type { HandlersOf } from "../../requests/handler.ts";
 import { healthRow } from "../health/facts.ts";
 import type { SpawnServices } from "./services.ts";
+import { sharedTask } from "./shared-task.ts";
 
 export const spawnHandlers: HandlersOf<typeof spawnRequests, SpawnServices> = {
   spawn_create: forward<"spawn_create", SpawnServices>({
-    command: (request, stamp, { settings }) => {
+    command: (request, stamp, { settings, engine }) => {
       const { spawnMax: liveMax, spawnDepth: depthMax } = settings.values;
       const {
         name = null,
@@ -22,10 +23,13 @@ export const spawnHandlers: HandlersOf<typeof spawnRequests, SpawnServices> = {
         reportsEnd = true,
       } = request;
       const { prompt = null, model = null, replaces = null, lead } = request;
+      const shared = task === null ? null : sharedTask(engine, stamp.project, task, role);
+      if (shared !== null && typeof shared !== "string") return shared;
       return {
         type: "spawn_create",
         ...{ ...stamp, liveMax, depthMax, name, role, task, backend, client, base, reportsEnd },
         ...{ prompt, model, replaces },
+        ...(shared === null ? {} : { task: shared, isTaskShared: true as const }),
         ...(lead === true ? { isLead: true as const } : {}),
       };
     },

@@ -16,6 +16,8 @@ export interface SpawnCreate {
   readonly isLead?: true;
   /** A task's id or a part of one. */
   readonly task: string | null;
+  /** The task is in a log that machines share, which was asked: `task` is its whole id. */
+  readonly isTaskShared?: true;
   readonly backend: SpawnBackend;
   readonly client: string;
   readonly base: string | null;

@@ -42,7 +42,7 @@ export const spawnCreate: Handler<"spawn_create", State> = (state, command, _met
     return;
   }
   const depth = place?.depth ?? depthOf(state, command);
-  const task = command.task === null ? null : taskFor(state, project, command.task, role);
+  const task = command.task === null ? null : taskFor(state, project, command, command.task);
   const refused =
     tooDeep(depth, command) ??
     noRoom(state, project, command) ??
@@ -60,6 +60,7 @@ export const spawnCreate: Handler<"spawn_create", State> = (state, command, _met
     name: command.name ?? freeNameOf(state, project, `${role ?? "agent"}-${n}`),
     role,
     task,
+    ...(command.isTaskShared === true ? { isTaskShared: true as const } : {}),
     parent: place === null ? (by === null ? null : actorRow(state, by)) : place.parent,
     depth,
     ...((place === null ? command.isLead : place.isLead) === true ? { isLead: true as const } : {}),
@@ -167,7 +168,13 @@ function freeNameOf(state: State, project: string, name: string): string {
 }
 
 /** Returns the id of the task that the agent is for, or why it cannot be. */
-function taskFor(state: State, project: string, name: string, role: string | null): string | Refusal {
+function taskFor(
+  state: State,
+  project: string,
+  { role, isTaskShared }: SpawnCreate,
+  name: string,
+): string | Refusal {
+  if (isTaskShared === true) return forAnother(state, name) ?? name;
   const found = findTask(state, name, project);
   if (!isTask(found)) return found;
   if (found.project !== project) {
@@ -177,10 +184,14 @@ function taskFor(state: State, project: string, name: string, role: string | nul
   const refused =
     mayBegin(state, found, null, blockedBy(state, found)) ??
     mayRunAs(state, found, roleNamed(role ?? "") ?? defaultRole);
-  if (refused !== null) return refused;
-  const other = state.spawns.byTask.get(found.id);
-  if (other === undefined) return found.id;
-  const { name: assigneeName, session } = spawnOf(state.spawns, other);
-  const error = `${found.id} is for ${assigneeName}, a spawned agent that has not ended; wait for it, or stop it`;
-  return refuse("task_claimed", error, { task: found.id, assignee: session, assigneeName });
+  return refused ?? forAnother(state, found.id) ?? found.id;
+}
+
+/** Refuses a task that another spawned agent is for. */
+function forAnother({ spawns }: State, task: string): Refusal | null {
+  const other = spawns.byTask.get(task);
+  if (other === undefined) return null;
+  const { name: assigneeName, session } = spawnOf(spawns, other);
+  const error = `${task} is for ${assigneeName}, a spawned agent that has not ended; wait for it, or stop it`;
+  return refuse("task_claimed", error, { task, assignee: session, assigneeName });
 }

@@ -29,6 +29,7 @@ export function spawnRow({ sessions, tasks }: Pick<State, "sessions" | "tasks">,
     replaceUntil,
     revokedUntil: _revoked,
     watchedUntil: _watched,
+    isTaskShared: _shared,
     ...rest
   } = spawn;
   const session = spawn.session === null ? undefined : sessions.live.get(spawn.session);

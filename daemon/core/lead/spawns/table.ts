@@ -21,6 +21,8 @@ export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stoppin
   readonly depth: number;
   /** Its client reports the end of its session. */
   readonly reportsEnd: boolean;
+  /** Its task is in a log that machines share. */
+  readonly isTaskShared?: true;
   /** It begins with the role of a lead; absent: it does not. */
   readonly isLead?: true;
   /** Somebody stops it: the end of its session, or of one that its client resumes now, is no failure. */

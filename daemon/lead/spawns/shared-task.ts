@@ -1,0 +1,57 @@
+/**
+ * The task of a spawned agent in a project that machines share: the agent stands in this machine's log, and its task in the
+ * shared one. The request looks the task up there, and the daemon claims it when the agent's session is there.
+ */
+import type { Refusal } from "../../../protocol/codes.ts";
+import { defaultRole } from "../../../protocol/lead/roles.ts";
+import { roleNamed } from "../../core/lead/declarations/mismatches.ts";
+import { mayRunAs } from "../../core/lead/roles/claims.ts";
+import { isFinal } from "../../core/lead/spawns/transitions.ts";
+import { mayBegin } from "../../core/tasks/claim.ts";
+import { blockedBy, findTask, isTask } from "../../core/tasks/replies.ts";
+import { claimerOf } from "../../core/tasks/table.ts";
+import type { Log } from "../../engine/engine.ts";
+import type { Listener } from "../../engine/listeners.ts";
+import type { Services } from "../../services.ts";
+
+/** Returns the id of the task in the shared log, or why no agent may be spawned for it; null: the project is not shared. */
+export function sharedTask(
+  engine: Log,
+  project: string,
+  name: string,
+  role: string | null,
+): string | Refusal | null {
+  const log = engine.logOf(project);
+  if (log.state === engine.state) return null;
+  const found = findTask(log.state, name, log.project(project));
+  if (!isTask(found)) return log.outward(found);
+  const refused =
+    mayBegin(log.state, found, null, blockedBy(log.state, found)) ??
+    mayRunAs(log.state, found, roleNamed(role ?? "") ?? defaultRole);
+  return refused === null ? found.id : log.outward(refused);
+}
+
+/** Returns what claims such a task for its agent, as soon as the agent's session is there and the store answers. */
+export function claimsSharedTasks({ engine, clock }: Pick<Services, "engine" | "clock">): Listener {
+  return {
+    events: ["spawn_changed"],
+    stepped: (_entry, { events }) => {
+      for (const { event } of events)
+        if (event.event === "spawn_changed") claim(engine, event.spawn, clock.wall());
+    },
+  };
+}
+
+function claim(engine: Log, id: string, wallMs: number): void {
+  const spawn = engine.state.spawns.all.get(id);
+  if (spawn === undefined || spawn.isTaskShared !== true || spawn.task === null) return;
+  const { session, task, project } = spawn;
+  const known = session === null ? undefined : engine.state.sessions.live.get(session);
+  if (session === null || known === undefined || isFinal(spawn.state) || spawn.stopping) return;
+  const actor = { session, agent: null, incarnation: known.incarnations[0]?.ordinal ?? 0 };
+  const log = engine.logOf(project);
+  const now = log.state.tasks.all.get(task);
+  const isOver = now?.state.status === "done" || now?.state.status === "failed";
+  if (isOver || (now !== undefined && claimerOf(now)?.session === log.actor(actor).session)) return;
+  engine.submitWithRetry({ type: "task_claim", actor, task, labels: [], project, cwd: "/", wallMs });
+}
