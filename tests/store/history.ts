@@ -6,8 +6,8 @@ import { runFaults } from "./faults.ts";
 import { faultsOf } from "./judge.ts";
 import { Machine, type Skew, type Store, within } from "./machines.ts";
 import { History, Speaker } from "./operations.ts";
-import { shareAlone } from "./share-alone.ts";
 import { copyOf, readOwnState, readSharedLog, type SharedLog, sessionsOf, stateAt } from "./shared-log.ts";
+import { viewFaults } from "./views.ts";
 import { type Common, comeAndGo, Worker } from "./workload.ts";
 
 export interface HistoryOptions {
@@ -74,8 +74,8 @@ async function played(
     void notes.push(`${((performance.now() - began) / 1000).toFixed(1)} s: ${what}`);
   const history = new History();
   const common: Common = { history, tasks: [], speakers: [], letters: new Set(), taken: [], count: 0 };
-  await Promise.all(machines.map(machine => shareAlone(machine)));
   await Promise.all(machines.map(machine => machine.start()));
+  await Promise.all(machines.map(machine => machine.share()));
   const probes = new Map(
     machines.map(one => [one, new Speaker(one, "probe", `probe-of-${one.index}`, history)]),
   );
@@ -103,6 +103,7 @@ async function played(
   note("all is well");
   const wrong = isHeard ? [] : [`a session heard nothing for ${settleMs} ms although all was well`];
   wrong.push(...(await settledFaults(store, machines, [...common.speakers, ...probes.values()], settleMs)));
+  wrong.push(...(await viewFaults(store, machines, common.speakers, settleMs)));
   for (const speaker of [...common.speakers, ...probes.values()]) speaker.close();
   note("all is told");
   await Promise.all(machines.map(machine => machine.stop()));

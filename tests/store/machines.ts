@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Connection } from "../../daemon/journal/postgres/connection.ts";
 import { openNode } from "../../daemon/store/node-id.ts";
-import { type Client, type Daemon, Home } from "../end-to-end/daemon.ts";
+import { type Client, type Daemon, Home, type Message } from "../end-to-end/daemon.ts";
 import { PostgresServer } from "../journal/postgres-server.ts";
 import { StoreProxy } from "../journal/store-proxy.ts";
 
@@ -118,6 +118,19 @@ export class Machine {
         await delay(20);
       }
     }
+  }
+
+  /** Shares the clone's project with the other machines, as a person does, once the store is open. */
+  async share(): Promise<void> {
+    const person = await this.home.connectPerson();
+    let reply: Message = {};
+    const isShared = async () => {
+      reply = await person.ask({ type: "store_share", cwd: this.clone });
+      return reply["code"] !== "store_away";
+    };
+    await within(isShared);
+    if (reply["ok"] !== true) throw new Error(`the project is not shared: ${JSON.stringify(reply)}`);
+    person.destroy();
   }
 
   async dispose(): Promise<void> {

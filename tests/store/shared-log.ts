@@ -86,6 +86,13 @@ export function sessionsOf({ sessions }: State, { node }: Machine): string[] {
     .sort();
 }
 
+/** Returns what the log calls a machine's session, or null if it does not have it. */
+export function sharedIdAt({ sessions }: State, { node }: Machine, id: string): string | null {
+  for (const session of sessions.live.values())
+    if (session.node === node && ownIdOf(session.id) === id) return session.id;
+  return null;
+}
+
 /** Reads a machine's own log. Its daemon must have ended. */
 export async function readOwnState({ home }: Machine): Promise<State> {
   const journal = new FileJournal({ dir: home.paths.journal });

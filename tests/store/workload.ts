@@ -167,6 +167,10 @@ export class Worker {
 
   async #set(speaker: Speaker): Promise<void> {
     const key = this.#random.pick(keys);
+    if (this.#random.chance(0.3)) {
+      const reply = await speaker.send({ type: "context_get", id: speaker.id, key });
+      if (reply?.["ok"] === true) this.#versions.set(key, Number(reply["version"]));
+    }
     const ifVersion = this.#random.chance(0.8) ? { ifVersion: this.#versions.get(key) ?? 0 } : {};
     const request = { type: "context_set", key, value: this.#text("value"), durable: true, ...ifVersion };
     const operation = await this.#ask(speaker, request);
