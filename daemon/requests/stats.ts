@@ -1,7 +1,7 @@
 /** The daemon's counters. */
 import type { StatsReply, TaskCounts } from "../../protocol/daemon.ts";
 import { countTasks } from "../core/tasks/table.ts";
-import type { LogView } from "../engine/log-view.ts";
+import type { Logs } from "../engine/log-view.ts";
 import type { DaemonServices } from "./handler.ts";
 import { statsColumns } from "./points.ts";
 
@@ -21,7 +21,7 @@ export function statsOf(services: DaemonServices): StatsReply {
     sessions: state.sessions.live.size,
     locks: state.locks.holds.size,
     waiters: state.locks.waiters.size,
-    tasks: countAll(engine.logs),
+    tasks: countAll(engine),
     connections: [...services.connections()].length,
     subscribers: events.subscribers,
     requests: counters.requests,
@@ -37,17 +37,22 @@ export function statsOf(services: DaemonServices): StatsReply {
   };
 }
 
-function countAll(logs: readonly LogView[]): TaskCounts {
+/** Counts the tasks of all logs, without those that the own log still has of projects that are shared now. */
+function countAll({ state, logs }: Logs): TaskCounts {
   const all = { active: 0, ready: 0, blocked: 0, failed: 0, done: 0 };
-  for (const { state } of logs) {
-    const { active, ready, blocked, failed, done } = countTasks(state.tasks, null);
-    all.active += active;
-    all.ready += ready;
-    all.blocked += blocked;
-    all.failed += failed;
-    all.done += done;
-  }
+  for (const log of logs) add(all, countTasks(log.state.tasks, null), 1);
+  for (const project of state.outbox.projects.keys()) add(all, countTasks(state.tasks, project), -1);
   return all;
+}
+
+type Sums = { -readonly [N in keyof TaskCounts]: number };
+
+function add(all: Sums, { active, ready, blocked, failed, done }: TaskCounts, times: 1 | -1): void {
+  all.active += times * active;
+  all.ready += times * ready;
+  all.blocked += times * blocked;
+  all.failed += times * failed;
+  all.done += times * done;
 }
 
 /** Returns 0 if the system does not tell, as when all descriptors are in use: the other numbers matter then. */
