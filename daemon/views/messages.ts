@@ -11,7 +11,6 @@ import type { State } from "../core/state.ts";
 import { idsIn, type Logs, type LogView } from "../engine/log-view.ts";
 import type { Steps } from "../server/turns.ts";
 import {
-  hasRowsOf,
   logPage,
   nowhere,
   type PageOf,
@@ -102,9 +101,9 @@ interface PostedWanted extends PageOf {
   readonly id?: string | undefined;
 }
 
-/** Returns a page of messages, in the order of sending in each log. */
+/** Returns a page of messages, in the order of sending in each log: the own one writes of merges and freezes in any project. */
 export function postedPage(logs: Logs, wanted: PostedWanted): Steps<string | Refusal> {
-  return logPage(logs, wanted, (log, of) => postedPart(logs, log, wanted, of));
+  return logPage(logs, { ...wanted, project: null }, (log, of) => postedPart(logs, log, wanted, of));
 }
 
 function* postedPart(
@@ -117,7 +116,7 @@ function* postedPart(
   if (from === "nowhere") return nowhere();
   const ids = id === undefined ? undefined : idsIn(logs, log, id);
   const wanted = (row: PostedRow) =>
-    (project === null ? hasRowsOf(logs, log, row.project) : row.project === project) &&
+    (project === null || row.project === project) &&
     (id === undefined || row.from?.id === id || row.to.some(to => to.id === id));
   return yield* part(postedRows(log, { ids, from }), { wanted, from, max, room });
 }

@@ -1,5 +1,6 @@
 /** Rows of all projects, page by page over two logs; and what an agent's own doings in the shared log count as. */
 import { beforeEach, describe, expect, it, test } from "vitest";
+import type { State } from "../../daemon/core/state.ts";
 import { SessionWorks } from "../../daemon/hooks/session-work.ts";
 import { actor, type World } from "./core-world.ts";
 import { shared } from "./nodes-world.ts";
@@ -30,7 +31,7 @@ describe("pages of all projects", () => {
     ["task_ready", "description", both([" ready", " red"])],
     ["task_watched", "description", both([" red"])],
     ["context", "key", both([".host", ".port"])],
-    ["messages", "text", both([" text"])],
+    ["messages", "text", ["of a merge", "own text", "kept text"]],
   ])("have each row of both logs once, the own log's first: %s", async (target, field, expected) => {
     for (const limit of [1, 2, 3, expected.length, 1_000]) {
       const shown: unknown[] = [];
@@ -99,17 +100,11 @@ describe("an agent of a project that machines share", () => {
   });
 
   it("takes its messages under its own name", async () => {
-    // Only the shared log has any.
-    const inbox = w.logs.state.messages.inboxes.get("alice");
-    const stale = [...(inbox?.all ?? [])].map(place => place.split(" ")[1] ?? "");
-    w.logs.local.do({ type: "message_ack", actor: actor("alice"), messages: stale });
-    expect(w.logs.state.messages.inboxes.has("alice")).toBe(false);
     await w.does({ do: "inbox", session: "alice", take: true });
     const taken = w.logs.proposed.filter(({ type }) => type.startsWith("inbox"));
-    expect(taken).toMatchObject([
-      { type: "inbox_take", actor: actor("alice") },
-      { type: "inbox_told", actor: actor("alice"), heard: true },
-    ]);
+    const [take, tell] = [{ type: "inbox_take" }, { type: "inbox_told", heard: true }];
+    const hersHere = { actor: actor("alice") };
+    expect(taken).toMatchObject([take, take, tell, tell].map(one => ({ ...one, ...hersHere })));
     expect(await w.does({ do: "inbox", session: "alice", take: true })).toMatchObject({ messages: [] });
   });
 
@@ -119,12 +114,16 @@ describe("an agent of a project that machines share", () => {
     expect(w.logs.proposed).toEqual([{ type: "context_read", project: "/p", key: "kept.port" }]);
   });
 
-  it("has nothing waiting when it has read all there, whatever its machine's own log still has", () => {
-    expect(w.services.pending.has(w.logs, actor("alice"))).toBe(true);
-    const messages = [...w.logs.store.state.messages.all.keys()];
+  it("has nothing waiting when it has read all in both logs", () => {
+    const waits = (session: string) => w.services.pending.has(w.logs, actor(session));
+    const idsIn = (state: State, key: string) =>
+      [...(state.messages.inboxes.get(key)?.all ?? [])].map(place => place.split(" ")[1] ?? "");
+    const { local, store } = w.logs;
+    const messages = idsIn(store.state, hers().session);
     w.logs.enter({ type: "message_ack", actor: hers(), messages });
-    expect(w.services.pending.has(w.logs, actor("alice"))).toBe(false);
-    expect(w.services.pending.has(w.logs, actor("dave"))).toBe(true);
+    expect(waits("alice")).toBe(true);
+    local.do({ type: "message_ack", actor: actor("alice"), messages: idsIn(local.state, "alice") });
+    expect([waits("alice"), waits("dave")]).toEqual([false, true]);
   });
 });
 

@@ -20,6 +20,8 @@ const some = (shown: object) => expect.objectContaining(shown);
 const work = { id: expect.any(String), description: "kept claimed" };
 const keys = ["kept.host", "kept.port"];
 const finished = [{ description: "kept done", by: null, result: "kept result" }];
+const her = { id: "alice", agent: null, name: "alice" };
+const mail = ["of a merge", "kept text"];
 const tasks = ["kept ready", "kept claimed", "kept red", "kept done"];
 
 type Read = (w: World) => unknown;
@@ -33,8 +35,8 @@ const requests: readonly (readonly [string, Read, unknown])[] = [
     [tasks[1]],
   ],
   ["query context", async w => each(await w.rows("context", of), "key"), keys],
-  ["query messages", async w => each(await w.rows("messages", of), "text"), ["kept text"]],
-  ["query messages of a session", async w => each(await w.rows("messages", by), "text"), ["kept text"]],
+  ["query messages", async w => each(await w.rows("messages", of), "text"), mail],
+  ["query messages of a session", async w => each(await w.rows("messages", by), "text"), mail],
   ["query sessions", async w => each(await w.rows("sessions", of), "task"), [work]],
   ["stats", w => field(w.ask("stats", {}), "tasks"), { active: 2, ready: 4, blocked: 0, failed: 0, done: 2 }],
   [
@@ -64,11 +66,7 @@ const requests: readonly (readonly [string, Read, unknown])[] = [
     some({ value: "kept.port", project: "/p" }),
   ],
   ["context_list", async w => each((await w.ask("context_list", by))["rows"], "key"), keys],
-  [
-    "message_list",
-    async w => each((await w.ask("message_list", by))["messages"], "to"),
-    [{ id: "alice", agent: null, name: "alice" }],
-  ],
+  ["message_list", async w => each((await w.ask("message_list", by))["messages"], "to"), [her, her]],
   ["debate_list", async w => each((await w.ask("debate_list", by))["rows"], "question"), ["kept question"]],
   [
     "debate_get",
@@ -85,7 +83,7 @@ const hooks: readonly (readonly [string, Read, unknown])[] = [
   [
     "a first context",
     w => w.does({ do: "list_peers", ...by, session: "alice" }),
-    some({ readyTasks: 2, unread: 1, keys, moreKeys: 0, finished, ownTasks: [work] }),
+    some({ readyTasks: 2, unread: 2, keys, moreKeys: 0, finished, ownTasks: [work] }),
   ],
   [
     "a prompt",
@@ -95,12 +93,12 @@ const hooks: readonly (readonly [string, Read, unknown])[] = [
   [
     "a status line",
     w => field(w.does({ do: "glance", session: "alice" }), "glance"),
-    some({ readyTasks: 2, unread: 1 }),
+    some({ readyTasks: 2, unread: 2 }),
   ],
   [
     "an inbox",
     async w => each((await w.does({ do: "inbox", session: "alice", take: true }))["messages"], "text"),
-    ["kept text"],
+    mail,
   ],
   ["what an agent does, for others", w => taskOf(w.services, actor), 'works on "kept claimed"'],
   [

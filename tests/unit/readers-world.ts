@@ -29,8 +29,8 @@ export const wallMs = 1_000_000;
 export type Row = Readonly<Record<string, unknown>>;
 
 /**
- * The shared log has "kept" things of /p; of that project the machine's own log has "stale" ones, and "own" ones of /q, which
- * it shares with nobody. alice works in /p, dave in /q; carol works in /p on another machine.
+ * The shared log has "kept" things of /p; of that project the machine's own log has "stale" ones, but for its mail, and "own"
+ * ones of /q, which it shares with nobody. alice works in /p, dave in /q; carol works in /p on another machine.
  */
 export class ReadersWorld {
   readonly logs = new SharedProject();
@@ -43,11 +43,25 @@ export class ReadersWorld {
     local.begin("dave", { name: "dave", project: "/q" });
     const enterLocal = (command: Command) => local.do(command);
     fill((command, isCarols) => logs.enter(command, isCarols ? "b" : "a"), {
-      ...{ word: "kept", project: shared, who: logs.idOf("alice"), carol: logs.carol, more: 0 },
+      ...{
+        word: "kept",
+        project: shared,
+        who: logs.idOf("alice"),
+        carol: logs.carol,
+        mail: "kept text",
+        more: 0,
+      },
     });
     // Counts of the two logs differ.
-    fill(enterLocal, { word: "stale", project: "/p", who: "alice", carol: null, more: 5 });
-    fill(enterLocal, { word: "own", project: "/q", who: "dave", carol: null, more: 0 });
+    fill(enterLocal, {
+      word: "stale",
+      project: "/p",
+      who: "alice",
+      carol: null,
+      mail: "of a merge",
+      more: 5,
+    });
+    fill(enterLocal, { word: "own", project: "/q", who: "dave", carol: null, mail: "own text", more: 0 });
     // What the readers use, and no more.
     const services = {
       ...{ node: "a", engine: logs, clock, presence: new PresenceTable(clock), turns: new Turns() },
@@ -135,14 +149,15 @@ interface Filling {
   readonly who: string;
   /** Who wrote to it; null: a person. */
   readonly carol: string | null;
-  /** So many ready tasks, messages and keys more. */
+  readonly mail: string;
+  /** So many ready tasks and keys more. */
   readonly more: number;
 }
 
 /** Enters some of everything into a log. */
 function fill(
   log: (command: Command, isCarols: boolean) => Reply,
-  { word, project, who, carol, more }: Filling,
+  { word, project, who, carol, mail, more }: Filling,
 ): void {
   const enter = (command: Command, isCarols = false) => {
     const reply = log(command, isCarols);
@@ -163,12 +178,9 @@ function fill(
   const [, claimed = "", , done = ""] = added.map(({ id }) => String(id));
   enter({ ...claimOf(who, claimed, [], at), project } as Command);
   enter({ ...updateOf(null, done, { status: "done", result: `${word} result` }, at), project } as Command);
-  for (let n = 0; n <= more; n += 1) {
-    const text = `${word} text`;
-    const said = { project, text, bytes: text.length, replyTo: null, urgent: false, wallMs: at };
-    const from = carol === null ? null : actor(carol);
-    enter({ type: "message_send", actor: from, to: who, ...said }, from !== null);
-  }
+  const said = { project, text: mail, bytes: mail.length, replyTo: null, urgent: false, wallMs: at };
+  const from = carol === null ? null : actor(carol);
+  enter({ type: "message_send", actor: from, to: who, ...said }, from !== null);
   for (const key of [`${word}.port`, `${word}.host`, ...tasks.slice(4).map((_, n) => `${word}.${n}`)])
     enter(setOf(project, key, null, at));
 }

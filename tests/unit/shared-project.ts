@@ -100,6 +100,19 @@ export class SharedProject implements Logs {
     return this.#route(command);
   }
 
+  /** What proposes to one of the logs. */
+  proposer(log: LogView) {
+    const enter = (command: Command) => {
+      this.proposed.push(command);
+      return this.local.do(command);
+    };
+    if (log !== this.#own) return this;
+    return {
+      submitAndWait: async (one: Command) => enter(one),
+      submitWithRetry: (one: Command) => void enter(one),
+    };
+  }
+
   /** What the daemon will do: a command of the project's inboxes goes to the shared log. */
   #route(command: Command): Reply {
     this.proposed.push(command);
