@@ -149,11 +149,11 @@ export async function copyContext(
   aside: string,
 ): Promise<readonly KeptAside[]> {
   const kept: KeptAside[] = [];
-  for (const item of items) {
+  await eachOf(items, async item => {
     const ttlMs = item.endsAt === null ? null : Math.max(1, item.endsAt - from.log.now);
     const as = await copyItem(to, { ...item, ttlMs }, aside);
     if (as !== item.key) kept.push({ key: item.key, as });
-  }
+  });
   return kept;
 }
 
@@ -200,16 +200,16 @@ export async function removeCopied(from: Place, to: Place, context: readonly Con
   const there = contentsOf(from).tasks.filter(task => isCopy(task, all.get(task.id), to));
   // A task leaves when no open one depends on it, and only one that is over.
   const leaving = [...dependenciesFirst(there)].reverse();
-  for (const { id, state } of leaving) {
-    if (state.status === "failed") continue;
+  await eachOf(leaving, async ({ id, state }) => {
+    if (state.status === "failed") return;
     const moved = { status: "failed", result: "it is in another log now" } as const;
     await enter(log, { ...noChange, type: "task_update", task: id, ...moved, wallMs: log.state.t });
-  }
+  });
   for (let at = 0; at < leaving.length; at += tasksPerEntry) {
     const tasks = leaving.slice(at, at + tasksPerEntry).map(({ id }) => id);
     await enter(log, { type: "task_remove", by: null, tasks });
   }
-  for (const { key, version } of context) {
+  await eachOf(context, async ({ key, version }) => {
     const { project } = from;
     const reply = await log.submitAndWait({
       ...{ type: "context_delete", actor: null, project, key, ifVersion: version },
@@ -217,6 +217,18 @@ export async function removeCopied(from: Place, to: Place, context: readonly Con
     // Somebody set it anew meanwhile, or an earlier run removed it.
     if (!reply.ok && reply.code !== "context_conflict" && reply.code !== "context_absent")
       throw new CopyRefused(reply);
+  });
+}
+
+/** Entries that are under way at a time: a log stores many as fast as one. */
+const atOnce = 100;
+
+/** Does the work for each, some at a time. Rejects with the first refusal, when none of these is under way any more. */
+async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  for (let at = 0; at < items.length; at += atOnce) {
+    const results = await Promise.allSettled(items.slice(at, at + atOnce).map(work));
+    const failed = results.find(result => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
   }
 }
 

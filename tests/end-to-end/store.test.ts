@@ -308,6 +308,67 @@ await withServer("machines that share a store", server => {
     });
   });
 
+  describe("what is under way", () => {
+    it("goes on: claims move with their tasks, and unread messages are read where they are", async () => {
+      const url = await database(server);
+      const machine = await new Machine().start();
+      // The working directory is no repository: nothing is shared yet.
+      await machine.home.command(["store", "join", url, "--yes"], wide, machine.home.work);
+      const place = { cwd: machine.repo, project: machine.repo };
+      const alice = await machine.home.session("s1", { ...place, name: "alice" });
+      const bob = await machine.home.session("s2", { ...place, name: "bob" });
+      const made = await alice.ask({ type: "task_create", id: "s1", description: "hers" });
+      const { id: task } = made["task"] as Message;
+      expect(await alice.ask({ type: "task_claim", id: "s1", task })).toMatchObject({ ok: true });
+      expect(await bob.ask({ type: "message_send", id: "s2", to: "alice", text: "read me" })).toMatchObject({
+        ok: true,
+      });
+      const shared = await machine.kite("store", "share", "--yes");
+      expect(shared).toContain("1 open task and 0 durable context keys moved there");
+      expect(shared).toContain("1 message that nobody has read yet is read here.");
+      expect(shared).not.toContain("Nobody works on");
+      expect(await bob.ask({ type: "task_claim", id: "s2", task })).toMatchObject({ code: "task_claimed" });
+      expect(await alice.ask({ type: "task_update", id: "s1", task, status: "done" })).toMatchObject({
+        ok: true,
+      });
+      expect(await machine.shared()).toEqual([0, 0]);
+      const inbox = await alice.ask({ type: "message_list", id: "s1" });
+      expect(JSON.stringify(inbox)).toContain("read me");
+    });
+
+    it("is in one log at least when the daemon is killed, and in the store after the next try", async () => {
+      const url = await database(server);
+      const machine = await new Machine().start();
+      const count = 600;
+      const tasks = Array.from({ length: count }, (_, i) => ({ description: `task ${i}` }));
+      const client = await machine.home.connect();
+      expect(await client.ask({ type: "task_create", project: machine.repo, tasks })).toMatchObject({
+        ok: true,
+      });
+      await machine.home.command(["store", "join", url, "--yes"], wide, machine.home.work);
+      const person = await machine.home.connectPerson();
+      person.send({ type: "store_share", cwd: machine.repo });
+      const look = await Connection.open(
+        { ...server.address("kite"), database: url.split("/").at(-1) ?? "" },
+        10_000,
+        30_000,
+      );
+      const imports = "SELECT count(*)::int4 FROM kite.entries WHERE command LIKE '%task_import%'";
+      await expect
+        .poll(async () => Number((await look.query(imports))[0]?.[0]), { interval: 1 })
+        .toBeGreaterThan(1);
+      process.kill(Number(JSON.parse(readFileSync(machine.home.paths.daemonFile, "utf8")).pid), "SIGKILL");
+      await person.ended;
+      await machine.kite("up");
+      const shared = await machine.kite("store", "share", "--yes");
+      expect(shared).toContain("moved there");
+      expect(await machine.shared()).toEqual([count, 0]);
+      const again = await machine.json("store", "share", "--dry-run");
+      expect(again).toMatchObject({ wasShared: true, tasks: 0 });
+      await look.end();
+    });
+  });
+
   describe("an agent at work", () => {
     it("keeps a person from joining and from leaving", async () => {
       const url = await database(server);
