@@ -87,7 +87,7 @@ export async function release(world: ProcessContext, name: string, flags: Releas
       printJson(world, answer);
       return exitCodes.done;
     }
-    const { agent, tasks, taskCount, paths, lockCount } = answer;
+    const { agent, tasks, taskCount, paths, lockCount, stayed = [] } = answer;
     const { width } = screenOf(world);
     const worded = await numbering(world, client, tasks.map(({ id }) => id).join(" "));
     const ids = listed(
@@ -95,14 +95,16 @@ export async function release(world: ProcessContext, name: string, flags: Releas
       taskCount - tasks.length,
     );
     const files = listed(paths.map(clean), lockCount - paths.length);
+    const kept = stayed.map(why => `still claimed: ${clean(why)}`);
     const lines =
-      taskCount + lockCount === 0
+      taskCount + lockCount + stayed.length === 0
         ? [`${clean(agent.name)} has no task and no edit lock.`]
         : [
             taskCount === 0
               ? ""
               : `${counted(taskCount, "task")} of ${clean(agent.name)} can be claimed again: ${ids}`,
             lockCount === 0 ? "" : `${counted(lockCount, "lock")} of ${clean(agent.name)} released: ${files}`,
+            ...kept,
           ];
     for (const line of lines.filter(text => text !== "")) print(world, wrap(line, width, 2));
     return exitCodes.done;

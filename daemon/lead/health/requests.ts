@@ -1,12 +1,18 @@
 /** Requests about the health of agents. */
 import { refuse } from "../../../protocol/codes.ts";
 import type { releaseRequests } from "../../../protocol/lead/release.ts";
+import { limits } from "../../../protocol/limits.ts";
 import { plain } from "../../../protocol/text.ts";
+import type { Actor } from "../../core/actor.ts";
+import type { Whose } from "../../core/messages/notice-table.ts";
+import type { Reply } from "../../core/outcome.ts";
+import { logOfSession } from "../../engine/log-view.ts";
 import { callerOf } from "../../requests/caller.ts";
 import type { HandlersOf, RequestHandler } from "../../requests/handler.ts";
 import { retryOf } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/commands.ts";
 import { decidedBy, noteReply } from "../../trail/decisions.ts";
+import { claimsBy } from "../../views/sessions-and-locks.ts";
 import type { LeadServices } from "../services.ts";
 import { noteOf } from "./listener.ts";
 
@@ -28,14 +34,48 @@ const agentRelease: RequestHandler<"agent_release", LeadServices> = (services, r
   const had = noteOf(services, whose, "released");
   const wallMs = services.clock.wall();
   const command = { type: "agent_release", ...whose, begun, by, cause, wallMs } as const;
-  call.propose({ ...command, ...retryOf(request, call) }, reply => {
+  const note = (reply: Reply) => {
     const why = `${had.name}: tasks ${had.tasks.join(", ") || "none"}, ${had.locks} locks, silent for ${had.forMs} ms`;
     noteReply(services, call.type, by, reply, { rule: "health", why });
     if (reply.ok) services.healthNotes.tell(whose, { ...had, name });
     return reply;
-  });
+  };
+  const { engine } = services;
+  const shared = logOfSession(engine, whose.session).state !== engine.state;
+  if (!shared) call.propose({ ...command, ...retryOf(request, call) }, note);
+  else
+    call.alone(
+      engine.submitAndWait(command).then(async reply => {
+        const all = reply.ok ? await releaseShared(services, whose, by, reply) : reply;
+        call.reply(note(all));
+      }),
+    );
   return undefined;
 };
+
+/**
+ * Gives back the agent's tasks that are in the log which machines share, and returns the reply with them. A task that the log
+ * does not give back, or cannot now, stays as it is: `stayed` has why.
+ */
+async function releaseShared(
+  { engine, clock }: LeadServices,
+  { session, agent }: Whose,
+  by: Actor | null,
+  reply: Extract<Reply, { ok: true }>,
+): Promise<Reply> {
+  const project = engine.state.sessions.live.get(session)?.project;
+  if (project === undefined) return reply;
+  const tasks: { readonly id: string; readonly description: string }[] = [];
+  const stayed: string[] = [];
+  for (const { id, description } of claimsBy(engine, session, agent)) {
+    const wallMs = clock.wall();
+    const released = await engine.submitAndWait({ type: "task_release", by, task: id, project, wallMs });
+    if (released.ok) tasks.push({ id, description: description.slice(0, limits.quoteChars) });
+    else stayed.push(`${id}: ${released.error}`);
+  }
+  const shown = { tasks: tasks.slice(0, limits.releasedNamedMax), taskCount: tasks.length };
+  return { ...reply, ...shown, ...(stayed.length === 0 ? {} : { stayed }) };
+}
 
 export const releaseHandlers: HandlersOf<typeof releaseRequests, LeadServices> = {
   agent_release: agentRelease,
