@@ -59,7 +59,19 @@ describe("an outbox", () => {
     expect([...store.state.tasks.claims.keys()]).toEqual([a.idOf("s3")]);
   });
 
-  it("of a home restored from a backup goes on behind the numbers that the shared log has, under new ids", () => {
+  it("of a home restored from a backup is heard at once, though its log counts starts anew", () => {
+    const { store, a } = two();
+    const backup = writeState(a.state);
+    a.start();
+    for (const name of ["bob", "carol", "dave"]) a.begin(name, { name });
+    store.take("a", a);
+    const restored = new World(readState(backup), 2_000_000) as Local;
+    restored.begin("s1", { name: "alice" });
+    store.take("a", restored);
+    expect(store.names).toEqual(["alice@a-machine"]);
+  });
+
+  it("of a home restored from a backup, whose clock was set back, goes on behind the numbers that the shared log has, under new ids", () => {
     const { store, a } = two();
     a.begin("s1", { name: "alice" });
     store.take("a", a);

@@ -26,12 +26,13 @@ export class World {
   readonly entries: Entry[] = [];
   #timers: Timer[] = [];
   #n = 0;
-  now = 1_000_000;
+  now: number;
   node = "n";
   epoch = 0;
 
-  /** `state`: where a former life ended. */
-  constructor(state: State = emptyState()) {
+  /** `state`: where a former life ended. `now`: when this one begins. */
+  constructor(state: State = emptyState(), now = 1_000_000) {
+    this.now = now;
     this.state = state;
     this.epoch = state.epoch;
     this.start();

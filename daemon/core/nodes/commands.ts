@@ -58,6 +58,7 @@ export type Relayable =
 
 /** The place of a command in a node's outbox: numbers rise from one start of its daemon to the next, and within one. */
 export interface OutboxNumber {
+  /** Stands for a start: its core time in milliseconds, plus the count of starts. */
   readonly epoch: number;
   readonly n: number;
 }

@@ -221,7 +221,14 @@ function toldOf({ bySession, told }: Outbox, session: string): ToldSession[] {
   return [...(bySession.get(session) ?? [])].flatMap(id => told.get(id) ?? []);
 }
 
-function nextNumber({ outbox, epoch }: BaseState): OutboxNumber {
+/**
+ * Returns the next number. Its epoch rises from start to start also where an older copy of the home was put back, whose log
+ * counts starts anew: the clock has gone on meanwhile by more milliseconds than there were starts.
+ */
+function nextNumber({ outbox, nodes }: BaseState): OutboxNumber {
+  // A node's own log has one node.
+  const start = [...nodes.values()].at(-1) ?? { epoch: 0, at: 0 };
+  const epoch = start.at + start.epoch;
   const isFirst = isAfter({ epoch, n: 0 }, outbox.last);
   outbox.last = isFirst ? { epoch, n: 1 } : { ...outbox.last, n: outbox.last.n + 1 };
   return outbox.last;

@@ -8,8 +8,8 @@
  *
  * What the daemon does with the shared log's replies:
  * - `node_renew`: if `isNew`, or if `relayed` stands behind `last` (`isAfter` in `nodes/table.ts`), it enters `sharing_set`
- *   here with that `relayed`, and relays no row before. The latter means that an older copy of the home was put back: the
- *   shared log would take its numbers for repeats.
+ *   here with that `relayed`, and relays no row before. The latter means that an older copy of the home was put back, and
+ *   the clock was set back, too: the shared log would take its numbers for repeats.
  * - `relayed`, with `ok` or a refusal of its command: it enters `outbox_sent` here with the row's number. On `outbox_gap` it
  *   sends all rows again, on `unknown_node` it renews the lease first; after `node_twice` it speaks no more.
  */

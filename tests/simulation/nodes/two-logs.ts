@@ -43,8 +43,10 @@ class Node {
     this.id = id;
   }
 
-  start(): void {
+  /** Time passes until the next start. */
+  start(ms = 0): void {
     this.epochs.own += 1;
+    this.log.now += ms;
     this.do({ type: "daemon_started", epoch: this.epochs.own, storeId: this.id });
   }
 
@@ -308,7 +310,8 @@ export class TwoLogs {
     for (const sent of node.sent.splice(0)) if (this.#random.chance(0.5)) this.#late.push(sent);
     if (this.#random.chance(0.2)) node.restore();
     else if (this.#random.chance(0.4)) node.powerCut(this.#random);
-    node.start();
+    // Seldom its clock was set back meanwhile.
+    node.start(this.#random.chance(0.1) ? -1_000_000 : this.#random.int(100, 100_000));
     this.#join(node);
   }
 
