@@ -2,7 +2,6 @@
 import type { BaseState, Session } from "../base-state.ts";
 import type { OutboxNumber, Relayable, Relayed } from "../nodes/commands.ts";
 import { sharedId } from "../nodes/shared-ids.ts";
-import { isAfter } from "../nodes/table.ts";
 import { isSame } from "../same-index.ts";
 import { toldAgentNow, toldNow, traitsOf } from "./now.ts";
 import {
@@ -223,14 +222,18 @@ function toldOf({ bySession, told }: Outbox, session: string): ToldSession[] {
 
 /**
  * Returns the next number. Its epoch rises from start to start also where an older copy of the home was put back, whose log
- * counts starts anew: the clock has gone on meanwhile by more milliseconds than there were starts.
+ * counts starts anew: the clock has gone on meanwhile by more milliseconds than there were starts. Where the clock was set
+ * back, it rises by the count of starts, which a power cut does not take back.
  */
 function nextNumber({ outbox, nodes }: BaseState): OutboxNumber {
   // A node's own log has one node.
   const start = [...nodes.values()].at(-1) ?? { epoch: 0, at: 0 };
-  const epoch = start.at + start.epoch;
-  const isFirst = isAfter({ epoch, n: 0 }, outbox.last);
-  outbox.last = isFirst ? { epoch, n: 1 } : { ...outbox.last, n: outbox.last.n + 1 };
+  const { epoch, n } = outbox.last;
+  outbox.last =
+    outbox.start === start.epoch
+      ? { epoch, n: n + 1 }
+      : { epoch: Math.max(start.at, epoch) + start.epoch, n: 1 };
+  outbox.start = start.epoch;
   return outbox.last;
 }
 

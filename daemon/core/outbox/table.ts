@@ -77,24 +77,27 @@ export interface Outbox extends OutboxTables {
   /** This node's id in the shared log; empty: it shares nothing. */
   node: string;
   last: OutboxNumber;
+  /** The count of the daemon's start that gave the last number. */
+  start: number;
   /** The names of the shared projects in the shared log, by their names here. */
   readonly projects: Map<string, string>;
 }
 
 export function noOutbox(limits: Limits): Outbox {
   const tables = { ...outboxRecords.empty(), ...toldRecords.empty(), ...toldAgentRecords.empty() };
-  return { ...tables, limits, node: "", last: { epoch: 0, n: 0 }, projects: new Map() };
+  return { ...tables, limits, node: "", last: { epoch: 0, n: 0 }, start: 0, projects: new Map() };
 }
 
 export const outboxRows = {
   head: head(
-    ({ node, last, projects }: Outbox): { readonly outbox?: Stored } =>
+    ({ node, last, start, projects }: Outbox): { readonly outbox?: Stored } =>
       // A node that shares nothing any more keeps its numbers: if it shares again, they go on.
-      last.epoch === 0 && node === "" ? {} : { outbox: { node, last, projects: [...projects] } },
+      last.epoch === 0 && node === "" ? {} : { outbox: { node, last, start, projects: [...projects] } },
     (outbox, { outbox: stored }) => {
       if (stored === undefined) return;
       outbox.node = stored.node;
       outbox.last = stored.last;
+      outbox.start = stored.start ?? 0;
       for (const [project, as] of stored.projects) outbox.projects.set(project, as);
     },
   ),
@@ -115,5 +118,6 @@ export const outboxRows = {
 };
 
 interface Stored extends Pick<Outbox, "node" | "last"> {
+  readonly start?: number;
   readonly projects: readonly (readonly [string, string])[];
 }
