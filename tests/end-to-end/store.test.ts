@@ -136,7 +136,9 @@ await withServer("machines that share a store", server => {
       expect(second).toContain("Numbers that were taken there: #1 is #3 now.");
       for (const machine of [a, b]) await expect.poll(() => machine.shared()).toEqual([3, 1]);
       await b.kite("task", "add", "of both");
-      await expect.poll(() => a.shared()).toEqual([4, 1]);
+      const all = ["first", "second", "of b", "of both"];
+      for (const machine of [a, b]) await expect.poll(() => machine.tasks()).toEqual(all);
+      expect(await b.kite("context", "get", "port")).toContain("5433");
       const { nodes, projects, store } = (await a.json("store")) as Record<string, readonly Message[]>;
       expect(nodes).toHaveLength(2);
       expect(projects).toEqual([{ project: a.repo, as: "example.com/team/shop" }]);
@@ -150,7 +152,7 @@ await withServer("machines that share a store", server => {
       const left = await a.kite("store", "leave", "--yes");
       expect(left).toContain("This machine left the store: 4 open tasks and 1 durable context key are back.");
       expect(a.config).toEqual({});
-      expect(await a.tasks()).toEqual(["first", "second", "of b", "of both"]);
+      expect(await a.tasks()).toEqual(all);
       expect(await a.kite("context", "get", "port")).toContain("5433");
       expect(await b.shared()).toEqual([4, 1]);
       await expect.poll(async () => ((await b.json("store")) as { nodes: Message[] }).nodes).toHaveLength(1);
@@ -229,6 +231,7 @@ await withServer("machines that share a store", server => {
       await expect
         .poll(() => machine.kite("status"), { timeout: 60_000 })
         .toMatch(/^store away since \d\d:\d\d: tasks and messages as of then; edits are still coordinated\n/);
+      expect(await machine.tasks()).toEqual(["kept"]);
       expect(await machine.fails("task", "add", "not now")).toContain("does not answer");
       expect(await machine.fails("store", "leave", "--yes")).toContain("does not answer");
       expect((await machine.home.command(["doctor"], wide, machine.repo)).out).toMatch(
