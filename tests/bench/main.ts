@@ -26,6 +26,7 @@ import { rescue } from "./rescue.ts";
 import { restart } from "./restart.ts";
 import { stall } from "./stall.ts";
 import { store } from "./store.ts";
+import { storeDaemon } from "./store-daemon.ts";
 import { tasks, tasksInCore } from "./tasks.ts";
 import { throughput } from "./throughput.ts";
 
@@ -57,6 +58,7 @@ const measurements: Readonly<Record<string, () => Tables>> = {
 const busy: typeof measurements = {
   stall,
   store,
+  "store-daemon": () => storeDaemon(join(root, "tests", "fixtures", "payloads")),
   "guard-load": () => guardLoad(join(root, "dist")),
 };
 

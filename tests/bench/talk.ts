@@ -24,6 +24,7 @@ export async function ask(path: string, requests: readonly Fields[]): Promise<re
 export class Conversation {
   readonly #socket: Socket;
   #count = 0;
+  #last = "";
   #wanted = Number.POSITIVE_INFINITY;
   #enough: () => void = () => {};
 
@@ -31,7 +32,10 @@ export class Conversation {
     const decoder = new LineDecoder();
     this.#socket = socket;
     socket.on("data", chunk => {
-      this.#count += decoder.push(chunk).length;
+      for (const line of decoder.push(chunk)) {
+        this.#count += 1;
+        if ("text" in line) this.#last = line.text;
+      }
       if (this.#count >= this.#wanted) this.#enough();
     });
   }
@@ -52,6 +56,13 @@ export class Conversation {
       this.#wanted = this.#count + count;
       this.#enough = resolve;
     });
+  }
+
+  /** Sends a request and resolves with the line that comes next, its reply. */
+  async ask(request: Fields): Promise<Fields> {
+    this.send(request);
+    await this.replies(1);
+    return JSON.parse(this.#last);
   }
 
   close(): void {
