@@ -1,119 +1,10 @@
-/** Two machines over one real PostgreSQL: kite store join, share, leave and rejoin, and what status and doctor say. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Connection } from "../../daemon/journal/postgres/connection.ts";
-import type { PostgresServer } from "../journal/postgres-server.ts";
 import { withServer } from "../journal/postgres-world.ts";
-import { Home, type Message } from "./daemon.ts";
-import { kiteProgram } from "./kite.ts";
-
-let databases = 0;
-
-/** No line is broken. */
-const wide = { COLUMNS: "1000" };
-
-/** Runs a statement as the server's administrator. */
-async function sql(server: PostgresServer, text: string): Promise<void> {
-  const connection = await Connection.open(server.address("kite"), 10_000, 30_000);
-  await connection.query(text);
-  await connection.end();
-}
-
-/** A database of a test's own; returns its address. */
-async function database(server: PostgresServer, user = "kite"): Promise<string> {
-  databases += 1;
-  const name = `store_${databases}`;
-  if (user !== "kite") await sql(server, `CREATE ROLE ${user} LOGIN PASSWORD 'very secret'`);
-  await sql(server, `CREATE DATABASE ${name} OWNER ${user}`);
-  return `postgresql://${user}@127.0.0.1:${server.port}/${name}`;
-}
-
-/** A machine with a clone of one project. */
-class Machine {
-  readonly home = new Home();
-  readonly repo = join(this.home.work, "shop");
-
-  constructor() {
-    onTestFinished(() => this.home.dispose());
-    mkdirSync(join(this.repo, ".git"), { recursive: true });
-    for (const folder of ["objects", "refs"]) mkdirSync(join(this.repo, ".git", folder));
-    writeFileSync(join(this.repo, ".git", "HEAD"), "ref: refs/heads/main\n");
-    const origin = '[remote "origin"]\n\turl = git@example.com:team/shop.git\n';
-    writeFileSync(join(this.repo, ".git", "config"), origin);
-  }
-
-  async start(): Promise<this> {
-    await this.home.start();
-    return this;
-  }
-
-  /** Runs a command in the clone that has to end well. */
-  async kite(...args: string[]): Promise<string> {
-    return this.home.kiteAt(this.repo, { ...this.home.environment, ...wide }, ...args);
-  }
-
-  /** The same, however it ends. */
-  async fails(...args: string[]): Promise<string> {
-    const { code, out, err } = await this.home.command(args, wide, this.repo);
-    expect(code, out + err).not.toBe(0);
-    return out + err;
-  }
-
-  async json(...args: string[]): Promise<Message> {
-    return JSON.parse(await this.kite(...args, "--json"));
-  }
-
-  async tasks(): Promise<readonly string[]> {
-    const { tasks } = (await this.json("task", "list")) as { tasks: { description: string }[] };
-    return tasks.map(({ description }) => description);
-  }
-
-  /** What the store has of this machine's projects. */
-  async shared(): Promise<readonly unknown[]> {
-    const { tasks, context } = await this.json("store", "leave", "--dry-run");
-    return [tasks, context];
-  }
-
-  get config(): Record<string, unknown> {
-    const { config } = this.home.paths;
-    return existsSync(config) ? JSON.parse(readFileSync(config, "utf8")) : {};
-  }
-
-  /** Everything that Kite keeps in its directory, but for the password's file. */
-  get kept(): string {
-    const { home, storeSecret } = this.home.paths;
-    const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter(one => one.isFile());
-    return files
-      .map(one => join(one.parentPath, one.name))
-      .filter(path => path !== storeSecret)
-      .map(path => readFileSync(path, "latin1"))
-      .join("\n");
-  }
-
-  /** Runs kite at a terminal, and types a line at each question. */
-  async atTerminal(args: string, answers: Readonly<Record<string, readonly string[]>>) {
-    const line = `stty cols 200 rows 40; exec ${process.execPath} ${kiteProgram} ${args}`;
-    const env = { ...this.home.environment, TERM: "xterm" };
-    const child = this.home.adopt(
-      spawn("script", ["-qec", line, "/dev/null"], { cwd: this.repo, env, stdio: "pipe" }),
-    );
-    let text = "";
-    const typed = new Map<string, number>();
-    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
-      text += chunk;
-      for (const [question, lines] of Object.entries(answers)) {
-        const count = text.split(question).length - 1;
-        for (let at = typed.get(question) ?? 0; at < count; at += 1) child.stdin.write(lines[at] ?? "\u0003");
-        typed.set(question, count);
-      }
-    });
-    const [code] = await once(child, "close");
-    return { code, text };
-  }
-}
+import type { Message } from "./daemon.ts";
+import { database, databaseCount, Machine, sql, wide } from "./store-machine.ts";
 
 await withServer("machines that share a store", server => {
   describe("two machines", () => {
@@ -179,7 +70,7 @@ await withServer("machines that share a store", server => {
 
   describe("a password", () => {
     it("is asked at the terminal until it is right, and shown and kept nowhere else", async () => {
-      const user = `guest_${databases}`;
+      const user = `guest_${databaseCount()}`;
       const url = await database(server, user);
       server.allow(user, "scram-sha-256");
       await sql(server, "SELECT pg_reload_conf()");
