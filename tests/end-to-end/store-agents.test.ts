@@ -1,0 +1,99 @@
+/** Agents on two machines over one real PostgreSQL: what each sees of the other, and what each does by itself. */
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { withServer } from "../journal/postgres-world.ts";
+import type { Client, Message } from "./daemon.ts";
+import { database, Machine } from "./store-machine.ts";
+
+/** An agent of the machine, at work in its clone. */
+async function agent({ home, repo }: Machine, id: string): Promise<Client> {
+  const client = await home.connect();
+  await client.ask({ type: "register", id, cwd: repo, name: id });
+  return client;
+}
+
+async function hook(client: Client, { repo }: Machine, id: string, event: Message): Promise<string> {
+  const all = {
+    session_id: id,
+    cwd: repo,
+    permission_mode: "default",
+    transcript_path: "/dev/null",
+    ...event,
+  };
+  return JSON.stringify(await client.ask({ type: "hook", client: "claude-code", event: all }));
+}
+
+/** The two machines call themselves alike: the second one in the store has a number. */
+async function two(url: string): Promise<readonly [Machine, Machine]> {
+  const [a, b] = [await new Machine().start(), await new Machine().start()];
+  for (const machine of [a, b]) await machine.kite("store", "join", url, "--yes");
+  return [a, b];
+}
+
+await withServer("agents that share a store", server => {
+  describe("agents on two machines", () => {
+    it("see each other, write to each other, and take each task once", { timeout: 240_000 }, async () => {
+      const [a, b] = await two(await database(server));
+      const [alice, bob] = [await agent(a, "alice"), await agent(b, "bob")];
+      await a.kite("task", "add", "for one of them");
+      const claims = await Promise.all([
+        alice.ask({ type: "task_claim", id: "alice" }),
+        bob.ask({ type: "task_claim", id: "bob" }),
+      ]);
+      expect(claims.filter(({ ok }) => ok === true)).toHaveLength(1);
+      await expect.poll(() => a.kite("status")).toMatch(/On 1 other machine\n +bob@/);
+      const start = { hook_event_name: "SessionStart", source: "startup" };
+      expect(await hook(alice, a, "alice", start)).toContain("on another machine");
+
+      await expect
+        .poll(() => bob.ask({ type: "message_send", id: "bob", to: "alice", text: "hello from b" }))
+        .toMatchObject({ ok: true });
+      await expect
+        .poll(() => hook(alice, a, "alice", { hook_event_name: "UserPromptSubmit", prompt: "go on" }))
+        .toContain("hello from b");
+      // A message that was shown is shown once.
+      const next = { hook_event_name: "UserPromptSubmit", prompt: "go on" };
+      expect(await hook(alice, a, "alice", next)).not.toContain("hello from b");
+
+      const elsewhere = await b.fails("go", "alice");
+      expect(elsewhere).toMatch(/works on .*: only Kite on .* does that; run the command there/);
+    });
+
+    it("have their tasks given back by a person, and by their end", { timeout: 240_000 }, async () => {
+      const [a, b] = await two(await database(server));
+      const alice = await agent(a, "alice");
+      await a.kite("task", "add", "one");
+      await a.kite("task", "add", "two");
+      for (const _ of ["one", "two"]) await alice.ask({ type: "task_claim", id: "alice" });
+      const states = async () => {
+        const { tasks } = (await b.json("task", "list")) as { tasks: { status: string }[] };
+        return tasks.map(({ status }) => status);
+      };
+      await expect.poll(states).toEqual(["active", "active"]);
+      expect(await a.kite("release", "alice")).toContain("2 tasks of alice can be claimed again");
+      await expect.poll(states).toEqual(["pending", "pending"]);
+      await alice.ask({ type: "task_claim", id: "alice" });
+      await expect.poll(states).toEqual(["active", "pending"]);
+      await alice.ask({ type: "deregister", id: "alice" });
+      await expect.poll(states).toEqual(["pending", "pending"]);
+    });
+
+    it("go on with edits and locks while the store is away", { timeout: 240_000 }, async () => {
+      const [a] = await two(await database(server));
+      const alice = await agent(a, "alice");
+      await a.kite("task", "add", "before");
+      await server.kill();
+      const file = join(a.repo, "src.ts");
+      const tool = { tool_name: "Write", tool_input: { file_path: file, content: "x" }, tool_use_id: "t1" };
+      await hook(alice, a, "alice", { hook_event_name: "PreToolUse", ...tool });
+      expect(await a.kite("status", "--locks")).toContain("src.ts");
+      await expect.poll(() => a.kite("status"), { timeout: 60_000 }).toMatch(/^store away since \d\d:\d\d/);
+      expect(await a.fails("task", "add", "while away")).toContain("nothing was stored");
+      expect(await a.tasks()).toEqual(["before"]);
+      await alice.ask({ type: "deregister", id: "alice" });
+      await server.start();
+      await expect.poll(() => a.kite("task", "add", "after"), { timeout: 60_000 }).toContain("after");
+      expect(await a.tasks()).toEqual(["before", "after"]);
+    });
+  });
+});
