@@ -271,7 +271,7 @@ const silentRequests = new Set(
 
 /** Fields that name what is there, hold a number in hex, or have no room for words. */
 const references =
-  /\.(rid|requestId|project|id|agent|spawn|task|debate|cwd|worktree|command|commit|dirty|runner|merge|version|replaces|of|ofAgent|to|replyTo|tasks\.\[\]|dependsOn\.\[\]|participants\.\[\])$|^spawn_create\.(name|role|client)$|^check_unneeded\.base$|^task_import\.tasks\.\[\]\.id$/;
+  /\.(rid|requestId|project|id|agent|spawn|task|debate|cwd|worktree|command|commit|dirty|runner|merge|version|replaces|of|ofAgent|to|replyTo|tasks\.\[\]|dependsOn\.\[\]|participants\.\[\])$|^spawn_create\.(name|role|client)$|^check_unneeded\.base$|^store_share\.as$|^task_import\.tasks\.\[\]\.id$/;
 
 /** Returns the fields of requests into which an agent can write words, as `type.field.[].field`. */
 export function wordFields(): string[] {
