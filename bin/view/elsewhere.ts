@@ -9,7 +9,6 @@ const states = { there: "", away: "its machine is silent", lost: "lost" } as con
 
 /** Returns a heading, and a line each: the name with its machine, the branch, and what it claims. */
 export function elsewhereLines(all: readonly ElsewhereRow[], screen: Screen): string[] {
-  if (all.length === 0) return [];
   const machines = new Set(all.map(({ machine }) => machine)).size;
   const rows = all
     .slice(0, elsewhereShownMax)

@@ -71,7 +71,7 @@ export function statusView(all: StatusData, screen: Screen): string[] {
   const data = project === null ? all : within(all, project);
   const isPersons = all.isPersons === true;
   const needs = needsLines(all.sessions, project, isPersons, screen);
-  const { away, open } = storeLines(all, screen);
+  const { away, open } = all.store === undefined ? noStore : storeLines(all.store, screen);
   const head = [...away, ...needs, ...daemonLines(data, screen), ...open];
   const lines = [...head, ...warningLines(data.warnings, screen), ""];
   if (data.sessions.length === 0) {
@@ -82,7 +82,8 @@ export function statusView(all: StatusData, screen: Screen): string[] {
     lines.push(...sessionLines(data, screen, { condense: true, detail: false }));
     lines.push(...left(data.stats.sessions - all.sessions.length, "session", screen));
   }
-  lines.push(...elsewhereLines(data.elsewhere ?? [], screen));
+  const { elsewhere = [] } = data;
+  if (elsewhere.length > 0) lines.push(...elsewhereLines(elsewhere, screen));
   const others = otherProjectLines(all, project, "kite status --all", screen, isPersons);
   if (others.length > 0) lines.push("", ...others);
   lines.push("");
@@ -219,9 +220,15 @@ function daemonLines(data: StatusData, screen: Screen): string[] {
   return lines.map((l, i) => paint(screen, i === 0 ? "bold" : "plain", cut(l, screen.width, "start")));
 }
 
+interface StoreLines {
+  readonly away: readonly string[];
+  readonly open: readonly string[];
+}
+
+const noStore: StoreLines = { away: [], open: [] };
+
 /** What is wrong with the store stands above all else. */
-function storeLines({ store }: StatusData, screen: Screen): Readonly<Record<"away" | "open", string[]>> {
-  if (store === undefined) return { away: [], open: [] };
+function storeLines(store: NonNullable<StatusData["store"]>, screen: Screen): StoreLines {
   const said = storeText(store, screen.now);
   if (said === null) return { away: [], open: wrap(machinesText(store), screen.width, 2) };
   return { away: wrap(said, screen.width, 2).map(line => paint(screen, "yellow", line)), open: [] };

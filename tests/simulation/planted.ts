@@ -531,8 +531,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "who came to have nothing last makes room",
     file: "daemon/core/sessions/room.ts",
-    find: "const [first] = idle;",
-    put: "const first = [...idle].at(-1);",
+    find: 'const [first = ""] = idle;',
+    put: 'const first = [...idle].at(-1) ?? "";',
     tells: /made room before/,
   },
   {
@@ -851,8 +851,8 @@ export const planted: readonly Planted[] = [
   {
     bug: "a task that is for two spawned agents",
     file: "daemon/core/lead/spawns/create.ts",
-    find: "if (other === undefined) return found.id;",
-    put: 'if (other !== "") return found.id;',
+    find: "if (other === undefined) return null;",
+    put: 'if (other !== "") return null;',
     tells: /spawned agents have the task|is for two spawned agents/,
   },
   {
