@@ -151,7 +151,8 @@ export class TwoLogs implements Log {
     if (command.type === "broadcast" && command.hold !== null) return null;
     const project = this.#projectOf(command);
     if (project === undefined || this.#names.project(project) === null) return null;
-    return command.type === "message_ack" && this.#sharedMail(command).length === 0 ? null : project;
+    const mail = mailIn(command);
+    return mail !== null && this.#sharedMail(mail).length === 0 ? null : project;
   }
 
   #projectOf(command: Command): string | undefined {
@@ -163,7 +164,7 @@ export class TwoLogs implements Log {
   }
 
   /** Returns which of the messages are not of this machine's own log, or of both: a freeze and a merge write there. */
-  #sharedMail({ actor, messages }: CommandOf<"message_ack">): readonly string[] {
+  #sharedMail({ actor, messages }: Mail): readonly string[] {
     const own = this.#own.state.messages;
     const { state, actor: named } = this.#sharedView(null);
     const [key, sharedKey] = [inboxOf(actor), inboxOf(named(actor))];
@@ -287,6 +288,18 @@ const unknown = refuse(
   "outcome_unknown",
   "the shared store has not answered yet: look whether it was done, or repeat the request with the same requestId",
 );
+
+interface Mail {
+  readonly actor: Actor;
+  readonly messages: readonly string[];
+}
+
+/** Returns the messages of an agent that the command acknowledges or answers; null: it does neither. */
+function mailIn(command: Command): Mail | null {
+  if (command.type === "message_ack") return command;
+  if (command.type !== "message_send" || command.actor === null || command.replyTo === null) return null;
+  return { actor: command.actor, messages: [command.replyTo] };
+}
 
 const unregistered = refuse("unknown_session", "the session is not registered; send register first");
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { Command } from "../../daemon/core/commands.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { inboxOf } from "../../daemon/core/messages/recipients.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
@@ -231,5 +232,21 @@ describe("a project that machines share", () => {
     await expect
       .poll(() => logs.map(log => log.state.messages.inboxes.get(inboxOf(log.actor(bob)))?.all.size ?? 0))
       .toEqual([0, 0]);
+  });
+
+  it("answers a message in the log that has it", async () => {
+    const { all, laptop } = await two();
+    await begin(laptop, "alice");
+    await begin(laptop, "bob");
+    const files = [{ key: "/laptop/app/a.ts", file: "a.ts", dir: false }] as unknown as readonly FileRef[];
+    const posted = { project: "/laptop/app", text: "frozen", bytes: 6, wallMs: 1 };
+    const freeze = { type: "broadcast", actor: actorOf("alice"), ...posted, hold: { files, ttlMs: 60_000 } };
+    expect(await laptop.log.submitAndWait(freeze as Command)).toMatchObject({ ok: true });
+    const [id = ""] = laptop.own.state.messages.all.keys();
+    const entries = all.entries.length;
+    const answer = { ...send(laptop, "bob", "alice", "why?"), to: null, replyTo: id };
+    expect(await laptop.log.submitAndWait(answer as Command)).toMatchObject({ ok: true });
+    expect(laptop.own.state.messages.inboxes.has("alice")).toBe(true);
+    expect(all.entries.length).toBe(entries);
   });
 });
