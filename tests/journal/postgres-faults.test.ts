@@ -1,5 +1,5 @@
 /** The journal over PostgreSQL when connections break, answers are lost, and the store refuses. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Random } from "../simulation/random.ts";
 import { wants } from "./commands.ts";
 import { lineOf, quick, StoreWorld, settled, withServer } from "./postgres-world.ts";
@@ -95,6 +95,24 @@ await withServer("faults of connections to a store", server => {
       expect(client.delivered.map(e => e.origin.n)).toEqual([1, 4]);
       expect(await world.log()).toEqual(["1 n1 1 1", "2 n1 1 4"]);
     });
+  });
+
+  it("waits as long for a store that is away when the wall clock goes back", async () => {
+    const world = new StoreWorld(server);
+    const { client, journal, proxy } = await world.node("n1", { waitMs: 200, barrierMs: 100 });
+    proxy.refuses = true;
+    proxy.cut();
+    await expect.poll(() => journal.awaySinceMs).not.toBeNull();
+    const wall = Date.now.bind(Date);
+    vi.spyOn(Date, "now").mockImplementation(() => wall() - 3_600_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    let hasPassed = false;
+    void journal.barrier().then(() => {
+      hasPassed = true;
+    });
+    await expect.poll(() => hasPassed).toBe(true);
+    client.propose(wants("a"));
+    await expect.poll(() => client.failures.map(f => f.reason.code)).toEqual(["store_away"]);
   });
 
   describe("a store that refuses", () => {

@@ -111,8 +111,8 @@ export class Appends {
     const { recordBytes, waitingMax, waitingBytesMax, waitMs } = this.#options.bounds;
     if (this.#ended !== null) return this.#ended;
     if (text.length > recordBytes) return tooLargeFailure(recordBytes);
-    const { awaySinceMs, reason } = this.#options.reach;
-    if (awaySinceMs !== null && Date.now() - awaySinceMs > waitMs) return awayFailure(reason);
+    const { awayForMs, reason } = this.#options.reach;
+    if (awayForMs !== null && awayForMs > waitMs) return awayFailure(reason);
     const isFull = this.#waiting.length >= waitingMax || this.#waitingBytes + text.length > waitingBytesMax;
     return isFull ? busyFailure : null;
   }

@@ -85,8 +85,8 @@ export class Delivery {
   }
 
   get #isAway(): boolean {
-    const { awaySinceMs } = this.#options.reach;
-    return awaySinceMs !== null && Date.now() - awaySinceMs >= this.#options.bounds.barrierMs;
+    const { awayForMs } = this.#options.reach;
+    return awayForMs !== null && awayForMs >= this.#options.bounds.barrierMs;
   }
 
   #release(): void {

@@ -6,11 +6,18 @@ import { errorMessage } from "./sql-state.ts";
 /** Since when the store cannot be reached, and why; what all connections of a journal know together. */
 export class Reach {
   #awaySinceMs: number | null = null;
+  /** The same by the clock that never goes back. */
+  #failedMs = 0;
   #reason = "";
 
   /** Wall time of the first failure after the last answer, in milliseconds; null: the store answers. */
   get awaySinceMs(): number | null {
     return this.#awaySinceMs;
+  }
+
+  /** How long it has been away, in milliseconds; null: the store answers. */
+  get awayForMs(): number | null {
+    return this.#awaySinceMs === null ? null : performance.now() - this.#failedMs;
   }
 
   /** What the last failure was. */
@@ -23,7 +30,10 @@ export class Reach {
   }
 
   failed(error: unknown): void {
-    this.#awaySinceMs ??= Date.now();
+    if (this.#awaySinceMs === null) {
+      this.#awaySinceMs = Date.now();
+      this.#failedMs = performance.now();
+    }
     this.#reason = errorMessage(error);
   }
 }
