@@ -195,6 +195,6 @@ function seenIn(
     count(`${request["type"]} ${reply === null ? "unknown" : tries.at(-1)}`);
     for (const one of tries.slice(0, -1)) count(`a try ${one}`);
   }
-  seen.set("entries", log.entries.length);
+  for (const { command } of log.entries) count(`an entry ${command.type}`);
   return seen;
 }
