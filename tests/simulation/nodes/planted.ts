@@ -40,8 +40,8 @@ export const plantedInNodes: readonly Planted[] = [
   {
     bug: "numbers of an outbox begin with 1 at each start",
     file: "daemon/core/outbox/publish.ts",
-    find: "outbox.last = isFirst ? { epoch, n: 1 } : { ...outbox.last, n: outbox.last.n + 1 };",
-    put: "outbox.last = { epoch: 1, n: isFirst ? 1 : outbox.last.n + 1 };",
+    find: "{ epoch: Math.max(start.at, epoch) + start.epoch, n: 1 };",
+    put: "{ epoch: 1, n: 1 };",
     tells: /lives in the shared log alone|and shared as|is not in the shared log|did not tell how/,
   },
   {
@@ -74,10 +74,10 @@ export const plantedInNodes: readonly Planted[] = [
   },
   {
     bug: "a home that was put back gives its numbers anew",
-    file: "daemon/core/outbox/rules.ts",
-    find: "if (isBehind) outbox.last = relayed;",
-    put: "",
-    tells: /lives in the shared log alone|and shared as|is not in the shared log|never gave/,
+    file: "daemon/core/outbox/publish.ts",
+    find: "{ epoch: Math.max(start.at, epoch) + start.epoch, n: 1 };",
+    put: "{ epoch: start.epoch, n: 1 };",
+    tells: /lives in the shared log alone|and shared as|is not in the shared log|has the agents|wrong place/,
   },
   {
     bug: "an ended session still claims",

@@ -312,7 +312,7 @@ export class TwoLogs {
     // It leaves, and joins again.
     if (this.#random.chance(0.1)) node.send({ type: "node_leave" });
     for (const sent of node.sent.splice(0)) if (this.#random.chance(0.5)) this.#late.push(sent);
-    if (this.#random.chance(0.2)) node.restore();
+    if (this.#random.chance(0.35)) node.restore();
     else if (this.#random.chance(0.4)) node.powerCut(this.#random);
     // Of two homes that are put back while the clock is wrong, nobody can tell the second one from the first.
     const isBehind = !node.isBehind && this.#random.chance(0.1);
