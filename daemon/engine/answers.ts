@@ -146,7 +146,7 @@ export class Answers {
     pending.caller.answer(reply);
   }
 
-  /** Undoes an answer that no caller reads: a queue position, a grant, or a refusal kept for a retry. */
+  /** Undoes an answer that no caller reads: a queue position, a grant, messages, or a refusal kept for a retry. */
   #undo(n: number, command: Command, reply: Reply | null): void {
     const retry = "retry" in command ? command.retry : undefined;
     if (reply?.ok === false) {
@@ -154,6 +154,11 @@ export class Answers {
     } else if (command.type === "lock_request") {
       if (reply === null) this.#detach(n, retry);
       else this.undelivered(n, command, retry);
+    } else if (command.type === "inbox_take") {
+      const messages = messageIdsIn(reply);
+      const { actor } = command;
+      if (messages.length > 0)
+        this.#options.submitWithRetry({ type: "inbox_told", actor, messages, heard: false });
     }
   }
 
@@ -176,6 +181,14 @@ export class Answers {
     if (pending !== undefined) pending.caller.answer(reply);
     else if (grant !== null) this.undelivered(to.n, grant);
   }
+}
+
+/** Returns the ids of the messages that an inbox gave out. */
+export function messageIdsIn(reply: Reply | null): string[] {
+  const { messages } = (reply ?? {}) as { readonly messages?: unknown };
+  return Array.isArray(messages)
+    ? messages.flatMap(({ id }: { id?: unknown }) => (typeof id === "string" ? [id] : []))
+    : [];
 }
 
 /** The answer of a daemon that stops. */

@@ -16,7 +16,7 @@ import { inboxOf } from "../core/messages/recipients.ts";
 import type { Retry } from "../core/origin.ts";
 import type { Grant, Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
-import type { Caller } from "../engine/answers.ts";
+import { type Caller, messageIdsIn } from "../engine/answers.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Engine, Log } from "../engine/engine.ts";
 import type { LogView } from "../engine/log-view.ts";
@@ -200,7 +200,9 @@ export class TwoLogs implements Log {
     }
     // What the log has to know of the speaker goes ahead.
     this.#store.flush();
-    const once = this.#onceInTime(caller);
+    // Whoever repeats until the log says, or gives back what comes late, hears what becomes of it.
+    const once =
+      caller.failed === undefined && command.type !== "inbox_take" ? this.#onceInTime(caller) : now;
     const n = engine.submit(named, {
       answer: reply => {
         const isUnheardOf = !reply.ok && unheardOf.has(reply.code);
@@ -259,7 +261,7 @@ export class TwoLogs implements Log {
         answer: reply => {
           cancel();
           if (!isOver) return resolve(reply);
-          const messages = idsIn(reply);
+          const messages = messageIdsIn(reply);
           if (messages.length > 0)
             this.submitWithRetry({ type: "inbox_told", actor, messages, heard: false });
         },
@@ -301,16 +303,13 @@ function mailIn(command: Command): Mail | null {
   return { actor: command.actor, messages: [command.replyTo] };
 }
 
+/** Answers a caller that waits as long as the log takes. */
+function now(answer: () => void): void {
+  answer();
+}
+
 const unregistered = refuse("unknown_session", "the session is not registered; send register first");
 
 function isActor(speaker: unknown): speaker is Actor {
   return typeof speaker === "object" && speaker !== null;
-}
-
-/** Returns the ids of the messages that an inbox gave out. */
-function idsIn(reply: Reply): string[] {
-  const { messages } = reply as { readonly messages?: unknown };
-  return Array.isArray(messages)
-    ? messages.flatMap(({ id }: { id?: unknown }) => (typeof id === "string" ? [id] : []))
-    : [];
 }

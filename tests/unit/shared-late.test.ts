@@ -1,0 +1,53 @@
+/** What the store answers late, after nobody waited for it any more. */
+import { expect, it } from "vitest";
+import { inboxOf } from "../../daemon/core/messages/recipients.ts";
+import { Step } from "../../daemon/core/outcome.ts";
+import { Answers } from "../../daemon/engine/answers.ts";
+import { Outbox } from "../../daemon/engine/outbox.ts";
+import { actorOf, begin, create, MemoryStoreOfAll, machine, send } from "./shared-world.ts";
+
+const bob = actorOf("bob");
+const take = { type: "inbox_take", actor: bob, max: 5, chars: 1_000 } as const;
+
+it("gives back a message that the store handed out too late for the event", async () => {
+  const all = new MemoryStoreOfAll();
+  const laptop = await machine("laptop", all);
+  expect(await laptop.store.open(10_000)).toBe(true);
+  await begin(laptop, "alice");
+  await begin(laptop, "bob");
+  expect(await laptop.log.submitAndWait(send(laptop, "alice", "bob", "hello"))).toMatchObject({ ok: true });
+  all.holds = true;
+  const taken = laptop.log.submitAndWait(take);
+  // By this answer, the store has been silent for as long as a request waits for it.
+  expect(await laptop.log.submitAndWait(create(laptop, "alice", "x"))).toMatchObject({
+    code: "outcome_unknown",
+  });
+  expect(await taken).toMatchObject({ code: "store_away" });
+  all.holds = false;
+  all.release();
+  const log = laptop.log.logOf("/laptop/app");
+  const told = () => all.entries.filter(({ command }) => command.type === "inbox_told");
+  await expect.poll(told, { timeout: 10_000 }).toHaveLength(1);
+  await expect
+    .poll(() => log.state.messages.inboxes.get(inboxOf(log.actor(bob)))?.unread.size, { timeout: 10_000 })
+    .toBe(1);
+});
+
+it("gives back messages of an answer that came after its proposal failed", () => {
+  const entered: unknown[] = [];
+  const answers = new Answers({
+    outbox: new Outbox(task => task()),
+    node: "a",
+    epoch: () => 1,
+    submitWithRetry: command => void entered.push(command),
+    onStep: () => {},
+  });
+  const heard: unknown[] = [];
+  answers.expect(1, take, { answer: reply => void heard.push(reply) });
+  answers.failed(1, { code: "outcome_unknown", message: "not yet", outcome: "unknown" });
+  const step = new Step();
+  step.reply = { ok: true, messages: [{ id: "m1" }], unread: 0 };
+  answers.send({ seq: 1, at: 0, origin: answers.origin(1), command: take }, step);
+  expect(heard).toMatchObject([{ code: "outcome_unknown" }]);
+  expect(entered).toEqual([{ type: "inbox_told", actor: bob, messages: ["m1"], heard: false }]);
+});
