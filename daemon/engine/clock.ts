@@ -26,3 +26,16 @@ export function systemClock(): Clock {
     },
   };
 }
+
+/**
+ * Returns the clock as it counts from now on, 0 first. An engine goes on from the latest time in its log (`CoreClock`), so over
+ * a log whose time is the store's it goes by that, also where this machine's clock is ahead of it.
+ */
+export function clockFromZero(clock: Clock): Clock {
+  const begun = clock.now();
+  return {
+    now: () => clock.now() - begun,
+    wall: () => clock.wall(),
+    at: (at, callback) => clock.at(at + begun, callback),
+  };
+}

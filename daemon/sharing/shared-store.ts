@@ -12,7 +12,7 @@ import type { OutboxNumber } from "../core/nodes/commands.ts";
 import { isAfter } from "../core/nodes/table.ts";
 import type { Reply, Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
-import type { Clock } from "../engine/clock.ts";
+import { type Clock, clockFromZero } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";
 import type { SharedJournal } from "../journal/shared-journal.ts";
 import { loadCopy, saveCopy } from "./copy-file.ts";
@@ -241,7 +241,8 @@ export class SharedStore {
     let engine: Engine;
     try {
       engine = await Engine.start({
-        ...{ journal, clock, node, storeId: "shared", onTrouble, onFatal: end },
+        // The time of the shared log is the store's.
+        ...{ journal, clock: clockFromZero(clock), node, storeId: "shared", onTrouble, onFatal: end },
         ...(snapshotEntries === undefined ? {} : { snapshotEntries }),
         onStep: (entry, step, _epoch, isReplayed) => {
           if (!isReplayed) onStep(entry, step);

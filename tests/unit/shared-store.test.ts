@@ -7,6 +7,7 @@ import type { Command } from "../../daemon/core/commands.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { inboxOf } from "../../daemon/core/messages/recipients.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
+import { type Clock, systemClock } from "../../daemon/engine/clock.ts";
 import { mailLogs } from "../../daemon/engine/log-view.ts";
 import { isObject } from "../../protocol/wire.ts";
 import {
@@ -248,5 +249,23 @@ describe("a project that machines share", () => {
     expect(await laptop.log.submitAndWait(answer as Command)).toMatchObject({ ok: true });
     expect(laptop.own.state.messages.inboxes.has("alice")).toBe(true);
     expect(all.entries.length).toBe(entries);
+  });
+
+  it("goes by the store's time when a machine's clock is an hour ahead", async () => {
+    const hourMs = 3_600_000;
+    const real = systemClock();
+    const clock: Clock = {
+      now: () => real.now() + hourMs,
+      wall: () => real.wall() + hourMs,
+      at: (at, callback) => real.at(at - hourMs, callback),
+    };
+    const all = new MemoryStoreOfAll();
+    const [laptop, desk] = await Promise.all([machine("laptop", all, { clock }), machine("desk", all)]);
+    for (const one of [laptop, desk]) expect(await one.store.open(10_000)).toBe(true);
+    await begin(laptop, "alice");
+    for (const what of ["one", "two"])
+      fieldsOf(await laptop.log.submitAndWait(create(laptop, "alice", what)));
+    expect(laptop.log.logOf("/laptop/app").now).toBeLessThan(Date.now() + hourMs / 2);
+    expect(all.entries.filter(({ command }) => command.type === "elapse")).toEqual([]);
   });
 });

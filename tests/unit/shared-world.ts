@@ -2,7 +2,7 @@
 import { onTestFinished } from "vitest";
 import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import type { CoreEvent, Reply } from "../../daemon/core/outcome.ts";
-import { systemClock } from "../../daemon/engine/clock.ts";
+import { type Clock, systemClock } from "../../daemon/engine/clock.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import type { Found, Journal, Opened, Snapshot } from "../../daemon/journal/journal.ts";
 import type { SharedJournal } from "../../daemon/journal/shared-journal.ts";
@@ -32,8 +32,9 @@ export class MemoryStoreOfAll {
       return;
     }
     const first = this.entries.length;
-    for (const { origin, at, command } of proposals)
-      this.entries.push({ seq: this.entries.length + 1, at, origin, command });
+    // The time is the store's, whatever a machine's clock says.
+    for (const { origin, command } of proposals)
+      this.entries.push({ seq: this.entries.length + 1, at: Date.now(), origin, command });
     for (const journal of this.journals) journal.take(this.entries.slice(first));
   }
 
@@ -136,9 +137,12 @@ function nextNode(): string {
 export async function machine(
   name: string,
   all: MemoryStoreOfAll,
-  { copyPath = null, node = nextNode() }: { readonly copyPath?: string | null; readonly node?: string } = {},
+  {
+    copyPath = null,
+    node = nextNode(),
+    clock = systemClock(),
+  }: { readonly copyPath?: string | null; readonly node?: string; readonly clock?: Clock } = {},
 ): Promise<Machine> {
-  const clock = systemClock();
   const onTrouble = (message: string, error: unknown) => {
     if (all.awaySinceMs === null) throw new Error(message, { cause: error });
   };
