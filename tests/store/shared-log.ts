@@ -32,21 +32,27 @@ export function requestKey(node: string, sender: string, requestId: string): str
   return [node, sender, requestId].join("\n");
 }
 
+/** A daemon whose clock is ahead of the store's proposes no end of a timer early, or hardly any. */
+const earlyMax = 3;
+
 /** Reads and applies the whole log. */
 export async function readSharedLog(store: Store): Promise<SharedLog> {
   const entries = await readEntries(store);
   const state = emptyState();
   const byRequest = new Map<string, Answered[]>();
   const wrong: string[] = [];
+  let early = 0;
   for (const entry of entries) {
     const { origin, command } = entry;
     const { reply } = apply(state, entry);
+    if (command.type === "elapse" && reply?.ok === false) early += 1;
     if (command.type === "void") wrong.push(`entry ${command.seq} threw in a daemon`);
     const retry = "retry" in command ? command.retry : undefined;
     if (retry === undefined || reply === null) continue;
     const key = requestKey(origin.node, retry.by, retry.requestId);
     byRequest.set(key, [...(byRequest.get(key) ?? []), { entry, reply }]);
   }
+  if (early > earlyMax) wrong.push(`${early} ends of timers were proposed that were not due`);
   wrong.push(...check(state));
   return { state, entries, byRequest, wrong };
 }
