@@ -46,7 +46,8 @@ export class Lease {
       {
         answer: reply => {
           over(limits.nodeRenewMs);
-          onAnswer(reply);
+          // What the end of the log answers says nothing of the lease.
+          if (!this.#isClosed) onAnswer(reply);
         },
         failed: () => {
           over(limits.fullRetryMs);

@@ -12,6 +12,7 @@ import type { OutboxNumber } from "../core/nodes/commands.ts";
 import { isAfter } from "../core/nodes/table.ts";
 import type { Reply, Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
+import { restarting } from "../engine/answers.ts";
 import { type Clock, clockFromZero } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";
 import type { SharedJournal } from "../journal/shared-journal.ts";
@@ -138,6 +139,7 @@ export class SharedStore {
 
   /** Returns why nothing can be entered now, or null. */
   get refusal(): Refusal | null {
+    if (this.#isClosed) return restarting;
     if (this.#refusal !== null) return this.#refusal;
     const { condition } = this;
     if (condition.is === "open") return null;

@@ -16,7 +16,7 @@ import { inboxOf } from "../core/messages/recipients.ts";
 import type { Retry } from "../core/origin.ts";
 import type { Grant, Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
-import { type Caller, messageIdsIn } from "../engine/answers.ts";
+import { type Caller, messageIdsIn, restarting } from "../engine/answers.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Engine, Log } from "../engine/engine.ts";
 import type { LogView } from "../engine/log-view.ts";
@@ -45,6 +45,8 @@ export class TwoLogs implements Log {
   readonly #numbers = new BoundedMap<number, { readonly log: Engine; readonly n: number }>({
     entriesMax: limits.storeUnheardMax,
   });
+  /** Requests that the store may have: a repeat of one does not hear that nothing was stored. */
+  readonly #unsettled = new BoundedMap<string, true>({ entriesMax: limits.storeUnheardMax });
   #count = 0;
 
   constructor({ own, store, names, clock }: TwoLogsParts) {
@@ -89,7 +91,7 @@ export class TwoLogs implements Log {
     return this.#share(
       command.type === "message_ack" ? this.#ackOwn(command) : command,
       project,
-      caller,
+      this.#settling(command, caller),
       true,
     );
   }
@@ -206,13 +208,33 @@ export class TwoLogs implements Log {
     const n = engine.submit(named, {
       answer: reply => {
         const isUnheardOf = !reply.ok && unheardOf.has(reply.code);
-        if (isUnheardOf && mayRepeat) once(() => this.#repeat(command, project, caller));
+        if (this.#isOfEnded(reply)) once(() => (caller.failed ?? (() => caller.answer(unknown)))());
+        else if (isUnheardOf && mayRepeat) once(() => this.#repeat(command, project, caller));
         else once(() => caller.answer(this.#names.outward(reply, project)));
       },
       ...(caller.failed === undefined ? {} : { failed: () => once(() => caller.failed?.()) }),
     });
     if ("retry" in command) this.#numbers.set(number, { log: engine, n });
     return number;
+  }
+
+  /** Whether the answer is that of a log which ended, to be opened anew, while the daemon goes on. */
+  #isOfEnded(reply: Reply): boolean {
+    return !reply.ok && reply.code === restarting.code && this.#store.refusal?.code !== restarting.code;
+  }
+
+  /** Returns a caller that hears again that the outcome is not known, and not that the store is away, until it is known. */
+  #settling(command: Command, caller: Caller): Caller {
+    const retry = "retry" in command ? command.retry : undefined;
+    if (retry === undefined) return caller;
+    const key = `${retry.by} ${retry.requestId}`;
+    const answer = (reply: Reply) => {
+      const code = reply.ok ? null : reply.code;
+      if (code === unknown.code) this.#unsettled.set(key, true);
+      else if (code !== "store_away") this.#unsettled.delete(key);
+      caller.answer(code === "store_away" && this.#unsettled.has(key) ? unknown : reply);
+    };
+    return caller.failed === undefined ? { answer } : { answer, failed: () => caller.failed?.() };
   }
 
   /** Returns what answers the caller, once: after `limits.storeAnswerMs` it hears that the outcome is not known. */

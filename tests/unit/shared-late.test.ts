@@ -1,5 +1,6 @@
 /** What the store answers late, after nobody waited for it any more. */
 import { expect, it } from "vitest";
+import type { Command } from "../../daemon/core/commands.ts";
 import { inboxOf } from "../../daemon/core/messages/recipients.ts";
 import { Step } from "../../daemon/core/outcome.ts";
 import { Answers } from "../../daemon/engine/answers.ts";
@@ -50,4 +51,34 @@ it("gives back messages of an answer that came after its proposal failed", () =>
   answers.send({ seq: 1, at: 0, origin: answers.origin(1), command: take }, step);
   expect(heard).toMatchObject([{ code: "outcome_unknown" }]);
   expect(entered).toEqual([{ type: "inbox_told", actor: bob, messages: ["m1"], heard: false }]);
+});
+
+it("does not say that nothing was stored of a request that the store may have", async () => {
+  const all = new MemoryStoreOfAll();
+  const laptop = await machine("laptop", all);
+  expect(await laptop.store.open(10_000)).toBe(true);
+  await begin(laptop, "alice");
+  expect(await laptop.log.submitAndWait(create(laptop, "alice", "before"))).toMatchObject({ ok: true });
+  const retry = { by: "alice", requestId: "r1", digest: "d" };
+  const command = { ...create(laptop, "alice", "once"), retry } as Command;
+  all.holds = true;
+  const first = laptop.log.submitAndWait(command);
+  // A renewal of the lease is under way, too.
+  await laptop.store.tellAnew();
+  await new Promise(resolve => setImmediate(resolve));
+  all.awaySinceMs = Date.now();
+  all.end();
+  expect(await first).toMatchObject({ code: "outcome_unknown" });
+  expect(await laptop.log.submitAndWait(create(laptop, "alice", "new"))).toMatchObject({
+    code: "store_away",
+  });
+  expect(await laptop.log.submitAndWait(command)).toMatchObject({ code: "outcome_unknown" });
+  expect(laptop.conditions).toEqual(["open", "opening"]);
+  all.holds = false;
+  all.release();
+  all.awaySinceMs = null;
+  expect(await laptop.store.open(10_000)).toBe(true);
+  expect(await laptop.log.submitAndWait(command)).toMatchObject({ ok: true });
+  const { tasks } = laptop.log.logOf("/laptop/app").state;
+  expect([...tasks.all.values()].map(({ description }) => description)).toEqual(["before", "once"]);
 });

@@ -38,6 +38,11 @@ export class MemoryStoreOfAll {
     for (const journal of this.journals) journal.take(this.entries.slice(first));
   }
 
+  /** Ends all openings, as when the log was pruned: each machine opens it anew. */
+  end(): void {
+    for (const journal of this.journals) journal.end(new Error("the test ended the log"));
+  }
+
   release(): void {
     this.append(this.#kept.splice(0));
   }
@@ -47,6 +52,7 @@ class MemorySharedJournal implements SharedJournal {
   readonly #store: MemoryStoreOfAll;
   #deliver: (batch: readonly Entry[]) => void = () => {};
   #onDurable: (seq: number) => void = () => {};
+  end: (error: Error) => void = () => {};
   durableSeq = 0;
   readonly storeId = "shared";
   readonly awayWhy = "the test took it away";
@@ -96,7 +102,9 @@ class MemorySharedJournal implements SharedJournal {
     this.#onDurable = callback;
   }
 
-  onFatal(): void {}
+  onFatal(callback: (error: Error) => void): void {
+    this.end = callback;
+  }
 
   verify(): void {}
 
