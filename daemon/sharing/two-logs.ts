@@ -197,7 +197,8 @@ export class TwoLogs implements Log {
       const again = () => this.#share(command, project, caller, false);
       // The session may begin with an entry that is on its way.
       if (mayRepeat) void this.#own.upToDate().then(again);
-      else this.#refuse(unregistered, caller);
+      // The session has ended: whoever repeats a command would do so for ever.
+      else setImmediate(() => caller.answer(unregistered));
       return number;
     }
     // What the log has to know of the speaker goes ahead.

@@ -5,7 +5,7 @@ import { inboxOf } from "../../daemon/core/messages/recipients.ts";
 import { Step } from "../../daemon/core/outcome.ts";
 import { Answers } from "../../daemon/engine/answers.ts";
 import { Outbox } from "../../daemon/engine/outbox.ts";
-import { actorOf, begin, create, MemoryStoreOfAll, machine, send } from "./shared-world.ts";
+import { actorOf, begin, claim, create, MemoryStoreOfAll, machine, send } from "./shared-world.ts";
 
 const bob = actorOf("bob");
 const take = { type: "inbox_take", actor: bob, max: 5, chars: 1_000 } as const;
@@ -81,4 +81,14 @@ it("does not say that nothing was stored of a request that the store may have", 
   expect(await laptop.log.submitAndWait(command)).toMatchObject({ ok: true });
   const { tasks } = laptop.log.logOf("/laptop/app").state;
   expect([...tasks.all.values()].map(({ description }) => description)).toEqual(["before", "once"]);
+});
+
+it("ends what it repeats for a session that ended", async () => {
+  const all = new MemoryStoreOfAll();
+  const laptop = await machine("laptop", all);
+  expect(await laptop.store.open(10_000)).toBe(true);
+  const reply = await new Promise(resolve =>
+    laptop.log.submit(claim(laptop, "nobody"), { answer: resolve, failed: () => resolve("again") }),
+  );
+  expect(reply).toMatchObject({ code: "unknown_session" });
 });
