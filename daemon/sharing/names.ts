@@ -14,7 +14,7 @@ import type { State } from "../core/state.ts";
 /** Fields of rows, replies and events that hold what people and agents wrote. */
 const written: ReadonlySet<string> = new Set([
   ...["text", "description", "result", "reason", "value", "key", "labels", "label"],
-  ...["question", "claim", "because", "message"],
+  ...["question", "claim", "because"],
 ]);
 
 /** Fields of a command, as far as they name sessions, projects and places. */
