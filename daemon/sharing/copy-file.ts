@@ -5,16 +5,23 @@ import { readState, writeState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
 import { readPrivateFile, writePrivateFile } from "../store/private-file.ts";
 
+/** Which store it is a copy of. */
+export interface CopyOf {
+  readonly where: string;
+  readonly storeId: string;
+}
+
 export interface KeptCopy {
+  readonly storeId: string;
   readonly state: State;
   /** Wall time in milliseconds at which it was kept. */
   readonly atMs: number;
 }
 
-/** Keeps the state of the store at `where` in place of the copy before. One larger than `limits.storeCopyBytes` is not kept. */
-export function saveCopy(path: string, where: string, state: State): void {
+/** Keeps the state of the store in place of the copy before. One larger than `limits.storeCopyBytes` is not kept. */
+export function saveCopy(path: string, store: CopyOf, state: State): void {
   const text = writeState(state);
-  if (text.length <= limits.storeCopyBytes) writePrivateFile(path, `${JSON.stringify(where)}\n${text}`);
+  if (text.length <= limits.storeCopyBytes) writePrivateFile(path, `${JSON.stringify(store)}\n${text}`);
 }
 
 /** Returns what was kept of the store at `where`; null if there is nothing that this program can read. */
@@ -22,9 +29,14 @@ export function loadCopy(path: string, where: string): KeptCopy | null {
   const found = readPrivateFile(path, 2 * limits.storeCopyBytes);
   if (found.is !== "read") return null;
   const end = found.text.indexOf("\n");
-  if (found.text.slice(0, end) !== JSON.stringify(where)) return null;
   try {
-    return { state: readState(found.text.slice(end + 1)), atMs: statSync(path).mtimeMs };
+    const store: Partial<CopyOf> = JSON.parse(found.text.slice(0, end));
+    if (store.where !== where || typeof store.storeId !== "string") return null;
+    return {
+      storeId: store.storeId,
+      state: readState(found.text.slice(end + 1)),
+      atMs: statSync(path).mtimeMs,
+    };
   } catch {
     return null; // Damaged, or another version's: the store has all of it.
   }

@@ -5,20 +5,22 @@
  * last copy of its state stays readable. A shared log that ends (pruned, restored, another daemon of this node) is opened anew
  * until the daemon stops; its end never ends the daemon.
  */
-import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { rmSync } from "node:fs";
+import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Entry } from "../core/commands.ts";
 import type { OutboxNumber } from "../core/nodes/commands.ts";
-import { isAfter } from "../core/nodes/table.ts";
 import type { Reply, Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import { restarting } from "../engine/answers.ts";
 import { type Clock, clockFromZero } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";
 import type { SharedJournal } from "../journal/shared-journal.ts";
+import { anotherStore, awayRefusal, type Condition, lastingRefusal, storeLeft, whyOf } from "./condition.ts";
 import { loadCopy, saveCopy } from "./copy-file.ts";
 import { Lease } from "./lease.ts";
 import { Relay } from "./relay.ts";
+import { Waits } from "./waits.ts";
 
 export interface SharedStoreOptions {
   /** This machine's own log. */
@@ -42,18 +44,6 @@ export interface SharedStoreOptions {
   /** Entries between two snapshots; the default is `limits.snapshotEntries`. */
   readonly snapshotEntries?: number;
 }
-
-/** How the store is. `opening`: this daemon has not reached it yet; `refused`: it answers, and does not take this node. */
-export type Condition =
-  | { readonly is: "open" }
-  | { readonly is: "opening"; readonly why: string | null }
-  | { readonly is: "away"; readonly sinceMs: number; readonly why: string }
-  | { readonly is: "refused"; readonly error: string };
-
-const storeLeft = refuse(
-  "store_none",
-  "this machine left the store; its daemon has to begin anew: kite down && kite up",
-);
 
 /** An opening of the shared log. */
 interface Opening {
@@ -87,14 +77,21 @@ export class SharedStore {
   #endPause: () => void = () => {};
   #isClosed = false;
   #running: Promise<void> = Promise.resolve();
-  #waiting: (() => void)[] = [];
+  readonly #waits: Waits;
+  /** The store that this machine joined; null: none is known. */
+  #storeId: string | null;
 
   constructor(options: SharedStoreOptions) {
     this.#options = options;
     this.own = options.own;
     this.node = options.node;
     this.where = options.where;
-    const kept = options.copyPath === null ? null : loadCopy(options.copyPath, options.where);
+    this.#waits = new Waits(options.clock);
+    // What was kept before the machine left is of no use.
+    const hasJoined = options.own.state.outbox.projects.size > 0;
+    const { copyPath } = options;
+    const kept = copyPath === null || !hasJoined ? null : loadCopy(copyPath, options.where);
+    this.#storeId = kept?.storeId ?? null;
     this.#copy = kept?.state ?? null;
     this.#copyMs = kept?.atMs ?? null;
   }
@@ -129,7 +126,7 @@ export class SharedStore {
 
   /** The shared store's own id; null before it was reached. */
   get storeId(): string | null {
-    return this.#opening?.journal.storeId ?? null;
+    return this.#storeId;
   }
 
   /** What the store calls this machine; null before it was reached. */
@@ -140,15 +137,7 @@ export class SharedStore {
   /** Returns why nothing can be entered now, or null. */
   get refusal(): Refusal | null {
     if (this.#isClosed) return restarting;
-    if (this.#refusal !== null) return this.#refusal;
-    const { condition } = this;
-    if (condition.is === "open") return null;
-    const why = "why" in condition ? condition.why : null;
-    const because = why === null || why === "" ? "it was not reached yet" : why;
-    return refuse(
-      "store_away",
-      `the shared store does not answer (${because}); nothing was stored: try again later. Locks and edits go on without it`,
-    );
+    return this.#refusal ?? awayRefusal(this.condition);
   }
 
   /** Sends what the outbox has: before anything that its sessions say. */
@@ -158,13 +147,13 @@ export class SharedStore {
 
   /** Resolves with whether the store is open, within `waitMs`. */
   open(waitMs: number): Promise<boolean> {
-    return this.#until(() => this.condition.is === "open", waitMs);
+    return this.#waits.until(() => this.condition.is === "open", waitMs);
   }
 
   /** Resolves with whether the store has all that the outbox had, within `waitMs`. */
   relayed(waitMs: number): Promise<boolean> {
     this.flush();
-    return this.#until(() => this.#opening?.relay.isEmpty === true, waitMs);
+    return this.#waits.until(() => this.#opening?.relay.isEmpty === true, waitMs);
   }
 
   /** Tells the shared log anew of all sessions, and renews the lease first: it may have lost them. */
@@ -208,10 +197,12 @@ export class SharedStore {
 
   #keepCopy(): void {
     const { copyPath, onTrouble } = this.#options;
-    const { state, where } = this;
-    if (copyPath === null || state === null) return;
+    const { state, where, storeId } = this;
+    if (copyPath === null || state === null || storeId === null) return;
+    const hasJoined = this.#options.own.state.outbox.projects.size > 0;
     try {
-      saveCopy(copyPath, where, state);
+      if (hasJoined) saveCopy(copyPath, { where, storeId }, state);
+      else rmSync(copyPath, { force: true });
     } catch (error) {
       onTrouble("the copy of the shared store could not be kept", error);
     }
@@ -226,6 +217,11 @@ export class SharedStore {
         const problem = error instanceof Error ? error.message : String(error);
         if (problem !== this.#problem) this.#options.onTrouble("the shared store is not open", error);
         this.#problem = problem;
+        this.#refusal = lastingRefusal(error);
+        if (this.#refusal !== null) {
+          this.#changed();
+          return;
+        }
       }
       this.#changed();
       if (!this.#isClosed) await this.#pause();
@@ -254,6 +250,11 @@ export class SharedStore {
       await journal.close();
       throw error;
     }
+    if (this.#storeId !== null && journal.storeId !== this.#storeId) {
+      await engine.close();
+      throw anotherStore(this.where);
+    }
+    this.#storeId = journal.storeId;
     this.#begin(engine, journal);
     this.#endOpening = () => end(null);
     if (this.#isClosed) end(null);
@@ -298,9 +299,8 @@ export class SharedStore {
     if (!reply.ok) this.#hasLease = false;
     else {
       if (typeof reply["machine"] === "string") this.#machine = reply["machine"];
-      const relayed = numberIn(reply["relayed"]);
-      const isBehind = relayed !== null && isAfter(relayed, this.#options.own.state.outbox.last);
-      if (reply["isNew"] === true || isBehind) void this.#tellAll(relayed);
+      // At the first answer of an opening, too: a store that was restored or failed over may lack what it had confirmed.
+      if (reply["isNew"] === true || !this.#hasLease) void this.#tellAll(numberIn(reply["relayed"]));
       else this.#serve();
     }
     this.#changed();
@@ -343,37 +343,12 @@ export class SharedStore {
     const { condition } = this;
     if (condition.is === this.#noted || (this.#noted === null && condition.is === "opening")) return;
     this.#noted = condition.is;
-    const why = "why" in condition ? condition.why : "error" in condition ? condition.error : null;
-    this.#options.onCondition(condition.is, why ?? "");
+    this.#options.onCondition(condition.is, whyOf(condition) ?? "");
   }
 
   #changed(): void {
     this.#noteCondition();
-    for (const look of this.#waiting.splice(0)) look();
-  }
-
-  /** Resolves with true when `isSo`, looked at at each change and each second, or with false after `waitMs`. */
-  #until(isSo: () => boolean, waitMs: number): Promise<boolean> {
-    const { clock } = this.#options;
-    const until = clock.now() + waitMs;
-    return new Promise(resolve => {
-      const look = () => {
-        const is = isSo();
-        if (is || this.#isClosed || clock.now() >= until) resolve(is);
-        else {
-          let isOver = false;
-          const again = () => {
-            if (isOver) return;
-            isOver = true;
-            cancel();
-            look();
-          };
-          const cancel = clock.at(Math.min(until, clock.now() + limits.storeLookMs), again);
-          this.#waiting.push(again);
-        }
-      };
-      look();
-    });
+    this.#waits.changed();
   }
 
   #pause(): Promise<void> {

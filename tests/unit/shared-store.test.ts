@@ -268,4 +268,19 @@ describe("a project that machines share", () => {
     expect(laptop.log.logOf("/laptop/app").now).toBeLessThan(Date.now() + hourMs / 2);
     expect(all.entries.filter(({ command }) => command.type === "elapse")).toEqual([]);
   });
+
+  it("leaves the store to another daemon of its node, and says so", async () => {
+    const { all, laptop } = await two();
+    await begin(laptop, "alice");
+    const error = new Error(
+      "another daemon opened the store for this node; give this home its own: kite store rejoin",
+    );
+    error.name = "NodeTwice";
+    for (const journal of all.journals) if (journal.node === laptop.store.node) journal.end(error);
+    await expect.poll(() => laptop.store.condition).toMatchObject({ is: "refused", error: error.message });
+    expect(await laptop.log.submitAndWait(create(laptop, "alice", "x"))).toMatchObject({
+      code: "node_twice",
+    });
+    expect([...all.journals].map(({ node }) => node)).not.toContain(laptop.store.node);
+  });
 });

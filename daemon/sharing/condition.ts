@@ -1,0 +1,44 @@
+/** How a shared store is, and what those hear who need it meanwhile. */
+import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { StoreLost } from "../journal/journal.ts";
+
+/** How the store is. `opening`: this daemon has not reached it yet; `refused`: it answers, and does not take this node. */
+export type Condition =
+  | { readonly is: "open" }
+  | { readonly is: "opening"; readonly why: string | null }
+  | { readonly is: "away"; readonly sinceMs: number; readonly why: string }
+  | { readonly is: "refused"; readonly error: string };
+
+export const storeLeft = refuse(
+  "store_none",
+  "this machine left the store; its daemon has to begin anew: kite down && kite up",
+);
+
+/** Returns why the store is not open, as far as that is known. */
+export function whyOf(condition: Condition): string | null {
+  return "why" in condition ? condition.why : "error" in condition ? condition.error : null;
+}
+
+/** Returns what is said to who would enter something now; null: the store is open. */
+export function awayRefusal(condition: Condition): Refusal | null {
+  if (condition.is === "open") return null;
+  const because = whyOf(condition) || "it was not reached yet";
+  const error = `the shared store does not answer (${because}); nothing was stored: try again later. Locks and edits go on without it`;
+  return refuse("store_away", error);
+}
+
+/**
+ * Returns what is said after an error with which the log is not opened again by itself: two daemons of one node would take it
+ * from each other in turn, and in place of tables that were removed an empty store would look as if all were done.
+ */
+export function lastingRefusal(error: unknown): Refusal | null {
+  if (!(error instanceof Error)) return null;
+  if (error.name === "NodeTwice") return refuse("node_twice", error.message);
+  return error.name === "StoreLost" ? refuse("store_away", error.message) : null;
+}
+
+export function anotherStore(where: string): Error {
+  return new StoreLost(
+    `${where} is another store than the one that this machine joined: leave that one (kite store leave --away), then join this one`,
+  );
+}
