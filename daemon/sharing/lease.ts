@@ -10,6 +10,8 @@ import type { Engine } from "../engine/engine.ts";
 export interface LeaseOptions {
   readonly clock: Clock;
   readonly machine: string;
+  /** Of this program, to be shown to people of another machine. */
+  readonly version: string;
   readonly binding: string;
   /** Every answer of a renewal. */
   readonly onAnswer: (reply: Reply) => void;
@@ -33,9 +35,9 @@ export class Lease {
   renew(): void {
     if (this.#isClosed || this.#isRenewing) return;
     this.#isRenewing = true;
-    const { clock, machine, binding, onAnswer } = this.#options;
+    const { clock, machine, binding, version, onAnswer } = this.#options;
     const levels = { from: firstRulesLevel, to: rulesLevel };
-    const command: NodeRenew = { machine, binding, levels, wallMs: clock.wall() };
+    const command: NodeRenew = { machine, binding, levels, version, wallMs: clock.wall() };
     const over = (againMs: number) => {
       this.#isRenewing = false;
       this.#cancel();

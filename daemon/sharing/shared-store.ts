@@ -30,6 +30,8 @@ export interface SharedStoreOptions {
   readonly node: string;
   readonly binding: string;
   readonly machine: string;
+  /** The version of this program. */
+  readonly version: string;
   /** The store as people name it: no password is in it. */
   readonly where: string;
   /** Where a stop keeps what is known of the store; null: nowhere. */
@@ -264,10 +266,10 @@ export class SharedStore {
   }
 
   #begin(engine: Engine, journal: SharedJournal): void {
-    const { own, clock, node, machine, binding } = this.#options;
+    const { own, clock, node, machine, binding, version } = this.#options;
     const onFailed = () => this.#changed();
     const onAnswer = (reply: Reply) => this.#renewed(reply);
-    const lease = new Lease(engine, { clock, machine, binding, onAnswer, onFailed });
+    const lease = new Lease(engine, { clock, machine, binding, version, onAnswer, onFailed });
     const onRefused = (reply: Reply) => this.#rowRefused(reply);
     // The renewal that goes through shows that the store is back, and then the rows follow.
     const relay = new Relay(engine, { node, own, onRefused, onFailed: () => lease.renew() });

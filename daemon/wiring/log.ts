@@ -32,7 +32,7 @@ export type OpenLog = Awaited<ReturnType<typeof openLog>>;
 
 /** Replays the journal; `listeners` may grow while the daemon runs. */
 export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Troubles) {
-  const { paths, config } = options;
+  const { paths, config, version } = options;
   const settings = options.shared ?? sharedSettings(config.values.store, paths);
   const clock = options.clock ?? systemClock();
   const trail = new Trail(paths.trail, { onError: error => onTrouble("the trail cannot be written", error) });
@@ -68,7 +68,7 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   const shared =
     settings === null
       ? null
-      : openShared({ own, clock, events, trail }, settings, { onTrouble, onCondition });
+      : openShared({ own, clock, events, trail }, settings, { version, onTrouble, onCondition });
   if (shared !== null) flush = () => shared.store.flush();
   const engine: Log = shared?.engine ?? own;
   return { clock, trail, journal, server, turns, events, listeners, engine, shared };

@@ -28,7 +28,7 @@ export function openShared(
     trail,
   }: { readonly own: Engine; readonly clock: Clock; readonly events: EventHub; readonly trail: Trail },
   settings: SharedSettings,
-  { onTrouble, onCondition }: Pick<SharedStoreOptions, "onTrouble" | "onCondition">,
+  { version, onTrouble, onCondition }: Pick<SharedStoreOptions, "version" | "onTrouble" | "onCondition">,
 ): Shared {
   const { node } = settings;
   const listeners = new Listeners();
@@ -37,6 +37,7 @@ export function openShared(
     ...settings,
     own,
     clock,
+    version,
     onTrouble,
     onCondition,
     onStep: (entry, step) => {

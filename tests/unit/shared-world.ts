@@ -172,7 +172,18 @@ export async function machine(
   await own.submitAndWait({ type: "sharing_set", node, projects: [[`/${name}/app`, shared]] });
   const names: SharedNames = new SharedNames({ node, own: () => own.state, shared: () => store.state });
   const store: SharedStore = new SharedStore({
-    ...{ own, clock, node, binding: name, machine: name, where: "memory", copyPath, onTrouble, onCondition },
+    ...{
+      own,
+      clock,
+      node,
+      binding: name,
+      machine: name,
+      where: "memory",
+      copyPath,
+      version: "0",
+      onTrouble,
+      onCondition,
+    },
     journal: async () => new MemorySharedJournal(all, node),
     onStep: (_entry, { events }) => void heard.push(...eventsHere(events, names, node)),
   });
