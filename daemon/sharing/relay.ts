@@ -117,3 +117,10 @@ export class Relay {
     own.submit({ type: "outbox_sent", node, last }, { answer: over, failed: over });
   }
 }
+
+/** Returns the place in the outbox that a reply names. */
+export function numberIn(value: unknown): OutboxNumber | null {
+  if (typeof value !== "object" || value === null) return null;
+  const { epoch, n } = value as Partial<OutboxNumber>;
+  return typeof epoch === "number" && typeof n === "number" ? { epoch, n } : null;
+}

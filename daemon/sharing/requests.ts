@@ -40,9 +40,21 @@ export const storeHandlers: HandlersOf<typeof storeRequests, StoreServices> = {
     call.alone(showStore(services, cwd).then(shown => call.reply(shown)));
     return undefined;
   },
-  store_share: (services, request, call) => answer(call, share(services, request)),
-  store_leave: (services, request, call) => answer(call, leave(services, request)),
-  store_rejoin: (services, _request, call) => answer(call, rejoin(services)),
+  store_share: (services, request, call) =>
+    answer(
+      call,
+      alone(services, () => share(services, request)),
+    ),
+  store_leave: (services, request, call) =>
+    answer(
+      call,
+      alone(services, () => leave(services, request)),
+    ),
+  store_rejoin: (services, _request, call) =>
+    answer(
+      call,
+      alone(services, () => rejoin(services)),
+    ),
 };
 
 function answer(call: Call, work: Promise<Reply>): undefined {
@@ -56,6 +68,25 @@ function answer(call: Call, work: Promise<Reply>): undefined {
   call.alone(told);
   return undefined;
 }
+
+/** Stores of which a person changes what is shared: two changes at once would undo each other. */
+const changing = new WeakSet<SharedStore>();
+
+async function alone({ shared }: StoreServices, work: () => Promise<Reply>): Promise<Reply> {
+  if (shared === null) return none;
+  if (changing.has(shared)) return underWay;
+  changing.add(shared);
+  try {
+    return await work();
+  } finally {
+    changing.delete(shared);
+  }
+}
+
+const underWay = refuse(
+  "store_busy",
+  "another kite store command is under way; wait until it has ended, and run this again",
+);
 
 async function share(
   services: StoreServices,
@@ -126,7 +157,7 @@ async function rejoin({ shared, renewNode }: StoreServices): Promise<Reply> {
   const { node } = made;
   // The sessions of this home are told of anew, under its new id.
   const projects = [...shared.own.state.outbox.projects];
-  const reply = await shared.own.submitAndWait({ type: "sharing_set", node, projects });
+  const reply = await shared.setSharing({ type: "sharing_set", node, projects });
   return reply.ok ? { ok: true, node } : reply;
 }
 
@@ -145,11 +176,11 @@ async function nameOf(
 }
 
 function bothLogs(services: StoreServices, shared: SharedStore): BothLogs | Refusal {
-  const { engine, refusal, own, node } = shared;
+  const { engine, refusal, node } = shared;
   if (refusal !== null) return refusal;
   if (engine === null) throw new Error("the store is open, and its log is not");
   return {
-    own,
+    own: ownLog(shared),
     shared: engine,
     node,
     machine: shared.machine ?? "machine",
@@ -159,8 +190,23 @@ function bothLogs(services: StoreServices, shared: SharedStore): BothLogs | Refu
   };
 }
 
+function ownLog(shared: SharedStore): CopyLog {
+  const { own } = shared;
+  return {
+    get state() {
+      return own.state;
+    },
+    get now() {
+      return own.now;
+    },
+    submitAndWait: command =>
+      command.type === "sharing_set" ? shared.setSharing(command) : own.submitAndWait(command),
+  };
+}
+
 /** Both logs where the store does not answer: it is read as this daemon knows it. */
-function logsOfCopy({ own, state, node }: SharedStore): Pick<BothLogs, "own" | "shared" | "node"> {
+function logsOfCopy(store: SharedStore): Pick<BothLogs, "own" | "shared" | "node"> {
+  const { state, node } = store;
   const error = "the store does not answer";
   // A store that this daemon never read has nothing to copy back.
   const copy: CopyLog = {
@@ -168,7 +214,7 @@ function logsOfCopy({ own, state, node }: SharedStore): Pick<BothLogs, "own" | "
     now: state?.t ?? 0,
     submitAndWait: () => Promise.resolve(refuse("store_away", error)),
   };
-  return { own, shared: copy, node };
+  return { own: ownLog(store), shared: copy, node };
 }
 
 /** Refuses where an agent of such a project is in its turn. */

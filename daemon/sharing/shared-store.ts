@@ -8,7 +8,7 @@
 import { rmSync } from "node:fs";
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Entry } from "../core/commands.ts";
+import type { CommandOf, Entry } from "../core/commands.ts";
 import type { OutboxNumber } from "../core/nodes/commands.ts";
 import type { Reply, Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
@@ -19,7 +19,7 @@ import type { SharedJournal } from "../journal/shared-journal.ts";
 import { anotherStore, awayRefusal, type Condition, lastingRefusal, storeLeft, whyOf } from "./condition.ts";
 import { loadCopy, saveCopy } from "./copy-file.ts";
 import { Lease } from "./lease.ts";
-import { Relay } from "./relay.ts";
+import { numberIn, Relay } from "./relay.ts";
 import { Waits } from "./waits.ts";
 
 export interface SharedStoreOptions {
@@ -78,6 +78,8 @@ export class SharedStore {
   #endOpening: () => void = () => {};
   #endPause: () => void = () => {};
   #isClosed = false;
+  /** The last change of what is shared. */
+  #changing: Promise<unknown> = Promise.resolve();
   #running: Promise<void> = Promise.resolve();
   readonly #waits: Waits;
   /** The store that this machine joined; null: none is known. */
@@ -158,12 +160,17 @@ export class SharedStore {
     return this.#waits.until(() => this.#opening?.relay.isEmpty === true, waitMs);
   }
 
+  /** Changes what is shared. Who asks does so once at a time. */
+  setSharing(command: CommandOf<"sharing_set"> & { readonly type: "sharing_set" }): Promise<Reply> {
+    const changed = this.own.submitAndWait(command);
+    this.#changing = changed;
+    return changed;
+  }
+
   /** Tells the shared log anew of all sessions, and renews the lease first: it may have lost them. */
   async tellAnew(): Promise<void> {
-    const { own } = this.#options;
-    const { node, projects } = own.state.outbox;
-    if (node !== this.node) return;
-    await own.submitAndWait({ type: "sharing_set", node, projects: [...projects] });
+    if (this.own.state.outbox.node !== this.node) return;
+    await this.#tellOwn(null);
     this.#opening?.lease.renew();
     this.#opening?.relay.again();
     this.flush();
@@ -318,16 +325,17 @@ export class SharedStore {
 
   /** The store may lack sessions of this node, or had numbers from a later state of this home. */
   async #tellAll(relayed: OutboxNumber | null): Promise<void> {
-    const { own, node } = this.#options;
-    const projects = [...own.state.outbox.projects];
-    await own.submitAndWait({
-      type: "sharing_set",
-      node,
-      projects,
-      ...(relayed === null ? {} : { relayed }),
-    });
+    await this.#tellOwn(relayed);
     this.#opening?.relay.again();
     this.#serve();
+  }
+
+  /** Says anew what is shared, as it is after a change that is under way. */
+  async #tellOwn(relayed: OutboxNumber | null): Promise<void> {
+    await this.#changing;
+    const { own, node } = this;
+    const same = { type: "sharing_set", node, projects: [...own.state.outbox.projects] } as const;
+    await own.submitAndWait(relayed === null ? same : { ...same, relayed });
   }
 
   #rowRefused(reply: Reply): void {
@@ -363,11 +371,4 @@ export class SharedStore {
       };
     });
   }
-}
-
-/** Returns the place in the outbox that a reply names. */
-function numberIn(value: unknown): OutboxNumber | null {
-  if (typeof value !== "object" || value === null) return null;
-  const { epoch, n } = value as Partial<OutboxNumber>;
-  return typeof epoch === "number" && typeof n === "number" ? { epoch, n } : null;
 }

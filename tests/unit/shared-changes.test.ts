@@ -1,0 +1,17 @@
+/** Changes of what a machine shares, while its daemon says anew what it shares. */
+import { expect, it } from "vitest";
+import { MemoryStoreOfAll, machine, shared } from "./shared-world.ts";
+
+it("keeps a change of what is shared that comes with a telling of all", async () => {
+  const all = new MemoryStoreOfAll();
+  const laptop = await machine("laptop", all);
+  expect(await laptop.store.open(10_000)).toBe(true);
+  const { store, own } = laptop;
+  const { node, projects } = own.state.outbox;
+  const both = [...projects, ["/laptop/more", `${shared}/more`] as const];
+  const changed = store.setSharing({ type: "sharing_set", node, projects: both });
+  const told = store.tellAnew();
+  expect(await changed).toMatchObject({ ok: true });
+  await told;
+  expect([...own.state.outbox.projects.keys()]).toEqual(["/laptop/app", "/laptop/more"]);
+});
