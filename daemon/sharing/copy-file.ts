@@ -1,20 +1,20 @@
 /** The copy of the shared state that a stop leaves on the disk: what is known of the store if it is away at the next start. */
-import { statSync } from "node:fs";
 import { limits } from "../../protocol/limits.ts";
 import { readState, writeState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
 import { readPrivateFile, writePrivateFile } from "../store/private-file.ts";
 
-/** Which store it is a copy of. */
+/** Which store it is a copy of, and as of when. */
 export interface CopyOf {
   readonly where: string;
   readonly storeId: string;
+  /** Wall time in milliseconds as of which the copy shows the store: it may be kept anew while the store is away. */
+  readonly atMs: number;
 }
 
 export interface KeptCopy {
   readonly storeId: string;
   readonly state: State;
-  /** Wall time in milliseconds at which it was kept. */
   readonly atMs: number;
 }
 
@@ -31,12 +31,9 @@ export function loadCopy(path: string, where: string): KeptCopy | null {
   const end = found.text.indexOf("\n");
   try {
     const store: Partial<CopyOf> = JSON.parse(found.text.slice(0, end));
-    if (store.where !== where || typeof store.storeId !== "string") return null;
-    return {
-      storeId: store.storeId,
-      state: readState(found.text.slice(end + 1)),
-      atMs: statSync(path).mtimeMs,
-    };
+    const { storeId, atMs } = store;
+    if (store.where !== where || typeof storeId !== "string" || typeof atMs !== "number") return null;
+    return { storeId, state: readState(found.text.slice(end + 1)), atMs };
   } catch {
     return null; // Damaged, or another version's: the store has all of it.
   }

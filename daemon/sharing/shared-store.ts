@@ -205,12 +205,13 @@ export class SharedStore {
   }
 
   #keepCopy(): void {
-    const { copyPath, onTrouble } = this.#options;
+    const { copyPath, onTrouble, clock } = this.#options;
     const { state, where, storeId } = this;
+    const atMs = this.asOfMs ?? clock.wall();
     if (copyPath === null || state === null || storeId === null) return;
     const hasJoined = this.#options.own.state.outbox.projects.size > 0;
     try {
-      if (hasJoined) saveCopy(copyPath, { where, storeId }, state);
+      if (hasJoined) saveCopy(copyPath, { where, storeId, atMs }, state);
       else rmSync(copyPath, { force: true });
     } catch (error) {
       onTrouble("the copy of the shared store could not be kept", error);
@@ -293,7 +294,7 @@ export class SharedStore {
     this.#opening = null;
     this.#hasLease = false;
     this.#copy = engine.state;
-    this.#copyMs = this.#options.clock.wall();
+    this.#copyMs = opening?.journal.awaySinceMs ?? this.#options.clock.wall();
     opening?.lease.close();
     opening?.relay.close();
     try {

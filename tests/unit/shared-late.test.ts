@@ -1,5 +1,8 @@
 /** What the store answers late, after nobody waited for it any more. */
-import { expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
 import type { Command } from "../../daemon/core/commands.ts";
 import { inboxOf } from "../../daemon/core/messages/recipients.ts";
 import { Step } from "../../daemon/core/outcome.ts";
@@ -91,4 +94,22 @@ it("ends what it repeats for a session that ended", async () => {
     laptop.log.submit(claim(laptop, "nobody"), { answer: resolve, failed: () => resolve("again") }),
   );
   expect(reply).toMatchObject({ code: "unknown_session" });
+});
+
+it("says of a copy that was kept anew without the store since when it may be old", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "kite-copy-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const copyPath = join(folder, "copy");
+  const all = new MemoryStoreOfAll();
+  const first = await machine("laptop", all, { copyPath });
+  expect(await first.store.open(10_000)).toBe(true);
+  // Long before it stops.
+  const awayMs = Date.now() - 3_600_000;
+  all.awaySinceMs = awayMs;
+  await first.store.close();
+  for (let starts = 0; starts < 2; starts += 1) {
+    const next = await machine("laptop", all, { copyPath });
+    expect(next.store.asOfMs).toBe(awayMs);
+    await next.store.close();
+  }
 });
