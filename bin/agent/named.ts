@@ -53,7 +53,7 @@ export async function noAgent(
   agents: readonly NamedAgent[],
   name: string,
 ): Promise<Refused> {
-  const others = await rowsOf(client, "elsewhere");
+  const others = client.daemon.sharedStoreId === undefined ? [] : await rowsOf(client, "elsewhere");
   const found = others.find(
     one => one.name === name || one.id === name || one.name === `${name}@${one.machine}`,
   );
