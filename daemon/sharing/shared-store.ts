@@ -194,6 +194,7 @@ export class SharedStore {
     this.#endPause();
     this.#endOpening();
     this.#changed();
+    this.#waits.close();
     const { clock } = this.#options;
     let stopWaiting: () => void = () => {};
     const late = new Promise<void>(resolve => {

@@ -15,3 +15,12 @@ it("keeps a change of what is shared that comes with a telling of all", async ()
   await told;
   expect([...own.state.outbox.projects.keys()]).toEqual(["/laptop/app", "/laptop/more"]);
 });
+
+it("ends the waits for a store that closes", async () => {
+  const all = new MemoryStoreOfAll();
+  all.awaySinceMs = Date.now();
+  const laptop = await machine("laptop", all);
+  const open = laptop.store.open(3_600_000);
+  await laptop.store.close();
+  expect(await open).toBe(false);
+});
