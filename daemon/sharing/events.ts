@@ -14,15 +14,20 @@ const ofSessions: ReadonlySet<KiteEvent["event"]> = new Set<KiteEvent["event"]>(
   "role_changed",
 ]);
 
-/** Returns the events for each of this machine's projects that they are about; none of a project that is not shared here. */
+/**
+ * Returns the events for each of this machine's projects that they are about; none of a project that is not shared here. `isOnce`:
+ * of clones that share one name the first alone.
+ */
 export function eventsHere(
   events: readonly CoreEvent[],
   names: SharedNames,
   node: string,
+  isOnce = false,
 ): readonly CoreEvent[] {
   return events.flatMap(({ event, about, project: shared }) => {
     if (ofSessions.has(event.event) && about.every(id => nodeOf(id) === node)) return [];
-    return names.projectsOf(shared).map(project => ({
+    const projects = names.projectsOf(shared);
+    return (isOnce ? projects.slice(0, 1) : projects).map(project => ({
       event: names.outward(event, project),
       about: about.map(id => names.outward(id, project)),
       project,

@@ -49,6 +49,8 @@ export class TwoLogs implements Log {
   /** Requests that the store may have: a repeat of one does not hear that nothing was stored. */
   readonly #unsettled = new BoundedMap<string, true>({ entriesMax: limits.storeUnheardMax });
   #count = 0;
+  /** Until then events do not wait for the store, which was too slow for one. */
+  #slowUntilMs = 0;
 
   constructor({ own, store, names, clock }: TwoLogsParts) {
     this.#own = own;
@@ -297,13 +299,18 @@ export class TwoLogs implements Log {
     );
   }
 
-  /** Takes messages for the answer to an event, which does not wait long for the store. */
+  /**
+   * Takes messages for the answer to an event, which does not wait long for the store; after it waited in vain, the next events
+   * do not wait at all.
+   */
   #takeSoon(command: CommandOf<"inbox_take"> & { readonly type: "inbox_take" }): Promise<Reply> {
     const { actor } = command;
+    if (this.#clock.now() < this.#slowUntilMs) return Promise.resolve(this.#away());
     return new Promise(resolve => {
       let isOver = false;
       const cancel = this.#clock.at(this.#clock.now() + limits.storeHookMs, () => {
         isOver = true;
+        this.#slowUntilMs = this.#clock.now() + limits.storeHookPauseMs;
         resolve(this.#away());
       });
       this.submit(command, {

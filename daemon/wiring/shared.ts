@@ -45,7 +45,9 @@ export function openShared(
       if (here.length === 0) return;
       events.publishBeside(here);
       // Each machine's trail has what its own sessions did.
-      if (entry.origin.node === node) for (const line of trailOf(here, clock.wall())) trail.write(line);
+      if (entry.origin.node === node)
+        for (const line of trailOf(eventsHere(step.events, names, node, true), clock.wall()))
+          trail.write(line);
       listeners.tell(entry, { ...step, events: [...here] });
     },
   });

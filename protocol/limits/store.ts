@@ -53,5 +53,7 @@ export const storeLimits = {
   /** How often a wait for the store looks again. */
   storeLookMs: 250,
   /** How long the answer to an event waits for the store; what comes later comes with a later event. */
-  storeHookMs: 1_000,
+  storeHookMs: 500,
+  /** After an answer did not come in that time, how long events do not wait for the store at all. */
+  storeHookPauseMs: 10_000,
 } as const;

@@ -42,6 +42,6 @@ export const plantedInStore: readonly PlantedInStore[] = [
     find: "stored[0]?.entry.seq !== this.#position.seq + 1",
     put: "(stored[0]?.entry.seq ?? 0) <= this.#position.seq",
     tells:
-      /heard nothing|threw in a daemon|ended by itself|another state|was acknowledged|fits no order|was told/,
+      /heard nothing|threw in a daemon|ended by itself|another state|was acknowledged|fits no order|was told|is not shared/,
   },
 ];

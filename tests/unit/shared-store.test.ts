@@ -283,4 +283,23 @@ describe("a project that machines share", () => {
     });
     expect([...all.journals].map(({ node }) => node)).not.toContain(laptop.store.node);
   });
+
+  it("lets an event wait for a slow store once, and the next ones not at all", async () => {
+    const { all, laptop, desk } = await two();
+    await begin(laptop, "alice");
+    await begin(desk, "bob");
+    await expect
+      .poll(() => desk.log.submitAndWait(send(desk, "bob", "alice", "hello")))
+      .toMatchObject({ ok: true });
+    const log = laptop.log.logOf("/laptop/app");
+    await expect.poll(() => log.state.messages.inboxes.has(inboxOf(log.actor(actorOf("alice"))))).toBe(true);
+    all.holds = true;
+    const take = { type: "inbox_take", actor: actorOf("alice"), max: 5, chars: 1_000 } as const;
+    expect(await laptop.log.submitAndWait(take)).toMatchObject({ code: "store_away" });
+    const entered = all.kept;
+    expect(await laptop.log.submitAndWait(take)).toMatchObject({ code: "store_away" });
+    expect(all.kept).toBe(entered);
+    all.holds = false;
+    all.release();
+  });
 });

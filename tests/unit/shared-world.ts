@@ -43,6 +43,11 @@ export class MemoryStoreOfAll {
     for (const journal of this.journals) journal.end(new Error("the test ended the log"));
   }
 
+  /** How many proposals it keeps. */
+  get kept(): number {
+    return this.#kept.length;
+  }
+
   release(): void {
     this.append(this.#kept.splice(0));
   }

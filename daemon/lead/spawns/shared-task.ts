@@ -33,16 +33,18 @@ export function sharedTask(
 
 /** Returns what claims such a task for its agent, as soon as the agent's session is there and the store answers. */
 export function claimsSharedTasks({ engine, clock }: Pick<Services, "engine" | "clock">): Listener {
+  // One claim of an agent at a time.
+  const claiming = new Set<string>();
   return {
     events: ["spawn_changed"],
     stepped: (_entry, { events }) => {
       for (const { event } of events)
-        if (event.event === "spawn_changed") claim(engine, event.spawn, clock.wall());
+        if (event.event === "spawn_changed") claim(engine, event.spawn, clock.wall(), claiming);
     },
   };
 }
 
-function claim(engine: Log, id: string, wallMs: number): void {
+function claim(engine: Log, id: string, wallMs: number, claiming: Set<string>): void {
   const spawn = engine.state.spawns.all.get(id);
   if (spawn === undefined || spawn.isTaskShared !== true || spawn.task === null) return;
   const { session, task, project } = spawn;
@@ -53,5 +55,13 @@ function claim(engine: Log, id: string, wallMs: number): void {
   const now = log.state.tasks.all.get(task);
   const isOver = now?.state.status === "done" || now?.state.status === "failed";
   if (isOver || (now !== undefined && claimerOf(now)?.session === log.actor(actor).session)) return;
-  engine.submitWithRetry({ type: "task_claim", actor, task, labels: [], project, cwd: "/", wallMs });
+  const key = `${id}\n${session}`;
+  if (claiming.has(key)) return;
+  claiming.add(key);
+  const over = () => void claiming.delete(key);
+  // One that fails is made again when the agent's state changes next.
+  engine.submit(
+    { type: "task_claim", actor, task, labels: [], project, cwd: "/", wallMs },
+    { answer: over, failed: over },
+  );
 }
