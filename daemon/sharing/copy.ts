@@ -105,6 +105,34 @@ export async function copyTasks(
   });
 }
 
+/**
+ * Brings over what happened here to tasks that an earlier run copied: it broke off, and people and agents went on. A copy that
+ * somebody has claimed or changed since stays as it is.
+ */
+export async function bringNewer(from: Place, to: Place): Promise<void> {
+  const { tasks } = from.log.state;
+  const done = [...listOf(tasks, "done", from.project)].map(place => taskAt(tasks, place));
+  await eachOf([...contentsOf(from).tasks, ...done], async task => {
+    const there = to.log.state.tasks.all.get(task.id);
+    if (there === undefined || !isCopy(task, there, to) || there.updatedAt >= task.updatedAt) return;
+    if (there.state.status === "active" || there.state.status === "done") return;
+    const { id, description, priority, labels, state, updatedAt: wallMs } = task;
+    const changed = { ...noChange, description, priority, labels, project: to.project, wallMs };
+    const over =
+      state.status === "done"
+        ? { status: "done" as const, result: state.result }
+        : state.status === "failed"
+          ? { status: "failed" as const, result: state.reason }
+          : { status: null, result: null };
+    await enter(to.log, { type: "task_update", task: id, ...changed, ...over });
+  });
+}
+
+/** Returns the tasks that the other log does not have. */
+export function missingAt({ log }: Place, tasks: readonly Task[]): readonly Task[] {
+  return tasks.filter(({ id }) => !log.state.tasks.all.has(id));
+}
+
 /** Whether `there` is the task itself, as an earlier run copied it, and not another one that got the same id by chance. */
 function isCopy(task: Task, there: Task | undefined, to: Place): boolean {
   return there?.project === to.project && there.createdAt === task.createdAt;

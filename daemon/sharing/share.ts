@@ -12,12 +12,14 @@ import { sharedIdOf } from "../core/outbox/publish.ts";
 import type { Reply } from "../core/outcome.ts";
 import { claimerOf, type Task } from "../core/tasks/table.ts";
 import {
+  bringNewer,
   type CopyLog,
   contentsOf,
   copyContext,
   copyTasks,
   enter,
   type KeptAside,
+  missingAt,
   type Place,
   type Renumbered,
   removeCopied,
@@ -54,8 +56,12 @@ export async function shareProject(logs: BothLogs, project: string, as: string):
   const numbers = await copyTasks(here, there, tasks);
   const keys = await copyContext(here, there, context, machine);
   if (!isSharedAs(own, project, as)) {
+    await bringNewer(here, there);
     const projects = [...own.state.outbox.projects, [project, as] as const];
     await enter(own, { type: "sharing_set", node, projects });
+    // What was made or changed here while the copy went on; from now on nothing is.
+    await copyTasks(here, there, missingAt(there, contentsOf(here).tasks));
+    await bringNewer(here, there);
   }
   const claimed = tasks.flatMap(task => claimOf(task));
   const released = (await logs.relayed()) ? await claimAgain(logs, claimed) : claimed;
@@ -90,7 +96,14 @@ export async function takeBack(logs: Pick<BothLogs, "own" | "shared" | "node">):
     const keys = await copyContext(there, here, context, "store");
     all.push({ tasks: tasks.length, context: context.length, numbers, keys, released: [] });
   }
+  const names = projectsByName(own);
   await enter(own, { type: "sharing_set", node: "", projects: [] });
+  // What others made in the store while the copy went on.
+  for (const [as, project] of names) {
+    const there: Place = { log: shared, project: as };
+    const here: Place = { log: own, project };
+    await copyTasks(there, here, missingAt(here, contentsOf(there).tasks));
+  }
   const claim: BothLogs["claim"] = (actor, task) =>
     own.submitAndWait(claimCommand(actor, task, task.updatedAt));
   const released = await claimAgain({ claim }, claimed);

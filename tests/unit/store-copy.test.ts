@@ -200,6 +200,36 @@ test("a machine that leaves has back what is open, with its claims, and the stor
   );
 });
 
+test("what happened between a copy that broke off and the next one is not lost", async () => {
+  const made = scene();
+  // The first run copies the tasks, and breaks off before the project is shared.
+  made.breakAt({ at: 2, how: "refused" });
+  await shareProject(made.logs, project, shared).catch(refused);
+  expect(made.tasks(made.store, shared)).toContain("late pending");
+  const idOf = (description: string) =>
+    [...made.own.state.tasks.all.values()].find(task => task.description === description)?.id ?? "";
+  const change = { by: null, dependsOn: null, priority: null, labels: null, project, cwd: "" } as const;
+  const update = (name: string, more: object) =>
+    made.own.do({
+      ...{ type: "task_update", ...change, task: idOf(name), status: null, result: null, description: null },
+      ...{ ...more, wallMs: 2_000 },
+    } as Command);
+  expect(update("late", { status: "done", result: "after the break" }).ok).toBe(true);
+  expect(update("second", { description: "second, in other words" }).ok).toBe(true);
+  made.add("made since");
+  await shareProject(made.logs, project, shared);
+  expect(made.tasks(made.store, shared)).toEqual([
+    "of b pending",
+    "first pending on late",
+    "second, in other words pending on first",
+    "lost failed",
+    "working active by s1",
+    "made since pending",
+  ]);
+  expect(task(made.store, idOf("late")).state).toMatchObject({ status: "done", result: "after the break" });
+  expect(made.tasks(made.own, project)).toEqual([]);
+});
+
 test("a copy that breaks off at any entry runs again to the same end", async () => {
   const whole = scene();
   await shareProject(whole.logs, project, shared);
