@@ -101,7 +101,7 @@ async function share(
     const error = `${project} has another name by now, ${as}, so nothing was shared; run this again: kite store share`;
     return refuse("store_project", error);
   }
-  await shared.open(limits.storeHookMs);
+  await shared.open(limits.storeOpenMs);
   const logs = bothLogs(services, shared);
   if ("ok" in logs) return logs;
   const here = shared.own.state;
@@ -129,7 +129,7 @@ async function leave(
 ): Promise<Reply> {
   const { shared } = services;
   if (shared === null) return none;
-  await shared.open(limits.storeHookMs);
+  if (!away) await shared.open(limits.storeOpenMs);
   const logs = away ? logsOfCopy(shared) : bothLogs(services, shared);
   if ("ok" in logs) return logs;
   const { own } = shared;
@@ -149,8 +149,11 @@ async function leave(
   return { ok: true, projects, unread, told, ...shown(copied) } satisfies StoreLeaveReply;
 }
 
-async function rejoin({ shared, renewNode }: StoreServices): Promise<Reply> {
+async function rejoin(services: StoreServices): Promise<Reply> {
+  const { shared, renewNode } = services;
   if (shared === null) return none;
+  const busy = busyRefusal(services, project => shared.own.state.outbox.projects.has(project));
+  if (busy !== null) return busy;
   const made = renewNode();
   if ("ok" in made) return made;
   if (made.is !== "own") throw new Error("a new id is this home's own");

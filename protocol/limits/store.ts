@@ -18,6 +18,8 @@ export const storeLimits = {
   sharedProjectChars: 200,
   /** Longest configuration of a repository that is read: it has a section for each branch that tracks another one. */
   gitConfigBytes: 1024 * 1024,
+  /** How long a person's command waits for a store that is being opened. */
+  storeOpenMs: 5_000,
   /** How long sharing a project waits until the store has heard of its sessions. */
   storeShareMs: 10_000,
   /** Longest file of a machine's id. */
