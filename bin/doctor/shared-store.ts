@@ -1,5 +1,5 @@
 /** Checks the store that machines share: whether it can be reached and used, its clock, the nodes, and what stays here. */
-import { NotRunning } from "../../client/errors.ts";
+import { LocalError } from "../../client/errors.ts";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { lookAtStore, type StoreLook } from "../../daemon/journal/shared-journal.ts";
 import { readStoreAddress } from "../../daemon/store/address.ts";
@@ -105,7 +105,8 @@ async function showOf({ connect, cwd }: ProcessContext): Promise<StoreShowReply 
       client.close();
     }
   } catch (error) {
-    if (error instanceof NotRunning) return null;
+    // The row of the daemon says why it cannot be asked.
+    if (error instanceof LocalError) return null;
     throw error;
   }
 }
