@@ -1,9 +1,9 @@
 /**
  * The store that this machine shares with others: a second engine, over the shared log, beside the machine's own.
  *
- * Invariants: the daemon never waits for the store, neither to start nor to stop nor for an edit. While the store is away the
- * last copy of its state stays readable. A shared log that ends (pruned, restored, another daemon of this node) is opened anew
- * until the daemon stops; its end never ends the daemon.
+ * Invariants: a start never waits for the store, and a stop for `limits.storeCloseMs` at most. While the store is away the last
+ * copy of its state stays readable. A shared log that ends (pruned, restored) is opened anew until the daemon stops; one that
+ * another daemon of this node took, or whose tables were removed, is not. Its end never ends the daemon.
  */
 import { rmSync } from "node:fs";
 import type { Refusal } from "../../protocol/codes.ts";
