@@ -6,6 +6,7 @@
  */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { CopyNotes } from "../../protocol/store.ts";
 import type { Command } from "../core/commands.ts";
 import { type ContextItem, isVerdictKey, itemKey, itemsOf } from "../core/context-index.ts";
 import type { Reply } from "../core/outcome.ts";
@@ -33,17 +34,9 @@ export interface Contents {
 }
 
 /** A task that has another number in the other log. */
-export interface Renumbered {
-  readonly task: string;
-  readonly before: number;
-  readonly after: number;
-}
-
-/** A key that had another value in the other log already: this one is kept there as `as`; null: nowhere. */
-export interface KeptAside {
-  readonly key: string;
-  readonly as: string | null;
-}
+type Renumbered = CopyNotes["numbers"][number];
+/** A key that had another value there. */
+type KeptAside = CopyNotes["keys"][number];
 
 /** A log refused a step; what was done before stays, and the same copy may run again. */
 export class CopyRefused extends Error {

@@ -5,6 +5,7 @@
  * steps only add what is not there yet; behind it, they only remove what is there now. So each may run again after an end at
  * any step, and nothing is in neither log.
  */
+import type { CopyNotes, CopyRow } from "../../protocol/store.ts";
 import type { Actor } from "../core/actor.ts";
 import type { CommandOf } from "../core/commands.ts";
 import { nodeOf, ownIdOf } from "../core/nodes/shared-ids.ts";
@@ -18,10 +19,8 @@ import {
   copyContext,
   copyTasks,
   enter,
-  type KeptAside,
   missingAt,
   type Place,
-  type Renumbered,
   removeCopied,
 } from "./copy.ts";
 
@@ -38,14 +37,7 @@ export interface BothLogs {
   claim(actor: Actor, task: Task): Promise<Reply>;
 }
 
-export interface Copied {
-  readonly tasks: number;
-  readonly context: number;
-  readonly numbers: readonly Renumbered[];
-  readonly keys: readonly KeptAside[];
-  /** Tasks that somebody here worked on, and that nobody has now. */
-  readonly released: readonly string[];
-}
+export type Copied = Pick<CopyRow, "tasks" | "context"> & CopyNotes;
 
 /** Shares the project as `as`. Rejects with `CopyRefused`, and may run again then. */
 export async function shareProject(logs: BothLogs, project: string, as: string): Promise<Copied> {
