@@ -33,7 +33,8 @@ const bounds: Readonly<Record<"edit" | "again" | "lock" | "claim", Cost>> = {
   edit: { calls: 549, files: 128 },
   again: { calls: 531, files: 121 },
   lock: { calls: 290, files: 78 },
-  claim: { calls: 410, files: 71 },
+  // 400, and 13 more where the trail writes its lines meanwhile; a claim asks which log has the task.
+  claim: { calls: 413, files: 71 },
 };
 
 interface Cost {
