@@ -7,11 +7,13 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { CopyNotes } from "../../protocol/store.ts";
+import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
-import { type ContextItem, isVerdictKey, itemKey, itemsOf } from "../core/context-index.ts";
+import { type ContextItem, isVerdictKey, itemKey, itemsOf, sizeOf } from "../core/context-index.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
-import { listOf, numberOf, type Task, taskAt } from "../core/tasks/table.ts";
+import { noRoom } from "../core/tasks/create.ts";
+import { claimerOf, listOf, numberOf, type Task, type TaskState, taskAt } from "../core/tasks/table.ts";
 
 /** What a copy needs of a log. */
 export interface CopyLog {
@@ -62,63 +64,94 @@ export function contentsOf({ log, project }: Place): Contents {
   return { tasks: open, context: kept.filter(({ durable, key }) => durable && !isVerdictKey(key)) };
 }
 
+/** Refuses a move for which the other log has no room, or has another task under one of the ids. */
+export function mayCopy(from: Place, to: Place): void {
+  const { tasks, context } = contentsOf(from);
+  const there = to.log.state;
+  const fresh = tasks.filter(task => !isThere(task, to));
+  const room = noRoom(
+    there.tasks,
+    fresh.map(task => ({ ...task, project: to.project })),
+  );
+  if (room !== null) throw new CopyRefused(room);
+  const keys = there.context.items.size - there.context.verdicts + context.length;
+  const bytes = context.reduce(
+    (sum, item) => sum + sizeOf({ ...item, project: to.project }),
+    there.context.bytes,
+  );
+  const { contextBytes, contextKeysMax } = there.limits;
+  if (keys <= contextKeysMax && bytes <= contextBytes) return;
+  const most = `${contextBytes} bytes and ${contextKeysMax} keys`;
+  const error = `all projects there together may have ${most} of context; delete what is not needed`;
+  throw new CopyRefused(refuse("context_full", error));
+}
+
+/** Whether the other log has the task. Rejects an id that another one has there. */
+function isThere(task: Task, to: Place): boolean {
+  const there = to.log.state.tasks.all.get(task.id);
+  if (there !== undefined && !isCopy(task, there, to)) throw new CopyRefused(takenId(task));
+  return there !== undefined;
+}
+
+/** Tasks that were copied. */
+export interface CopiedTasks {
+  readonly numbers: readonly Renumbered[];
+  /** Those that a session works on here, and that nobody has there. */
+  readonly released: readonly Task[];
+}
+
 /**
- * Copies the tasks under their ids. One that somebody works on is pending there; dependencies on tasks that are not there go.
- * Returns those that have another number there.
+ * Copies the tasks under their ids, each with its claim: `actorIn` says who an actor is in the other log, null: nobody there.
+ * A task whose claimer is nobody there is pending; dependencies on tasks that are not there go.
  */
 export async function copyTasks(
   from: Place,
   to: Place,
   tasks: readonly Task[],
-): Promise<readonly Renumbered[]> {
+  actorIn: (actor: Actor) => Actor | null,
+): Promise<CopiedTasks> {
   const ids = new Set(tasks.map(({ id }) => id));
   const { all } = to.log.state.tasks;
-  const isThere = (id: string) => {
+  const isInTo = (id: string) => {
     const task = from.log.state.tasks.all.get(id);
     return ids.has(id) || (task !== undefined && isCopy(task, all.get(id), to));
   };
-  const taken = tasks.find(task => all.has(task.id) && !isCopy(task, all.get(task.id), to));
-  if (taken !== undefined) throw new CopyRefused(takenId(taken));
-  const ordered = dependenciesFirst(tasks);
+  const ordered = dependenciesFirst(tasks.filter(task => !isThere(task, to)));
   for (let at = 0; at < ordered.length; at += tasksPerEntry) {
     const some = ordered
       .slice(at, at + tasksPerEntry)
       .map(({ n: _n, createdBy: _by, number: _number, ...task }) => {
-        const dependsOn = task.dependsOn.filter(isThere);
-        const state = task.state.status === "active" ? ({ status: "pending" } as const) : task.state;
-        return { ...task, project: to.project, dependsOn, state };
+        const dependsOn = task.dependsOn.filter(isInTo);
+        return { ...task, project: to.project, dependsOn, state: stateIn(task.state, actorIn) };
       });
-    await enter(to.log, { type: "task_import", by: null, tasks: some });
+    const entry = { type: "task_import", by: null, tasks: some } as const;
+    const reply = await to.log.submitAndWait(entry);
+    if (reply.ok) continue;
+    if (!hasEnded.has(reply.code)) throw new CopyRefused(reply);
+    // One of these sessions ended meanwhile, and gave its task back.
+    await enter(to.log, { ...entry, tasks: some.map(task => ({ ...task, state: stateIn(task.state) })) });
   }
-  return tasks.flatMap(task => {
-    const there = to.log.state.tasks.all.get(task.id);
-    if (there === undefined) return [];
-    const [before, after] = [numberOf(task), numberOf(there)];
-    return before === after ? [] : [{ task: task.id, before, after }];
-  });
+  return {
+    numbers: tasks.flatMap(task => {
+      const there = all.get(task.id);
+      if (there === undefined) return [];
+      const [before, after] = [numberOf(task), numberOf(there)];
+      return before === after ? [] : [{ task: task.id, before, after }];
+    }),
+    released: tasks.filter(task => {
+      const claimer = claimerOf(task);
+      return claimer !== null && actorIn(claimer) === null;
+    }),
+  };
 }
 
-/**
- * Brings over what happened here to tasks that an earlier run copied: it broke off, and people and agents went on. A copy that
- * somebody has claimed or changed since stays as it is.
- */
-export async function bringNewer(from: Place, to: Place): Promise<void> {
-  const { tasks } = from.log.state;
-  const done = [...listOf(tasks, "done", from.project)].map(place => taskAt(tasks, place));
-  await eachOf([...contentsOf(from).tasks, ...done], async task => {
-    const there = to.log.state.tasks.all.get(task.id);
-    if (there === undefined || !isCopy(task, there, to) || there.updatedAt >= task.updatedAt) return;
-    if (there.state.status === "active" || there.state.status === "done") return;
-    const { id, description, priority, labels, state, updatedAt: wallMs } = task;
-    const changed = { ...noChange, description, priority, labels, project: to.project, wallMs };
-    const over =
-      state.status === "done"
-        ? { status: "done" as const, result: state.result }
-        : state.status === "failed"
-          ? { status: "failed" as const, result: state.reason }
-          : { status: null, result: null };
-    await enter(to.log, { type: "task_update", task: id, ...changed, ...over });
-  });
+const hasEnded: ReadonlySet<string> = new Set(["unknown_session", "session_ended"]);
+
+/** Returns the state of a task in the other log. */
+function stateIn(state: TaskState, actorIn: (actor: Actor) => Actor | null = () => null): TaskState {
+  if (state.status !== "active" || state.claimer === null) return state;
+  const claimer = actorIn(state.claimer);
+  return claimer === null ? { status: "pending" } : { status: "active", claimer };
 }
 
 /** Returns the tasks that the other log does not have. */

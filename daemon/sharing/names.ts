@@ -6,7 +6,7 @@
  */
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
-import { nodeOf } from "../core/nodes/shared-ids.ts";
+import { nodeOf, ownIdOf } from "../core/nodes/shared-ids.ts";
 import { sharedIdOf } from "../core/outbox/publish.ts";
 import { sessionsNamedLike } from "../core/sessions/table.ts";
 import type { State } from "../core/state.ts";
@@ -59,16 +59,8 @@ export class SharedNames {
   }
 
   /** Returns who the actor is in the shared log, or null if the outbox did not tell of it. */
-  actor({ session, agent, incarnation }: Actor): Actor | null {
-    const id = this.#sessionId(session, incarnation);
-    return id === null ? null : { session: id, agent, incarnation: 0 };
-  }
-
-  #sessionId(session: string, incarnation: number): string | null {
-    const { outbox, sessions } = this.#options.own();
-    const known = sessions.live.get(session)?.incarnations;
-    const one = known?.find(({ ordinal }) => ordinal === incarnation) ?? known?.[0];
-    return one === undefined ? null : sharedIdOf(outbox, session, one.begun);
+  actor(actor: Actor): Actor | null {
+    return actorThere(this.#options.own(), actor);
   }
 
   /** Returns the command as the shared log takes it; null: its speaker is not known there. */
@@ -97,7 +89,7 @@ export class SharedNames {
 
   /** An id names one session; a name is looked up in the shared log, which knows all who have it. */
   #recipient(to: string): string {
-    return this.#sessionId(to, 0) ?? to;
+    return sessionThere(this.#options.own(), to, 0) ?? to;
   }
 
   /** Returns what the shared log shows as this machine calls it; `project`: the one of which its name is meant. */
@@ -137,4 +129,24 @@ export class SharedNames {
         if (nodeOf(other.id) !== this.#options.node) return text;
     return `${name}${agent}`;
   }
+}
+
+/** Returns who an actor of this machine is in the shared log, or null if the outbox did not tell of it. */
+export function actorThere(own: State, { session, agent, incarnation }: Actor): Actor | null {
+  const id = sessionThere(own, session, incarnation);
+  return id === null ? null : { session: id, agent, incarnation: 0 };
+}
+
+function sessionThere({ outbox, sessions }: State, session: string, incarnation: number): string | null {
+  const known = sessions.live.get(session)?.incarnations;
+  const one = known?.find(({ ordinal }) => ordinal === incarnation) ?? known?.[0];
+  return one === undefined ? null : sharedIdOf(outbox, session, one.begun);
+}
+
+/** Returns who an actor of the shared log is on this machine, or null if it is none of its live ones. */
+export function actorHere(own: State, { session: id, agent }: Actor): Actor | null {
+  const session = ownIdOf(id) ?? "";
+  const known = own.sessions.live.get(session)?.incarnations ?? [];
+  const one = known.find(({ begun }) => sharedIdOf(own.outbox, session, begun) === id);
+  return one === undefined ? null : { session, agent, incarnation: one.ordinal };
 }

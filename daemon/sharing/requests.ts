@@ -9,25 +9,16 @@ import {
   type storeRequests,
   storeRowsMax,
 } from "../../protocol/store.ts";
-import { emptyState } from "../core/empty-state.ts";
 import { nodeOf } from "../core/nodes/shared-ids.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import type { HandlersOf } from "../requests/handler.ts";
 import type { Call } from "../server/call.ts";
 import { sharedProject } from "../store/shared-project.ts";
-import { type CopyLog, CopyRefused, contentsOf } from "./copy.ts";
+import { bothLogs, logsOfCopy } from "./both-logs.ts";
+import { CopyRefused, contentsOf, mayCopy } from "./copy.ts";
 import type { StoreServices } from "./services.ts";
-import {
-  type BothLogs,
-  type Copied,
-  claimCommand,
-  isSharedAs,
-  projectsByName,
-  shareProject,
-  takeBack,
-} from "./share.ts";
-import type { SharedStore } from "./shared-store.ts";
+import { type Copied, isSharedAs, projectsByName, shareProject, takeBack } from "./share.ts";
 import { showStore } from "./show.ts";
 
 const none = refuse(
@@ -69,18 +60,8 @@ function answer(call: Call, work: Promise<Reply>): undefined {
   return undefined;
 }
 
-/** Stores of which a person changes what is shared: two changes at once would undo each other. */
-const changing = new WeakSet<SharedStore>();
-
 async function alone({ shared }: StoreServices, work: () => Promise<Reply>): Promise<Reply> {
-  if (shared === null) return none;
-  if (changing.has(shared)) return underWay;
-  changing.add(shared);
-  try {
-    return await work();
-  } finally {
-    changing.delete(shared);
-  }
+  return shared === null ? none : shared.moving.byPerson(work, () => Promise.resolve(underWay));
 }
 
 const underWay = refuse(
@@ -102,7 +83,7 @@ async function share(
     return refuse("store_project", error);
   }
   await shared.open(limits.storeOpenMs);
-  const logs = bothLogs(services, shared);
+  const logs = bothLogs(shared);
   if ("ok" in logs) return logs;
   const here = shared.own.state;
   const before = here.outbox.projects.get(project);
@@ -113,6 +94,7 @@ async function share(
   const unread = unreadIn(here, project);
   const wasShared = isSharedAs(shared.own, project, as);
   if (dryRun) {
+    if (!wasShared) mayCopy({ log: shared.own, project }, { log: logs.shared, project: as });
     const { tasks, context } = contentsOf({ log: shared.own, project });
     const counts = { tasks: tasks.length, context: context.length, unread };
     return { ok: true, project, as, wasShared, ...counts, ...nothing } satisfies StoreShareReply;
@@ -130,7 +112,7 @@ async function leave(
   const { shared } = services;
   if (shared === null) return none;
   if (!away) await shared.open(limits.storeOpenMs);
-  const logs = away ? logsOfCopy(shared) : bothLogs(services, shared);
+  const logs = away ? logsOfCopy(shared) : bothLogs(shared);
   if ("ok" in logs) return logs;
   const { own } = shared;
   const projects = [...own.state.outbox.projects].map(([project, as]) => ({ project, as }));
@@ -176,48 +158,6 @@ async function nameOf(
   if ("unreachable" in found) return refuse("path_unreachable", found.unreachable);
   if (found.name === null) return refuse("store_project", found.why);
   return { project: repository.project, as: found.name };
-}
-
-function bothLogs(services: StoreServices, shared: SharedStore): BothLogs | Refusal {
-  const { engine, refusal, node } = shared;
-  if (refusal !== null) return refusal;
-  if (engine === null) throw new Error("the store is open, and its log is not");
-  return {
-    own: ownLog(shared),
-    shared: engine,
-    node,
-    machine: shared.machine ?? "machine",
-    relayed: () => shared.relayed(limits.storeShareMs),
-    // Through both logs: the project is shared, so the claim goes to the store, under the session's name there.
-    claim: (actor, task) => services.engine.submitAndWait(claimCommand(actor, task, services.clock.wall())),
-  };
-}
-
-function ownLog(shared: SharedStore): CopyLog {
-  const { own } = shared;
-  return {
-    get state() {
-      return own.state;
-    },
-    get now() {
-      return own.now;
-    },
-    submitAndWait: command =>
-      command.type === "sharing_set" ? shared.setSharing(command) : own.submitAndWait(command),
-  };
-}
-
-/** Both logs where the store does not answer: it is read as this daemon knows it. */
-function logsOfCopy(store: SharedStore): Pick<BothLogs, "own" | "shared" | "node"> {
-  const { state, node } = store;
-  const error = "the store does not answer";
-  // A store that this daemon never read has nothing to copy back.
-  const copy: CopyLog = {
-    state: state ?? emptyState(),
-    now: state?.t ?? 0,
-    submitAndWait: () => Promise.resolve(refuse("store_away", error)),
-  };
-  return { own: ownLog(store), shared: copy, node };
 }
 
 /** Refuses where an agent of such a project is in its turn. */

@@ -1,28 +1,26 @@
 /**
  * Shares a project of this machine through its store, and takes all of them back.
  *
- * Invariants: the entry `sharing_set` of the own log is the moment from which a project is shared, or no longer is. Before it,
- * steps only add what is not there yet; behind it, they only remove what is there now. So each may run again after an end at
- * any step, and nothing is in neither log.
+ * Invariants: the entry `sharing_set` of the own log is the moment from which a project is shared, or no longer is. What
+ * a project has moves to the store behind it: until then nobody here or elsewhere can claim these tasks, and a move that
+ * broke off goes on whenever the store opens. What comes back is copied before it. So nothing is in neither log, and each step
+ * may run again.
  */
+import { refuse } from "../../protocol/codes.ts";
 import type { CopyNotes, CopyRow } from "../../protocol/store.ts";
-import type { Actor } from "../core/actor.ts";
-import type { CommandOf } from "../core/commands.ts";
-import { nodeOf, ownIdOf } from "../core/nodes/shared-ids.ts";
-import { sharedIdOf } from "../core/outbox/publish.ts";
-import type { Reply } from "../core/outcome.ts";
-import { claimerOf, type Task } from "../core/tasks/table.ts";
 import {
-  bringNewer,
   type CopyLog,
+  CopyRefused,
   contentsOf,
   copyContext,
   copyTasks,
   enter,
+  mayCopy,
   missingAt,
   type Place,
   removeCopied,
 } from "./copy.ts";
+import { actorHere, actorThere } from "./names.ts";
 
 /** Both logs, and who this machine is in the shared one. */
 export interface BothLogs {
@@ -33,58 +31,76 @@ export interface BothLogs {
   readonly machine: string;
   /** Resolves with whether the store has heard of all sessions of this machine. */
   relayed(): Promise<boolean>;
-  /** Enters a claim of a session of this machine into the log of its project. */
-  claim(actor: Actor, task: Task): Promise<Reply>;
 }
 
 export type Copied = Pick<CopyRow, "tasks" | "context"> & CopyNotes;
 
-/** Shares the project as `as`. Rejects with `CopyRefused`, and may run again then. */
+/**
+ * Shares the project as `as`. Rejects with `CopyRefused`: before the project is shared if there is no room for what it has,
+ * behind that if the store ends the move, which may run again then.
+ */
 export async function shareProject(logs: BothLogs, project: string, as: string): Promise<Copied> {
-  const { own, shared, node, machine } = logs;
-  const here: Place = { log: own, project };
-  const there: Place = { log: shared, project: as };
-  const { tasks, context } = contentsOf(here);
-  const numbers = await copyTasks(here, there, tasks);
-  const keys = await copyContext(here, there, context, machine);
+  const { own, shared, node } = logs;
   if (!isSharedAs(own, project, as)) {
-    await bringNewer(here, there);
+    mayCopy({ log: own, project }, { log: shared, project: as });
     const projects = [...own.state.outbox.projects, [project, as] as const];
     await enter(own, { type: "sharing_set", node, projects });
-    // What was made or changed here while the copy went on; from now on nothing is.
-    await copyTasks(here, there, missingAt(there, contentsOf(here).tasks));
-    await bringNewer(here, there);
   }
-  const claimed = tasks.flatMap(task => claimOf(task));
-  const released = (await logs.relayed()) ? await claimAgain(logs, claimed) : claimed;
+  try {
+    return await moveRest(logs, project, as);
+  } catch (error) {
+    if (!(error instanceof CopyRefused)) throw error;
+    const { code, error: why } = error.refusal;
+    const so = `${project} is shared as ${as}, and not all that it had is in the store yet: it follows when the store opens anew, or with: kite store share`;
+    throw new CopyRefused({ ...error.refusal, code, error: `${so}. ${why}` });
+  }
+}
+
+/** Moves what the own log still has of a shared project. Rejects with `CopyRefused`, and may run again then. */
+export async function moveRest(logs: BothLogs, project: string, as: string): Promise<Copied> {
+  const { own, shared, machine } = logs;
+  const here: Place = { log: own, project };
+  const there: Place = { log: shared, project: as };
+  // Claims go along, so the store has to know whose they are.
+  if (!(await logs.relayed())) throw new CopyRefused(unheard);
+  const { tasks, context } = contentsOf(here);
+  const { numbers, released } = await copyTasks(here, there, tasks, actor => actorThere(own.state, actor));
+  const keys = await copyContext(here, there, context, machine);
   await removeCopied(here, there, context);
   return {
     ...{ tasks: tasks.length, context: context.length, numbers, keys },
-    released: released.map(({ task }) => task.id),
+    released: released.map(({ id }) => id),
   };
 }
+
+const unheard = refuse("store_away", "the store has not heard yet of the sessions of this machine");
 
 /** Whether the project is shared under this name. */
 export function isSharedAs({ state }: Pick<CopyLog, "state">, project: string, as: string): boolean {
   return state.outbox.node !== "" && state.outbox.projects.get(project) === as;
 }
 
+/** Returns the shared projects of which the own log still has something that belongs to the store. */
+export function unmoved(own: CopyLog): readonly (readonly [project: string, as: string])[] {
+  return [...own.state.outbox.projects].filter(([project]) => {
+    const { tasks, context } = contentsOf({ log: own, project });
+    return tasks.length + context.length > 0;
+  });
+}
+
 /**
  * Copies back what is open in all shared projects, and shares none any more; the store keeps its own. Of clones that share one
  * name, the first gets it. Rejects with `CopyRefused`, and may run again then.
  */
-export async function takeBack(logs: Pick<BothLogs, "own" | "shared" | "node">): Promise<Copied> {
-  const { own, shared } = logs;
+export async function takeBack({ own, shared }: Pick<BothLogs, "own" | "shared">): Promise<Copied> {
   const all: Copied[] = [];
-  const claimed: Claim[] = [];
   for (const [as, project] of projectsByName(own)) {
     const here: Place = { log: own, project };
     const there: Place = { log: shared, project: as };
-    // What a copy that broke off left here is older than what the store has.
+    // What a move or a copy that broke off left here is older than what the store has.
     await removeCopied(here, there, []);
     const { tasks, context } = contentsOf(there);
-    claimed.push(...tasks.flatMap(task => ownClaimOf(logs, task)));
-    const numbers = await copyTasks(there, here, tasks);
+    const { numbers } = await copyTasks(there, here, tasks, actor => actorHere(own.state, actor));
     const keys = await copyContext(there, here, context, "store");
     all.push({ tasks: tasks.length, context: context.length, numbers, keys, released: [] });
   }
@@ -94,60 +110,18 @@ export async function takeBack(logs: Pick<BothLogs, "own" | "shared" | "node">):
   for (const [as, project] of names) {
     const there: Place = { log: shared, project: as };
     const here: Place = { log: own, project };
-    await copyTasks(there, here, missingAt(here, contentsOf(there).tasks));
+    await copyTasks(there, here, missingAt(here, contentsOf(there).tasks), () => null);
   }
-  const claim: BothLogs["claim"] = (actor, task) =>
-    own.submitAndWait(claimCommand(actor, task, task.updatedAt));
-  const released = await claimAgain({ claim }, claimed);
   return {
     tasks: all.reduce((sum, { tasks }) => sum + tasks, 0),
     context: all.reduce((sum, { context }) => sum + context, 0),
     numbers: all.flatMap(({ numbers }) => numbers),
     keys: all.flatMap(({ keys }) => keys),
-    released: released.map(({ task }) => task.id),
+    released: [],
   };
 }
 
 /** Returns each shared name with the first of this machine's projects that has it. */
 export function projectsByName({ state }: Pick<CopyLog, "state">): ReadonlyMap<string, string> {
   return new Map([...state.outbox.projects].reverse().map(([project, as]) => [as, project]));
-}
-
-/** Returns the claim of a task as a command; `wallMs`: wall time in milliseconds. */
-export function claimCommand(
-  actor: Actor,
-  { id: task, project }: Pick<Task, "id" | "project">,
-  wallMs: number,
-): CommandOf<"task_claim"> {
-  return { type: "task_claim", actor, task, labels: [], project, cwd: "", wallMs };
-}
-
-interface Claim {
-  readonly actor: Actor;
-  readonly task: Task;
-}
-
-function claimOf(task: Task): Claim[] {
-  const actor = claimerOf(task);
-  return actor === null ? [] : [{ actor, task }];
-}
-
-/** Returns the claim of a session of this machine, as its own log calls it. */
-function ownClaimOf({ own, node }: Pick<BothLogs, "own" | "node">, task: Task): Claim[] {
-  const claimer = claimerOf(task);
-  if (claimer === null || nodeOf(claimer.session) !== node) return [];
-  const session = ownIdOf(claimer.session) ?? "";
-  const { outbox, sessions } = own.state;
-  const known = sessions.live.get(session)?.incarnations ?? [];
-  const one = known.find(({ begun }) => sharedIdOf(outbox, session, begun) === claimer.session);
-  return one === undefined
-    ? []
-    : [{ actor: { session, agent: claimer.agent, incarnation: one.ordinal }, task }];
-}
-
-/** Returns the claims that were refused: nobody has these tasks now, or somebody else was faster. */
-async function claimAgain({ claim }: Pick<BothLogs, "claim">, claims: readonly Claim[]): Promise<Claim[]> {
-  const refused: Claim[] = [];
-  for (const one of claims) if (!(await claim(one.actor, one.task)).ok) refused.push(one);
-  return refused;
 }

@@ -19,6 +19,7 @@ import type { SharedJournal } from "../journal/shared-journal.ts";
 import { anotherStore, awayRefusal, type Condition, lastingRefusal, storeLeft, whyOf } from "./condition.ts";
 import { loadCopy, saveCopy } from "./copy-file.ts";
 import { Lease } from "./lease.ts";
+import { Moving } from "./moving.ts";
 import { numberIn, Relay } from "./relay.ts";
 import { Waits } from "./waits.ts";
 
@@ -60,6 +61,7 @@ export class SharedStore {
   readonly own: Engine;
   readonly node: string;
   readonly where: string;
+  readonly moving = new Moving();
   readonly #options: SharedStoreOptions;
   #opening: Opening | null = null;
   /** The state of the last opening, or what the last stop kept: what is known while there is none. */

@@ -4,6 +4,7 @@ import type { Clock } from "../engine/clock.ts";
 import type { Engine, Log } from "../engine/engine.ts";
 import { Listeners } from "../engine/listeners.ts";
 import type { EventHub } from "../events/hub.ts";
+import { finishMoves } from "../sharing/both-logs.ts";
 import { eventsHere } from "../sharing/events.ts";
 import { SharedNames } from "../sharing/names.ts";
 import type { SharedSettings } from "../sharing/settings.ts";
@@ -39,7 +40,10 @@ export function openShared(
     clock,
     version,
     onTrouble,
-    onCondition,
+    onCondition: (is, why) => {
+      onCondition(is, why);
+      if (is === "open") finishMoves(store).catch(error => onTrouble("a move to the store broke off", error));
+    },
     onStep: (entry, step) => {
       const here = eventsHere(step.events, names, node);
       if (here.length === 0) return;

@@ -1,6 +1,6 @@
 /** Changes of what a machine shares, while its daemon says anew what it shares. */
 import { expect, it } from "vitest";
-import { MemoryStoreOfAll, machine, shared } from "./shared-world.ts";
+import { begin, claim, create, MemoryStoreOfAll, machine, shared } from "./shared-world.ts";
 
 it("keeps a change of what is shared that comes with a telling of all", async () => {
   const all = new MemoryStoreOfAll();
@@ -14,6 +14,21 @@ it("keeps a change of what is shared that comes with a telling of all", async ()
   expect(await changed).toMatchObject({ ok: true });
   await told;
   expect([...own.state.outbox.projects.keys()]).toEqual(["/laptop/app", "/laptop/more"]);
+});
+
+it("moves what a move that broke off left here, when the store opens", async () => {
+  const all = new MemoryStoreOfAll();
+  all.awaySinceMs = Date.now();
+  const laptop = await machine("laptop", all);
+  await begin(laptop, "alice");
+  await laptop.own.submitAndWait(create(laptop, "alice", "left here"));
+  await laptop.own.submitAndWait(claim(laptop, "alice"));
+  all.awaySinceMs = null;
+  await expect.poll(() => laptop.own.state.tasks.all.size, { timeout: 30_000 }).toBe(0);
+  const { tasks, sessions } = laptop.log.logOf("/laptop/app").state;
+  const [moved] = tasks.all.values();
+  const [id = ""] = sessions.live.keys();
+  expect(moved).toMatchObject({ description: "left here", state: { claimer: { session: id } } });
 });
 
 it("ends the waits for a store that closes", async () => {

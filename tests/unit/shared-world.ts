@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../../daemon/engine/clock.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import type { Found, Journal, Opened, Snapshot } from "../../daemon/journal/journal.ts";
 import type { SharedJournal } from "../../daemon/journal/shared-journal.ts";
+import { finishMoves } from "../../daemon/sharing/both-logs.ts";
 import { eventsHere } from "../../daemon/sharing/events.ts";
 import { SharedNames } from "../../daemon/sharing/names.ts";
 import { SharedStore } from "../../daemon/sharing/shared-store.ts";
@@ -164,7 +165,10 @@ export async function machine(
     if (all.awaySinceMs === null && !isMeant) throw new Error(message, { cause: error });
   };
   const conditions: string[] = [];
-  const onCondition = (is: string) => void conditions.push(is);
+  const onCondition = (is: string) => {
+    conditions.push(is);
+    if (is === "open") void finishMoves(store);
+  };
   const onFatal = (error: Error) => {
     throw error;
   };

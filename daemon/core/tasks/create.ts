@@ -6,8 +6,10 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
+import type { BaseState } from "../base-state.ts";
 import { ruleAt } from "../points.ts";
 import type { Handler } from "../rules.ts";
+import { isAlive } from "../sessions/kinship.ts";
 import type { TaskCreate, TaskImport } from "./commands.ts";
 import { cycleRefusal, findCycle } from "./cycle.ts";
 import { countNumber, countTo, importedNumbers, newIds } from "./numbers.ts";
@@ -145,7 +147,8 @@ export const taskImport: Handler<"task_import"> = (state, command, _meta, step) 
   const added = [...fresh.values()].map((task, i) => {
     const debate = ruleAt(state.points, "debateKept")?.(state, task);
     if (task.debate !== undefined && debate === undefined) dropped.push(task.id);
-    return { ...task, n: tasks.created + i + 1, number: numbers?.own[i], createdBy, debate };
+    const entered = { ...task, state: importedState(state, fresh, task) };
+    return { ...entered, n: tasks.created + i + 1, number: numbers?.own[i], createdBy, debate };
   });
   tasks.created += added.length;
   insertTasks(tasks, added);
@@ -157,6 +160,19 @@ export const taskImport: Handler<"task_import"> = (state, command, _meta, step) 
   );
   step.reply = { ok: true, imported: added.length, skipped, debatesDropped: dropped };
 };
+
+/** Returns the state of an imported task: it stays active only if its claimer is alive and what it depends on is done. */
+function importedState(
+  state: BaseState,
+  fresh: ReadonlyMap<string, TaskImport["tasks"][number]>,
+  task: TaskImport["tasks"][number],
+): TaskState {
+  if (task.state.status !== "active") return task.state;
+  const isOver = (id: string) => (state.tasks.all.get(id) ?? fresh.get(id))?.state.status === "done";
+  const { claimer } = task.state;
+  const stays = (claimer === null || isAlive(state, claimer)) && task.dependsOn.every(isOver);
+  return stays ? task.state : pending;
+}
 
 export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) => {
   const { tasks } = state;
@@ -201,7 +217,8 @@ function withIds(tasks: Tasks, { tasks: added, project, wallMs }: TaskCreate) {
   return added.map((task, i) => ({ task, id: ids[i] ?? "", n: tasks.created + i + 1 }));
 }
 
-function noRoom(
+/** Returns why there is no room for these tasks, or null. */
+export function noRoom(
   tasks: Tasks,
   added: readonly { readonly project: string; readonly description: string; readonly state: TaskState }[],
 ): Refusal | null {

@@ -1,0 +1,35 @@
+/**
+ * Moves of tasks and context between the two logs: one at a time.
+ *
+ * Invariants: of two persons' commands the second is refused, since it may undo the first; a person's command waits for a move
+ * that the daemon finishes, and the daemon begins none meanwhile.
+ */
+export class Moving {
+  #byPerson = false;
+  #byDaemon: Promise<void> = Promise.resolve();
+  #isByDaemon = false;
+
+  /** Runs the work, or `refused` if another command is under way. */
+  async byPerson<Result>(work: () => Promise<Result>, refused: () => Promise<Result>): Promise<Result> {
+    if (this.#byPerson) return refused();
+    this.#byPerson = true;
+    try {
+      await this.#byDaemon;
+      return await work();
+    } finally {
+      this.#byPerson = false;
+    }
+  }
+
+  /** Runs the work, if none is under way. Rejects if it does. */
+  async byDaemon(work: () => Promise<void>): Promise<void> {
+    if (this.#byPerson || this.#isByDaemon) return;
+    this.#isByDaemon = true;
+    const done = work().finally(() => {
+      this.#isByDaemon = false;
+    });
+    // Whoever waits for it does not hear how it ended.
+    this.#byDaemon = done.catch(() => {});
+    await done;
+  }
+}
