@@ -10,8 +10,9 @@ import { figure, plain, type Table, type Tables, table } from "./report.ts";
 import { Conversation } from "./talk.ts";
 import { sessionId } from "./wire-words.ts";
 
-const rounds = 200;
-const warmRounds = 20;
+const rounds = 1_500;
+/** A daemon lives for days: what its first seconds cost, before Node compiled its code, is not measured. */
+const warmRounds = 500;
 const daemons = 20;
 const contendedMs = 4_000;
 const openTriesMax = 300;
