@@ -29,8 +29,8 @@ export type * from "./messages/state.ts";
 export type { Session, Sessions } from "./sessions/table.ts";
 
 /** The level of rules that this program applies; a replay may also use any of `rulesKnown`. */
-export const rulesLevel = 2;
-export const rulesKnown: readonly number[] = [1, 2];
+export const rulesLevel = 3;
+export const rulesKnown: readonly number[] = [1, 2, 3];
 /** The level of a log's entries before its first `rules` entry. */
 export const firstRulesLevel = 1;
 

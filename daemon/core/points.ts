@@ -3,6 +3,7 @@
  * order of the list of slices, within the same entry. `S`: the tables that the slice needs.
  */
 import type { Refusal } from "../../protocol/codes.ts";
+import type { JsonValue } from "../../protocol/context.ts";
 import type { Risk } from "../../protocol/risk.ts";
 import type { Actor } from "./actor.ts";
 import type { Declaration } from "./declarations/table.ts";
@@ -20,6 +21,16 @@ export interface Taking {
   readonly as: string;
 }
 
+/** What a slice says of an actor in a row of its own. An agent that is null is the session's main agent. */
+export interface Part<S> {
+  /** Yields the agents of a live session that have the part in this log. */
+  agentsWith(state: S, session: string): Iterable<string | null>;
+  /** In a node's own log: returns what the other nodes have to know now; null: nothing. No path of the machine is in it. */
+  tell(state: S, session: string, agent: string | null): JsonValue;
+  /** In a shared log: takes what the actor's node says. Null, or what has no sense: the actor has the part no more. */
+  take(state: S, session: string, agent: string | null, value: JsonValue, step: Step): void;
+}
+
 export interface Points<S> {
   /** A daemon of this node has started anew: its earlier connections are gone. */
   daemonStarts?(state: S, node: string, step: Step): void;
@@ -33,6 +44,8 @@ export interface Points<S> {
   sessionChanges?(state: S, session: Session): void;
   /** What `traitsOf` says of an actor may be something else now. Null: the session's main agent. */
   actorChanges?(state: S, session: string, agent: string | null): void;
+  /** The value of one of `parts` may be something else now. */
+  partChanges?(state: S, session: string, agent: string | null, part: string): void;
   /** A session goes on under the id `to`: it still lives, and that one has not begun. */
   sessionMoves?(state: S, from: string, to: string): void;
   /** A session ends: its locks, claims, notices and declarations have. */
@@ -41,6 +54,11 @@ export interface Points<S> {
   traitsOf?(state: S, session: string, agent: string | null): Traits;
   /** In a shared log: an actor's node says what it knows of it. What `traits` does not name, the actor has no more. */
   takeTraits?(state: S, session: string, agent: string | null, traits: Traits): void;
+  /**
+   * What other nodes have to know of actors, too, by unique names: what is long, or changes often. Each has a row of its own in
+   * the outbox, which goes when `partChanges` says so, and not at each change of the session.
+   */
+  readonly parts?: { readonly [name: string]: Part<S> };
   /** Returns a sentence for each thing in a declaration that the agent's client says otherwise. */
   mismatchesIn?(state: S, declaration: Declaration): readonly string[];
   /** Returns what the answer to a declaration says besides what it is. */

@@ -256,7 +256,10 @@ export class SharedStore {
         ...{ journal, clock: clockFromZero(clock), node, storeId: "shared", onTrouble, onFatal: end },
         ...(snapshotEntries === undefined ? {} : { snapshotEntries }),
         onStep: (entry, step, _epoch, isReplayed) => {
-          if (!isReplayed) onStep(entry, step);
+          if (isReplayed) return;
+          onStep(entry, step);
+          // Of what a higher level takes nothing was told.
+          if (entry.command.type === "rules" && this.#hasLease) void this.tellAnew();
         },
       });
     } catch (error) {
@@ -338,7 +341,8 @@ export class SharedStore {
   async #tellOwn(relayed: OutboxNumber | null): Promise<void> {
     await this.#changing;
     const { own, node } = this;
-    const same = { type: "sharing_set", node, projects: [...own.state.outbox.projects] } as const;
+    const level = this.#opening?.engine.state.rules ?? own.state.outbox.level;
+    const same = { type: "sharing_set", node, projects: [...own.state.outbox.projects], level } as const;
     await own.submitAndWait(relayed === null ? same : { ...same, relayed });
   }
 

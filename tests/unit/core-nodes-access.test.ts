@@ -1,5 +1,6 @@
 /** Which nodes take part in a shared log, since when and until when, under which rules, and with how many sessions. */
 import { describe, expect, it } from "vitest";
+import { rulesLevel } from "../../daemon/core/base-state.ts";
 import { emptyState } from "../../daemon/core/empty-state.ts";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
@@ -7,7 +8,7 @@ import { limits } from "../../protocol/limits.ts";
 import { bounded, World } from "./core-world.ts";
 import { Local, Store, shared, two } from "./nodes-world.ts";
 
-const levels = { from: 1, to: 2 };
+const levels = { from: 1, to: rulesLevel };
 const renewal = { type: "node_renew", machine: "a", binding: "a's home", levels, wallMs: 5 } as const;
 
 describe("a node that leaves", () => {
@@ -130,7 +131,7 @@ describe("the room for sessions", () => {
 });
 
 describe("the level of rules", () => {
-  const all = { from: 1, to: 2 };
+  const all = { from: 1, to: rulesLevel };
   const rules = (level: number) => ({ type: "rules", level }) as const;
 
   function lowStore(): Store {
@@ -179,7 +180,7 @@ describe("the level of rules", () => {
   it("that nobody here knows is refused like any other that one does not know", () => {
     const { store } = two();
     expect(store.as("a", rules(9))).toMatchObject({ code: "level_unfit" });
-    expect(store.state.rules).toBe(2);
+    expect(store.state.rules).toBe(rulesLevel);
   });
 
   it("of a log of one daemon is set as before", () => {

@@ -1,6 +1,7 @@
 /** Nodes of a shared log: leases, what each may enter, and the outbox by which a node's own log tells of its sessions. */
 import { describe, expect, it } from "vitest";
 import { sharedCommands } from "../../daemon/core/apply.ts";
+import { rulesLevel } from "../../daemon/core/base-state.ts";
 import type { Relayed } from "../../daemon/core/nodes/commands.ts";
 import { nodeOf, ownIdOf, sharedId } from "../../daemon/core/nodes/shared-ids.ts";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
@@ -305,7 +306,12 @@ describe("a node", () => {
     store.join("a", "a-machine");
     const epoch = store.epoch;
     Object.assign(store, { node: "a", epoch: early });
-    const renew = { machine: "a-machine", binding: "a's home", levels: { from: 1, to: 2 }, wallMs: 5 };
+    const renew = {
+      machine: "a-machine",
+      binding: "a's home",
+      levels: { from: 1, to: rulesLevel },
+      wallMs: 5,
+    };
     expect(store.do({ type: "node_renew", ...renew })).toMatchObject({ code: "node_twice" });
     expect(store.do({ type: "node_leave" })).toMatchObject({ code: "node_twice" });
     Object.assign(store, { node: "n", epoch });

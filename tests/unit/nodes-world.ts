@@ -1,4 +1,5 @@
 /** A shared log, and nodes' own logs, with time in the test's hand. */
+import { rulesLevel } from "../../daemon/core/base-state.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import { relaysOf, sharedIdOf } from "../../daemon/core/outbox/publish.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
@@ -28,7 +29,12 @@ export class Store extends World {
     return this.renew(node, machine, binding);
   }
 
-  renew(node: string, machine = node, binding = `${node}'s home`, levels = { from: 1, to: 2 }): Reply {
+  renew(
+    node: string,
+    machine = node,
+    binding = `${node}'s home`,
+    levels = { from: 1, to: rulesLevel },
+  ): Reply {
     return this.as(node, { type: "node_renew", machine, binding, levels, version: "1.2.3", wallMs: 5 });
   }
 
@@ -79,7 +85,7 @@ export class Local extends World {
   }
 
   share(id: string, projects: readonly (readonly [string, string])[] = [["/p", shared]]): void {
-    this.do({ type: "sharing_set", node: id, projects });
+    this.do({ type: "sharing_set", node: id, projects, level: rulesLevel });
   }
 
   idOf(session: string, ordinal = 0): string {

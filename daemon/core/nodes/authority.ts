@@ -28,6 +28,7 @@ const relayable: ReadonlySet<CommandType> = new Set([
   "session_end",
   "agent_begin",
   "agent_end",
+  "actor_part",
   "node_sessions_are",
 ] satisfies Relayable["type"][]);
 
@@ -89,7 +90,7 @@ function speakersOf(command: Command): readonly string[] {
   if (command.type === "session_continue") found.push(command.from, ...(command.also ?? []));
   if (command.type === "node_sessions_are") {
     found.push(...command.sessions);
-    for (const [session] of command.agents ?? []) found.push(session);
+    for (const [session] of [...(command.agents ?? []), ...(command.parts ?? [])]) found.push(session);
   }
   return found;
 }

@@ -40,11 +40,26 @@ interface WithTraits {
   readonly traits?: Traits;
 }
 
+/**
+ * Something that a slice of the node's own log says of an actor, in a row of its own: `parts` in `core/points.ts`. The latest
+ * one counts.
+ */
+export interface ActorPart {
+  readonly session: string;
+  /** Null: the session's main agent. */
+  readonly agent: string | null;
+  readonly part: string;
+  /** Null: the actor has the part no more. */
+  readonly value: JsonValue;
+}
+
 /** The node's own log has these sessions alive, and no others. */
 export interface NodeSessionsAre {
   readonly sessions: readonly string[];
   /** The agents within them, by session; one that is not named has none. Absent: nothing is said of agents. */
   readonly agents?: readonly (readonly [session: string, agents: readonly string[]])[];
+  /** The parts that actors have. Absent: nothing is said of parts. */
+  readonly parts?: readonly (readonly [session: string, agent: string | null, part: string])[];
 }
 
 /** The commands that a node's own log has for the shared one. `isLost`: its own node lost the session. */
@@ -54,6 +69,7 @@ export type Relayable =
   | ({ readonly type: "session_end" } & SessionEnd)
   | ({ readonly type: "agent_begin" } & AgentBegin & WithTraits)
   | ({ readonly type: "agent_end" } & AgentEnd)
+  | ({ readonly type: "actor_part" } & ActorPart)
   | ({ readonly type: "node_sessions_are" } & NodeSessionsAre);
 
 /** The place of a command in a node's outbox: numbers rise from one start of its daemon to the next, and within one. */
@@ -79,6 +95,7 @@ export interface NodeCommands {
   node_leave: NodeLeave;
   node_sessions_are: NodeSessionsAre;
   session_continue: SessionContinue;
+  actor_part: ActorPart;
   relayed: Relayed;
 }
 

@@ -17,6 +17,7 @@ import { settlePresence } from "../sessions/present.ts";
 import type { Session } from "../sessions/table.ts";
 import type { NodeDues } from "./commands.ts";
 import { mayTakePart } from "./levels.ts";
+import { forgetParts } from "./parts.ts";
 import { isNodeId, refuseNodeId } from "./shared-ids.ts";
 import { hasLeftIn, leaveIn } from "./starts.ts";
 import { freeMachine, leaseRecords, type NodeLease, nothingRelayed, putLease } from "./table.ts";
@@ -65,7 +66,10 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
   step.reply = { ok: true, node, machine, isNew, relayed };
 };
 
-/** Ends the node's sessions, and agents in them, that its own log does not have: a power cut may have lost their end there. */
+/**
+ * Ends the node's sessions, and agents and parts of actors in them, that its own log does not have: a power cut may have lost
+ * their end there.
+ */
 export const nodeSessionsAre: Handler<"node_sessions_are"> = (state, command, { origin }, step) => {
   const live = new Set(command.sessions);
   const agents = command.agents === undefined ? null : new Map(command.agents);
@@ -77,6 +81,7 @@ export const nodeSessionsAre: Handler<"node_sessions_are"> = (state, command, { 
         if (!named.has(agent)) endAgent(state, session.id, agent, false, step);
     }
   }
+  if (command.parts !== undefined) forgetParts(state, sessionsAt(state, origin.node), command.parts, step);
   step.reply = { ok: true };
 };
 

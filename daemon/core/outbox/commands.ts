@@ -15,6 +15,8 @@ export interface SharingSet {
    * gave it, an older copy of the home was put back: numbers go on behind it, and all sessions have new ids there.
    */
   readonly relayed?: OutboxNumber;
+  /** The level of rules of the shared log; absent: the one that was said before. */
+  readonly level?: number;
 }
 
 /** The shared log has the rows up to this one. */

@@ -1,6 +1,7 @@
 /** Leaves in the outbox what other nodes have to know of a session, and of the agents within it. */
 import type { BaseState, Session } from "../base-state.ts";
 import type { OutboxNumber, Relayable, Relayed } from "../nodes/commands.ts";
+import { partsLevel, partsOf } from "../nodes/parts.ts";
 import { sharedId } from "../nodes/shared-ids.ts";
 import { isSame } from "../same-index.ts";
 import { toldAgentNow, toldNow, traitsOf } from "./now.ts";
@@ -9,9 +10,12 @@ import {
   type Outbox,
   type OutboxRow,
   outboxRecords,
+  partKey,
   type ToldAgent,
+  type ToldPart,
   type ToldSession,
   toldAgentRecords,
+  toldPartRecords,
   toldRecords,
 } from "./table.ts";
 
@@ -46,6 +50,14 @@ export function publishEnd(state: BaseState, session: string, cause: string): vo
 export function publishActor(state: BaseState, id: string): void {
   const session = state.sessions.live.get(id);
   if (session !== undefined) publish(state, session);
+}
+
+/** Says what a part of an actor is now: others have one of a session, whatever its terminals. */
+export function publishPart(state: BaseState, session: string, agent: string | null, part: string): void {
+  const id = firstIdOf(state, session);
+  if (id === null || state.outbox.level < partsLevel) return;
+  sayPart(state, { session, id, agent, part });
+  keepShort(state);
 }
 
 /** Says that an agent within the session ended. */
@@ -84,6 +96,7 @@ export function publishMove(state: BaseState, from: string, to: string): void {
     key: moveKey(id),
     command: { type: "session_continue", ...begun, ...said, ...where },
   });
+  sayParts(state, to, id);
 }
 
 /**
@@ -122,7 +135,12 @@ export function publishAll(state: BaseState, ending: string | null = null): void
   for (const { key, command } of moves) say(state, key, command);
   for (const session of sessions.live.values()) if (session.id !== ending) publishOf(state, session, true);
   const agents = [...outbox.agentsOf.keys()].map(id => [id, agentsAt(outbox, id)] as const);
-  const all: Relayable = { type: "node_sessions_are", sessions: [...outbox.told.keys()], agents };
+  const parts = [...outbox.parts.values()].map(({ id, agent, part }) => [id, agent, part] as const);
+  const all: Relayable = {
+    type: "node_sessions_are",
+    ...{ sessions: [...outbox.told.keys()], agents },
+    ...(outbox.level < partsLevel ? {} : { parts }),
+  };
   outboxRecords.put(outbox, { number: nextNumber(state), key: null, command: all });
 }
 
@@ -131,6 +149,8 @@ function publishOf(state: BaseState, session: Session, isAnew: boolean): void {
   const { outbox } = state;
   const project = outbox.projects.get(session.project);
   const known = new Map(toldOf(outbox, session.id).map(told => [told.begun, told]));
+  const wasTold = known.size > 0;
+  const { last } = outbox;
   for (const { begun } of project === undefined ? [] : session.incarnations) {
     const id = publishOne(state, session, { project, begun, told: known.get(begun), isAnew });
     for (const agent of session.agents.keys())
@@ -138,6 +158,10 @@ function publishOf(state: BaseState, session: Session, isAnew: boolean): void {
     known.delete(begun);
   }
   for (const told of known.values()) withdraw(state, told, "ended");
+  const id = firstIdOf(state, session.id);
+  if (id === null) return;
+  if (isAnew || !wasTold || known.size > 0) sayParts(state, session.id, id);
+  else if (outbox.last !== last) sayBehind(state, outbox.partsOf.get(id));
 }
 
 interface Incarnated {
@@ -174,11 +198,41 @@ function publishOne(
   } as const;
   putRow(outbox, { number, key: id, command });
   // The session's row went behind those of its agents, which are agents of nobody before it.
-  for (const agent of agentsAt(outbox, id)) {
-    const row = rowAt(outbox, agentKey({ id, agent }));
+  sayBehind(state, outbox.agentsOf.get(id));
+  return id;
+}
+
+/** Rows with these keys that wait go behind the others. */
+function sayBehind(state: BaseState, keys: Iterable<string> = []): void {
+  for (const key of keys) {
+    const row = rowAt(state.outbox, key);
     if (row !== undefined) say(state, row.key, row.command);
   }
-  return id;
+}
+
+/** Says all parts of the session's actors, under the id that it has in the shared log. */
+function sayParts(state: BaseState, session: string, id: string): void {
+  if (state.outbox.level < partsLevel) return;
+  for (const [part, rules] of partsOf(state))
+    for (const agent of rules.agentsWith(state, session)) sayPart(state, { session, id, agent, part });
+}
+
+function sayPart(state: BaseState, { session, ...told }: ToldPart & { readonly session: string }): void {
+  const { outbox } = state;
+  const { id, agent, part } = told;
+  const rules = new Map(partsOf(state)).get(part);
+  const value = rules?.tell(state, session, agent) ?? null;
+  const key = partKey(told);
+  if (value === null && !outbox.parts.has(key)) return;
+  if (value === null) toldPartRecords.dropAll(outbox, [key]);
+  else toldPartRecords.put(outbox, told);
+  say(state, key, { type: "actor_part", session: id, agent, part, value });
+}
+
+/** Returns the id under which others know the parts of a session, or null if they do not know it. */
+function firstIdOf({ sessions, outbox }: BaseState, session: string): string | null {
+  const [first] = sessions.live.get(session)?.incarnations ?? [];
+  return first === undefined ? null : sharedIdOf(outbox, session, first.begun);
 }
 
 function publishAgent(state: BaseState, now: ToldAgent, isAnew: boolean): void {
@@ -199,16 +253,17 @@ function withdraw(state: BaseState, told: ToldSession, cause: string): void {
   say(state, id, { type: "session_end", session: id, incarnation: null, cause: why });
 }
 
-/** Forgets what was said of an incarnation and the agents within it. What waits of these says nothing any more. */
+/** Forgets what was said of an incarnation, and of the agents and parts within it. What waits of these says nothing any more. */
 function forget(outbox: Outbox, told: ToldSession): void {
   const { id } = told;
   toldRecords.drop(outbox, told);
-  for (const agent of agentsAt(outbox, id)) {
-    const key = agentKey({ id, agent });
-    toldAgentRecords.dropAll(outbox, [key]);
-    const row = rowAt(outbox, key);
-    if (row !== undefined) outboxRecords.drop(outbox, row);
-  }
+  const keys = [...(outbox.agentsOf.get(id) ?? []), ...(outbox.partsOf.get(id) ?? [])];
+  toldAgentRecords.dropAll(outbox, keys);
+  toldPartRecords.dropAll(outbox, keys);
+  outboxRecords.dropAll(
+    outbox,
+    keys.flatMap(key => outbox.byKey.get(key) ?? []),
+  );
 }
 
 /** Returns the agents that were told of in this incarnation. */
@@ -256,7 +311,7 @@ function rowAt({ rows, byKey }: Outbox, key: string): OutboxRow | undefined {
 /** Of too many rows those remain that say how the live sessions are. */
 function keepShort(state: BaseState, ending: string | null = null): void {
   const { outbox } = state;
-  const least = 2 * outbox.told.size + outbox.agents.size + 1;
+  const least = 2 * outbox.told.size + outbox.agents.size + outbox.parts.size + 1;
   if (outbox.rows.size > Math.max(outbox.limits.outboxMax, 2 * least)) publishAll(state, ending);
 }
 
@@ -265,4 +320,5 @@ export function forgetTold({ outbox }: BaseState): void {
   outboxRecords.dropAll(outbox, outbox.rows.keys());
   toldRecords.dropAll(outbox, outbox.told.keys());
   toldAgentRecords.dropAll(outbox, outbox.agents.keys());
+  toldPartRecords.dropAll(outbox, outbox.parts.keys());
 }

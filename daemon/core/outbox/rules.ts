@@ -1,6 +1,7 @@
 /** The rules of the outbox: see `core/rules.ts`. */
 import type { BaseState } from "../base-state.ts";
 import { freeing, lasting } from "../durability.ts";
+import { partsLevel, partsOf } from "../nodes/parts.ts";
 import { isNodeId, refuseNodeId } from "../nodes/shared-ids.ts";
 import { isAfter } from "../nodes/table.ts";
 import type { Handler, Rules } from "../rules.ts";
@@ -15,11 +16,13 @@ import {
   publishAll,
   publishEnd,
   publishMove,
+  publishPart,
   sharedIdOf,
 } from "./publish.ts";
-import { agentKey, outboxRecords, toldAgentRecords, toldRecords } from "./table.ts";
+import { agentKey, outboxRecords, partKey, toldAgentRecords, toldPartRecords, toldRecords } from "./table.ts";
 
-const sharingSet: Handler<"sharing_set"> = (state, { node, projects, relayed }, _meta, step) => {
+const sharingSet: Handler<"sharing_set"> = (state, command, _meta, step) => {
+  const { node, projects, relayed, level } = command;
   const { outbox } = state;
   if (node !== "" && !isNodeId(node)) {
     step.reply = refuseNodeId(node);
@@ -30,6 +33,7 @@ const sharingSet: Handler<"sharing_set"> = (state, { node, projects, relayed }, 
   if (outbox.node !== node || isBehind) forgetTold(state);
   if (isBehind) outbox.last = relayed;
   outbox.node = node;
+  if (level !== undefined) outbox.level = level;
   outbox.projects.clear();
   for (const [project, as] of node === "" ? [] : projects) outbox.projects.set(project, as);
   publishAll(state);
@@ -51,9 +55,10 @@ export function* checkOutbox(state: BaseState): Generator<string> {
   yield* outboxRecords.check(outbox, "rows of the outbox");
   yield* toldRecords.check(outbox, "sessions that the outbox told of");
   yield* toldAgentRecords.check(outbox, "agents that the outbox told of");
+  yield* toldPartRecords.check(outbox, "parts that the outbox told of");
   if (
     outbox.node === "" &&
-    outbox.rows.size + outbox.told.size + outbox.agents.size + outbox.projects.size > 0
+    outbox.rows.size + outbox.told.size + outbox.agents.size + outbox.parts.size + outbox.projects.size > 0
   )
     yield "the outbox has something, and nothing is shared";
   let last = { epoch: 0, n: 0 };
@@ -65,6 +70,7 @@ export function* checkOutbox(state: BaseState): Generator<string> {
   if (isAfter(last, outbox.last)) yield "a row of the outbox has a number that was not given";
   const told = new Set(outbox.told.keys());
   const agents = new Set(outbox.agents.keys());
+  const parts = new Set(outbox.parts.keys());
   for (const session of sessions.live.values()) {
     const project = outbox.projects.get(session.project);
     if (project === undefined) continue;
@@ -82,7 +88,18 @@ export function* checkOutbox(state: BaseState): Generator<string> {
         agents.delete(key);
       }
     }
+    const [first] = session.incarnations;
+    const id = first === undefined ? null : sharedIdOf(outbox, session.id, first.begun);
+    if (outbox.level < partsLevel || id === null) continue;
+    for (const [part, { agentsWith, tell }] of partsOf(state))
+      for (const agent of agentsWith(state, session.id)) {
+        if (tell(state, session.id, agent) === null) continue;
+        const key = partKey({ id, agent, part });
+        if (!parts.delete(key)) yield `the outbox did not tell the ${part} of ${agent} of ${id}`;
+      }
   }
+  for (const key of parts)
+    yield `the outbox told of ${key.trim().replaceAll("\n", "/")}, which is nothing now`;
   for (const id of [...told, ...agents])
     yield `the outbox told of ${id.replace("\n", "/")}, which is not alive or not shared`;
 }
@@ -94,6 +111,7 @@ export const outboxRules: Rules<OutboxCommands> = {
     sessionChanges: publish,
     agentBegins: publish,
     actorChanges: publishActor,
+    partChanges: publishPart,
     agentEnds: publishAgentEnd,
     sessionMoves: publishMove,
     sessionEnds: (state, { id }, cause) => publishEnd(state, id, cause),

@@ -3,8 +3,9 @@
  * session leaves here, in the same step, what the others have to know; the daemon relays it until the shared log has it.
  *
  * Invariants: numbers rise; of a session's states only the latest waits; `told` has what the outbox last said of each live
- * incarnation in a shared project, and `agents` what it said of the agents there; there are at most `limits.outboxMax` rows, past which one that names all live sessions
- * stands for them.
+ * incarnation in a shared project, and `agents` what it said of the agents there; `parts` names what it said in rows of their
+ * own, for a session's first incarnation. There are at most `limits.outboxMax` rows, past which one that names all live
+ * sessions stands for them.
  *
  * What the daemon does with the shared log's replies:
  * - `node_renew`: if `isNew`, or if `relayed` stands behind `last` (`isAfter` in `nodes/table.ts`), it enters `sharing_set`
@@ -51,6 +52,14 @@ export interface ToldAgent {
   readonly traits?: Traits;
 }
 
+/** A part of an actor that was told of: see `parts` in `core/points.ts`. */
+export interface ToldPart {
+  /** The id in the shared log of the session's first incarnation. */
+  readonly id: string;
+  readonly agent: string | null;
+  readonly part: string;
+}
+
 export const outboxRecords = new Records("rows", ({ number }: OutboxRow) => `${number.epoch}.${number.n}`, {
   byKey: unique(({ key }) => key),
 });
@@ -68,14 +77,26 @@ export function agentKey({ id, agent }: Pick<ToldAgent, "id" | "agent">): string
   return `${id}\n${agent}`;
 }
 
+export const toldPartRecords = new Records("parts", (told: ToldPart) => partKey(told), {
+  partsOf: sets(({ id }: ToldPart) => id),
+});
+
+/** Returns the key of an actor's part, which its row in the outbox has, too: no other key begins so. */
+export function partKey({ id, agent, part }: ToldPart): string {
+  return `\n${part}\n${agentKey({ id, agent: agent ?? "" })}`;
+}
+
 type OutboxTables = ReturnType<typeof outboxRecords.empty> &
   ReturnType<typeof toldRecords.empty> &
-  ReturnType<typeof toldAgentRecords.empty>;
+  ReturnType<typeof toldAgentRecords.empty> &
+  ReturnType<typeof toldPartRecords.empty>;
 
 export interface Outbox extends OutboxTables {
   readonly limits: Limits;
   /** This node's id in the shared log; empty: it shares nothing. */
   node: string;
+  /** The level of rules of the shared log, as far as that is known. */
+  level: number;
   last: OutboxNumber;
   /** The count of the daemon's start that gave the last number. */
   start: number;
@@ -84,20 +105,24 @@ export interface Outbox extends OutboxTables {
 }
 
 export function noOutbox(limits: Limits): Outbox {
-  const tables = { ...outboxRecords.empty(), ...toldRecords.empty(), ...toldAgentRecords.empty() };
-  return { ...tables, limits, node: "", last: { epoch: 0, n: 0 }, start: 0, projects: new Map() };
+  const told = { ...toldRecords.empty(), ...toldAgentRecords.empty(), ...toldPartRecords.empty() };
+  const nothing = { node: "", level: 0, last: { epoch: 0, n: 0 }, start: 0 };
+  return { ...outboxRecords.empty(), ...told, ...nothing, limits, projects: new Map() };
 }
 
 export const outboxRows = {
   head: head(
-    ({ node, last, start, projects }: Outbox): { readonly outbox?: Stored } =>
+    ({ node, level, last, start, projects }: Outbox): { readonly outbox?: Stored } =>
       // A node that shares nothing any more keeps its numbers: if it shares again, they go on.
-      last.epoch === 0 && node === "" ? {} : { outbox: { node, last, start, projects: [...projects] } },
+      last.epoch === 0 && node === ""
+        ? {}
+        : { outbox: { node, last, start, projects: [...projects], ...(level === 0 ? {} : { level }) } },
     (outbox, { outbox: stored }) => {
       if (stored === undefined) return;
       outbox.node = stored.node;
       outbox.last = stored.last;
       outbox.start = stored.start ?? 0;
+      outbox.level = stored.level ?? 0;
       for (const [project, as] of stored.projects) outbox.projects.set(project, as);
     },
   ),
@@ -114,10 +139,15 @@ export const outboxRows = {
       ({ agents }: Outbox) => agents,
       (outbox, row: ToldAgent) => toldAgentRecords.put(outbox, row),
     ),
+    outboxParts: valueList(
+      ({ parts }: Outbox) => parts,
+      (outbox, row: ToldPart) => toldPartRecords.put(outbox, row),
+    ),
   },
 };
 
 interface Stored extends Pick<Outbox, "node" | "last"> {
   readonly start?: number;
+  readonly level?: number;
   readonly projects: readonly (readonly [string, string])[];
 }

@@ -2,6 +2,7 @@
  * Nodes with a log of their own each, and one log that they share, in one world without time: every reordering between the
  * logs, and what a crash, a power cut, a lost answer or a long silence leaves of them. What happens is drawn from a seed.
  */
+import { rulesLevel } from "../../../daemon/core/base-state.ts";
 import type { Command, Proposal } from "../../../daemon/core/commands.ts";
 import type { OutboxNumber } from "../../../daemon/core/nodes/commands.ts";
 import { isAfter } from "../../../daemon/core/nodes/table.ts";
@@ -117,7 +118,7 @@ export class TwoLogs {
     this.#random = new Random(seed);
     for (const node of this.nodes) {
       node.start();
-      node.do({ type: "sharing_set", node: node.id, projects });
+      node.do({ type: "sharing_set", node: node.id, projects, level: rulesLevel });
       this.#join(node);
     }
   }
@@ -304,7 +305,13 @@ export class TwoLogs {
 
   #renew(node: Node): void {
     const { id } = node;
-    node.send({ type: "node_renew", machine: id, binding: id, levels: { from: 1, to: 2 }, wallMs: 1 });
+    node.send({
+      type: "node_renew",
+      machine: id,
+      binding: id,
+      levels: { from: 1, to: rulesLevel },
+      wallMs: 1,
+    });
   }
 
   /** The daemon of the node is killed, its machine loses power, or its home is put back; another one starts. */

@@ -1,0 +1,43 @@
+/** What slices of a node's own log say of its actors, in rows of their own, as the shared log takes it. */
+import type { BaseState } from "../base-state.ts";
+import type { Step } from "../outcome.ts";
+import type { Part } from "../points.ts";
+import type { Handler } from "../rules.ts";
+import { noSession } from "../sessions/end.ts";
+import type { Session } from "../sessions/table.ts";
+import type { NodeSessionsAre } from "./commands.ts";
+
+/** The level of rules from which a shared log takes parts: programs that know no later one would void such an entry. */
+export const partsLevel = 3;
+
+/** Gives an actor the part that its node tells of, in place of the one before. */
+export const actorPart: Handler<"actor_part"> = (state, { session, agent, part, value }, _meta, step) => {
+  if (!state.sessions.live.has(session)) {
+    step.reply = noSession(state, session);
+    return;
+  }
+  // Of a part that this program does not know nothing is kept.
+  for (const [name, rules] of partsOf(state))
+    if (name === part) rules.take(state, session, agent, value, step);
+  step.reply = { ok: true };
+};
+
+/** Takes from these sessions' actors the parts that are not named. */
+export function forgetParts(
+  state: BaseState,
+  sessions: readonly Session[],
+  named: NonNullable<NodeSessionsAre["parts"]>,
+  step: Step,
+): void {
+  const keyOf = (...names: (typeof named)[number]) => JSON.stringify(names);
+  const left = new Set(named.map(one => keyOf(...one)));
+  for (const { id } of sessions)
+    for (const [name, rules] of partsOf(state))
+      for (const agent of [...rules.agentsWith(state, id)])
+        if (!left.has(keyOf(id, agent, name))) rules.take(state, id, agent, null, step);
+}
+
+/** Yields the parts of all slices by name. */
+export function* partsOf({ points }: BaseState): Generator<readonly [name: string, Part<BaseState>], void> {
+  for (const { parts } of points) if (parts !== undefined) yield* Object.entries(parts);
+}
