@@ -1,6 +1,5 @@
 /** How a shared store is, and what those hear who need it meanwhile. */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
-import { StoreLost } from "../journal/journal.ts";
 
 /** How the store is. `opening`: this daemon has not reached it yet; `refused`: it answers, and does not take this node. */
 export type Condition =
@@ -35,10 +34,4 @@ export function lastingRefusal(error: unknown): Refusal | null {
   if (!(error instanceof Error)) return null;
   if (error.name === "NodeTwice") return refuse("node_twice", error.message);
   return error.name === "StoreLost" ? refuse("store_away", error.message) : null;
-}
-
-export function anotherStore(where: string): Error {
-  return new StoreLost(
-    `${where} is another store than the one that this machine joined: leave that one (kite store leave --away), then join this one`,
-  );
 }

@@ -38,10 +38,10 @@ export function sharedSettings(
   const node = openNode(paths);
   if ("ok" in node) return stays(where, node.error);
   if (node.is !== "own") return stays(where, node.is === "copied" ? node.error : "this node has no id");
-  const journal = async () => {
+  const journal: SharedSettings["journal"] = async storeId => {
     const connection = storeConnection(found, paths);
     if ("ok" in connection) throw new Error(connection.error);
-    return postgresJournal({ address: connection, node: node.node });
+    return postgresJournal({ address: connection, node: node.node, storeId });
   };
   return { ...who, node: node.node, binding: bindingOf(paths), where, journal };
 }

@@ -5,7 +5,6 @@
  * copy of its state stays readable. A shared log that ends (pruned, restored) is opened anew until the daemon stops; one that
  * another daemon of this node took, or whose tables were removed, is not. Its end never ends the daemon.
  */
-import { rmSync } from "node:fs";
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { CommandOf, Entry } from "../core/commands.ts";
@@ -16,8 +15,8 @@ import { restarting } from "../engine/answers.ts";
 import { type Clock, clockFromZero } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";
 import type { SharedJournal } from "../journal/shared-journal.ts";
-import { anotherStore, awayRefusal, type Condition, lastingRefusal, storeLeft, whyOf } from "./condition.ts";
-import { loadCopy, saveCopy } from "./copy-file.ts";
+import { awayRefusal, type Condition, lastingRefusal, storeLeft, whyOf } from "./condition.ts";
+import { StoreFile } from "./copy-file.ts";
 import { Lease } from "./lease.ts";
 import { Moving } from "./moving.ts";
 import { numberIn, Relay } from "./relay.ts";
@@ -37,8 +36,11 @@ export interface SharedStoreOptions {
   readonly where: string;
   /** Where a stop keeps what is known of the store; null: nowhere. */
   readonly copyPath: string | null;
-  /** Makes a journal that is not opened. Rejects if it cannot be made now. */
-  readonly journal: () => Promise<SharedJournal>;
+  /**
+   * Makes a journal that is not opened. Rejects if it cannot be made now. `storeId`: the store that this machine joined, over
+   * no other one of which it opens; null: any.
+   */
+  readonly journal: (storeId: string | null) => Promise<SharedJournal>;
   /** Sees every step of the shared log that comes after the recovery. */
   readonly onStep: (entry: Entry, step: Step) => void;
   readonly onTrouble: (message: string, error: unknown) => void;
@@ -84,6 +86,7 @@ export class SharedStore {
   #changing: Promise<unknown> = Promise.resolve();
   #running: Promise<void> = Promise.resolve();
   readonly #waits: Waits;
+  readonly #file: StoreFile;
   /** The store that this machine joined; null: none is known. */
   #storeId: string | null;
 
@@ -93,13 +96,13 @@ export class SharedStore {
     this.node = options.node;
     this.where = options.where;
     this.#waits = new Waits(options.clock);
-    // What was kept before the machine left is of no use.
-    const hasJoined = options.own.state.outbox.projects.size > 0;
-    const { copyPath } = options;
-    const kept = copyPath === null || !hasJoined ? null : loadCopy(copyPath, options.where);
-    this.#storeId = kept?.storeId ?? null;
-    this.#copy = kept?.state ?? null;
-    this.#copyMs = kept?.atMs ?? null;
+    const { own, where, copyPath: path, onTrouble } = options;
+    const hasJoined = () => own.state.outbox.projects.size > 0;
+    this.#file = new StoreFile({ path, where, hasJoined, onTrouble });
+    const { before } = this.#file;
+    this.#storeId = before?.storeId ?? null;
+    this.#copy = before?.state ?? null;
+    this.#copyMs = this.#copy === null ? null : (before?.atMs ?? null);
   }
 
   /** Opens the shared log as soon as it can be had, and keeps it open. */
@@ -166,6 +169,7 @@ export class SharedStore {
   setSharing(command: CommandOf<"sharing_set"> & { readonly type: "sharing_set" }): Promise<Reply> {
     const changed = this.own.submitAndWait(command);
     this.#changing = changed;
+    void changed.then(() => this.#keepId());
     return changed;
   }
 
@@ -204,21 +208,11 @@ export class SharedStore {
     });
     await Promise.race([this.#running, late]);
     stopWaiting();
-    this.#keepCopy();
+    this.#file.keep(this.#storeId, this.state, this.asOfMs ?? clock.wall());
   }
 
-  #keepCopy(): void {
-    const { copyPath, onTrouble, clock } = this.#options;
-    const { state, where, storeId } = this;
-    const atMs = this.asOfMs ?? clock.wall();
-    if (copyPath === null || state === null || storeId === null) return;
-    const hasJoined = this.#options.own.state.outbox.projects.size > 0;
-    try {
-      if (hasJoined) saveCopy(copyPath, { where, storeId, atMs }, state);
-      else rmSync(copyPath, { force: true });
-    } catch (error) {
-      onTrouble("the copy of the shared store could not be kept", error);
-    }
+  #keepId(): void {
+    this.#file.keepId(this.#storeId, this.#options.clock.wall());
   }
 
   async #run(): Promise<void> {
@@ -248,7 +242,7 @@ export class SharedStore {
     const ended = new Promise<Error | null>(resolve => {
       end = resolve;
     });
-    const journal = await this.#options.journal();
+    const journal = await this.#options.journal(this.#storeId);
     let engine: Engine;
     try {
       engine = await Engine.start({
@@ -266,11 +260,8 @@ export class SharedStore {
       await journal.close();
       throw error;
     }
-    if (this.#storeId !== null && journal.storeId !== this.#storeId) {
-      await engine.close();
-      throw anotherStore(this.where);
-    }
     this.#storeId = journal.storeId;
+    this.#keepId();
     this.#begin(engine, journal);
     this.#endOpening = () => end(null);
     if (this.#isClosed) end(null);

@@ -68,6 +68,22 @@ await withServer("several nodes over one store", server => {
       expect(await world.sql(`SELECT 1 FROM pg_namespace WHERE nspname = '${world.schema}'`)).toEqual([]);
     });
 
+    it("is not touched where another one was joined", async () => {
+      const world = new StoreWorld(server);
+      const { journal } = await world.journal("n1", {}, { storeId: "joined" });
+      await expect(journal.loadSnapshot()).rejects.toMatchObject({ name: "StoreLost" });
+      expect(await world.sql(`SELECT 1 FROM pg_namespace WHERE nspname = '${world.schema}'`)).toEqual([]);
+      const other = await world.node("n2");
+      const again = await world.journal("n1", {}, { storeId: "joined" });
+      await expect(Client.open(again.journal, "n1")).rejects.toMatchObject({
+        name: "StoreLost",
+        message: expect.stringContaining("kite store leave --away"),
+      });
+      expect(await world.sql("SELECT node FROM $.nodes")).toEqual([["n2"]]);
+      const third = await world.node("n1", {}, { storeId: other.journal.storeId });
+      expect(third.journal.storeId).toBe(other.journal.storeId);
+    });
+
     it("made anew is another store", async () => {
       const world = new StoreWorld(server);
       const { client } = await world.node("n1");

@@ -1,5 +1,8 @@
 /** Changes of what a machine shares, while its daemon says anew what it shares. */
-import { expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
 import { begin, claim, create, MemoryStoreOfAll, machine, shared } from "./shared-world.ts";
 
 it("keeps a change of what is shared that comes with a telling of all", async () => {
@@ -29,6 +32,20 @@ it("moves what a move that broke off left here, when the store opens", async () 
   const [moved] = tasks.all.values();
   const [id = ""] = sessions.live.keys();
   expect(moved).toMatchObject({ description: "left here", state: { claimer: { session: id } } });
+});
+
+it("knows after a kill which store it joined", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "kite-copy-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const copyPath = join(folder, "copy");
+  const all = new MemoryStoreOfAll();
+  const first = await machine("laptop", all, { copyPath });
+  expect(await first.store.open(10_000)).toBe(true);
+  // The first one is not stopped: nothing more is kept.
+  const second = await machine("laptop", all, { copyPath });
+  expect(await second.store.open(10_000)).toBe(true);
+  expect(all.knownIds).toEqual([null, all.id]);
+  expect(second.store.storeId).toBe(all.id);
 });
 
 it("ends the waits for a store that closes", async () => {

@@ -20,6 +20,9 @@ export const shared = "example.com/team/app";
 export class MemoryStoreOfAll {
   readonly entries: Entry[] = [];
   readonly journals = new Set<MemorySharedJournal>();
+  readonly id = "shared";
+  /** The ids of the stores over which machines would open a journal, as far as they know one. */
+  readonly knownIds: (string | null)[] = [];
   epoch = 0;
   /** Wall time since which nobody reaches it. */
   awaySinceMs: number | null = null;
@@ -60,7 +63,7 @@ class MemorySharedJournal implements SharedJournal {
   #onDurable: (seq: number) => void = () => {};
   end: (error: Error) => void = () => {};
   durableSeq = 0;
-  readonly storeId = "shared";
+  readonly storeId: string;
   readonly awayWhy = "the test took it away";
   readonly health = { bytes: 0, full: false };
 
@@ -68,6 +71,7 @@ class MemorySharedJournal implements SharedJournal {
 
   constructor(store: MemoryStoreOfAll, node: string) {
     this.#store = store;
+    this.storeId = store.id;
     this.node = node;
   }
 
@@ -193,7 +197,10 @@ export async function machine(
       onTrouble,
       onCondition,
     },
-    journal: async () => new MemorySharedJournal(all, node),
+    journal: async storeId => {
+      all.knownIds.push(storeId);
+      return new MemorySharedJournal(all, node);
+    },
     onStep: (_entry, { events }) => void heard.push(...eventsHere(events, names, node)),
   });
   const log = new TwoLogs({ own, store, names, clock });

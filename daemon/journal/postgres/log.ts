@@ -219,8 +219,8 @@ export class StoreLog {
 
   lost(): StoreLost {
     return new StoreLost(
-      `Kite's tables in the store ${this.#where} were removed or made anew: nothing is stored there any more. Join ` +
-        "again: kite store join",
+      `the store ${this.#where} is not the one that this machine joined, or Kite's tables there were removed: nothing is ` +
+        "stored there. Leave the former one (kite store leave --away), then join this one: kite store join URL",
     );
   }
 

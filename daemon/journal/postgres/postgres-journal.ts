@@ -38,6 +38,8 @@ export interface PostgresJournalOptions {
   readonly address: JournalAddress;
   /** This node's id, which its proposals carry. No two daemons at a time have the same. */
   readonly node: string;
+  /** The id of the store that this machine knows; null or absent: any. Nothing is made or entered in another one. */
+  readonly storeId?: string | null;
   /** An epoch of this node that was used already, of which the store may not know: it may be an older copy. */
   readonly epochAfter?: number;
   /** False: read the log by time alone. Without it, a store that passes no notifications does so too, by itself. */
@@ -256,11 +258,12 @@ export class PostgresJournal implements Journal {
     let connection: Connection | null = null;
     try {
       connection = await this.#connect();
-      const isNew = this.#storeId === null;
+      const known = this.#storeId ?? this.#options.storeId ?? null;
+      const isNew = known === null;
       const { id = null } =
         (await prepareSchema(connection, this.#options.address.schema, this.#where, { isNew })) ?? {};
-      this.#storeId ??= id;
-      if (id === null || id !== this.#storeId) throw this.#log.lost();
+      if (id === null || id !== (known ?? id)) throw this.#log.lost();
+      this.#storeId = id;
       return await work(connection, id);
     } catch (error) {
       const isOfStore = connection === null || connection.isLost || meaningOf(error) !== "unsure";
