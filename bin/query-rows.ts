@@ -8,6 +8,7 @@ import type { HoldRow, PostedRow } from "../protocol/message.ts";
 import type { UnkeptRow, VersionRow, WipeRow } from "../protocol/rescue.ts";
 import type { TranscriptRow } from "../protocol/session.ts";
 import type { SessionRow } from "../protocol/session-rows.ts";
+import type { StoreState } from "../protocol/store.ts";
 import type { ClientTaskRow, TaskRow } from "../protocol/task.ts";
 import type { RiskRow, WriteRow } from "../protocol/write.ts";
 
@@ -35,6 +36,7 @@ export const baseRows = {
   client_tasks: rowWith<ClientTaskRow>("list", "task", "subject", "state", "resting"),
   messages: rowWith<PostedRow>("id", "from", "to", "text", "thread"),
   elsewhere: rowWith<ElsewhereRow>("id", "name", "machine", "project", "state", "tasks"),
+  store: rowWith<StoreState>("where", "is", "nodes"),
   holds: rowWith<HoldRow>("hold", "files", "by", "leftMs"),
   versions: rowWith<VersionRow>("version", "path", "file", "worktree", "by", "kind", "hash", "object"),
   wipes: rowWith<WipeRow>("wipe", "project", "by", "command", "files", "more"),

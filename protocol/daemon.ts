@@ -23,6 +23,7 @@ export const queryTargets = [
   "messages",
   "holds",
   "elsewhere",
+  "store",
   "checks",
   "spawns",
   "merges",

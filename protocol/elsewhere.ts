@@ -9,8 +9,21 @@ export interface ElsewhereRow {
   /** The project as this machine has it; as the store calls it if this machine does not share it. */
   readonly project: string;
   readonly branch: string | null;
+  /** Its role; absent: it has the default one. */
+  readonly role?: string;
   /** `away`: its machine has been silent for a minute; `lost`: for five. */
   readonly state: "there" | "away" | "lost";
   /** What it claims, the latest first. */
   readonly tasks: readonly WorkedOn[];
+}
+
+/**
+ * The machine of such a session told anew of it, so its name, branch or role may be another one; other changes of it have the events
+ * that a session's own have. It is in the log of the store and not in this machine's, so it has no cursor.
+ */
+export interface ElsewhereEvent {
+  readonly event: "elsewhere_changed";
+  /** Its id, as its row has it. */
+  readonly session: string;
+  readonly project: string;
 }

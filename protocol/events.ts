@@ -2,6 +2,7 @@
 
 import type { ContextEvent } from "./context.ts";
 import type { DeclarationEvent } from "./declaration.ts";
+import type { ElsewhereEvent } from "./elsewhere.ts";
 import type { GuardEvent } from "./guard.ts";
 import type { CheckEvent } from "./lead/check.ts";
 import type { DebateEvent } from "./lead/debate.ts";
@@ -12,6 +13,7 @@ import type { SpawnEvent } from "./lead/spawn.ts";
 import type { LockEvent } from "./lock.ts";
 import type { FreezeEvent, MessageEvent } from "./message.ts";
 import type { SessionEvent } from "./session.ts";
+import type { StoreEvent } from "./store.ts";
 import type { TaskEvent } from "./task.ts";
 import type { WriteEvent } from "./write.ts";
 
@@ -34,6 +36,8 @@ export type KiteEvent =
   | CheckEvent
   | SpawnEvent
   | MergeEvent
+  | StoreEvent
+  | ElsewhereEvent
   | HealthEvent;
 
 export type EventName = KiteEvent["event"];

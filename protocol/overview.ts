@@ -8,7 +8,7 @@ import { type RequestTable, repeatable, reply } from "./request-table.ts";
 import type { WipeRow } from "./rescue.ts";
 import { baseShape, pathSchema } from "./session.ts";
 import type { SessionRow } from "./session-rows.ts";
-import type { StoreNodeRow, StoreRow } from "./store.ts";
+import type { StoreState } from "./store.ts";
 import type { TaskRow } from "./task.ts";
 import type { RiskRow } from "./write.ts";
 
@@ -67,8 +67,8 @@ export interface OverviewReply {
    * are lost. Absent where Kite keeps nothing, and in answers of earlier daemons.
    */
   readonly wiped?: readonly WipeRow[];
-  /** The store that machines share, with how many nodes it has; absent: none is set. */
-  readonly store?: StoreRow & { readonly nodes: readonly Pick<StoreNodeRow, "machine" | "is">[] };
+  /** The store that machines share; absent: none is set. */
+  readonly store?: StoreState;
   readonly stats: StatsReply;
   readonly sessions: QueryReply<SessionRow>;
   readonly locks: QueryReply<LockRow>;

@@ -67,6 +67,20 @@ export interface StoreNodeRow {
   readonly sessions: number;
 }
 
+/** The store as screens show it, in one row of `query`: with its machines, this one first. */
+export interface StoreState extends StoreRow {
+  readonly nodes: readonly Pick<StoreNodeRow, "machine" | "is">[];
+}
+
+/**
+ * The store is open, away or refused now and was something else, or a machine came, fell silent, is back, or left. It is about no
+ * project and no session: a subscription that names one does not get it. It is not in the log, so it has no cursor.
+ */
+export interface StoreEvent {
+  readonly event: "store_changed";
+  readonly store: StoreState;
+}
+
 export interface SharedProjectRow {
   /** As this machine calls it. */
   readonly project: string;

@@ -5,25 +5,33 @@ import { table } from "./table.ts";
 import { clean, counted, type Screen } from "./text.ts";
 
 const elsewhereShownMax = 20;
-const states = { there: "", away: "its machine is silent", lost: "lost" } as const;
+/** What is said of a session's state. */
+export const elsewhereStates = { there: "", away: "its machine is silent", lost: "lost" } as const;
 
-/** Returns a heading, and a line each: the name with its machine, the branch, and what it claims. */
+/** Returns a heading, and a line each. */
 export function elsewhereLines(all: readonly ElsewhereRow[], screen: Screen): string[] {
-  const machines = new Set(all.map(({ machine }) => machine)).size;
-  const rows = all
-    .slice(0, elsewhereShownMax)
-    .map(({ name, branch, state, tasks }) => [
-      { text: clean(name), style: "bold" as const },
-      { text: clean(branch ?? ""), style: "dim" as const },
-      clean(tasks[0]?.description ?? ""),
-      { text: states[state], style: "yellow" as const },
-    ]);
   const more = all.length - elsewhereShownMax;
-  const columns = [{ min: 9, max: 30 }, { min: 4, max: 20 }, { min: 9 }, { min: 4 }];
   return [
     "",
-    paint(screen, "bold", `On ${counted(machines, "other machine")}`),
-    ...table(rows, columns, screen, 2),
+    paint(screen, "bold", elsewhereTitle(all)),
+    ...elsewhereTable(all.slice(0, elsewhereShownMax), screen),
     ...(more > 0 ? [`  and ${counted(more, "session")} more`] : []),
   ];
+}
+
+export function elsewhereTitle(all: readonly ElsewhereRow[]): string {
+  return `On ${counted(new Set(all.map(({ machine }) => machine)).size, "other machine")}`;
+}
+
+/** Returns a line for each session: its name with its machine, role, branch, what it claims, and whether it is silent. */
+export function elsewhereTable(all: readonly ElsewhereRow[], screen: Screen): string[] {
+  const rows = all.map(({ name, role = "", branch, state, tasks }) => [
+    { text: clean(name), style: "bold" as const },
+    clean(role),
+    { text: clean(branch ?? ""), style: "dim" as const },
+    clean(tasks[0]?.description ?? ""),
+    { text: elsewhereStates[state], style: "yellow" as const },
+  ]);
+  const columns = [{ min: 9, max: 30 }, { max: 12 }, { min: 4, max: 20 }, { min: 9 }, { min: 4 }];
+  return table(rows, columns, screen, 2);
 }

@@ -19,7 +19,7 @@ import { locksOfProject, ofProject, otherProjectLines, shownProject } from "./ot
 import { Places, tilde } from "./places.ts";
 import { riskLines } from "./risks.ts";
 import { sessionLines } from "./sessions.ts";
-import { machinesText, storeText } from "./store.ts";
+import { storeHead } from "./store.ts";
 import { table } from "./table.ts";
 import { clean, clock, counted, cut, duration, type Screen, widthOf, wrap } from "./text.ts";
 import { hasTrouble, hasWait } from "./urgency.ts";
@@ -229,9 +229,11 @@ const noStore: StoreLines = { away: [], open: [] };
 
 /** What is wrong with the store stands above all else. */
 function storeLines(store: NonNullable<StatusData["store"]>, screen: Screen): StoreLines {
-  const said = storeText(store, screen.now);
-  if (said === null) return { away: [], open: wrap(machinesText(store), screen.width, 2) };
-  return { away: wrap(said, screen.width, 2).map(line => paint(screen, "yellow", line)), open: [] };
+  const { text, isTrouble } = storeHead(store, screen.now);
+  const lines = wrap(text, screen.width, 2);
+  return isTrouble
+    ? { away: lines.map(line => paint(screen, "yellow", line)), open: [] }
+    : { away: [], open: lines };
 }
 
 function warningLines(warnings: readonly string[], screen: Screen): string[] {

@@ -1,6 +1,5 @@
 /** How the store that machines share is, in the words of `kite status` and `kite store`. */
-import type { OverviewReply } from "../../protocol/overview.ts";
-import type { StoreRow } from "../../protocol/store.ts";
+import type { StoreRow, StoreState } from "../../protocol/store.ts";
 import { clean, clock, counted } from "./text.ts";
 
 /** Returns what is wrong with the store, or null: it is open. */
@@ -15,17 +14,41 @@ export function storeText({ is, since, why }: StoreRow, now: number): string | n
   return `store not reached since the daemon began${because}: no tasks and messages of shared projects; edits are still coordinated`;
 }
 
+/** What stands about the store at the head of a screen; `isTrouble`: above all else. */
+export interface StoreHead {
+  readonly text: string;
+  readonly isTrouble: boolean;
+}
+
+/** Returns the line about the store at the head of each screen that shows it. */
+export function storeHead(store: StoreState, now: number): StoreHead {
+  const trouble = storeText(store, now);
+  return { text: trouble ?? machinesText(store), isTrouble: trouble !== null };
+}
+
+/** Returns what became of the store, for a list of events. */
+export function storeEventText(store: StoreState): string {
+  const because = store.why === null ? "" : `: ${clean(store.why)}`;
+  if (store.is === "open") return `is open: ${machinesIn(store)}`;
+  if (store.is === "refused") return `does not take this machine${because}`;
+  return `${store.is === "away" ? "does not answer" : "is not reached"}${because}`;
+}
+
 /** The setting went by hand. */
 export const storelessText =
   "no store is set, and projects of this machine are shared in one: what is done in them meanwhile is on this machine " +
   "alone; join the store again (kite store join URL), and then leave it if you want to (kite store leave)";
 
 /** Returns the line of an open store: its machines. */
-export function machinesText({ where, nodes }: NonNullable<OverviewReply["store"]>): string {
-  const names = nodes.map(({ machine, is }) => (is === "here" ? machine : `${machine} (${is})`));
-  const shown = names.slice(0, namesMax).join(", ");
-  const more = names.length > namesMax ? ` and ${names.length - namesMax} more` : "";
-  return clean(`Store ${where}: ${counted(names.length, "machine")}: ${shown}${more}`);
+export function machinesText(store: Pick<StoreState, "where" | "nodes">): string {
+  return clean(`Store ${store.where}: ${machinesIn(store)}`);
 }
 
 const namesMax = 8;
+
+function machinesIn({ nodes }: Pick<StoreState, "nodes">): string {
+  const names = nodes.map(({ machine, is }) => (is === "here" ? machine : `${machine} (${is})`));
+  const shown = names.slice(0, namesMax).join(", ");
+  const more = names.length > namesMax ? ` and ${names.length - namesMax} more` : "";
+  return clean(`${counted(names.length, "machine")}: ${shown}${more}`);
+}

@@ -9,7 +9,7 @@ import { countTasks } from "../core/tasks/table.ts";
 import type { RescueServices } from "../rescue/services.ts";
 import type { Steps } from "../server/turns.ts";
 import type { StoreServices } from "../sharing/services.ts";
-import { nodeRows, storeRow } from "../sharing/show.ts";
+import { storeState } from "../sharing/show.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { lostNow } from "./points.ts";
 import { answerFor } from "./query.ts";
@@ -80,8 +80,7 @@ function* overviewText(
 
 function storeField({ shared }: OverviewServices): Pick<OverviewReply, "store"> {
   if (shared === null) return {};
-  const nodes = nodeRows(shared).map(({ machine, is }) => ({ machine, is }));
-  return { store: { ...storeRow(shared), nodes } };
+  return { store: storeState(shared) };
 }
 
 function settingsRow({ problem = null, waiting = [] }: UserConfig): { readonly settings?: SettingsRow } {

@@ -7,6 +7,7 @@ import type { Reply } from "../core/outcome.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { Steps } from "../server/turns.ts";
 import { elsewhereRows } from "../sharing/elsewhere.ts";
+import { storeState } from "../sharing/show.ts";
 import { clientTaskRows } from "../views/client-tasks.ts";
 import { contextPage } from "../views/context.ts";
 import { declarationRows, endedDeclarationRows } from "../views/declarations.ts";
@@ -94,7 +95,7 @@ const baseTargets = {
   }),
 };
 
-type Apart = TaskTarget | "context" | "messages" | "refusals" | "stats";
+type Apart = TaskTarget | "context" | "messages" | "refusals" | "stats" | "store";
 
 const targets: { readonly [T in Exclude<QueryTarget, Apart>]: Target } = {
   ...baseTargets,
@@ -134,10 +135,11 @@ function isPaged(target: QueryTarget): target is Exclude<QueryTarget, Apart> {
 
 /** Answers for the targets that other logs may have, and for those whose rows have no position each. */
 function* apart(services: DaemonServices, request: RequestOf<"query">, max: number): Steps<string | Reply> {
-  const { engine, recorder } = services;
+  const { engine, recorder, shared } = services;
   const { target, project = null } = request;
   if (isOfTasks(target)) return yield* taskPage(engine, request);
   if (target === "context") return yield* contextPage(engine, { ...request, project });
   if (target === "messages") return yield* postedPage(engine, { ...request, project, max });
+  if (target === "store") return { ok: true, rows: shared === null ? [] : [storeState(shared)] };
   return { ok: true, rows: target === "stats" ? [statsOf(services)] : recorder.refusals.slice(-max) };
 }

@@ -2,7 +2,9 @@
 import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Session } from "../core/base-state.ts";
+import { traitsOf } from "../core/outbox/now.ts";
 import { sessionsFrom } from "../core/sessions/in-order.ts";
+import type { State } from "../core/state.ts";
 import { claimsOf } from "../core/tasks/leave.ts";
 import type { Logs, LogView } from "../engine/log-view.ts";
 import type { Keyed } from "../views/row.ts";
@@ -24,16 +26,18 @@ export function* elsewhereRows(
   }
 }
 
-function rowOf({ state, now }: Pick<LogView, "state" | "now">, session: Session): ElsewhereRow {
+function rowOf({ state }: Pick<LogView, "state">, session: Session): ElsewhereRow {
   const { id, name, node, project, branch, lostAt } = session;
   const lease = state.leases.all.get(node);
-  const isAway = lease === undefined || now >= lease.renewedAtMs + limits.nodeAwayMs;
+  // As of the latest entry: while the store is away nobody knows which machine is silent.
+  const isAway = lease === undefined || state.t >= lease.renewedAtMs + limits.nodeAwayMs;
   return {
     id,
     name,
     machine: lease?.machine ?? node,
     project,
     branch,
+    ...roleIn(state, id),
     state: lostAt !== null ? "lost" : isAway ? "away" : "there",
     tasks: claimsOf(state, id)
       .reverse()
@@ -42,4 +46,11 @@ function rowOf({ state, now }: Pick<LogView, "state" | "now">, session: Session)
         description: description.slice(0, limits.quoteChars),
       })),
   };
+}
+
+/** Returns what the session's node told of its role. */
+function roleIn(state: State, session: string): Pick<ElsewhereRow, "role"> {
+  const role = traitsOf(state, session, null).traits?.["role"];
+  const named = typeof role === "object" && role !== null && "role" in role ? role["role"] : undefined;
+  return typeof named === "string" ? { role: named } : {};
 }

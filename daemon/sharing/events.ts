@@ -1,5 +1,7 @@
 /** What this machine hears of a step of the shared log: its events, with this machine's names. */
+import type { ElsewhereEvent } from "../../protocol/elsewhere.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
+import type { Entry } from "../core/commands.ts";
 import { nodeOf } from "../core/nodes/shared-ids.ts";
 import type { CoreEvent } from "../core/outcome.ts";
 import type { SharedNames } from "./names.ts";
@@ -33,4 +35,16 @@ export function eventsHere(
       project,
     }));
   });
+}
+
+/** Returns what another machine told anew of a session, for each project of this machine that the session is in; else nothing. */
+export function toldElsewhere(
+  { origin, command }: Entry,
+  names: SharedNames,
+  node: string,
+): ElsewhereEvent[] {
+  if (origin.node === node || command.type !== "relayed" || command.command.type !== "session_begin")
+    return [];
+  const { session, project } = command.command;
+  return names.projectsOf(project).map(own => ({ event: "elsewhere_changed", session, project: own }));
 }

@@ -349,6 +349,7 @@ export class SharedStore {
 
   /** Tells what became of the store, once for each change. */
   #noteCondition(): void {
+    if (this.#isClosed) return;
     const { condition } = this;
     if (condition.is === this.#noted || (this.#noted === null && condition.is === "opening")) return;
     this.#noted = condition.is;

@@ -5,6 +5,7 @@ import {
   type StoreNodeRow,
   type StoreRow,
   type StoreShowReply,
+  type StoreState,
   storeRowsMax,
 } from "../../protocol/store.ts";
 import type { State } from "../core/state.ts";
@@ -26,17 +27,26 @@ export async function showStore(services: StoreServices, cwd: string | undefined
   return { ok: true, store: storeRow(shared), nodes, projects, local };
 }
 
-export function storeRow({ where: address, node, machine, condition }: SharedStore): StoreRow {
+function storeRow({ where: address, node, machine, condition }: SharedStore): StoreRow {
   const where = address.replace(/^postgresql:\/\/|\?.*$/g, "");
   const why = "why" in condition ? condition.why : "error" in condition ? condition.error : null;
   const since = condition.is === "away" ? condition.sinceMs : null;
   return { where, node, machine, is: condition.is, since, why };
 }
 
-/** Returns the nodes, this one first, then by their machines' names. */
-export function nodeRows({ state, node: own, engine }: SharedStore): StoreNodeRow[] {
+/** Returns the store as screens show it. */
+export function storeState(shared: SharedStore): StoreState {
+  const nodes = nodeRows(shared).map(({ machine, is }) => ({ machine, is }));
+  return { ...storeRow(shared), nodes };
+}
+
+/**
+ * Returns the nodes, this one first, then by their machines' names. They are as of the latest entry: while the store is away nobody
+ * knows which of the others is silent. While it is open, each node makes an entry every `limits.nodeRenewMs`.
+ */
+function nodeRows({ state, node: own }: SharedStore): StoreNodeRow[] {
   if (state === null) return [];
-  const now = engine?.now ?? state.t;
+  const now = state.t;
   const rows = [...state.leases.all.values()].map(({ node, machine, renewedAtMs, isLost, levels }) => {
     const renewedAgoMs = Math.max(0, now - renewedAtMs);
     const is = isLost

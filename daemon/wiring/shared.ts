@@ -5,8 +5,9 @@ import type { Engine, Log } from "../engine/engine.ts";
 import { Listeners } from "../engine/listeners.ts";
 import type { EventHub } from "../events/hub.ts";
 import { finishMoves } from "../sharing/both-logs.ts";
-import { eventsHere } from "../sharing/events.ts";
+import { eventsHere, toldElsewhere } from "../sharing/events.ts";
 import { SharedNames } from "../sharing/names.ts";
+import { StoreNews } from "../sharing/news.ts";
 import type { SharedSettings } from "../sharing/settings.ts";
 import { SharedStore, type SharedStoreOptions } from "../sharing/shared-store.ts";
 import { TwoLogs } from "../sharing/two-logs.ts";
@@ -42,9 +43,14 @@ export function openShared(
     onTrouble,
     onCondition: (is, why) => {
       onCondition(is, why);
+      news.look();
       if (is === "open") finishMoves(store).catch(error => onTrouble("a move to the store broke off", error));
     },
     onStep: (entry, step) => {
+      // What nodes say of themselves; who falls silent is seen when another one says that it is there.
+      if (entry.command.type.startsWith("node_")) news.look();
+      for (const event of toldElsewhere(entry, names, node))
+        events.tell({ ...event }, [event.session], event.project);
       const here = eventsHere(step.events, names, node);
       if (here.length === 0) return;
       events.publishBeside(here);
@@ -55,6 +61,7 @@ export function openShared(
       listeners.tell(entry, { ...step, events: [...here] });
     },
   });
+  const news = new StoreNews(store, state => events.tell({ event: "store_changed", store: state }, [], ""));
   store.start();
   return { store, engine: new TwoLogs({ own, store, names, clock }), listeners };
 }

@@ -1,0 +1,26 @@
+/** Tells who looks on what became of the store and of its machines, once for each change. */
+import type { StoreState } from "../../protocol/store.ts";
+import type { SharedStore } from "./shared-store.ts";
+import { storeState } from "./show.ts";
+
+export class StoreNews {
+  readonly #store: SharedStore;
+  readonly #tell: (state: StoreState) => void;
+  /** The state that was told last, or that there was at the start, as JSON. */
+  #told: string;
+
+  constructor(store: SharedStore, tell: (state: StoreState) => void) {
+    this.#store = store;
+    this.#tell = tell;
+    this.#told = JSON.stringify(storeState(store));
+  }
+
+  /** Something may have changed. While the store is open its nodes make entries, and so a machine that fell silent is seen, too. */
+  look(): void {
+    const state = storeState(this.#store);
+    const text = JSON.stringify(state);
+    if (text === this.#told) return;
+    this.#told = text;
+    this.#tell(state);
+  }
+}

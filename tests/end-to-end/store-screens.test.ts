@@ -1,0 +1,54 @@
+/** What screens learn of a store and of other machines, over one real PostgreSQL: events, rows, the trail. */
+import { expect, it, onTestFinished } from "vitest";
+import type { StoreState } from "../../protocol/store.ts";
+import { withServer } from "../journal/postgres-world.ts";
+import type { Client, Message } from "./daemon.ts";
+import { database, Machine } from "./store-machine.ts";
+
+/** Every event of the daemon from now on. */
+async function follower({ home }: Machine): Promise<Client> {
+  const client = await home.connect();
+  await client.ask({ type: "subscribe" });
+  return client;
+}
+
+const isBobs = ({ name, session }: Message) => /^bob@/.test(String(name ?? session));
+
+await withServer("what screens show of a store", server => {
+  it("the daemon tells of the store and its machines as they change", { timeout: 240_000 }, async () => {
+    const url = await database(server);
+    const [a, b] = [await new Machine().start(), await new Machine().start()];
+    await a.kite("store", "join", url, "--yes");
+    const looker = await follower(a);
+    await b.kite("store", "join", url, "--yes");
+    const two = [{ is: "here" }, { is: "here" }];
+    await looker.event("store_changed", ({ store }) => (store as StoreState).nodes.length === 2);
+
+    const bob = await b.home.connect();
+    await bob.ask({ type: "register", id: "bob", cwd: b.repo, name: "bob" });
+    await looker.event("session_started", isBobs);
+    await b.kite("role", "bob", "reviewer");
+    expect(await looker.event("elsewhere_changed", isBobs)).toMatchObject({ project: a.repo });
+    const rows = async () => (await looker.ask({ type: "query", target: "elsewhere" }))["rows"];
+    expect(await rows()).toMatchObject([
+      { id: expect.stringMatching(/^bob@/), role: "reviewer", state: "there" },
+    ]);
+    expect(await a.kite("status")).toMatch(/^ +bob@\S+ +reviewer/m);
+
+    await server.stop();
+    onTestFinished(() => server.start().catch(() => {}));
+    await looker.event("store_changed", ({ store }) => (store as StoreState).is === "away");
+    const [store] = (await looker.ask({ type: "query", target: "store" }))["rows"] as Message[];
+    expect(store).toMatchObject({ is: "away", since: expect.any(Number), nodes: two });
+    await server.start();
+    const back = await looker.event("store_changed", ({ store }) => (store as StoreState).is === "open");
+    expect(back).toMatchObject({ store: { since: null, why: null } });
+  });
+
+  it("nothing is told and asked where no store is set", async () => {
+    const machine = await new Machine().start();
+    const looker = await follower(machine);
+    expect(await looker.ask({ type: "query", target: "store" })).toEqual({ ok: true, rows: [] });
+    expect(await looker.ask({ type: "query", target: "elsewhere" })).toEqual({ ok: true, rows: [] });
+  });
+});
