@@ -22,7 +22,7 @@ import { clean, widthOf, wrap } from "./view/text.ts";
 import { choosable, lastTop, type News, type WatchData, watchView } from "./view/watch.ts";
 import { type ActionName, actions, afterKey, firstMode, following } from "./view/watch-keys.ts";
 import { act, type RunLine, wordsOf } from "./watch/act.ts";
-import { Listing, type Shown } from "./watch/lines.ts";
+import { Listing, type Shown, sharedThere } from "./watch/lines.ts";
 import { ask, exitCodes, fail, Refused, rowsOf, unnamedPerson } from "./with-daemon.ts";
 
 export interface WatchFlags {
@@ -206,16 +206,20 @@ class Painting implements Shown {
 
   async look(client: Client): Promise<void> {
     this.#isStale = false;
-    const [sessions, locks, refusals, active, pending] = await Promise.all([
+    const [sessions, locks, refusals, active, pending, shared] = await Promise.all([
       rowsOf(client, "sessions"),
       rowsOf(client, "locks"),
       rowsOf(client, "refusals"),
       rowsOf(client, "tasks", { status: "active" }, tasksShownMax),
       rowsOf(client, "tasks", { status: "pending" }, tasksShownMax),
+      sharedThere(client),
     ]);
     const { version } = client.daemon;
+    // A daemon that began anew may have no store any more.
+    const { store: _, elsewhere: __, ...before } = this.#data;
     this.#data = {
-      ...this.#data,
+      ...before,
+      ...shared,
       version,
       sessions,
       locks,

@@ -1,17 +1,21 @@
 /** `kite watch`: sessions, locks, tasks and events on one screen of any size. */
 
 import type { RefusalRow } from "../../protocol/daemon.ts";
+import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import { nameOrPerson } from "../../protocol/person.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
+import type { StoreState } from "../../protocol/store.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import { refusalText } from "../refusal-text.ts";
 import { summaryOf } from "../tasks/standing.ts";
 import { paint, unpainted } from "./color.ts";
+import { elsewhereTable, elsewhereTitle } from "./elsewhere.ts";
 import { lockItems } from "./locks.ts";
 import { needsText } from "./needs.ts";
 import { locksOfProject, ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { briefSessions, heading, inRowOrder, sessionLines } from "./sessions.ts";
+import { storeHead } from "./store.ts";
 import { table } from "./table.ts";
 import { taskGroups } from "./tasks.ts";
 import { clean, clock, counted, cut, type Screen, widthOf, wrap } from "./text.ts";
@@ -25,6 +29,9 @@ export interface WatchData {
   readonly locks: readonly LockRow[];
   /** What sessions are about, by their ids; absent where no person reads. */
   readonly titles?: ReadonlyMap<string, string>;
+  /** The store that machines share, and the sessions of the others; absent: none is set. */
+  readonly store?: StoreState;
+  readonly elsewhere?: readonly ElsewhereRow[];
   /** Unfinished tasks. */
   readonly tasks: readonly TaskRow[];
   readonly refusals: readonly RefusalRow[];
@@ -65,7 +72,7 @@ export function watchView(all: WatchData, screen: Screen, rows: number): string[
   const { mode = firstMode } = all;
   if (mode.at === "page" && all.page !== undefined) return pageView(all.page, mode.top, screen, rows);
   const data = withoutOthers(all);
-  const lines = [header(all, screen)];
+  const lines = [header(all, screen), ...storeLines(all, screen)].slice(0, Math.max(1, rows - 1));
   const footer = rows < footerFrom ? [] : [footerLine(data, mode, screen)];
   const room = Math.max(0, rows - lines.length - footer.length);
   const sections = sectionsOf(data, all, screen);
@@ -115,6 +122,7 @@ function sectionsOf(data: WatchData, all: WatchData, screen: Screen): Section[] 
   if (chosen !== undefined) return agentSections(all, chosen, screen);
   const sections = [
     sessionSection(data, screen),
+    elsewhereSection(data, screen),
     otherSection(data, all, screen),
     lockSection(data, screen),
     taskSection(data, screen),
@@ -135,6 +143,13 @@ function withoutOthers(all: WatchData): WatchData {
     sessions: ofProject(all.sessions, project).filter(s =>
       has(s.name, s.branch, s.worktree, s.waitingFor, s.attention, ...s.agents.map(a => a.name)),
     ),
+    ...(all.elsewhere === undefined
+      ? {}
+      : {
+          elsewhere: ofProject(all.elsewhere, project).filter(s =>
+            has(s.name, s.branch, s.machine, s.role ?? null),
+          ),
+        }),
     locks: locksOfProject(all.locks, project).filter(l =>
       has(l.path, l.holder?.name ?? null, ...l.waiters.map(w => w.name)),
     ),
@@ -244,6 +259,19 @@ function header(
   return paint(screen, "bold", cut(line, screen.width));
 }
 
+/** Most lines about the store at the top. */
+const storeLinesMax = 2;
+
+/** What stands about the store below the header; nothing where no daemon answers, since nobody knows then. */
+function storeLines({ store, away }: WatchData, screen: Screen): string[] {
+  if (store === undefined || away !== null) return [];
+  const { text, isTrouble } = storeHead(store, screen.now);
+  if (!isTrouble) return [paint(screen, "dim", cut(text, screen.width))];
+  const [first = "", ...more] = wrap(text, screen.width, 2);
+  const fitting = [first, ...(more.length < storeLinesMax ? more : [cut(more.join(" "), screen.width)])];
+  return fitting.map(line => paint(screen, "yellow", line));
+}
+
 function sessionSection(data: WatchData, screen: Screen): Section {
   const { sessions, tasks } = data;
   const projects = [...new Set(sessions.map(({ project }) => project))];
@@ -264,6 +292,12 @@ function sessionSection(data: WatchData, screen: Screen): Section {
     more: "kite status --sessions",
     isMain: true,
   };
+}
+
+/** Sessions of other machines, which cannot be chosen: only their own machine acts on them. */
+function elsewhereSection({ elsewhere = [] }: WatchData, screen: Screen): Section {
+  const items = lineItems(elsewhereTable(elsewhere, screen));
+  return { title: elsewhereTitle(elsewhere), items, noun: "session", more: "kite status" };
 }
 
 function otherSection({ project = null }: WatchData, all: WatchData, screen: Screen): Section {

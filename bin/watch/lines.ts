@@ -1,7 +1,10 @@
 /** `kite watch` in a pipe: a line for each event; and what each way to show events does. */
+import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import type { EventLine } from "../../protocol/events.ts";
+import type { StoreState } from "../../protocol/store.ts";
 import { type Client, type ProcessContext, printFramed, printJson } from "../process-context.ts";
 import { eventSentence } from "../view/events.ts";
+import { storeHead } from "../view/store.ts";
 import { clock } from "../view/text.ts";
 import { fail, rowsOf } from "../with-daemon.ts";
 
@@ -18,6 +21,19 @@ export interface Shown {
   end(): void;
 }
 
+/** The store that machines share, and the sessions of the others. */
+export interface SharedThere {
+  readonly store?: StoreState;
+  readonly elsewhere?: readonly ElsewhereRow[];
+}
+
+/** Returns nothing, and sends no request, where no store is set. */
+export async function sharedThere(client: Client): Promise<SharedThere> {
+  if (client.daemon.sharedStoreId === undefined) return {};
+  const [[store], elsewhere] = await Promise.all([rowsOf(client, "store"), rowsOf(client, "elsewhere")]);
+  return store === undefined ? {} : { store, elsewhere };
+}
+
 /** Prints a line for each event. */
 export class Listing implements Shown {
   readonly #world: ProcessContext;
@@ -31,9 +47,17 @@ export class Listing implements Shown {
 
   async look(client: Client): Promise<void> {
     this.#isAway = false;
-    const [sessions, locks] = await Promise.all([rowsOf(client, "sessions"), rowsOf(client, "locks")]);
-    if (this.#json) printJson(this.#world, { sessions, locks });
-    else this.#say(`watching  sessions: ${sessions.length}, locks: ${locks.length}`);
+    const [sessions, locks, shared] = await Promise.all([
+      rowsOf(client, "sessions"),
+      rowsOf(client, "locks"),
+      sharedThere(client),
+    ]);
+    if (this.#json) return printJson(this.#world, { sessions, locks, ...shared });
+    this.#say(`watching  sessions: ${sessions.length}, locks: ${locks.length}`);
+    const { store, elsewhere = [] } = shared;
+    if (store === undefined) return;
+    const far = elsewhere.length === 0 ? "" : `; ${elsewhere.length} on other machines`;
+    this.#say(`store     ${storeHead(store, this.#world.now()).text}${far}`);
   }
 
   event(event: EventLine): void {
