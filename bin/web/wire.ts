@@ -18,7 +18,8 @@ type Target =
   | "spawns"
   | "merges"
   | "checks"
-  | "teams";
+  | "teams"
+  | "elsewhere";
 
 /** What a view may show; a topic is a target of `query`, or stands in for one. */
 export interface Rows extends Pick<QueryRows, Target> {
@@ -30,9 +31,16 @@ export interface Rows extends Pick<QueryRows, Target> {
   readonly titles: TitleRow;
 }
 
-/** Why what the page shows is not what Kite holds agents to: it is off somewhere, it only observes, its settings do not count. */
+/**
+ * What stands above every view: why what the page shows is not what Kite holds agents to (it is off somewhere, it only observes,
+ * its settings do not count), and how the store is that machines share.
+ */
 export interface NoticeRow {
   readonly text: string;
+  /** It is about the store that machines share, as the daemon sees it: without the daemon it does not hold. */
+  readonly isOfStore?: true;
+  /** It is no trouble. */
+  readonly isFine?: true;
 }
 
 export interface TitleRow {
@@ -58,6 +66,7 @@ export const keyOf: { readonly [T in Topic]: (row: Rows[T]) => string } = {
   merges: row => row.id,
   checks: row => `${row.project}\n${row.worktree}\n${row.name}`,
   teams: row => `${row.project}\n${row.team}`,
+  elsewhere: row => row.id,
   debates: row => row.id,
   wiped: row => row.wipe,
   notices: row => row.text,

@@ -50,11 +50,17 @@ export function Frame({ store, state, view, query, go, children }: FrameProps) {
           {clean(state.away)}. What is shown is as of before.
         </p>
       )}
-      {(state.rows("notices") ?? []).map(({ text }) => (
-        <p key={text} class="away" role="status">
-          {clean(text)}
-        </p>
-      ))}
+      {(state.rows("notices") ?? []).map(({ text, isOfStore, isFine }) =>
+        isOfStore === true && state.away !== null ? null : (
+          <p
+            key={text}
+            class={isFine === true ? "dim" : "away"}
+            role={isFine === true ? undefined : "status"}
+          >
+            {clean(text)}
+          </p>
+        ),
+      )}
       <main>
         <h1>{view.title}</h1>
         {children}

@@ -1,10 +1,12 @@
 /** Where the rows of each topic come from, and which events of the daemon say that they have changed. */
 
+import type { StoreState } from "../../../protocol/store.ts";
 import { debatesOf } from "../../lead/debates/rows.ts";
 import { observedText, offTexts } from "../../off/now.ts";
 import type { Client } from "../../process-context.ts";
 import { Titles } from "../../titles.ts";
 import { projectRoot } from "../../view/places.ts";
+import { storeHead } from "../../view/store.ts";
 import { ask, rowsOf } from "../../with-daemon.ts";
 import { bounds } from "../bounds.ts";
 import type { Rows, Topic, Viewer } from "../wire.ts";
@@ -77,10 +79,15 @@ export const sources: { readonly [T in Topic]: Source<T> } = {
   merges: { look: rowsOfTarget("merges"), events: /^(?:merge_|check_)/, everyMs: 10 * seconds },
   checks: { look: rowsOfTarget("checks"), events: /^check_/, everyMs: 30 * seconds },
   teams: { look: rowsOfTarget("teams"), events: /^(?:session_|agent_)/, everyMs: 5 * seconds },
+  elsewhere: {
+    look: elsewhereShown,
+    events: /^(?:session_|task_|elsewhere_|store_)/,
+    everyMs: 60 * seconds,
+  },
   debates: { look: debatesShown, events: /^(?:debate_|session_)/, everyMs: 30 * seconds },
   wiped: { look: wipedShown, events: /^work_/, everyMs: 5 * seconds },
   // No event tells of a switch or a setting.
-  notices: { look: noticesShown, events: /^$/, everyMs: 5 * seconds },
+  notices: { look: noticesShown, events: /^store_changed$/, everyMs: 5 * seconds },
   titles: { look: titlesShown, events: /^session_/, everyMs: 5 * seconds },
 };
 
@@ -97,6 +104,11 @@ async function tasksShown(client: Asking, { project }: Viewer): Promise<readonly
     for (const row of rows.slice(0, room)) found.set(row.id, row);
   }
   return [...found.values()];
+}
+
+/** Sessions of other machines: where no store is set there are none, and nobody asks. */
+async function elsewhereShown(client: Asking, viewer: Viewer): Promise<readonly Rows["elsewhere"][]> {
+  return client.daemon.sharedStoreId === undefined ? [] : rowsOfTarget("elsewhere")(client, viewer);
 }
 
 /** Debates are asked for by project. */
@@ -119,7 +131,7 @@ async function wipedShown(client: Asking, { project }: Viewer): Promise<readonly
 }
 
 async function noticesShown(client: Asking, viewer: Viewer): Promise<readonly Rows["notices"][]> {
-  const { off, mode, settings } = await ask(client, "overview", {});
+  const { off, mode, settings, store } = await ask(client, "overview", {});
   const { project } = viewer;
   const concerns = off.filter(({ of }) => project === null || of === null || of === project);
   const world = { env: { HOME: viewer.home }, now: () => Date.now() };
@@ -128,7 +140,12 @@ async function noticesShown(client: Asking, viewer: Viewer): Promise<readonly Ro
     ...(mode === undefined ? [] : [observedText]),
     ...(settings?.problem == null ? [] : [settings.problem]),
   ];
-  return texts.map(text => ({ text }));
+  return [...(store === undefined ? [] : [storeNotice(store)]), ...texts.map(text => ({ text }))];
+}
+
+function storeNotice(store: StoreState): Rows["notices"] {
+  const { text, isTrouble } = storeHead(store, Date.now());
+  return { text, isOfStore: true, ...(isTrouble ? {} : { isFine: true }) };
 }
 
 const titles = new Titles();

@@ -4,6 +4,7 @@ import { features } from "../../view/features.ts";
 import { doingText } from "../../view/session-notes.ts";
 import { compare, needsPerson } from "../../view/urgency.ts";
 import type { Rows } from "../wire.ts";
+import { Elsewhere } from "./elsewhere.tsx";
 import { Age, Agent, Empty, File, Loading, Section } from "./parts.tsx";
 import { agoMs, clean, pathText, projectName, type ViewState } from "./state.ts";
 import type { View, ViewProps } from "./view.ts";
@@ -11,7 +12,7 @@ import type { View, ViewProps } from "./view.ts";
 export const now: View = {
   path: "now",
   title: "Now",
-  topics: ["sessions", "locks", "holds", "refusals", "titles"],
+  topics: ["sessions", "locks", "holds", "refusals", "titles", "elsewhere"],
   Body: Now,
 };
 
@@ -47,6 +48,7 @@ function Now(props: ViewProps) {
           </Section>
         ))
       )}
+      <Elsewhere state={state} />
     </>
   );
 }
