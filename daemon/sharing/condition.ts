@@ -18,11 +18,15 @@ export function whyOf(condition: Condition): string | null {
   return "why" in condition ? condition.why : "error" in condition ? condition.error : null;
 }
 
-/** Returns what is said to who would enter something now; null: the store is open. */
-export function awayRefusal(condition: Condition): Refusal | null {
+/**
+ * Returns what is said to who would enter something now; null: the store is open. `hasOpened`: this daemon reached it. Until
+ * then it may have a request that was sent to an earlier daemon.
+ */
+export function awayRefusal(condition: Condition, hasOpened: boolean): Refusal | null {
   if (condition.is === "open") return null;
   const because = whyOf(condition) || "it was not reached yet";
-  const error = `the shared store does not answer (${because}); nothing was stored: try again later. Locks and edits go on without it`;
+  const what = hasOpened ? "nothing was stored" : "nothing was stored since the daemon began";
+  const error = `the shared store does not answer (${because}); ${what}: try again later. Locks and edits go on without it`;
   return refuse("store_away", error);
 }
 

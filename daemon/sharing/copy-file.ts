@@ -14,6 +14,8 @@ export interface CopyOf {
   readonly storeId: string;
   /** Wall time in milliseconds as of which the copy shows the store: it may be kept anew while the store is away. */
   readonly atMs: number;
+  /** Requests of which the outcome was not known; absent: none. */
+  readonly unsettled?: readonly string[];
 }
 
 export interface KeptCopy {
@@ -21,6 +23,7 @@ export interface KeptCopy {
   /** Null: no state was kept. */
   readonly state: State | null;
   readonly atMs: number;
+  readonly unsettled: readonly string[];
 }
 
 /**
@@ -40,10 +43,10 @@ export function loadCopy(path: string, where: string): KeptCopy | null {
   const end = found.text.indexOf("\n");
   try {
     const store: Partial<CopyOf> = JSON.parse(found.text.slice(0, end));
-    const { storeId, atMs } = store;
+    const { storeId, atMs, unsettled = [] } = store;
     if (store.where !== where || typeof storeId !== "string" || typeof atMs !== "number") return null;
     const text = found.text.slice(end + 1);
-    return { storeId, state: text === "" ? null : readState(text), atMs };
+    return { storeId, state: text === "" ? null : readState(text), atMs, unsettled };
   } catch {
     return null; // Damaged, or another version's: the store has all of it.
   }
@@ -82,10 +85,10 @@ export class StoreFile {
   }
 
   /** Keeps the state, too; removes what was kept if this machine shares nothing. */
-  keep(storeId: string | null, state: State | null, atMs: number): void {
+  keep(storeId: string | null, state: State | null, more: Pick<CopyOf, "atMs" | "unsettled">): void {
     const { path, hasJoined } = this.#options;
     if (path === null || storeId === null || state === null) return;
-    if (hasJoined()) this.#save({ storeId, atMs }, state);
+    if (hasJoined()) this.#save({ storeId, ...more }, state);
     else rmSync(path, { force: true });
   }
 

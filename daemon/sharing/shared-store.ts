@@ -20,6 +20,8 @@ import { StoreFile } from "./copy-file.ts";
 import { Lease } from "./lease.ts";
 import { Moving } from "./moving.ts";
 import { numberIn, Relay } from "./relay.ts";
+import { Telling } from "./telling.ts";
+import { Unsettled } from "./unsettled.ts";
 import { Waits } from "./waits.ts";
 
 export interface SharedStoreOptions {
@@ -82,10 +84,17 @@ export class SharedStore {
   #endOpening: () => void = () => {};
   #endPause: () => void = () => {};
   #isClosed = false;
+  /** Nothing is entered any more until the daemon's next start. */
+  #isOver = false;
+  /** Whether this daemon reached the store. */
+  #hasOpened = false;
   /** The last change of what is shared. */
   #changing: Promise<unknown> = Promise.resolve();
   #running: Promise<void> = Promise.resolve();
   readonly #waits: Waits;
+  readonly #telling: Telling;
+  /** Requests of which the outcome is not known, also of the daemon before. */
+  readonly unsettled: Unsettled;
   readonly #file: StoreFile;
   /** The store that this machine joined; null: none is known. */
   #storeId: string | null;
@@ -96,11 +105,13 @@ export class SharedStore {
     this.node = options.node;
     this.where = options.where;
     this.#waits = new Waits(options.clock);
+    this.#telling = new Telling(options.clock, () => this.#tell());
     const { own, where, copyPath: path, onTrouble } = options;
     const hasJoined = () => own.state.outbox.projects.size > 0;
     this.#file = new StoreFile({ path, where, hasJoined, onTrouble });
     const { before } = this.#file;
     this.#storeId = before?.storeId ?? null;
+    this.unsettled = new Unsettled(before?.unsettled);
     this.#copy = before?.state ?? null;
     this.#copyMs = this.#copy === null ? null : (before?.atMs ?? null);
   }
@@ -146,7 +157,12 @@ export class SharedStore {
   /** Returns why nothing can be entered now, or null. */
   get refusal(): Refusal | null {
     if (this.#isClosed) return restarting;
-    return this.#refusal ?? awayRefusal(this.condition);
+    return this.#refusal ?? awayRefusal(this.condition, this.#hasOpened);
+  }
+
+  /** Whether nothing is entered any more until the daemon's next start. */
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   /** Sends what the outbox has: before anything that its sessions say. */
@@ -169,12 +185,21 @@ export class SharedStore {
   setSharing(command: CommandOf<"sharing_set"> & { readonly type: "sharing_set" }): Promise<Reply> {
     const changed = this.own.submitAndWait(command);
     this.#changing = changed;
-    void changed.then(() => this.#keepId());
+    void changed.then(() => this.#file.keepId(this.#storeId, this.#options.clock.wall()));
     return changed;
   }
 
   /** Tells the shared log anew of all sessions, and renews the lease first: it may have lost them. */
-  async tellAnew(): Promise<void> {
+  tellAnew(): Promise<void> {
+    return this.#telling.again();
+  }
+
+  /** The same for a session that the log does not have: not for each call of it. */
+  tellUnknown(): Promise<void> {
+    return this.#telling.ifDue();
+  }
+
+  async #tell(): Promise<void> {
     if (this.own.state.outbox.node !== this.node) return;
     await this.#tellOwn(null);
     this.#opening?.lease.renew();
@@ -189,6 +214,7 @@ export class SharedStore {
     opening.lease.close();
     opening.relay.close();
     const reply = await opening.engine.submitAndWait({ type: "node_leave" });
+    this.#isOver = true;
     this.#refusal = storeLeft;
     this.#changed();
     return reply;
@@ -196,7 +222,7 @@ export class SharedStore {
 
   /** Closes the shared log; what it has not taken yet goes on from the outbox at the next start. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#isClosed = this.#isOver = true;
     this.#endPause();
     this.#endOpening();
     this.#changed();
@@ -208,11 +234,8 @@ export class SharedStore {
     });
     await Promise.race([this.#running, late]);
     stopWaiting();
-    this.#file.keep(this.#storeId, this.state, this.asOfMs ?? clock.wall());
-  }
-
-  #keepId(): void {
-    this.#file.keepId(this.#storeId, this.#options.clock.wall());
+    const atMs = this.asOfMs ?? clock.wall();
+    this.#file.keep(this.#storeId, this.state, { atMs, unsettled: this.unsettled.all });
   }
 
   async #run(): Promise<void> {
@@ -226,6 +249,7 @@ export class SharedStore {
         this.#problem = problem;
         this.#refusal = lastingRefusal(error);
         if (this.#refusal !== null) {
+          this.#isOver = true;
           this.#changed();
           return;
         }
@@ -261,7 +285,7 @@ export class SharedStore {
       throw error;
     }
     this.#storeId = journal.storeId;
-    this.#keepId();
+    this.#file.keepId(this.#storeId, this.#options.clock.wall());
     this.#begin(engine, journal);
     this.#endOpening = () => end(null);
     if (this.#isClosed) end(null);
@@ -279,6 +303,7 @@ export class SharedStore {
     // The renewal that goes through shows that the store is back, and then the rows follow.
     const relay = new Relay(engine, { node, own, onRefused, onFailed: () => lease.renew() });
     this.#opening = { engine, journal, lease, relay };
+    this.#hasOpened = true;
     this.#problem = null;
     const { outbox } = own.state;
     if (outbox.node !== node)

@@ -46,8 +46,6 @@ export class TwoLogs implements Log {
   readonly #numbers = new BoundedMap<number, { readonly log: Engine; readonly n: number }>({
     entriesMax: limits.storeUnheardMax,
   });
-  /** Requests that the store may have: a repeat of one does not hear that nothing was stored. */
-  readonly #unsettled = new BoundedMap<string, true>({ entriesMax: limits.storeUnheardMax });
   #count = 0;
   /** Until then events do not wait for the store, which was too slow for one. */
   #slowUntilMs = 0;
@@ -109,6 +107,8 @@ export class TwoLogs implements Log {
       this.#own.submitWithRetry(command);
       return;
     }
+    // Until the daemon's next start nobody takes it.
+    if (this.#store.isOver) return;
     const again = () =>
       this.#clock.at(this.#clock.now() + limits.fullRetryMs, () => this.submitWithRetry(command));
     this.submit(command, { answer: () => {}, failed: again });
@@ -234,6 +234,8 @@ export class TwoLogs implements Log {
     // Whoever repeats until the log says, or gives back what comes late, hears what becomes of it.
     const once =
       caller.failed === undefined && command.type !== "inbox_take" ? this.#onceInTime(caller) : now;
+    const retry = retryOf(command);
+    if (retry !== undefined) this.#store.unsettled.sent(retry);
     const n = engine.submit(named, {
       answer: reply => {
         const isUnheardOf = !reply.ok && unheardOf.has(reply.code);
@@ -243,7 +245,7 @@ export class TwoLogs implements Log {
       },
       ...(caller.failed === undefined ? {} : { failed: () => once(() => caller.failed?.()) }),
     });
-    if ("retry" in command) this.#numbers.set(number, { log: engine, n });
+    if (retry !== undefined) this.#numbers.set(number, { log: engine, n });
     return number;
   }
 
@@ -254,14 +256,13 @@ export class TwoLogs implements Log {
 
   /** Returns a caller that hears again that the outcome is not known, and not that the store is away, until it is known. */
   #settling(command: Command, caller: Caller): Caller {
-    const retry = "retry" in command ? command.retry : undefined;
+    const retry = retryOf(command);
     if (retry === undefined) return caller;
-    const key = `${retry.by} ${retry.requestId}`;
+    const { unsettled } = this.#store;
+    const wasOpen = unsettled.has(retry);
     const answer = (reply: Reply) => {
-      const code = reply.ok ? null : reply.code;
-      if (code === unknown.code) this.#unsettled.set(key, true);
-      else if (code !== "store_away") this.#unsettled.delete(key);
-      caller.answer(code === "store_away" && this.#unsettled.has(key) ? unknown : reply);
+      const isOpen = unsettled.answered(retry, reply, wasOpen);
+      caller.answer(isOpen && !reply.ok && reply.code === "store_away" ? unknown : reply);
     };
     return caller.failed === undefined ? { answer } : { answer, failed: () => caller.failed?.() };
   }
@@ -282,7 +283,7 @@ export class TwoLogs implements Log {
   }
 
   #repeat(command: Command, project: string, caller: Caller): void {
-    void this.#store.tellAnew().then(() => this.#share(command, project, caller, false));
+    void this.#store.tellUnknown().then(() => this.#share(command, project, caller, false));
   }
 
   /** As a log does: never within the call. */
@@ -348,6 +349,10 @@ const unknown = refuse(
 );
 
 type TaskImport = CommandOf<"task_import"> & { readonly type: "task_import" };
+
+function retryOf(command: Command): Retry | undefined {
+  return "retry" in command ? command.retry : undefined;
+}
 
 /** Returns the reply to an import whose tasks went into two logs. */
 function bothImported(first: Reply, second: Reply): Reply {

@@ -50,6 +50,8 @@ export const storeLimits = {
   /** How long a client repeats a request of which the outcome is not known, and its pause before each. */
   storeRepeatMs: 10_000,
   storeRepeatPauseMs: 300,
+  /** Pause between two tellings of all sessions that calls of unknown ones ask for. */
+  storeTellMs: 5_000,
   /** Largest copy of a shared store that a stop keeps, in UTF-16 units. */
   storeCopyBytes: 64 * 1024 * 1024,
   /** How often a wait for the store looks again. */

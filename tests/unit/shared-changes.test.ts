@@ -48,6 +48,20 @@ it("knows after a kill which store it joined", async () => {
   expect(second.store.storeId).toBe(all.id);
 });
 
+it("tells all sessions anew one time for many calls that the log does not know", async () => {
+  const all = new MemoryStoreOfAll();
+  const laptop = await machine("laptop", all);
+  expect(await laptop.store.open(10_000)).toBe(true);
+  const before = laptop.told.length;
+  await Promise.all(Array.from({ length: 20 }, () => laptop.store.tellUnknown()));
+  for (let calls = 0; calls < 5; calls += 1) await laptop.store.tellUnknown();
+  expect(laptop.told.length - before).toBe(1);
+  // What has another reason is told, one behind the other.
+  await Promise.all([laptop.store.tellAnew(), laptop.store.tellAnew()]);
+  await laptop.store.tellAnew();
+  expect(laptop.told.length - before).toBe(3);
+});
+
 it("ends the waits for a store that closes", async () => {
   const all = new MemoryStoreOfAll();
   all.awaySinceMs = Date.now();

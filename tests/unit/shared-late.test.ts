@@ -113,3 +113,49 @@ it("says of a copy that was kept anew without the store since when it may be old
     await next.store.close();
   }
 });
+
+it("says after a restart, too, that the outcome of a request is not known", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "kite-copy-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const copyPath = join(folder, "copy");
+  const all = new MemoryStoreOfAll();
+  const first = await machine("laptop", all, { copyPath });
+  expect(await first.store.open(10_000)).toBe(true);
+  await begin(first, "alice");
+  const asked = (requestId: string) =>
+    ({ ...create(first, "alice", "once"), retry: { by: "alice", requestId, digest: "d" } }) as Command;
+  expect(await first.log.submitAndWait(asked("r0"))).toMatchObject({ ok: true });
+  all.holds = true;
+  // One client hears that the outcome is not known, the other one nothing before the daemon stops.
+  expect(await first.log.submitAndWait(asked("r1"))).toMatchObject({ code: "outcome_unknown" });
+  void first.log.submitAndWait(asked("r2"));
+  await expect.poll(() => all.kept).toBeGreaterThan(1);
+  all.awaySinceMs = Date.now();
+  await first.store.close();
+  const next = await machine("laptop", all, { copyPath });
+  await begin(next, "alice");
+  for (const requestId of ["r1", "r2"])
+    expect(await next.log.submitAndWait(asked(requestId))).toMatchObject({ code: "outcome_unknown" });
+  // Of others it knows that this daemon did not store them.
+  expect(await next.log.submitAndWait(asked("r3"))).toMatchObject({
+    code: "store_away",
+    error: expect.stringContaining("nothing was stored since the daemon began"),
+  });
+});
+
+it("repeats nothing for a store that this daemon has left or closed", async () => {
+  const all = new MemoryStoreOfAll();
+  const laptop = await machine("laptop", all);
+  expect(await laptop.store.open(10_000)).toBe(true);
+  await begin(laptop, "alice");
+  expect(await laptop.store.leave()).toMatchObject({ ok: true });
+  const submitted: Command[] = [];
+  const { log } = laptop;
+  const submit = log.submit.bind(log);
+  log.submit = (command, caller) => {
+    submitted.push(command);
+    return submit(command, caller);
+  };
+  log.submitWithRetry({ type: "inbox_told", actor: actorOf("alice"), messages: ["m1"], heard: true });
+  expect(submitted).toEqual([]);
+});

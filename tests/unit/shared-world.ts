@@ -143,6 +143,8 @@ export interface Machine {
   readonly log: TwoLogs;
   /** Events of the shared log as this machine hears them. */
   readonly heard: CoreEvent[];
+  /** How often the own log was told what is shared. */
+  readonly told: readonly Entry[];
   /** What the daemon's log says of the store. */
   readonly conditions: string[];
 }
@@ -177,10 +179,15 @@ export async function machine(
     throw error;
   };
   const heard: CoreEvent[] = [];
+  const told: Entry[] = [];
   let flush = () => {};
   const ends = { clock, onTrouble, onFatal };
   const own = await Engine.start({
-    ...{ journal: new MemoryJournal(), node: "local", storeId: "s", onStep: () => flush(), ...ends },
+    ...{ journal: new MemoryJournal(), node: "local", storeId: "s", ...ends },
+    onStep: entry => {
+      if (entry.command.type === "sharing_set") told.push(entry);
+      flush();
+    },
   });
   await own.submitAndWait({ type: "sharing_set", node, projects: [[`/${name}/app`, shared]] });
   const names: SharedNames = new SharedNames({ node, own: () => own.state, shared: () => store.state });
@@ -210,7 +217,7 @@ export async function machine(
     await store.close();
     await own.close();
   });
-  return { name, own, store, log, heard, conditions };
+  return { name, own, store, log, heard, told, conditions };
 }
 
 /** A session of the machine, in its shared project or in another one. */
