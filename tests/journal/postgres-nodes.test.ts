@@ -170,6 +170,27 @@ await withServer("several nodes over one store", server => {
       expect(await world.sql("SELECT count(*)::int FROM $.head")).toEqual([[1]]);
     });
 
+    it("are made by a node that saw no schema just before another one made it", async () => {
+      const world = new StoreWorld(server);
+      const [holder, late] = await Promise.all([world.connection(), world.connection()]);
+      try {
+        const lock = `pg_advisory_xact_lock(hashtext('kite'), hashtext('${world.schema}'))`;
+        // A server's process that has made a schema before looks up less anew.
+        await prepareSchema(late, `${world.schema}_before`, "here");
+        await holder.query("BEGIN");
+        await holder.query(`SELECT ${lock}`);
+        const made = prepareSchema(late, world.schema, "here");
+        made.catch(() => {});
+        const waits = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+        await expect.poll(async () => (await holder.query(waits)).length).toBe(1);
+        await holder.query(`CREATE SCHEMA "${world.schema}"`);
+        await holder.query("COMMIT");
+        expect(await made).toMatchObject({ id: expect.stringMatching(/^[0-9a-f]{16}$/) });
+      } finally {
+        await Promise.all([holder.end(), late.end()]);
+      }
+    });
+
     it("get additions once, and serve a program that does not know them", async () => {
       const world = new StoreWorld(server);
       const { client, journal } = await world.node("n1");

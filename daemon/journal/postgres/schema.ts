@@ -68,8 +68,7 @@ export async function prepareSchema(
   else if (!isNew) return null;
   if (found === null || found.additions < all.length) {
     try {
-      const isThere = await hasSchema(connection, schema);
-      await connection.query(makeText(schema, isThere, all, found?.additions ?? 0));
+      await make(connection, schema, all, found?.additions ?? 0);
     } catch (error) {
       throw lastingError(error, where) ?? error;
     }
@@ -78,6 +77,25 @@ export async function prepareSchema(
   if (head === null) throw new Error("Kite's tables were removed while they were made");
   checkLevel(head, where);
   return { id: head.id };
+}
+
+/** Another node made the same in the moment before: the server takes what it looked up for granted for a while. */
+const isTwice: ReadonlySet<string | null> = new Set(["23505", "42P06", "42P07"]);
+
+async function make(
+  connection: Connection,
+  schema: string,
+  all: typeof additions,
+  from: number,
+  mayRepeat = true,
+): Promise<void> {
+  try {
+    await connection.query(makeText(schema, await hasSchema(connection, schema), all, from));
+  } catch (error) {
+    if (!mayRepeat || !isTwice.has(sqlState(error))) throw error;
+    // What the other one made is complete: the lock of `makeText` is free then.
+    await make(connection, schema, all, from, false);
+  }
 }
 
 function checkLevel({ level }: Head, where: string): void {
