@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { Connection } from "../../daemon/journal/postgres/connection.ts";
+import { Connection, type Row } from "../../daemon/journal/postgres/connection.ts";
 import type { PostgresServer } from "../journal/postgres-server.ts";
 import { Home, type Message } from "./daemon.ts";
 import { kiteProgram } from "./kite.ts";
@@ -19,11 +19,12 @@ export function databaseCount(): number {
 /** No line is broken. */
 export const wide = { COLUMNS: "1000" };
 
-/** Runs a statement as the server's administrator. */
-export async function sql(server: PostgresServer, text: string): Promise<void> {
+/** Runs a statement as the server's administrator; returns its rows. */
+export async function sql(server: PostgresServer, text: string): Promise<readonly Row[]> {
   const connection = await Connection.open(server.address("kite"), 10_000, 30_000);
-  await connection.query(text);
+  const rows = await connection.query(text);
   await connection.end();
+  return rows;
 }
 
 /** A database of a test's own; returns its address. */

@@ -5,7 +5,7 @@ import { Connection } from "../../daemon/journal/postgres/connection.ts";
 import { PostgresJournal } from "../../daemon/journal/postgres/postgres-journal.ts";
 import { Client, opened, wants } from "./commands.ts";
 import { PostgresServer } from "./postgres-server.ts";
-import { lineOf, quick, StoreWorld, settled, withServer } from "./postgres-world.ts";
+import { lineOf, quick, StoreWorld, settled, synchronousPair, withServer } from "./postgres-world.ts";
 
 await withServer("a store whose server ends", (server, bin) => {
   describe("a server", () => {
@@ -46,16 +46,8 @@ await withServer("a store whose server ends", (server, bin) => {
 
   describe("a standby", () => {
     it("that follows each commit takes over, and nothing is lost", async () => {
-      const primary = await PostgresServer.start(bin);
-      onTestFinished(() => primary.end());
-      const standby = await PostgresServer.standby(bin, primary);
-      onTestFinished(() => standby.end());
-      const admin = new StoreWorld(primary);
-      await admin.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
-      await admin.sql("SELECT pg_reload_conf()");
-      await expect
-        .poll(async () => (await admin.sql("SELECT sync_state FROM pg_stat_replication")).flat())
-        .toEqual(["sync"]);
+      const [primary, standby] = await synchronousPair(bin);
+      for (const one of [primary, standby]) onTestFinished(() => one.end());
       const hosts = [...primary.address("kite").hosts, ...standby.address("kite").hosts];
       const address = { ...primary.address("kite"), hosts };
       const bounds = { ...quick, waitMs: 60_000, answerMs: 60_000 };
@@ -72,8 +64,8 @@ await withServer("a store whose server ends", (server, bin) => {
       for (const journal of journals) await journal.barrier();
       const log = clients[0]?.delivered.map(lineOf);
       for (const client of clients) {
-        expect(client.failures).toEqual([]);
         expect(client.fatal).toEqual([]);
+        expect(client.failures).toEqual([]);
         expect(client.delivered.map(lineOf)).toEqual(log);
         expect(client.delivered.filter(e => e.origin.node === client.node).map(e => e.origin.n)).toEqual([
           1, 2, 3, 4, 5,
@@ -226,6 +218,18 @@ await withServer("a store whose server ends", (server, bin) => {
       const { port } = waiting.address() as AddressInfo;
       await expect(Connection.open(server.address("kite", port), 10_000, 30_000)).rejects.toThrow("password");
       await isEnded;
+    });
+
+    it("whom one of several servers does not let in is told so, whatever the others are", async () => {
+      const { hosts, ...rest } = server.address("kite");
+      const nobody = hosts.map(host => ({ ...host, port: 1 }));
+      const several = { ...rest, database: "nowhere", hosts: [...hosts, ...nobody] };
+      const journal = new PostgresJournal({ address: several, node: "a", bounds: quick });
+      const error = await opened(journal, 0).catch((caught: unknown) => caught);
+      expect(error).toMatchObject({ name: "StoreUnfit" });
+      expect(String(error)).toMatch(
+        /"nowhere" does not exist; 127\.0\.0\.1:1: .*ECONNREFUSED.*make the database/,
+      );
     });
 
     it("of a database that does not exist, or of a server that nobody runs, is told so", async () => {

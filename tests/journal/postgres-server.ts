@@ -1,5 +1,5 @@
 /** A PostgreSQL server of a test's own on loopback: the programs that are there, else the system's package. */
-import { execFile, spawn, spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import {
   chownSync,
   existsSync,
@@ -14,11 +14,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { promisify } from "node:util";
 import type { JournalAddress } from "../../daemon/journal/postgres/address.ts";
+import { installPackage } from "./system-package.ts";
 
-const run = promisify(execFile);
-const installMs = 600_000;
 const startMs = 60_000;
 /** Where packages put the server's programs, a folder a version. */
 const places = ["/usr/lib/postgresql", "/usr/local/pgsql", "/opt/homebrew/opt", "/usr/pgsql"];
@@ -27,16 +25,8 @@ const places = ["/usr/lib/postgresql", "/usr/local/pgsql", "/opt/homebrew/opt", 
 export async function findPostgres(): Promise<{ readonly bin: string } | { readonly missing: string }> {
   const found = programs();
   if (found !== null) return { bin: found };
-  try {
-    console.log("installing postgresql (once)...");
-    const options = { timeout: installMs, env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } };
-    await run("apt-get", ["update"], options);
-    const wait = ["-o", "DPkg::Lock::Timeout=300"];
-    await run("apt-get", [...wait, "install", "-y", "--no-install-recommends", "postgresql"], options);
-  } catch (error) {
-    const [line = ""] = String(error instanceof Error ? error.message : error).split("\n");
-    return { missing: `no PostgreSQL is here, and apt-get installed none: ${line}` };
-  }
+  const why = await installPackage("postgresql");
+  if (why !== null) return { missing: `no PostgreSQL is here, and apt-get installed none: ${why}` };
   const installed = programs();
   return installed === null
     ? { missing: "apt-get installed no PostgreSQL that can be found" }
@@ -55,8 +45,8 @@ function versionsIn(place: string): string[] {
   return [join(place, "bin"), ...names.map(name => join(place, name, "bin"))];
 }
 
-/** The server refuses to run as root: it gets the account of its package, or that of nobody. */
-function account(): { readonly uid: number; readonly gid: number } | null {
+/** Servers refuse to run as root: they get the account of PostgreSQL's package, or that of nobody. */
+export function account(): { readonly uid: number; readonly gid: number } | null {
   if (process.getuid?.() !== 0) return null;
   for (const name of ["postgres", "nobody"]) {
     const [uid, gid] = ["-u", "-g"].map(flag => {
@@ -73,6 +63,10 @@ export interface ServerOptions {
   readonly isSafe?: boolean;
   /** Further settings. */
   readonly settings?: readonly string[];
+  /** Its certificate and key, in PEM: with them it offers TLS. */
+  readonly certificate?: { readonly cert: string; readonly key: string };
+  /** Addresses of this machine besides 127.0.0.1 on which it listens, and lets everybody in who comes from there. */
+  readonly listens?: readonly string[];
 }
 
 /** A server, which a test stops, kills and starts again. */
@@ -83,19 +77,21 @@ export class PostgresServer {
   readonly #account = account();
   readonly port: number;
 
-  private constructor(bin: string, port: number, { isSafe = false, settings = [] }: ServerOptions) {
+  private constructor(bin: string, port: number, options: ServerOptions) {
+    const { isSafe = false, settings = [], certificate, listens = [] } = options;
     this.#bin = bin;
     this.port = port;
     this.#folder = mkdtempSync(join(tmpdir(), "kite-postgres-"));
     const speed = isSafe ? [] : ["fsync=off", "full_page_writes=off"];
     this.#settings = [
       `port=${port}`,
-      "listen_addresses=127.0.0.1",
+      `listen_addresses=${["127.0.0.1", ...listens].join(",")}`,
       "unix_socket_directories=",
       "shared_buffers=32MB",
       "max_connections=200",
       "log_min_messages=fatal",
       ...speed,
+      ...(certificate === undefined ? [] : ["ssl=on"]),
       ...settings,
     ];
     if (this.#account !== null) chownSync(this.#folder, this.#account.uid, this.#account.gid);
@@ -106,6 +102,9 @@ export class PostgresServer {
     const server = new PostgresServer(bin, await freePort(), options);
     const init = ["-D", server.#data, "-U", "kite", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"];
     await server.#program("initdb", init);
+    const { certificate, listens = [] } = options;
+    if (certificate !== undefined) server.useCertificate(certificate);
+    for (const address of listens) server.allow("all", "trust", `${address}/32`);
     await server.start();
     return server;
   }
@@ -142,21 +141,36 @@ export class PostgresServer {
     await this.#ctl("stop", "-m", "fast");
   }
 
-  /** Ends it in the middle of everything; resolves when no process of it is left that could still write. */
+  /**
+   * Ends it in the middle of everything, as a power cut does; resolves when no process of it is left. All its processes stop
+   * first: one that outlives the main one for a moment would show a commit that its standby lacks.
+   */
   async kill(): Promise<void> {
     const path = join(this.#data, "postmaster.pid");
     const pid = Number.parseInt(readFileSync(path, "utf8"), 10);
-    const own = new Set([pid, ...processes().flatMap(one => (one.parent === pid ? [one.pid] : []))]);
+    process.kill(pid, "SIGSTOP");
+    const children = processes().flatMap(one => (one.parent === pid ? [one.pid] : []));
+    for (const signal of ["SIGSTOP", "SIGKILL"] as const) for (const child of children) end(child, signal);
     process.kill(pid, "SIGKILL");
+    const own = new Set([pid, ...children]);
     while (processes().some(one => own.has(one.pid) && !one.isEnded)) await delay(20);
     // A process that nobody waited for keeps its number: a start would take it for a server that runs.
     rmSync(path, { force: true });
   }
 
   /** Lets `user` in by `method` alone, once the server has read its settings again. */
-  allow(user: string, method: string): void {
+  allow(user: string, method: string, from = "127.0.0.1/32"): void {
     const path = join(this.#data, "pg_hba.conf");
-    writeFileSync(path, `host all ${user} 127.0.0.1/32 ${method}\n${readFileSync(path, "utf8")}`);
+    writeFileSync(path, `host all ${user} ${from} ${method}\n${readFileSync(path, "utf8")}`);
+  }
+
+  /** Gives it another certificate and key, once it has read its settings again. */
+  useCertificate({ cert, key }: { readonly cert: string; readonly key: string }): void {
+    for (const [name, text] of Object.entries({ "server.crt": cert, "server.key": key })) {
+      const path = join(this.#data, name);
+      writeFileSync(path, text, { mode: 0o600 });
+      if (this.#account !== null) chownSync(path, this.#account.uid, this.#account.gid);
+    }
   }
 
   /** Makes a standby the server that takes writes. */
@@ -212,6 +226,15 @@ export class PostgresServer {
   }
 }
 
+/** Sends a signal to a process that may have ended by itself. */
+function end(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+  }
+}
+
 function processes(): readonly {
   readonly pid: number;
   readonly parent: number;
@@ -229,7 +252,8 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-async function freePort(): Promise<number> {
+/** Returns a port of loopback that nobody listens on. */
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();

@@ -1,4 +1,5 @@
 /** Nodes over one real store, each through a proxy of its own. */
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, it, onTestFinished } from "vitest";
 import type { Entry } from "../../daemon/core/commands.ts";
 import type { StoreBounds } from "../../daemon/journal/postgres/bounds.ts";
@@ -19,7 +20,7 @@ let schemas = 0;
  */
 export async function withServer(
   subject: string,
-  tests: (server: PostgresServer, bin: string) => void,
+  tests: (server: PostgresServer, bin: string) => void | Promise<void>,
   options: ServerOptions = {},
 ): Promise<void> {
   const found = await findPostgres();
@@ -30,7 +31,22 @@ export async function withServer(
   }
   const server = await PostgresServer.start(found.bin, options);
   afterAll(() => server.end());
-  tests(server, found.bin);
+  await tests(server, found.bin);
+}
+
+/** Makes a server, and a standby that has each commit before it counts. */
+export async function synchronousPair(bin: string): Promise<[PostgresServer, PostgresServer]> {
+  const primary = await PostgresServer.start(bin);
+  const standby = await PostgresServer.standby(bin, primary);
+  const admin = await Connection.open(primary.address("kite"), 10_000, 30_000);
+  await admin.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
+  await admin.query("SELECT pg_reload_conf()");
+  for (let state = ""; state !== "sync"; await delay(20)) {
+    const [row] = await admin.query("SELECT sync_state FROM pg_stat_replication");
+    state = String(row?.[0]);
+  }
+  await admin.end();
+  return [primary, standby];
 }
 
 /** Bounds under which a test waits for no time-out that a person would notice. */

@@ -1,7 +1,7 @@
 /** One connection to PostgreSQL: statements with a time-out, and its end. */
 import { Client, type ClientConfig } from "pg";
 import type { JournalAddress, JournalHost } from "./address.ts";
-import { StoreUnfit } from "./errors.ts";
+import { NoServer, StoreUnfit } from "./errors.ts";
 import { errorMessage } from "./sql-state.ts";
 
 export type Value = string | number | boolean | Buffer | null;
@@ -26,11 +26,11 @@ export class Connection {
   }
 
   /**
-   * Connects to the first of the store's servers that takes writes. Rejects with the last server's error, within
-   * `connectMs` for each; with `StoreUnfit` if the database cannot hold any text.
+   * Connects to the first of the store's servers that takes writes. Rejects within `connectMs` for each: with the server's
+   * error, with `NoServer` if there are several, or with `StoreUnfit` if the database cannot hold any text.
    */
   static async open(address: JournalAddress, connectMs: number, statementMs: number): Promise<Connection> {
-    let last: unknown = new Error("the store has no server");
+    const failures: { readonly server: string; readonly error: unknown }[] = [];
     for (const host of address.hosts) {
       let connection: Connection | null = null;
       try {
@@ -39,10 +39,10 @@ export class Connection {
         return connection;
       } catch (error) {
         connection?.destroy();
-        last = error;
+        failures.push({ server: `${host.host}:${host.port}`, error });
       }
     }
-    throw last;
+    throw failures.length === 1 ? failures[0]?.error : new NoServer(failures);
   }
 
   static async #openOne(

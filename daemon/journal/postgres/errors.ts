@@ -11,6 +11,17 @@ export class StoreUnfit extends Error {
   override readonly name = "StoreUnfit";
 }
 
+/** None of the store's several servers can be used: the message names each one with its error. */
+export class NoServer extends Error {
+  override readonly name = "NoServer";
+  readonly errors: readonly unknown[];
+
+  constructor(failures: readonly { readonly server: string; readonly error: unknown }[]) {
+    super(failures.map(({ server, error }) => `${server}: ${errorMessage(error)}`).join("; "));
+    this.errors = failures.map(({ error }) => error);
+  }
+}
+
 /** The store follows a level of the schema that this program does not know. */
 export class StoreTooNew extends Error {
   override readonly name = "StoreTooNew";
@@ -79,12 +90,48 @@ const unfit: readonly (readonly [prefix: string, advice: string])[] = [
   ],
 ];
 
+/** What a person can do about a server without a certificate that counts, by what the client's error says. */
+const untrusted: readonly (readonly [form: RegExp, advice: string])[] = [
+  [
+    /^The server does not support SSL connections/,
+    "it has no TLS, and nothing leaves this machine without: let its administrator give it a certificate, and set ssl = on",
+  ],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID/,
+    "write the host as the certificate has it, or let its administrator give it one for this host",
+  ],
+  [/^CERT_HAS_EXPIRED/, "let its administrator give the server a new one"],
+  [/^CERT_NOT_YET_VALID/, "see whether this machine's clock is right"],
+  [
+    /^(?:UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|CERT_)/,
+    "nobody whom this machine trusts signed its certificate: name the one that did in the address: ?sslrootcert=/path/ca.pem",
+  ],
+];
+
+function tlsAdvice(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const text = "code" in error ? String(error.code) : error.message;
+  return untrusted.find(([form]) => form.test(text))?.[1];
+}
+
 /** Returns an error that a retry does not mend, or null if one may. `where`: the store as people name it. */
 export function lastingError(error: unknown, where: string): StoreUnfit | null {
   if (error instanceof StoreUnfit) return error;
-  const code = sqlState(error);
-  const advice = unfit.find(([prefix]) => code?.startsWith(prefix))?.[1];
+  const advice = adviceOn(error);
+  if (
+    advice === undefined &&
+    error instanceof NoServer &&
+    error.errors.some(one => one instanceof StoreUnfit)
+  )
+    return new StoreUnfit(`the store ${where} cannot be used: ${error.message}`);
   return advice === undefined
     ? null
     : new StoreUnfit(`the store ${where} said: ${errorMessage(error)}; ${advice}`);
+}
+
+/** Returns what a person can do about an error; of several servers', about the first for which there is something. */
+function adviceOn(error: unknown): string | undefined {
+  if (error instanceof NoServer) return error.errors.map(adviceOn).find(advice => advice !== undefined);
+  const code = sqlState(error);
+  return unfit.find(([prefix]) => code?.startsWith(prefix))?.[1] ?? tlsAdvice(error);
 }
