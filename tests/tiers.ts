@@ -48,7 +48,7 @@ const slowUnits: readonly string[] = ["tests/unit/slice-holes.test.ts"];
 
 /** Files with a database server of their own, which the first of them may have to install. */
 const servers = [
-  ...["", "-faults", "-nodes", "-engine", "-server", "-snapshots"].map(
+  ...["", "-faults", "-nodes", "-engine", "-server", "-snapshots", "-pooler"].map(
     name => `tests/journal/postgres${name}.test.ts`,
   ),
   ...["histories", "planted"].map(name => `tests/store/${name}.test.ts`),

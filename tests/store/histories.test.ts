@@ -3,23 +3,26 @@
  * and clocks jump: nothing acknowledged is lost, nothing is claimed twice.
  */
 import { afterAll, expect, it } from "vitest";
+import { findPooler, Pooler } from "../journal/pooler.ts";
 import { withServer } from "../journal/postgres-world.ts";
 import { buildDaemon, quickBounds } from "./build.ts";
 import { runHistory } from "./history.ts";
-import { Store, shippedDaemon } from "./machines.ts";
+import { type Door, Store, shippedDaemon } from "./machines.ts";
 
 const count = Number(process.env["KITE_SEEDS"] ?? 7);
 const first = Number(process.env["KITE_SEED"] ?? 1);
 const seeds = Array.from({ length: count }, (_, i) => first + i);
 
-await withServer("histories of daemons over one store", (server, bin) => {
+await withServer("histories of daemons over one store", async (server, bin) => {
+  const pooler = await poolerBefore(server);
   const quick = buildDaemon(quickBounds);
   afterAll(async () => (await quick).remove());
   const seen = new Map<string, number>();
 
   it.each(seeds)("history %i", { timeout: 180_000 }, async seed => {
     const takesOver = seed % 4 === 2;
-    const store = takesOver ? await Store.withStandby(bin) : await Store.on(server, `history_${seed}`);
+    const door = seed % 4 === 3 ? (pooler ?? server) : server;
+    const store = takesOver ? await Store.withStandby(bin) : await Store.on(server, `history_${seed}`, door);
     try {
       const program = seed % 4 === 0 ? shippedDaemon : (await quick).program;
       const { wrong, notes, seen: here } = await runHistory({ seed, store, program });
@@ -35,6 +38,18 @@ await withServer("histories of daemons over one store", (server, bin) => {
     for (const what of mustOccur) expect(seen.get(what) ?? 0, what).toBeGreaterThan(0);
   });
 });
+
+/** Some histories go through a pooler of transactions, where one can be had. */
+async function poolerBefore(server: Door): Promise<Pooler | null> {
+  const found = await findPooler();
+  if ("missing" in found) {
+    console.warn(`SKIPPED: histories through a pooler: ${found.missing}`);
+    return null;
+  }
+  const pooler = await Pooler.start({ program: found.program, target: server.port });
+  afterAll(() => pooler.end());
+  return pooler;
+}
 
 const mustOccur = [
   "kill",

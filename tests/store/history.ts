@@ -46,7 +46,7 @@ export async function runHistory({
     skews
       .slice(0, machinesCount)
       .map((skew, index) =>
-        Machine.make({ index, program, skew, servers: store.servers, database: store.database }),
+        Machine.make({ index, program, skew, doors: store.doors, database: store.database }),
       ),
   );
   try {

@@ -7,7 +7,8 @@ import { fileURLToPath } from "node:url";
 import { Connection } from "../../daemon/journal/postgres/connection.ts";
 import { openNode } from "../../daemon/store/node-id.ts";
 import { type Client, type Daemon, Home, type Message } from "../end-to-end/daemon.ts";
-import { PostgresServer } from "../journal/postgres-server.ts";
+import type { PostgresServer } from "../journal/postgres-server.ts";
+import { synchronousPair } from "../journal/postgres-world.ts";
 import { StoreProxy } from "../journal/store-proxy.ts";
 
 const origin = "https://example.com/team/app.git";
@@ -25,9 +26,14 @@ export interface MachineOptions {
   readonly index: number;
   readonly program: string;
   readonly skew: Skew | null;
-  /** The store's servers, the first one first. */
-  readonly servers: readonly PostgresServer[];
+  /** Where the store's servers take connections, the first one first. */
+  readonly doors: readonly Door[];
   readonly database: string;
+}
+
+/** A port of loopback: a server's, or that of what stands before it. */
+export interface Door {
+  readonly port: number;
 }
 
 export class Machine {
@@ -71,7 +77,7 @@ export class Machine {
 
   /** Makes the machine; its daemon does not run yet. */
   static async make(options: MachineOptions): Promise<Machine> {
-    const proxies = await Promise.all(options.servers.map(({ port }) => StoreProxy.start(port)));
+    const proxies = await Promise.all(options.doors.map(({ port }) => StoreProxy.start(port)));
     const hosts = proxies.map(({ port }) => `127.0.0.1:${port}`).join(",");
     return new Machine(options, proxies, `postgresql://kite@${hosts}/${options.database}`);
   }
@@ -143,36 +149,33 @@ export class Machine {
 /** The servers of a history, in the database that its machines share. */
 export class Store {
   readonly servers: readonly PostgresServer[];
+  /** Where machines connect. */
+  readonly doors: readonly Door[];
   readonly database: string;
   #main: PostgresServer;
 
-  constructor(servers: readonly [PostgresServer, ...PostgresServer[]], database: string) {
+  constructor(
+    servers: readonly [PostgresServer, ...PostgresServer[]],
+    database: string,
+    doors: readonly Door[] = servers,
+  ) {
     this.servers = servers;
+    this.doors = doors;
     this.database = database;
     this.#main = servers[0];
   }
 
-  /** Makes a database of its own on a server that histories share. */
-  static async on(server: PostgresServer, database: string): Promise<Store> {
+  /** Makes a database of its own on a server that histories share; `door`: what stands before the server. */
+  static async on(server: PostgresServer, database: string, door: Door = server): Promise<Store> {
     const admin = await Connection.open(server.address("kite"), 10_000, 30_000);
     await admin.query(`CREATE DATABASE ${database}`);
     await admin.end();
-    return new Store([server], database);
+    return new Store([server], database, [door]);
   }
 
   /** Makes a server, and a standby that has each commit before it counts. */
   static async withStandby(bin: string): Promise<Store> {
-    const primary = await PostgresServer.start(bin);
-    const standby = await PostgresServer.standby(bin, primary);
-    const admin = await Connection.open(primary.address("kite"), 10_000, 30_000);
-    await admin.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
-    await admin.query("SELECT pg_reload_conf()");
-    for (let state = ""; state !== "sync"; await delay(20)) {
-      const [row] = await admin.query("SELECT sync_state FROM pg_stat_replication");
-      state = String(row?.[0]);
-    }
-    await admin.end();
-    return new Store([primary, standby], "postgres");
+    return new Store(await synchronousPair(bin), "postgres");
   }
 
   /** Has all entries kept, as for a node that has yet to read them. The tables must be there. */
