@@ -61,9 +61,10 @@ await withServer("several nodes over one store", server => {
 
     it("or none: tables that are gone are not made again by a daemon that runs", async () => {
       const world = new StoreWorld(server);
-      const { client, journal } = await threeEntries(world, false);
+      const { client, journal } = await threeEntries(world, true);
       await world.sql(`DROP SCHEMA "${world.schema}" CASCADE`);
       await expect(journal.saveSnapshot(3, [Buffer.from("x")])).rejects.toThrow("kite store join");
+      client.propose(wants("d"));
       await expect.poll(() => client.fatal.map(error => error.name)).toEqual(["StoreLost"]);
       expect(await world.sql(`SELECT 1 FROM pg_namespace WHERE nspname = '${world.schema}'`)).toEqual([]);
     });
