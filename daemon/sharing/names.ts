@@ -11,10 +11,15 @@ import { sharedIdOf } from "../core/outbox/publish.ts";
 import { sessionsNamedLike } from "../core/sessions/table.ts";
 import type { State } from "../core/state.ts";
 
-/** Fields of rows, replies and events that hold what people and agents wrote. */
-const written: ReadonlySet<string> = new Set([
-  ...["text", "description", "result", "reason", "value", "key", "labels", "label"],
-  ...["question", "claim", "because"],
+/** Fields of rows, replies and events that hold what people and agents wrote: nothing in it is changed, however it looks. */
+export const written: ReadonlySet<string> = new Set([
+  ...["text", "description", "result", "reason", "value", "key", "labels", "label", "prefix"],
+  ...["question", "claim", "because", "hypothesis", "verdict", "branch"],
+]);
+
+/** Fields that hold the name of a session. `name` does beside the session's id. */
+const ofSessions: ReadonlySet<string> = new Set([
+  ...["createdBy", "assigneeName", "fromName", "undelivered", "was"],
 ]);
 
 /** Fields of a command, as far as they name sessions, projects and places. */
@@ -97,19 +102,25 @@ export class SharedNames {
     return this.#out(shown, project, "") as Shown;
   }
 
-  #out(value: unknown, project: string | null, field: string): unknown {
-    if (typeof value === "string") return this.#textOut(value, project, field);
-    if (value === null || typeof value !== "object" || written.has(field)) return value;
+  #out(value: unknown, project: string | null, field: string, ofSession = false): unknown {
+    if (typeof value === "string") return this.#textOut(value, project, field, ofSession);
+    if (value === null || typeof value !== "object" || field === "value") return value;
     if (Array.isArray(value)) return value.map(one => this.#out(one, project, field));
     const found: Record<string, unknown> = {};
-    for (const [key, one] of Object.entries(value)) found[key] = this.#out(one, project, key);
+    const { id } = value as { readonly id?: unknown };
+    const isSession = typeof id === "string" && nodeOf(id) !== null;
+    for (const [key, one] of Object.entries(value)) {
+      // Of a hypothesis, or of a task in its request.
+      const isOther = key === "name" && !isSession;
+      found[key] = isOther ? one : this.#out(one, project, key, key === "name" || ofSessions.has(key));
+    }
     return found;
   }
 
-  #textOut(text: string, project: string | null, field: string): string {
+  #textOut(text: string, project: string | null, field: string, ofSession: boolean): string {
     if (written.has(field) || text === "") return text;
     if (field === "project") return this.#projectOut(text, project);
-    return this.#nameOut(text.replace(this.#ending, ""));
+    return ofSession ? this.#nameOut(text) : text.replace(this.#ending, "");
   }
 
   #projectOut(shared: string, project: string | null): string {

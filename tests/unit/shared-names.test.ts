@@ -1,7 +1,15 @@
 /** What goes into the shared log of a machine's names, and what comes back. */
 import { expect, it } from "vitest";
 import type { Command } from "../../daemon/core/commands.ts";
-import { begin, MemoryStoreOfAll, machine, send } from "./shared-world.ts";
+import { taskRow } from "../../daemon/core/tasks/replies.ts";
+import { debateText } from "../../daemon/lead/debates/rows.ts";
+import { written } from "../../daemon/sharing/names.ts";
+import { contextRow } from "../../daemon/views/context.ts";
+import { contextRequests } from "../../protocol/context.ts";
+import { debateRequests } from "../../protocol/lead/debate.ts";
+import { messageRequests } from "../../protocol/message.ts";
+import { taskRequests } from "../../protocol/task.ts";
+import { actorOf, begin, MemoryStoreOfAll, machine, send } from "./shared-world.ts";
 
 it("shows of a message that was sent what this machine calls its sessions and project", async () => {
   const all = new MemoryStoreOfAll();
@@ -32,3 +40,123 @@ it("imports tasks of projects that are shared and of others each into their log"
   expect([idsAt("/laptop/app"), idsAt("/laptop/alone")]).toEqual([["t-1", "t-3"], ["t-2"]]);
   expect(JSON.stringify(all.entries)).not.toContain("/laptop");
 });
+
+/** Fields of requests that name what there is already: no text of people and agents. */
+const naming = new Set([
+  ...["rid", "requestId", "project", "cwd", "id", "agent", "task", "tasks", "dependsOn", "debate", "replyTo"],
+  ...["to", "participants", "messages", "thread", "after", "files", "hold"],
+  // An id in `message_ack`; the text of a broadcast, which rows have as `text`.
+  "message",
+  // Of a hypothesis, and of a task in its request; of a session it stands beside the session's id.
+  "name",
+]);
+
+/** Yields the fields of a schema that hold a string of the sender's own, with the schema's way there. */
+function* stringFields(schema: unknown, field: string): Generator<string> {
+  const { def } = (schema as { readonly _zod: { readonly def: Record<string, unknown> } })._zod;
+  const { type, innerType, element, options, shape } = def;
+  const inner = [innerType, element, def["in"], ...(Array.isArray(options) ? options : [])];
+  if (type === "string" || type === "custom") yield field;
+  for (const one of inner) if (one !== undefined) yield* stringFields(one, field);
+  for (const [key, one] of Object.entries(shape ?? {})) yield* stringFields(one, key);
+}
+
+it("knows of each string of a request that goes into a shared log whether it names or says something", () => {
+  const unknown: string[] = [];
+  const tables = { ...taskRequests, ...messageRequests, ...contextRequests, ...debateRequests };
+  const fields = new Set<string>();
+  for (const [type, { params }] of Object.entries(tables))
+    for (const field of stringFields(params, type)) {
+      fields.add(field);
+      if (!naming.has(field) && !written.has(field)) unknown.push(`${type}: ${field}`);
+    }
+  expect(unknown).toEqual([]);
+  for (const field of ["description", "labels", "text", "value", "because", "project"])
+    expect([...fields]).toContain(field);
+});
+
+it("changes nothing that an agent wrote, also where it looks like a name or an id", async () => {
+  const all = new MemoryStoreOfAll();
+  const laptop = await machine("laptop", all, { node: "nl" });
+  expect(await laptop.store.open(10_000)).toBe(true);
+  await begin(laptop, "alice");
+  await begin(laptop, "bob");
+  const [name, id] = ["alice@laptop", "alice@nl.1.1"];
+  const replies: unknown[] = [];
+  const enter = async (command: object) => {
+    const reply = await laptop.log.submitAndWait(command as Command);
+    expect(reply).toMatchObject({ ok: true });
+    replies.push(reply);
+    return reply as unknown as Record<string, never>;
+  };
+  const [by, project] = [actorOf("alice"), "/laptop/app"];
+  const at = { project, wallMs: 1 };
+  for (const said of [name, id]) {
+    const task = { ...{ name: said, description: said, priority: "normal" }, labels: [said], dependsOn: [] };
+    await enter({ type: "task_create", by, tasks: [task], many: true, ...at });
+    const [made] = [...laptop.log.logOf(project).state.tasks.all.values()].reverse();
+    const change = {
+      ...{ dependsOn: null, description: null, priority: null, labels: null },
+      cwd: "",
+      ...at,
+    };
+    await enter({ type: "task_claim", actor: by, task: made?.id, labels: [said], cwd: "", ...at });
+    await enter({ type: "task_update", by, task: made?.id, status: "done", result: said, ...change });
+    const value = { name: said, id: said, [said]: [said] };
+    const set = { key: said, value, bytes: 90, durable: true, ifVersion: null, ttlMs: null };
+    await enter({ type: "context_set", actor: by, ...set, ...at });
+    await enter(send(laptop, "alice", "bob", said));
+    const hypotheses = ["x", said].map(one => ({ name: one, claim: said }));
+    const opened = await enter({
+      type: "debate_open",
+      by,
+      question: said,
+      hypotheses,
+      participants: null,
+      ...at,
+    });
+    const { debate } = opened as unknown as { readonly debate: string };
+    await enter({
+      type: "debate_enter",
+      by,
+      debate,
+      entry: { kind: "challenge", hypothesis: "x", text: said },
+      ...at,
+    });
+    const close = { verdict: said, because: said, force: true };
+    await enter({ type: "debate_close", by: null, debate, ...close, ...at });
+  }
+  await enter({ type: "inbox_take", actor: actorOf("bob"), max: 9, chars: 1_000 });
+  const log = laptop.log.logOf(project);
+  const { tasks, context, debates } = log.state;
+  const rows = [
+    ...[...tasks.all.values()].map(task => log.outward(taskRow(log.state, task))),
+    ...[...context.items.values()].map(item => log.outward({ ...contextRow(item, 1), value: item.value })),
+    ...[...debates.all.values()].map(debate => textOf(debateText(log, debate, 0))),
+  ];
+  const shown = [...replies, ...rows, ...laptop.heard.map(({ event }) => event)];
+  expect([...changedIn(shown, "shown")]).toEqual([]);
+  for (const one of [name, id]) expect(JSON.stringify(shown).split(`"${one}"`).length).toBeGreaterThan(20);
+});
+
+/** Fields that name the session alice of this test, beside `name` in its row. */
+const ofAlice = new Set(["id", "session", "from", "fromName", "createdBy", "assignee", "assigneeName"]);
+
+/** Yields the places where the session's id or name stands in the place of what was written. */
+function* changedIn(shown: unknown, at: string, isValue = false, isRow = false): Generator<string> {
+  const field = at.slice(at.lastIndexOf(".") + 1);
+  if (shown === "alice" && (isValue || !(ofAlice.has(field) || (field === "name" && isRow)))) yield at;
+  if (typeof shown !== "object" || shown === null) return;
+  const isAlice = "id" in shown && shown.id === "alice";
+  for (const [key, one] of Object.entries(shown)) {
+    if (isValue && key === "alice") yield `${at} (key)`;
+    const place = Array.isArray(shown) ? at : `${at}.${key}`;
+    yield* changedIn(one, place, isValue || key === "value", isAlice);
+  }
+}
+
+/** Returns what a text that is made in steps says. */
+function textOf(steps: Generator<unknown, unknown>): unknown {
+  for (let step = steps.next(); ; step = steps.next())
+    if (step.done === true) return JSON.parse(String(step.value));
+}
