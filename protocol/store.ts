@@ -49,6 +49,8 @@ export interface StoreRow {
   readonly since: number | null;
   /** Why it is not open; null: it is, or nothing is known yet. */
   readonly why: string | null;
+  /** Of a store that refuses: the refusal's code. */
+  readonly code?: string;
   /** This node's id, and what the store calls this machine; null: not known yet. */
   readonly node: string;
   readonly machine: string | null;

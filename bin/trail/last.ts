@@ -22,7 +22,7 @@ import { actorIn, LockHistory } from "./lock-history.ts";
 
 /** Notes of these rules say what happened, and warn of nothing. */
 const plainRules: ReadonlySet<string> = new Set([
-  ..."lock freeze session task message ignore client_task declaration merge spawn off".split(" "),
+  ..."lock freeze session task message ignore client_task declaration merge spawn off store".split(" "),
 ]);
 
 /** Of whom the latest is meant: an agent's own, or anybody's of a project. */

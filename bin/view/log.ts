@@ -67,6 +67,9 @@ const words: ReadonlyMap<string, string> = new Map([
   ["hold_began", "freeze"],
   ["hold_ended", "thaw"],
   ["resume", "thaw"],
+  ["store_changed", "store"],
+  ["machine_changed", "store"],
+  ["machine_refused", "store"],
 ]);
 
 /** Returns an event or a request in words: `task claim`. */

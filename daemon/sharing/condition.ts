@@ -6,7 +6,7 @@ export type Condition =
   | { readonly is: "open" }
   | { readonly is: "opening"; readonly why: string | null }
   | { readonly is: "away"; readonly sinceMs: number; readonly why: string }
-  | { readonly is: "refused"; readonly error: string };
+  | { readonly is: "refused"; readonly error: string; readonly code: string };
 
 export const storeLeft = refuse(
   "store_none",
@@ -38,4 +38,23 @@ export function lastingRefusal(error: unknown): Refusal | null {
   if (!(error instanceof Error)) return null;
   if (error.name === "NodeTwice") return refuse("node_twice", error.message);
   return error.name === "StoreLost" ? refuse("store_away", error.message) : null;
+}
+
+/** Tells what became of the store, once for each change. */
+export class ConditionNotes {
+  readonly #tell: (is: Condition["is"], why: string) => void;
+  #noted: Condition["is"] | null = null;
+
+  constructor(tell: (is: Condition["is"], why: string) => void) {
+    this.#tell = tell;
+  }
+
+  note(condition: Condition): void {
+    const { is } = condition;
+    // A start that has not tried yet has nothing to tell.
+    const isUntried = this.#noted === null && is === "opening" && whyOf(condition) === null;
+    if (is === this.#noted || isUntried) return;
+    this.#noted = is;
+    this.#tell(is, whyOf(condition) ?? "");
+  }
 }

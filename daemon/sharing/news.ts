@@ -5,22 +5,21 @@ import { storeState } from "./show.ts";
 
 export class StoreNews {
   readonly #store: SharedStore;
-  readonly #tell: (state: StoreState) => void;
-  /** The state that was told last, or that there was at the start, as JSON. */
-  #told: string;
+  readonly #tell: (state: StoreState, before: StoreState) => void;
+  /** The state that was told last, or that there was at the start. */
+  #told: StoreState;
 
-  constructor(store: SharedStore, tell: (state: StoreState) => void) {
+  constructor(store: SharedStore, tell: (state: StoreState, before: StoreState) => void) {
     this.#store = store;
     this.#tell = tell;
-    this.#told = JSON.stringify(storeState(store));
+    this.#told = storeState(store);
   }
 
   /** Something may have changed. While the store is open its nodes make entries, and so a machine that fell silent is seen, too. */
   look(): void {
-    const state = storeState(this.#store);
-    const text = JSON.stringify(state);
-    if (text === this.#told) return;
-    this.#told = text;
-    this.#tell(state);
+    const [state, before] = [storeState(this.#store), this.#told];
+    if (JSON.stringify(state) === JSON.stringify(before)) return;
+    this.#told = state;
+    this.#tell(state, before);
   }
 }

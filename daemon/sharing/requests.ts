@@ -15,11 +15,13 @@ import type { State } from "../core/state.ts";
 import type { HandlersOf } from "../requests/handler.ts";
 import type { Call } from "../server/call.ts";
 import { sharedProject } from "../store/shared-project.ts";
+import { noteReply } from "../trail/decisions.ts";
 import { bothLogs, logsOfCopy } from "./both-logs.ts";
 import { CopyRefused, contentsOf, mayCopy } from "./copy.ts";
 import type { StoreServices } from "./services.ts";
 import { type Copied, isSharedAs, projectsByName, shareProject, takeBack } from "./share.ts";
 import { showStore } from "./show.ts";
+import { askedFields } from "./trail.ts";
 
 const none = refuse(
   "store_none",
@@ -31,31 +33,40 @@ export const storeHandlers: HandlersOf<typeof storeRequests, StoreServices> = {
     call.alone(showStore(services, cwd).then(shown => call.reply(shown)));
     return undefined;
   },
-  store_share: (services, request, call) =>
-    answer(
-      call,
-      alone(services, () => share(services, request)),
-    ),
-  store_leave: (services, request, call) =>
-    answer(
-      call,
-      alone(services, () => leave(services, request)),
-    ),
+  store_share: (services, request, call) => {
+    const work = alone(services, () => share(services, request));
+    return answer(services, "store_share", request.dryRun !== true, call, work);
+  },
+  store_leave: (services, request, call) => {
+    const work = alone(services, () => leave(services, request));
+    return answer(services, "store_leave", request.dryRun !== true, call, work);
+  },
   store_rejoin: (services, _request, call) =>
     answer(
+      services,
+      "store_rejoin",
+      true,
       call,
       alone(services, () => rejoin(services)),
     ),
 };
 
-function answer(call: Call, work: Promise<Reply>): undefined {
-  const told = work.then(
-    reply => call.reply(reply),
-    (error: unknown) => {
-      if (!(error instanceof CopyRefused)) throw error;
-      call.reply(error.refusal);
-    },
-  );
+/** Answers a person; `isNoted`: the trail says what came of it. */
+function answer(
+  services: StoreServices,
+  type: "store_share" | "store_leave" | "store_rejoin",
+  isNoted: boolean,
+  call: Call,
+  work: Promise<Reply>,
+): undefined {
+  const done = (reply: Reply) => {
+    if (isNoted) noteReply(services, type, null, reply, askedFields(reply));
+    call.reply(reply);
+  };
+  const told = work.then(done, (error: unknown) => {
+    if (!(error instanceof CopyRefused)) throw error;
+    done(error.refusal);
+  });
   call.alone(told);
   return undefined;
 }

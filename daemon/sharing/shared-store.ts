@@ -15,7 +15,7 @@ import { restarting } from "../engine/answers.ts";
 import { type Clock, clockFromZero } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";
 import type { SharedJournal } from "../journal/shared-journal.ts";
-import { awayRefusal, type Condition, lastingRefusal, storeLeft, whyOf } from "./condition.ts";
+import { awayRefusal, type Condition, ConditionNotes, lastingRefusal, storeLeft } from "./condition.ts";
 import { StoreFile } from "./copy-file.ts";
 import { Lease } from "./lease.ts";
 import { Moving } from "./moving.ts";
@@ -78,8 +78,7 @@ export class SharedStore {
   #refusal: Refusal | null = null;
   #hasLease = false;
   #machine: string | null = null;
-  /** What `onCondition` was told last; null: nothing. */
-  #noted: Condition["is"] | null = null;
+  readonly #notes: ConditionNotes;
   /** Ends the opening that there is. */
   #endOpening: () => void = () => {};
   #endPause: () => void = () => {};
@@ -105,6 +104,7 @@ export class SharedStore {
     this.node = options.node;
     this.where = options.where;
     this.#waits = new Waits(options.clock);
+    this.#notes = new ConditionNotes(options.onCondition);
     this.#telling = new Telling(options.clock, () => this.#tell());
     const { own, where, copyPath: path, onTrouble } = options;
     const hasJoined = () => own.state.outbox.projects.size > 0;
@@ -122,7 +122,8 @@ export class SharedStore {
   }
 
   get condition(): Condition {
-    if (this.#refusal !== null) return { is: "refused", error: this.#refusal.error };
+    if (this.#refusal !== null)
+      return { is: "refused", error: this.#refusal.error, code: this.#refusal.code };
     const opening = this.#opening;
     const sinceMs = opening?.journal.awaySinceMs ?? null;
     if (opening !== null && sinceMs !== null) return { is: "away", sinceMs, why: opening.journal.awayWhy };
@@ -372,17 +373,9 @@ export class SharedStore {
     }
   }
 
-  /** Tells what became of the store, once for each change. */
-  #noteCondition(): void {
-    if (this.#isClosed) return;
-    const { condition } = this;
-    if (condition.is === this.#noted || (this.#noted === null && condition.is === "opening")) return;
-    this.#noted = condition.is;
-    this.#options.onCondition(condition.is, whyOf(condition) ?? "");
-  }
-
   #changed(): void {
-    this.#noteCondition();
+    // A stop is no change of the store.
+    if (!this.#isClosed) this.#notes.note(this.condition);
     this.#waits.changed();
   }
 

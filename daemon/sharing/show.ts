@@ -10,6 +10,7 @@ import {
 } from "../../protocol/store.ts";
 import type { State } from "../core/state.ts";
 import { sharedProject } from "../store/shared-project.ts";
+import { whyOf } from "./condition.ts";
 import type { StoreServices } from "./services.ts";
 import type { SharedStore } from "./shared-store.ts";
 
@@ -29,9 +30,9 @@ export async function showStore(services: StoreServices, cwd: string | undefined
 
 function storeRow({ where: address, node, machine, condition }: SharedStore): StoreRow {
   const where = address.replace(/^postgresql:\/\/|\?.*$/g, "");
-  const why = "why" in condition ? condition.why : "error" in condition ? condition.error : null;
   const since = condition.is === "away" ? condition.sinceMs : null;
-  return { where, node, machine, is: condition.is, since, why };
+  const code = condition.is === "refused" ? { code: condition.code } : {};
+  return { where, node, machine, is: condition.is, since, why: whyOf(condition), ...code };
 }
 
 /** Returns the store as screens show it. */

@@ -62,7 +62,10 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   const { snapshotEntries = limits.snapshotEntries } = options;
   const parts = { journal, clock, node, storeId, snapshotEntries };
   const onCondition = (is: string, why: string) =>
-    options.log[is === "open" ? "info" : "warn"]({ why }, `the shared store is ${is}`);
+    options.log[is === "open" ? "info" : "warn"](
+      { why },
+      is === "opening" ? "the shared store is not reached" : `the shared store is ${is}`,
+    );
   const own = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
   writeStoreMark(paths, own.state, onTrouble);
   const shared =

@@ -10,8 +10,10 @@ import { SharedNames } from "../sharing/names.ts";
 import { StoreNews } from "../sharing/news.ts";
 import type { SharedSettings } from "../sharing/settings.ts";
 import { SharedStore, type SharedStoreOptions } from "../sharing/shared-store.ts";
+import { changeLines, joinedLine, refusedLines } from "../sharing/trail.ts";
 import { TwoLogs } from "../sharing/two-logs.ts";
 import { trailOf } from "../trail/from-events.ts";
+import type { TrailLine } from "../trail/line.ts";
 import type { Trail } from "../trail/trail.ts";
 
 export interface Shared {
@@ -51,17 +53,28 @@ export function openShared(
       if (entry.command.type.startsWith("node_")) news.look();
       for (const event of toldElsewhere(entry, names, node))
         events.tell({ ...event }, [event.session], event.project);
+      write(refusedLines(entry, step.reply, store.state, clock.wall()));
       const here = eventsHere(step.events, names, node);
       if (here.length === 0) return;
       events.publishBeside(here);
       // Each machine's trail has what its own sessions did.
       if (entry.origin.node === node)
-        for (const line of trailOf(eventsHere(step.events, names, node, true), clock.wall()))
-          trail.write(line);
+        write(trailOf(eventsHere(step.events, names, node, true), clock.wall()));
       listeners.tell(entry, { ...step, events: [...here] });
     },
   });
-  const news = new StoreNews(store, state => events.tell({ event: "store_changed", store: state }, [], ""));
+  const write = (lines: readonly TrailLine[]) => {
+    for (const line of lines) trail.write(line);
+  };
+  let before: string | null = own.state.outbox.node;
+  const news = new StoreNews(store, (state, was) => {
+    events.tell({ event: "store_changed", store: state }, [], "");
+    if (state.is === "open" && before !== null) {
+      if (before !== node) write([joinedLine(state, before, clock.wall())]);
+      before = null;
+    }
+    write(changeLines(was, state, clock.wall()));
+  });
   store.start();
   return { store, engine: new TwoLogs({ own, store, names, clock }), listeners };
 }

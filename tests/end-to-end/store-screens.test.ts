@@ -45,6 +45,39 @@ await withServer("what screens show of a store", server => {
     expect(back).toMatchObject({ store: { since: null, why: null } });
   });
 
+  it("the trail tells what a person did and what became of the store", { timeout: 240_000 }, async () => {
+    const machine = await new Machine().start();
+    const log = async () => (await machine.kite("log")).split("\n").filter(line => / store/.test(line));
+    await machine.kite("task", "add", "one");
+    await machine.kite("store", "join", await database(server), "--yes");
+    const [joined, opened, shared, ...more] = await log();
+    expect(joined).toMatch(/ note .* store joined .*: this machine is in it as \S+, node [0-9a-f]{8}$/);
+    expect(opened).toMatch(/ note .* store +\S+ is open$/);
+    expect(shared).toMatch(
+      / allow .* store share +shared as example\.com\/team\/shop; copied: tasks 1, context keys 0/,
+    );
+    expect(more).toEqual([]);
+
+    await server.stop();
+    onTestFinished(() => server.start().catch(() => {}));
+    const last = async () => (await log()).at(-1);
+    await expect
+      .poll(last, { timeout: 60_000 })
+      .toMatch(/ store +\S+ does not answer: .*; edits are still coordinated$/);
+    await server.start();
+    await expect.poll(last, { timeout: 60_000 }).toMatch(/ store +\S+ is open again after /);
+    await machine.kite("store", "rejoin", "--yes");
+    expect((await log()).join("\n")).toMatch(/ allow .* store rejoin +this home has an id of its own/);
+    await machine.kite("store", "leave", "--yes");
+    expect(await last()).toMatch(
+      / allow .* store leave +this machine left the store; back here: tasks 1, context keys 0$/,
+    );
+    // A stop is no change of the store.
+    expect((await log()).filter(line => /not reached|does not answer/.test(line))).toHaveLength(1);
+    expect(await machine.kite("stats")).toMatch(/store/);
+    expect(await machine.kite("report")).not.toMatch(/store/i);
+  });
+
   it("nothing is told and asked where no store is set", async () => {
     const machine = await new Machine().start();
     const looker = await follower(machine);

@@ -1,0 +1,99 @@
+/** Trail lines of the store that machines share: what became of it and of its machines, and what a person changed. */
+
+import type { StoreLeaveReply, StoreShareReply, StoreState } from "../../protocol/store.ts";
+import { duration } from "../../protocol/text.ts";
+import type { Entry } from "../core/commands.ts";
+import type { Reply } from "../core/outcome.ts";
+import type { State } from "../core/state.ts";
+import type { TrailLine } from "../trail/line.ts";
+
+/** Returns what became of the store between two states of it. */
+export function changeLines(before: StoreState, after: StoreState, at: number): TrailLine[] {
+  // A start that has not tried yet is no news; that it tried in vain is.
+  const isNews =
+    before.is !== after.is || (after.is === "opening" && before.why === null && after.why !== null);
+  const lines = isNews ? [lineOf(at, becameOf(before, after, at))] : [];
+  // What is known of the others is as of an earlier moment.
+  return after.is === "open" ? [...lines, ...machineLines(before, after, at)] : lines;
+}
+
+function becameOf(before: StoreState, after: StoreState, at: number): Partial<TrailLine> {
+  const because = after.why === null ? "" : `: ${after.why}`;
+  const what = { type: after.is, ...(after.code === undefined ? {} : { code: after.code }) };
+  switch (after.is) {
+    case "open": {
+      const after = before.since === null ? "" : ` again after ${duration(Math.max(0, at - before.since))}`;
+      return { ...what, why: `${before.where} is open${after}` };
+    }
+    case "away":
+      return { ...what, why: `${after.where} does not answer${because}; edits are still coordinated` };
+    case "refused":
+      return { ...what, why: `${after.where} does not take this machine${because}` };
+    default:
+      return { ...what, why: `${after.where} is not reached${because}` };
+  }
+}
+
+const machineNow = { here: "is back", away: "fell silent", lost: "is lost, and so are its agents" } as const;
+
+/** Returns which of the other machines came, fell silent, are back, or left. */
+function machineLines(before: StoreState, after: StoreState, at: number): TrailLine[] {
+  // At a start the machines are not new: this daemon only learns of them.
+  if (before.nodes.length === 0) return [];
+  const known = new Map(before.nodes.map(({ machine, is }) => [machine, is]));
+  const lines: string[] = [];
+  for (const { machine, is } of after.nodes) {
+    const was = known.get(machine);
+    known.delete(machine);
+    if (machine === after.machine || was === is) continue;
+    lines.push(`${machine} ${was === undefined ? "joined the store" : machineNow[is]}`);
+  }
+  for (const machine of known.keys()) if (machine !== before.machine) lines.push(`${machine} left the store`);
+  return lines.map(why => lineOf(at, { event: "machine_changed", why }));
+}
+
+/** Returns that the log does not take what a node says of sessions that are not its own. */
+export function refusedLines(
+  { origin }: Entry,
+  reply: Reply | null,
+  state: State | null,
+  at: number,
+): TrailLine[] {
+  if (reply === null || reply.ok || reply.code !== "not_yours") return [];
+  const machine = state?.leases.all.get(origin.node)?.machine ?? origin.node;
+  return [lineOf(at, { event: "machine_refused", code: reply.code, why: `${machine}: ${reply.error}` })];
+}
+
+/** Returns the fields of a person's request, besides who asked and how it was answered. */
+export function askedFields(reply: Reply): Partial<TrailLine> {
+  const what = { rule: "store", type: null };
+  if (!reply.ok) return what;
+  if ("as" in reply) {
+    const { project, as, tasks, context } = reply as unknown as StoreShareReply;
+    return { ...what, project, why: `shared as ${as}; copied: tasks ${tasks}, context keys ${context}` };
+  }
+  if ("projects" in reply) {
+    const { tasks, context, told } = reply as unknown as StoreLeaveReply;
+    const knows = told ? "" : "; the store does not know it";
+    return {
+      ...what,
+      why: `this machine left the store; back here: tasks ${tasks}, context keys ${context}${knows}`,
+    };
+  }
+  return { ...what, why: "this home has an id of its own in the store from the next start on" };
+}
+
+/** Returns that this home is in the store, in which it was not, or under another id. `before`: its id then, or empty. */
+export function joinedLine({ where, node, machine }: StoreState, before: string, at: number): TrailLine {
+  const who = `${machine ?? "this machine"}, node ${node.slice(0, idChars)}`;
+  const was = before === "" ? "" : `; it was node ${before.slice(0, idChars)} before`;
+  return lineOf(at, { event: "store_joined", why: `${where}: this machine is in it as ${who}${was}` });
+}
+
+/** How much of a node's id is shown, as in `kite store`. */
+const idChars = 8;
+
+function lineOf(at: number, more: Partial<TrailLine>): TrailLine {
+  const nobody = { id: null, agent: null, name: null, project: null, type: null, file: null };
+  return { at, event: "store_changed", ...nobody, decision: "note", rule: "store", ...more };
+}

@@ -1,0 +1,128 @@
+/** Trail lines of a store that machines share, and how the commands that read the trail count them. */
+import { expect, it } from "vitest";
+import { ReportCounter } from "../../bin/report/counter.ts";
+import { TrailCounter } from "../../bin/trail/stats.ts";
+import { logLines } from "../../bin/view/log.ts";
+import type { Entry } from "../../daemon/core/commands.ts";
+import { emptyState } from "../../daemon/core/empty-state.ts";
+import { askedFields, changeLines, joinedLine, refusedLines } from "../../daemon/sharing/trail.ts";
+import { decode, encode, type TrailLine } from "../../daemon/trail/line.ts";
+import type { StoreState } from "../../protocol/store.ts";
+import { now, screen } from "./view-rows.ts";
+
+const open: StoreState = {
+  ...{ where: "kite@db/kite", is: "open", since: null, why: null, node: "0123456789", machine: "laptop" },
+  nodes: [
+    { machine: "laptop", is: "here" },
+    { machine: "desk", is: "here" },
+  ],
+};
+const away: StoreState = { ...open, is: "away", since: now - 300_000, why: "the connection ended" };
+const refused: StoreState = { ...open, is: "refused", code: "node_twice", why: "another daemon of node n" };
+const begun: StoreState = { ...open, is: "opening", nodes: [], machine: null };
+const desk = (is: "here" | "away" | "lost"): StoreState => ({
+  ...open,
+  nodes: [...open.nodes.slice(0, 1), { machine: "desk", is }],
+});
+
+const said = (before: StoreState, after: StoreState) =>
+  changeLines(before, after, now).map(line => logLines(line, screen(1000)).join("\n"));
+
+it("say when the store is away and why, and for how long it was when it is back", () => {
+  expect(said(open, away)).toEqual([
+    "14:00:00  note   -                 store         kite@db/kite does not answer: the connection ended; edits are still coordinated",
+  ]);
+  expect(said(away, open)).toEqual([expect.stringMatching(/kite@db\/kite is open again after 5 min$/)]);
+  expect(said(begun, open)).toEqual([expect.stringMatching(/kite@db\/kite is open$/)]);
+  const failed = { ...begun, why: "ECONNREFUSED" };
+  expect(said(begun, failed)).toEqual([expect.stringMatching(/is not reached: ECONNREFUSED$/)]);
+  expect(said(failed, { ...begun, why: "ETIMEDOUT" })).toEqual([]);
+  expect(said(open, { ...begun, why: "the log was pruned" })).toEqual([
+    expect.stringMatching(/is not reached: the log was pruned$/),
+  ]);
+});
+
+it("say why the store does not take this machine, with the refusal's code", () => {
+  expect(said(open, refused)).toEqual([
+    expect.stringContaining("does not take this machine: another daemon of node n"),
+  ]);
+  expect(changeLines(open, refused, now)).toMatchObject([
+    { code: "node_twice", type: "refused", rule: "store" },
+  ]);
+});
+
+it("say which machine came, fell silent, is back, is lost or left, as long as the store tells", () => {
+  const told = (before: StoreState, after: StoreState) =>
+    changeLines(before, after, now).map(({ why }) => why);
+  expect(told(desk("here"), desk("away"))).toEqual(["desk fell silent"]);
+  expect(told(desk("away"), desk("here"))).toEqual(["desk is back"]);
+  expect(told(desk("away"), desk("lost"))).toEqual(["desk is lost, and so are its agents"]);
+  expect(told({ ...open, nodes: open.nodes.slice(0, 1) }, open)).toEqual(["desk joined the store"]);
+  expect(told(open, { ...open, nodes: open.nodes.slice(0, 1) })).toEqual(["desk left the store"]);
+  expect(told(away, { ...away, nodes: [] })).toEqual([]);
+});
+
+it("say what a person did, and what was refused", () => {
+  const share = { ok: true, project: "/p/.git", as: "example.com/p", tasks: 2, context: 1 } as const;
+  expect(askedFields(share)).toMatchObject({
+    ...{ rule: "store", project: "/p/.git" },
+    why: "shared as example.com/p; copied: tasks 2, context keys 1",
+  });
+  const leave = { ok: true, projects: [], tasks: 2, context: 1 } as const;
+  expect(askedFields({ ...leave, told: true })).toMatchObject({
+    why: "this machine left the store; back here: tasks 2, context keys 1",
+  });
+  expect(askedFields({ ...leave, told: false }).why).toMatch(/; the store does not know it$/);
+  expect(askedFields({ ok: true, node: "n2" }).why).toContain("an id of its own");
+  expect(joinedLine(open, "", now).why).toBe("kite@db/kite: this machine is in it as laptop, node 01234567");
+  expect(joinedLine(open, "abcdefghij", now).why).toMatch(/; it was node abcdefgh before$/);
+});
+
+it("name the node that spoke for another's session", () => {
+  const entry = {
+    seq: 1,
+    at: 1,
+    origin: { node: "n9", epoch: 1 },
+    command: { type: "task_claim" },
+  } as unknown as Entry;
+  const reply = {
+    ok: false,
+    code: "not_yours",
+    error: "node n9 does not speak for session a@n1.1.1",
+  } as const;
+  expect(refusedLines(entry, reply, emptyState(), now)).toMatchObject([
+    { code: "not_yours", why: "n9: node n9 does not speak for session a@n1.1.1" },
+  ]);
+  expect(refusedLines(entry, { ok: true }, null, now)).toEqual([]);
+  expect(refusedLines(entry, null, null, now)).toEqual([]);
+});
+
+it("count as notes of their own, and as no agent's edits, waits or denials", () => {
+  const asked = { at: now, id: null, agent: null, name: "the person", project: null, file: null } as const;
+  const lines: readonly TrailLine[] = [
+    ...changeLines(open, away, now),
+    ...changeLines(away, open, now),
+    {
+      ...asked,
+      event: "store_leave",
+      type: null,
+      decision: "deny",
+      rule: "store",
+      code: "store_busy",
+      why: "at work",
+    },
+    { ...asked, event: "store_share", type: null, decision: "allow", rule: "store", why: "shared as p" },
+  ];
+  const [stats, report] = [new TrailCounter(), new ReportCounter({ project: null, since: 0 })];
+  for (const line of lines) {
+    // As it comes back from the file.
+    const read = decode(encode(line));
+    expect(read).toMatchObject({ event: line.event, why: line.why });
+    if (read === null) continue;
+    stats.add(read);
+    report.add(read);
+  }
+  expect(stats.stats.decisions).toMatchObject([{ rule: "store", allow: 1, deny: 1, wait: 0, note: 2 }]);
+  expect(report.report).toMatchObject({ edits: { count: 0, waited: 0, onRequest: 0 }, sessions: 0 });
+  expect(JSON.stringify(report.report)).not.toContain("store");
+});
