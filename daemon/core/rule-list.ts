@@ -3,7 +3,7 @@
  * handle a command of an earlier one, whose handler it then calls.
  */
 import { daemonRules } from "./daemon.ts";
-import { declarationRules } from "./declarations/declare.ts";
+import { declarationRules } from "./declarations/rules.ts";
 import { writeRules } from "./files/rules.ts";
 import { checkRules } from "./lead/checks/record.ts";
 import { debateRules } from "./lead/debates/rules.ts";

@@ -14,6 +14,7 @@ const ofSessions: ReadonlySet<KiteEvent["event"]> = new Set<KiteEvent["event"]>(
   "session_duplicated",
   "session_renamed",
   "role_changed",
+  "declared",
 ]);
 
 /**

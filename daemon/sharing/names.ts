@@ -15,6 +15,8 @@ import type { State } from "../core/state.ts";
 export const written: ReadonlySet<string> = new Set([
   ...["text", "description", "result", "reason", "value", "key", "labels", "label", "prefix"],
   ...["question", "claim", "because", "hypothesis", "verdict", "branch"],
+  ...["role", "team", "task", "plan", "path", "paths", "sees", "will", "wills", "settledBy", "evidence"],
+  ...["mismatches"],
 ]);
 
 /** Fields that hold the name of a session. `name` does beside the session's id. */

@@ -76,6 +76,8 @@ export const leadLimits = {
   uncertaintiesMax: 30,
   /** Declarations that hold; the one that was changed longest ago goes to the history. */
   declarationsMax: 10_000,
+  /** Longest declaration that other machines get, as JSON: of a longer one, texts and then files are left out. */
+  sharedDeclarationChars: 64 * 1024,
   /** Declarations of agents that ended or began anew; the oldest is forgotten. */
   declarationsEndedMax: 1_000,
   /** Overlaps that one declaration reports. */

@@ -3,11 +3,22 @@ import type { KiteEvent } from "../../../protocol/events.ts";
 import type { BaseState } from "../base-state.ts";
 import { actorRow } from "../locks/replies.ts";
 import { noteKey, type Whose } from "../messages/notice-table.ts";
+import { isShared } from "../nodes/table.ts";
 import type { Step } from "../outcome.ts";
+import { isSame } from "../same-index.ts";
 import { type Declaration, setMismatches } from "./table.ts";
 
-/** Returns the declaration with its present mismatches. */
+/** The name under which other nodes hear of declarations: see `parts` in `core/points.ts`. */
+const partName = "declaration";
+
+/** The declaration is another one than before, or has ended: other nodes hear of it. */
+export function tellNodes(state: BaseState, { session, agent }: Whose): void {
+  for (const { partChanges } of state.points) partChanges?.(state, session, agent, partName);
+}
+
+/** Returns the declaration with its present mismatches. In a shared log its node has compared it. */
 export function compared(state: BaseState, declaration: Declaration): Declaration {
+  if (isShared(state)) return declaration;
   const mismatches = state.points.flatMap(({ mismatchesIn }) => mismatchesIn?.(state, declaration) ?? []);
   return { ...declaration, mismatches };
 }
@@ -19,6 +30,7 @@ export function compareAgain(state: BaseState, whose: Whose, step: Step): void {
   if (before === undefined) return;
   const after = compared(state, before);
   setMismatches(declarations, before, after.mismatches);
+  if (!isSame(before.mismatches, after.mismatches)) tellNodes(state, whose);
   if (newIn(before, after).length > 0) step.events.push(declaredEvent(state, before, after));
 }
 

@@ -11,19 +11,20 @@ import type { UncertaintyRow } from "../../../protocol/declaration.ts";
 import type { Limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
-import { passing } from "../durability.ts";
 import type { FileRef } from "../file-ref.ts";
 import { actorRow, pathOf } from "../locks/replies.ts";
 import { noteKey } from "../messages/notice-table.ts";
-import type { Handler, Rules } from "../rules.ts";
+import type { Handler } from "../rules.ts";
 import { noSession } from "../sessions/end.ts";
-import type { DeclarationCommands, Declare, UncertaintyPart, ViewedFile } from "./commands.ts";
-import { compared, declaredEvent } from "./compare.ts";
+import { worktreeAround } from "../sessions/known-worktrees.ts";
+import type { Declare, UncertaintyPart } from "./commands.ts";
+import { compared, declaredEvent, tellNodes } from "./compare.ts";
+import { makeRoom } from "./end.ts";
 import { overlapsOf, takeBackOverlaps, tellOverlaps } from "./overlaps.ts";
 import { declarationRow } from "./rows.ts";
 import { addDeclaration, type Declaration, type DeclaredFile, endDeclaration } from "./table.ts";
 
-const declare: Handler<"declare"> = (state, command, _meta, step) => {
+export const declare: Handler<"declare"> = (state, command, _meta, step) => {
   const { declarations } = state;
   const { actor } = command;
   const session = state.sessions.live.get(actor.session);
@@ -52,12 +53,8 @@ const declare: Handler<"declare"> = (state, command, _meta, step) => {
   }
   if (known !== undefined && command.anew) endDeclaration(declarations, known, state.t);
   addDeclaration(declarations, after);
-  for (const oldest of declarations.live.values()) {
-    if (declarations.live.size <= state.limits.declarationsMax) break;
-    takeBackOverlaps(state, oldest, oldest.files);
-    endDeclaration(declarations, oldest, state.t);
-    for (const { actorChanges } of state.points) actorChanges?.(state, oldest.session, oldest.agent);
-  }
+  makeRoom(state);
+  tellNodes(state, after);
   if (known?.role !== after.role)
     for (const { actorChanges } of state.points) actorChanges?.(state, actor.session, actor.agent);
   const overlaps = overlapsOf(state, after);
@@ -71,12 +68,12 @@ const declare: Handler<"declare"> = (state, command, _meta, step) => {
 };
 
 /** Whether the agent declares in another project now, or has another name: then others have to be told anew. */
-function isMoved(before: Declaration, after: Declaration): boolean {
+export function isMoved(before: Declaration, after: Declaration): boolean {
   return before.project !== after.project || before.name !== after.name;
 }
 
 /** Returns the files that are not among the others; a folder is another thing than a file of its name. */
-function without(files: readonly DeclaredFile[], others: readonly DeclaredFile[]): DeclaredFile[] {
+export function without(files: readonly DeclaredFile[], others: readonly DeclaredFile[]): DeclaredFile[] {
   const keys = new Set(others.map(({ key, dir }) => `${dir} ${key}`));
   return files.filter(({ key, dir }) => !keys.has(`${dir} ${key}`));
 }
@@ -102,7 +99,7 @@ function merged(
   name: string,
   project: string,
 ): Declaration | Refusal {
-  const files = mergedFiles(state, command.actor, before.files, command.files);
+  const files = mergedFiles(state, command, before.files, project);
   if ("code" in files) return files;
   const uncertainties = mergedUncertainties(before.uncertainties, command.uncertainties, state.limits);
   if ("code" in uncertainties) return uncertainties;
@@ -125,9 +122,9 @@ function merged(
 
 function mergedFiles(
   state: BaseState,
-  actor: Actor,
+  { actor, files: parts }: Declare,
   before: readonly DeclaredFile[],
-  parts: readonly ViewedFile[],
+  project: string,
 ): DeclaredFile[] | Refusal {
   const files = new Map(before.map(file => [file.key, file]));
   for (const { ref, sees, will, drop } of parts) {
@@ -145,11 +142,17 @@ function mergedFiles(
         sees: sees ?? known?.sees ?? "",
         will: will ?? known?.will ?? "",
         touched: known?.touched ?? hasWork(state, actor, ref),
+        ...(state.rules < 3 ? {} : withinWorktree(state, project, pathOf(ref))),
       });
   }
   if (files.size <= state.limits.declaredFilesMax) return [...files.values()];
   const error = `a code view has at most ${state.limits.declaredFilesMax} files and folders; declare a folder instead of its files, or strike some off (drop)`;
   return refuse("declaration_full", error, { files: files.size });
+}
+
+function withinWorktree(state: BaseState, project: string, path: string): Pick<DeclaredFile, "within"> {
+  const worktree = worktreeAround(state, project, path);
+  return worktree === null ? {} : { within: path.slice(worktree.length).replace(/^\/+|\/+$/g, "") };
 }
 
 /** Whether the actor, or an agent that works for it, has uncommitted work in the file, or in one below the folder. */
@@ -184,7 +187,3 @@ function mergedUncertainties(
   const error = `a declaration has at most ${limits.uncertaintiesMax} uncertainties; resolve some and begin anew, which drops what is resolved, or declare fewer`;
   return refuse("declaration_full", error, { uncertainties: all.size });
 }
-
-export const declarationRules: Rules<DeclarationCommands> = {
-  commands: { declare: passing(declare) },
-};

@@ -2,6 +2,7 @@
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import { noteKey } from "../messages/notice-table.ts";
+import { tellNodes } from "./compare.ts";
 import { takeBackOverlaps } from "./overlaps.ts";
 import {
   addDeclaration,
@@ -15,11 +16,12 @@ import {
 
 /** Records that the actor wrote these files: they count as touched for it and for the agents that it works for. */
 export function touchDeclared(
-  { declarations }: BaseState,
+  state: BaseState,
   { session, agent }: Actor,
   ancestors: readonly (string | null)[],
   keys: readonly string[],
 ): void {
+  const { declarations } = state;
   if (!declarations.bySession.has(session)) return;
   for (const one of [agent, ...ancestors]) {
     const declaration = declarations.live.get(noteKey({ session, agent: one }));
@@ -27,7 +29,9 @@ export function touchDeclared(
     const isIn = ({ key, dir, touched }: DeclaredFile) =>
       !touched && keys.some(written => written === key || (dir && written.startsWith(`${key}/`)));
     const files = new Set(declaration.files.filter(isIn).map(({ key }) => key));
-    if (files.size > 0) touch(declarations, declaration, files);
+    if (files.size === 0) continue;
+    touch(declarations, declaration, files);
+    tellNodes(state, declaration);
   }
 }
 
@@ -38,9 +42,21 @@ export function endDeclarations(state: BaseState, session: string, agent?: strin
   }
 }
 
-function end(state: BaseState, declaration: Declaration): void {
+/** Ends the declarations that were changed longest ago, if there are more than may be. */
+export function makeRoom(state: BaseState): void {
+  const { live } = state.declarations;
+  for (const oldest of live.values()) {
+    if (live.size <= state.limits.declarationsMax) break;
+    end(state, oldest);
+    for (const { actorChanges } of state.points) actorChanges?.(state, oldest.session, oldest.agent);
+  }
+}
+
+/** Moves a declaration to the history. */
+export function end(state: BaseState, declaration: Declaration): void {
   takeBackOverlaps(state, declaration, declaration.files);
   endDeclaration(state.declarations, declaration, state.t);
+  tellNodes(state, declaration);
 }
 
 /**

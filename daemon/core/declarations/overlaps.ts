@@ -4,6 +4,7 @@
  * Invariants: both sides of a new overlap get a notice of it, and lose it again if the overlap is over before it reached
  * them; agents that work for each other do not overlap; a step reports at most `limits.overlapsMax` of them, and looks at
  * no more than `limits.overlapsLookedAtMax` declared files. Of more than these, a notice of an overlap that is over may stay.
+ * In a shared log only agents of different nodes overlap: those of one node do so in its own log.
  */
 
 import type { FileNote } from "../../../hooks/seam/slices.ts";
@@ -13,6 +14,8 @@ import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import { actorRow } from "../locks/replies.ts";
 import { takeBack, tellLater } from "../messages/notices.ts";
+import { nodeOf } from "../nodes/shared-ids.ts";
+import { isShared } from "../nodes/table.ts";
 import type { Step } from "../outcome.ts";
 import type { Declaration, DeclaredFile } from "./table.ts";
 
@@ -86,10 +89,12 @@ function overlaps(a: DeclaredFile, b: DeclaredFile): boolean {
 
 /** Yields each overlapping pair: the other's file, the other's declaration, the own file. */
 function* others(
-  { declarations }: BaseState,
+  state: BaseState,
   mine: Declaration,
   files: readonly DeclaredFile[],
 ): Generator<readonly [DeclaredFile, Declaration, DeclaredFile], void> {
+  const { declarations } = state;
+  const hasNodes = isShared(state);
   let left: number = limits.overlapsLookedAtMax;
   for (const own of files) {
     for (const key of declarations.paths.overlapping(own.key, own.dir)) {
@@ -98,14 +103,19 @@ function* others(
         left -= 1;
         const other = declarations.live.get(id);
         const file = other?.files.find(one => one.key === key);
-        if (other !== undefined && file !== undefined && !isApart(mine, other)) yield [file, other, own];
+        if (other !== undefined && file !== undefined && !isApart(mine, other, hasNodes))
+          yield [file, other, own];
       }
     }
   }
 }
 
-/** Whether no overlap counts: between an agent and itself, those it works with, and agents of other projects. */
-function isApart(a: Declaration, b: Declaration): boolean {
+/**
+ * Whether no overlap counts: between an agent and itself, those it works with, and agents of other projects. `hasNodes`: nor
+ * between agents of one node.
+ */
+function isApart(a: Declaration, b: Declaration, hasNodes: boolean): boolean {
+  if (hasNodes && nodeOf(a.session) === nodeOf(b.session)) return true;
   if (a.session !== b.session) return a.project !== b.project;
   return a.agent === b.agent || a.ancestors.includes(b.agent) || b.ancestors.includes(a.agent);
 }

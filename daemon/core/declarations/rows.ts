@@ -11,7 +11,7 @@ export function declarationRow(declaration: Declaration, now: number): Declarati
   return {
     id,
     ...same,
-    files: files.map(({ key: _key, ...file }) => file),
+    files: files.map(({ key: _key, within: _within, ...file }) => file),
     endedMs: endedAt === null ? null : Math.max(0, now - endedAt),
   };
 }

@@ -39,6 +39,8 @@ export interface Declaration extends Whose {
 
 export interface DeclaredFile extends DeclaredFileRow {
   readonly key: string;
+  /** Its path within its worktree, as it was when it was declared: other nodes know it by that. Absent: it is in none. */
+  readonly within?: string;
 }
 
 export const declarationRecords = new Records("live", (one: Declaration) => noteKey(one), {
@@ -69,6 +71,12 @@ export function noDeclarations(revisions: Revisions, limits: Limits): Declaratio
 /** Adds a declaration that holds, as the latest one, or replaces the agent's. */
 export function addDeclaration(table: Declarations, declaration: Declaration): void {
   declarationRecords.putLast(table, declaration);
+  table.revisions.changed(declaration.session);
+}
+
+/** Replaces the agent's declaration, which keeps its position. */
+export function replaceDeclaration(table: Declarations, declaration: Declaration): void {
+  declarationRecords.put(table, declaration);
   table.revisions.changed(declaration.session);
 }
 

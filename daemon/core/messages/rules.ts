@@ -35,7 +35,7 @@ export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
     conflict_noted: passing(conflictNoted),
     notes_told: passing(notesTold),
   },
-  // A broadcast without a freeze.
+  // A broadcast without a freeze, and notices of the shared log.
   shared: [
     "context_set",
     "context_delete",
@@ -45,6 +45,7 @@ export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
     "broadcast",
     "inbox_take",
     "inbox_told",
+    "notes_told",
   ],
   timers: {
     context_over: timer(versionOf, item => item.endsAt, endItem),

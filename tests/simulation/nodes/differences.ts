@@ -1,5 +1,8 @@
 /** How the shared log's picture of a session differs from what its own node's log has. */
+import { declarationPart } from "../../../daemon/core/declarations/shared.ts";
+import { type Declaration, declarationsOf } from "../../../daemon/core/declarations/table.ts";
 import { roleOf } from "../../../daemon/core/lead/roles/role-of.ts";
+import { sharedIdOf } from "../../../daemon/core/outbox/publish.ts";
 import type { Session } from "../../../daemon/core/sessions/table.ts";
 import type { State } from "../../../daemon/core/state.ts";
 
@@ -19,4 +22,23 @@ export function* differences(own: Session, shared: Session, node: string): Gener
     yield `${id} is of ${own.client}, and shared as of ${shared.client}`;
   const [agents, others] = [own, shared].map(one => [...one.agents.keys()].sort().join(" "));
   if (agents !== others) yield `${id} has the agents ${agents}, and in the shared log ${others}`;
+}
+
+/** Yields how what a session's agents declared differs in the shared log; only the first terminal's id has it there. */
+export function* undeclared(own: State, session: Session, shared: State, id: string): Generator<string> {
+  const [first] = session.incarnations;
+  const isFirst = first !== undefined && sharedIdOf(own.outbox, session.id, first.begun) === id;
+  const agents = isFirst ? [...declarationPart.agentsWith(own, session.id)] : [];
+  const is = agents.flatMap(agent => {
+    const told = declarationPart.tell(own, session.id, agent);
+    return told === null ? [] : [declaredText(agent, told as unknown as Declaration)];
+  });
+  const known = declarationsOf(shared.declarations, id).map(one => declaredText(one.agent, one));
+  const [here, there] = [is, known].map(texts => texts.sort().join(", "));
+  if (here !== there) yield `${id} declared ${here}, and in the shared log ${there}`;
+}
+
+function declaredText(agent: string | null, { task, role, project, updatedAt, files }: Declaration): string {
+  const paths = files.map(({ path, dir, will, touched }) => [path, dir, will, touched].join(" ")).sort();
+  return [agent, project, role, task, updatedAt, ...paths].join("; ");
 }

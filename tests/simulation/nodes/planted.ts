@@ -73,6 +73,27 @@ export const plantedInNodes: readonly Planted[] = [
     tells: /has the roles/,
   },
   {
+    bug: "a write of a declared file is told to nobody",
+    file: "daemon/core/declarations/end.ts",
+    find: "touch(declarations, declaration, files);\n    tellNodes(state, declaration);",
+    put: "touch(declarations, declaration, files);",
+    tells: /declared .*, and in the shared log/,
+  },
+  {
+    bug: "a start does not say what is declared",
+    file: "daemon/core/outbox/publish.ts",
+    find: "...(outbox.level < partsLevel ? {} : { parts }),",
+    put: "",
+    tells: /declared .*, and in the shared log/,
+  },
+  {
+    bug: "what is declared stays behind when its first terminal is closed",
+    file: "daemon/core/outbox/publish.ts",
+    find: "if (isAnew || !wasTold || known.size > 0) sayParts",
+    put: "if (isAnew || !wasTold) sayParts",
+    tells: /did not tell the declaration/,
+  },
+  {
     bug: "a home that was put back gives its numbers anew",
     file: "daemon/core/outbox/publish.ts",
     find: "{ epoch: Math.max(start.at, epoch) + start.epoch, n: 1 };",

@@ -27,6 +27,7 @@ const mustOccur = [
   "session_continue ok",
   "agent_begin ok",
   "agent_end ok",
+  "actor_part ok",
   "node_sessions_are ok",
   "task_create ok",
   "task_claim ok",

@@ -4,6 +4,7 @@
  */
 import { rulesLevel } from "../../../daemon/core/base-state.ts";
 import type { Command, Proposal } from "../../../daemon/core/commands.ts";
+import { noteKey } from "../../../daemon/core/messages/notice-table.ts";
 import type { OutboxNumber } from "../../../daemon/core/nodes/commands.ts";
 import { isAfter } from "../../../daemon/core/nodes/table.ts";
 import { relaysOf, sharedIdOf } from "../../../daemon/core/outbox/publish.ts";
@@ -12,7 +13,7 @@ import type { Session } from "../../../daemon/core/sessions/table.ts";
 import { readState, writeState } from "../../../daemon/core/snapshot.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { Random } from "../random.ts";
-import { differences, rolesOf } from "./differences.ts";
+import { differences, rolesOf, undeclared } from "./differences.ts";
 import { Log } from "./log.ts";
 
 const projects = [
@@ -20,6 +21,7 @@ const projects = [
   ["/q", "example.com/q"],
 ] as const;
 const sessionNames = ["s1", "s2", "s3", "s4"] as const;
+const fileNames = ["a.ts", "src/b.ts", "src"] as const;
 const agentIds = ["first-agent", "other-agent", "third-agent"] as const;
 
 /** A proposal on its way into the shared log. */
@@ -142,6 +144,7 @@ export class TwoLogs {
           yield* differences(own, session, node.id);
           const [is, told] = [rolesOf(node.log.state, own), rolesOf(this.shared.state, session)];
           if (is !== told) yield `${id} has the roles ${is}, and in the shared log ${told}`;
+          yield* undeclared(node.log.state, own, this.shared.state, id);
         }
         told.delete(id);
       }
@@ -191,7 +194,7 @@ export class TwoLogs {
       wallMs: 1,
     };
     const live = node.log.state.sessions.live.get(session);
-    const what = random.pick(["begin", "rename", "move", "end", "agent", "agent", "role", "lost"]);
+    const what = random.pick(["begin", "rename", "move", "end", "agent", "agent", "role", "declare", "lost"]);
     if (live === undefined || what === "begin") node.do(begin);
     else if (what === "rename") {
       const name = random.pick(["carol", "dave", "erin"]);
@@ -209,7 +212,8 @@ export class TwoLogs {
       const said = { ancestors: [], anew: false, files: [], uncertainties: [], wallMs: 1 };
       if (random.chance(0.7)) node.do({ type: "role_set", by: null, name, role, project: live.project });
       else node.do({ type: "declare", actor: { session, agent, incarnation: 0 }, role: role ?? "", ...said });
-    } else if (what === "lost") {
+    } else if (what === "declare") this.#declare(node, live);
+    else if (what === "lost") {
       const { client, lostAt, begun } = live;
       // A process that says nothing of its session's life belongs to a client that is known.
       const isIdle = client === undefined ? {} : ({ isIdle: true } as const);
@@ -225,6 +229,23 @@ export class TwoLogs {
       node.do({ type: "session_end", session, incarnation, cause: "ended" });
     }
     if (random.chance(0.2)) node.log.pass(random.int(1, limits.suspendMs * 2), this.#own(node));
+  }
+
+  /** An agent of the session says what it will change, strikes it off, or writes it. */
+  #declare(node: Node, { id: session, agents, project }: Session): void {
+    const random = this.#random;
+    const actor = { session, agent: random.pick([null, ...agents.keys()]), incarnation: 0 };
+    const name = random.pick(fileNames);
+    const path = random.chance(0.1) ? `/outside/${name}` : `${project}/${name}`;
+    const ref = { file: name, lexical: path, key: `n:${path}`, dir: name === "src" };
+    const known = node.log.state.declarations.live.get(noteKey(actor))?.files ?? [];
+    const drop = known.some(({ key }) => key === ref.key) && random.chance(0.3);
+    const files = [{ ref, ...(drop ? { drop } : { will: random.pick(["", "mend it"]) }) }];
+    const said = { ancestors: [], anew: random.chance(0.2), files, uncertainties: [], wallMs: node.log.now };
+    if (random.chance(0.7)) node.do({ type: "declare", actor, task: random.pick(["one", "two"]), ...said });
+    const written = [{ key: ref.key, file: name, worktree: project, project }];
+    const noted = { files: written, by: "shell", ancestors: [], wallMs: 1 } as const;
+    if (random.chance(0.5)) node.do({ type: "writes_noted", actor, noted });
   }
 
   /** A session of the node asks the shared log for something; its rows of the outbox go ahead. */
