@@ -1,8 +1,9 @@
 /**
  * Sends the rows of the outbox to the shared log, in order, until it has them.
  *
- * Invariants: a row is sent after those before it, and again after every failure of one before it; what the shared log has is
- * taken out of the outbox by an entry of this machine's log. Only a gap, a lease that is missing, and another daemon of this
+ * Invariants: a row is sent after those before it, and again after every failure of one before it; after a failure nothing is
+ * sent until `begin` says that the log answers, so an outage costs the same however much waits; what the shared log has is taken
+ * out of the outbox by an entry of this machine's log. Only a gap, a lease that is missing, and another daemon of this
  * node count as undelivered: any other refusal would come again, so the row counts as heard.
  */
 import type { OutboxNumber } from "../core/nodes/commands.ts";
@@ -17,7 +18,7 @@ export interface RelayOptions {
   readonly own: Engine;
   /** The store has no lease of this node, or one of another daemon. */
   readonly onRefused: (reply: Reply) => void;
-  /** A row did not reach the store; it goes again with a later `flush`. */
+  /** Rows did not reach the store; they go again after `begin`. */
   readonly onFailed: () => void;
 }
 
@@ -30,7 +31,7 @@ export class Relay {
   /** The last row that was sent, and the last one that the shared log has. */
   #sent: OutboxNumber = nothingRelayed;
   #heard: OutboxNumber = nothingRelayed;
-  /** Whether the shared log has the lease, and said which row it has. */
+  /** Whether the shared log has the lease, said which row it has, and took all that was sent since. */
   #hasBegun = false;
   /** Sends of before a failure are not counted any more. */
   #round = 0;
@@ -44,7 +45,7 @@ export class Relay {
     this.#options = options;
   }
 
-  /** The shared log has said which row it has: sends what waits. */
+  /** The shared log answers, and has said which row it has: sends what waits. */
   begin(): void {
     this.#hasBegun = true;
     this.flush();
@@ -55,25 +56,30 @@ export class Relay {
     const { outbox } = this.#options.own.state;
     if (this.#isClosed || !this.#hasBegun || !isAfter(outbox.last, this.#sent)) return;
     const round = this.#round;
-    for (const command of relaysOf(outbox)) {
+    for (const command of relaysOf(outbox, this.#sent)) {
       const { number } = command;
-      if (!isAfter(number, this.#sent)) continue;
       this.#sent = number;
       this.#log.submit(command, {
         answer: reply => this.#answered(round, number, reply),
         failed: () => {
-          this.again(round);
-          this.#options.onFailed();
+          if (this.#stop(round)) this.#options.onFailed();
         },
       });
     }
   }
 
   /** Sends all that waits once more, from the first row on, when `flush` is called next. */
-  again(round = this.#round): void {
-    if (round !== this.#round) return;
+  again(): void {
     this.#round += 1;
     this.#sent = nothingRelayed;
+  }
+
+  /** Sends nothing until `begin`, and then all that waits. Returns false if what failed is of an earlier round. */
+  #stop(round: number): boolean {
+    if (round !== this.#round) return false;
+    this.again();
+    this.#hasBegun = false;
+    return true;
   }
 
   /** Whether the shared log has every row. */
@@ -95,8 +101,7 @@ export class Relay {
 
   #answered(round: number, number: OutboxNumber, reply: Reply): void {
     if (!reply.ok && undelivered.has(reply.code)) {
-      this.again(round);
-      this.#options.onRefused(reply);
+      if (this.#stop(round)) this.#options.onRefused(reply);
       return;
     }
     if (isAfter(number, this.#heard)) this.#heard = number;

@@ -369,7 +369,7 @@ export class SharedStore {
     if (!reply.ok && reply.code === "unknown_node") opening.lease.renew();
     else {
       const { clock } = this.#options;
-      clock.at(clock.now() + limits.fullRetryMs, () => this.flush());
+      clock.at(clock.now() + limits.fullRetryMs, () => opening.relay.begin());
     }
   }
 

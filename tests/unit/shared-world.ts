@@ -23,6 +23,8 @@ export class MemoryStoreOfAll {
   readonly id = "shared";
   /** The ids of the stores over which machines would open a journal, as far as they know one. */
   readonly knownIds: (string | null)[] = [];
+  /** Proposals of all machines, also of those that did not reach it. */
+  proposals = 0;
   epoch = 0;
   /** Wall time since which nobody reaches it. */
   awaySinceMs: number | null = null;
@@ -94,6 +96,7 @@ class MemorySharedJournal implements SharedJournal {
   }
 
   propose(proposals: Parameters<Journal["propose"]>[0], failed: Parameters<Journal["propose"]>[1]): void {
+    this.#store.proposals += proposals.length;
     setImmediate(() => {
       const message = "no store answers";
       if (this.awaySinceMs === null && this.#store.journals.has(this)) this.#store.append(proposals);

@@ -11,6 +11,8 @@ import {
   type OutboxRow,
   outboxRecords,
   partKey,
+  placeOfNumber,
+  rowAtPlace,
   type ToldAgent,
   type ToldPart,
   type ToldSession,
@@ -24,12 +26,25 @@ export function sharedIdOf(outbox: Outbox, session: string, begun: number): stri
   return toldOf(outbox, session).find(told => told.begun === begun)?.id ?? null;
 }
 
-/** Yields the commands that relay what waits, in order: the shared log applies each once, however often it gets them. */
-export function* relaysOf({ rows }: Outbox): Generator<{ readonly type: "relayed" } & Relayed, void> {
-  let after: OutboxNumber | undefined;
-  for (const { number, command } of rows.values()) {
+/**
+ * Yields the commands that relay what waits behind `sent`, in order: the shared log applies each once, however often it gets
+ * them. The cost grows with these rows, and not with those before them.
+ */
+export function* relaysOf(
+  outbox: Outbox,
+  sent?: OutboxNumber,
+): Generator<{ readonly type: "relayed" } & Relayed, void> {
+  const { places } = outbox;
+  let place = sent === undefined ? places.first : places.after(placeOfNumber(sent));
+  const before = place === undefined ? undefined : places.before(place);
+  let after = before === undefined ? undefined : rowAtPlace(outbox, before)?.number;
+  while (place !== undefined) {
+    const row = rowAtPlace(outbox, place);
+    if (row === undefined) return;
+    const { number, command } = row;
     yield { type: "relayed", number, command, ...(after === undefined ? {} : { after }) };
     after = number;
+    place = places.after(place);
   }
 }
 

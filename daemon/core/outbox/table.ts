@@ -16,7 +16,7 @@
  */
 import type { Limits } from "../../../protocol/limits.ts";
 import type { OutboxNumber, Relayable, Traits } from "../nodes/commands.ts";
-import { Records, sets, unique } from "../records.ts";
+import { Records, sets, sorted, unique } from "../records.ts";
 import { head, valueList } from "../rows.ts";
 
 export interface OutboxRow {
@@ -62,7 +62,21 @@ export interface ToldPart {
 
 export const outboxRecords = new Records("rows", ({ number }: OutboxRow) => `${number.epoch}.${number.n}`, {
   byKey: unique(({ key }) => key),
+  places: sorted(({ number }) => placeOfNumber(number)),
 });
+
+/** Returns a sort key for the number: the order of these is that of the numbers. */
+export function placeOfNumber({ epoch, n }: OutboxNumber): string {
+  return [epoch, n].map(part => String(part).padStart(digits, "0")).join(".");
+}
+
+/** As many as the largest safe integer has. */
+const digits = 16;
+
+/** Returns the row at such a sort key. */
+export function rowAtPlace({ rows }: Outbox, place: string): OutboxRow | undefined {
+  return rows.get(place.split(".").map(Number).join("."));
+}
 
 export const toldRecords = new Records("told", ({ id }: ToldSession) => id, {
   bySession: sets(({ session }) => session),
