@@ -51,7 +51,7 @@ const servers = [
   ...["", "-faults", "-nodes", "-engine", "-server", "-snapshots", "-pooler"].map(
     name => `tests/journal/postgres${name}.test.ts`,
   ),
-  ...["histories", "planted"].map(name => `tests/store/${name}.test.ts`),
+  ...["histories", "lagging", "planted"].map(name => `tests/store/${name}.test.ts`),
 ];
 
 /** The files that this page names. */

@@ -36,7 +36,7 @@ export function* faultsOf(history: Judged): Generator<string> {
 const ownRequests: ReadonlySet<unknown> = new Set(["register", "deregister"]);
 
 /** What a client was told has to be what the log says of its request; what was refused as not stored is not in the log. */
-function* faultsOfAnswer({ machine, session, request, reply, tries }: Operation, log: SharedLog) {
+export function* faultsOfAnswer({ machine, session, request, reply, tries }: Operation, log: SharedLog) {
   const what = `${request["type"]} ${request["requestId"]} of machine ${machine.index}`;
   const outcome = tries.at(-1) ?? "";
   if (reply !== null && outcome !== "ok" && !expected.has(outcome))

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { Connection } from "../../daemon/journal/postgres/connection.ts";
 import { openNode } from "../../daemon/store/node-id.ts";
 import { type Client, type Daemon, Home, type Message } from "../end-to-end/daemon.ts";
-import type { PostgresServer } from "../journal/postgres-server.ts";
+import { PostgresServer } from "../journal/postgres-server.ts";
 import { synchronousPair } from "../journal/postgres-world.ts";
 import { StoreProxy } from "../journal/store-proxy.ts";
 
@@ -101,6 +101,16 @@ export class Machine {
     });
   }
 
+  /** Ends the daemon in the middle of everything. */
+  async kill(): Promise<void> {
+    await this.daemon.kill();
+    this.#daemon = null;
+  }
+
+  get isKilled(): boolean {
+    return this.#daemon === null;
+  }
+
   /** Ends the daemon in the middle of everything, and starts another one. */
   async restart(pauseMs: number): Promise<void> {
     await this.daemon.kill();
@@ -153,6 +163,8 @@ export class Store {
   readonly doors: readonly Door[];
   readonly database: string;
   #main: PostgresServer;
+  /** The standby was stopped. */
+  #isLate = false;
 
   constructor(
     servers: readonly [PostgresServer, ...PostgresServer[]],
@@ -178,6 +190,12 @@ export class Store {
     return new Store(await synchronousPair(bin), "postgres");
   }
 
+  /** Makes a server, and a standby that follows as it can: what it lacks is lost when it takes over. */
+  static async withLateStandby(bin: string): Promise<Store> {
+    const primary = await PostgresServer.start(bin);
+    return new Store([primary, await PostgresServer.standby(bin, primary)], "postgres");
+  }
+
   /** Has all entries kept, as for a node that has yet to read them. The tables must be there. */
   async keepAll(): Promise<void> {
     await this.query(async connection => {
@@ -190,10 +208,17 @@ export class Store {
     return this.#main.kill();
   }
 
+  /** Stops the standby, which follows no more. */
+  async loseStandby(): Promise<void> {
+    await this.servers[1]?.stop();
+    this.#isLate = true;
+  }
+
   /** Starts the server that was killed; or, if there is a standby, makes that one the server. */
   async comeBack(): Promise<void> {
     const standby = this.servers[1];
     if (standby === undefined || this.#main === standby) return this.#main.start();
+    if (this.#isLate) await standby.start();
     await standby.promote();
     this.#main = standby;
   }

@@ -1,0 +1,43 @@
+/** Whether machines and the shared log come to the same when all is well again. */
+import { stateHash } from "../../daemon/engine/replay.ts";
+import { type Machine, type Store, within } from "./machines.ts";
+import type { Speaker } from "./operations.ts";
+import { copyOf, readOwnState, readSharedLog, type SharedLog, sessionsOf, stateAt } from "./shared-log.ts";
+
+/** Waits until the log has each machine's sessions, and each machine the whole log. Yields what does not come. */
+export async function settledFaults(
+  store: Store,
+  machines: readonly Machine[],
+  speakers: readonly Speaker[],
+  settleMs: number,
+): Promise<string[]> {
+  const wanted = (machine: Machine) =>
+    speakers.flatMap(one => (one.machine === machine && !one.hasEnded ? [one.id] : [])).sort();
+  let log: SharedLog | null = null;
+  const isTold = async () => {
+    log = await readSharedLog(store);
+    const { state } = log;
+    return machines.every(machine => sessionsOf(state, machine).join() === wanted(machine).join());
+  };
+  if (await within(isTold, settleMs)) return [];
+  return machines.flatMap(machine => {
+    const has = log === null ? [] : sessionsOf(log.state, machine);
+    if (has.join() === wanted(machine).join()) return [];
+    return [
+      `machine ${machine.index} has the sessions ${wanted(machine).join()}, the shared log ${has.join()}`,
+    ];
+  });
+}
+
+/** What a machine's daemon left when it was stopped: an outbox with nothing in it, and the state that the log comes to. */
+export async function faultsOfMachine(machine: Machine, { entries }: SharedLog): Promise<string[]> {
+  const { outbox } = await readOwnState(machine);
+  const left = [...outbox.rows.keys()];
+  const copy = copyOf(machine);
+  const isSame = copy !== null && stateHash(copy) === stateHash(stateAt(entries, copy.seq));
+  return [
+    ...machine.ends.map(end => `the daemon of machine ${machine.index} ended by itself: ${end}`),
+    ...(left.length === 0 ? [] : [`the outbox of machine ${machine.index} keeps ${left.join()}`]),
+    ...(isSame ? [] : [`machine ${machine.index} has another state than the log at entry ${copy?.seq}`]),
+  ];
+}
