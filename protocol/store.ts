@@ -51,6 +51,8 @@ export interface StoreRow {
   readonly why: string | null;
   /** Of a store that refuses: the refusal's code. */
   readonly code?: string;
+  /** When this machine last saw that the store lacks what it had before; null: never since the daemon began. */
+  readonly wentBackAt: number | null;
   /** This node's id, and what the store calls this machine; null: not known yet. */
   readonly node: string;
   readonly machine: string | null;

@@ -1,17 +1,24 @@
 /** How the store that machines share is, in the words of `kite status` and `kite store`. */
+import { limits } from "../../protocol/limits.ts";
 import type { StoreRow, StoreState } from "../../protocol/store.ts";
 import { clean, clock, counted } from "./text.ts";
 
-/** Returns what is wrong with the store, or null: it is open. */
-export function storeText({ is, since, why }: StoreRow, now: number): string | null {
+/** Returns what is wrong with the store, or null: it is open, and has what it had. */
+export function storeText({ is, since, why, wentBackAt }: StoreRow, now: number): string | null {
   const because = why === null ? "" : ` (${clean(why)})`;
-  if (is === "open") return null;
+  if (is === "open") {
+    if (wentBackAt === null || now >= wentBackAt + limits.storeWentBackMs) return null;
+    return `store went back at ${minute(wentBackAt, now)}: a backup was restored, or a standby that lagged took over; look whether tasks and messages of just before are there`;
+  }
   if (is === "away") {
-    const at = clock(since ?? now, now).replace(/(?<=\d:\d\d):\d\d$/, "");
-    return `store away since ${at}: tasks and messages as of then; edits are still coordinated`;
+    return `store away since ${minute(since ?? now, now)}: tasks and messages as of then; edits are still coordinated`;
   }
   if (is === "refused") return `the store does not take this machine${because}; edits are still coordinated`;
   return `store not reached since the daemon began${because}: no tasks and messages of shared projects; edits are still coordinated`;
+}
+
+function minute(at: number, now: number): string {
+  return clock(at, now).replace(/(?<=\d:\d\d):\d\d$/, "");
 }
 
 /** What stands about the store at the head of a screen; `isTrouble`: above all else. */

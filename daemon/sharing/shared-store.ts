@@ -23,6 +23,7 @@ import { numberIn, Relay } from "./relay.ts";
 import { Telling } from "./telling.ts";
 import { Unsettled } from "./unsettled.ts";
 import { Waits } from "./waits.ts";
+import { WentBack } from "./went-back.ts";
 
 export interface SharedStoreOptions {
   /** This machine's own log. */
@@ -66,6 +67,7 @@ export class SharedStore {
   readonly node: string;
   readonly where: string;
   readonly moving = new Moving();
+  readonly back = new WentBack();
   readonly #options: SharedStoreOptions;
   #opening: Opening | null = null;
   /** The state of the last opening, or what the last stop kept: what is known while there is none. */
@@ -285,12 +287,14 @@ export class SharedStore {
       await journal.close();
       throw error;
     }
+    this.back.opened(this.#copy, engine.state, clock.wall());
     this.#storeId = journal.storeId;
     this.#file.keepId(this.#storeId, this.#options.clock.wall());
     this.#begin(engine, journal);
     this.#endOpening = () => end(null);
     if (this.#isClosed) end(null);
     const error = await ended;
+    this.back.ended(error, clock.wall());
     await this.#endOf(engine);
     return error;
   }

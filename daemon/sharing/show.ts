@@ -28,11 +28,20 @@ export async function showStore(services: StoreServices, cwd: string | undefined
   return { ok: true, store: storeRow(shared), nodes, projects, local };
 }
 
-function storeRow({ where: address, node, machine, condition }: SharedStore): StoreRow {
+function storeRow({ where: address, node, machine, condition, back }: SharedStore): StoreRow {
   const where = address.replace(/^postgresql:\/\/|\?.*$/g, "");
   const since = condition.is === "away" ? condition.sinceMs : null;
   const code = condition.is === "refused" ? { code: condition.code } : {};
-  return { where, node, machine, is: condition.is, since, why: whyOf(condition), ...code };
+  return {
+    where,
+    node,
+    machine,
+    is: condition.is,
+    since,
+    why: whyOf(condition),
+    wentBackAt: back.atMs,
+    ...code,
+  };
 }
 
 /** Returns the store as screens show it. */

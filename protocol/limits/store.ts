@@ -54,6 +54,8 @@ export const storeLimits = {
   storeTellMs: 5_000,
   /** Largest copy of a shared store that a stop keeps, in UTF-16 units. */
   storeCopyBytes: 64 * 1024 * 1024,
+  /** How long people are shown that the store lacks what it had before. */
+  storeWentBackMs: 3_600_000,
   /** How often a wait for the store looks again. */
   storeLookMs: 250,
   /** How long the answer to an event waits for the store; what comes later comes with a later event. */

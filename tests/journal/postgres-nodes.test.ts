@@ -25,7 +25,7 @@ await withServer("several nodes over one store", server => {
       await world.sql(goBack);
       client.propose(wants("d"));
       await expect.poll(() => client.fatal.map(error => error.name)).toEqual(["StoreWentBack"]);
-      expect(client.fatal[0]?.message).toContain("kite store rejoin");
+      expect(client.fatal[0]?.message).toContain("goes on with what the store has");
       expect(client.failures.map(f => [f.n, f.reason.outcome])).toEqual([[4, "not_stored"]]);
       expect(await world.log()).toHaveLength(2);
     });

@@ -49,6 +49,14 @@ export class MemoryStoreOfAll {
     for (const journal of this.journals) journal.end(new Error("the test ended the log"));
   }
 
+  /** Takes entries behind `seq` back, as a standby that lacks them does when it takes over. */
+  goBack(seq: number): void {
+    this.entries.length = seq;
+    const error = new Error("the test took entries back");
+    error.name = "StoreWentBack";
+    for (const journal of this.journals) journal.end(error);
+  }
+
   /** How many proposals it keeps. */
   get kept(): number {
     return this.#kept.length;
@@ -170,7 +178,7 @@ export async function machine(
   }: { readonly copyPath?: string | null; readonly node?: string; readonly clock?: Clock } = {},
 ): Promise<Machine> {
   const onTrouble = (message: string, error: unknown) => {
-    const isMeant = error instanceof Error && error.name === "NodeTwice";
+    const isMeant = error instanceof Error && ["NodeTwice", "StoreWentBack"].includes(error.name);
     if (all.awaySinceMs === null && !isMeant) throw new Error(message, { cause: error });
   };
   const conditions: string[] = [];

@@ -11,7 +11,15 @@ import type { StoreState } from "../../protocol/store.ts";
 import { now, screen } from "./view-rows.ts";
 
 const open: StoreState = {
-  ...{ where: "kite@db/kite", is: "open", since: null, why: null, node: "0123456789", machine: "laptop" },
+  ...{
+    where: "kite@db/kite",
+    is: "open",
+    since: null,
+    why: null,
+    wentBackAt: null,
+    node: "0123456789",
+    machine: "laptop",
+  },
   nodes: [
     { machine: "laptop", is: "here" },
     { machine: "desk", is: "here" },

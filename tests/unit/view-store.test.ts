@@ -9,6 +9,7 @@ const row: StoreRow = {
   is: "open",
   since: null,
   why: null,
+  wentBackAt: null,
   node: "n",
   machine: "laptop",
 };

@@ -13,7 +13,15 @@ import { busy, crowd, now, screen } from "./view-rows.ts";
 
 const shop = "/home/ana/code/shop/.git";
 const store: StoreState = {
-  ...{ where: "kite@db/kite", is: "open", since: null, why: null, node: "n1", machine: "laptop" },
+  ...{
+    where: "kite@db/kite",
+    is: "open",
+    since: null,
+    why: null,
+    wentBackAt: null,
+    node: "n1",
+    machine: "laptop",
+  },
   nodes: [
     { machine: "laptop", is: "here" },
     { machine: "desk", is: "away" },

@@ -227,7 +227,7 @@ export class StoreLog {
   #wentBack({ seq }: Position): StoreWentBack {
     return new StoreWentBack(
       `the store ${this.#where} has another history than this node, which knows entry ${seq}: a backup was restored, ` +
-        "or a standby that lacks entries took over. Join again to go on with what the store has: kite store rejoin",
+        "or a standby that lacks entries took over. Kite goes on with what the store has",
     );
   }
 
