@@ -7,7 +7,6 @@
  */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { TaskImportReply } from "../../protocol/task.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { Actor } from "../core/actor.ts";
 import { sharedCommands } from "../core/apply.ts";
@@ -21,6 +20,7 @@ import { type Caller, messageIdsIn, restarting } from "../engine/answers.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Engine, Log } from "../engine/engine.ts";
 import type { LogView } from "../engine/log-view.ts";
+import { importBoth } from "./import-both.ts";
 import type { SharedNames } from "./names.ts";
 import type { SharedStore } from "./shared-store.ts";
 
@@ -90,7 +90,7 @@ export class TwoLogs implements Log {
     if (command.type === "task_import") {
       const isShared = ({ project }: { readonly project: string }) => this.#names.project(project) !== null;
       const [there, here] = [command.tasks.filter(isShared), command.tasks.filter(one => !isShared(one))];
-      if (there.length > 0 && here.length > 0) return this.#importBoth(command, there, here, caller);
+      if (there.length > 0 && here.length > 0) return importBoth(this, command, { there, here }, caller);
     }
     const project = this.#sharedProjectOf(command);
     if (project === null) return this.#own.submit(command, caller);
@@ -190,26 +190,6 @@ export class TwoLogs implements Log {
     );
     if (own.length > 0) this.#own.submitWithRetry({ ...command, messages: own });
     return { ...command, messages: this.#sharedMail(command) };
-  }
-
-  /** Imports into the shared log, then into the own one: what is there already is skipped, so that a repeat may do so again. */
-  #importBoth(
-    command: TaskImport,
-    there: TaskImport["tasks"],
-    here: TaskImport["tasks"],
-    caller: Caller,
-  ): number {
-    return this.submit(
-      { ...command, tasks: there },
-      {
-        ...caller,
-        answer: first => {
-          if (!first.ok) return caller.answer(first);
-          const answer = (second: Reply) => caller.answer(second.ok ? bothImported(first, second) : second);
-          this.submit({ ...command, tasks: here }, { ...caller, answer });
-        },
-      },
-    );
   }
 
   #share(command: Command, project: string, caller: Caller, mayRepeat: boolean): number {
@@ -348,21 +328,8 @@ const unknown = refuse(
   "the shared store has not answered yet: look whether it was done, or repeat the request with the same requestId",
 );
 
-type TaskImport = CommandOf<"task_import"> & { readonly type: "task_import" };
-
 function retryOf(command: Command): Retry | undefined {
   return "retry" in command ? command.retry : undefined;
-}
-
-/** Returns the reply to an import whose tasks went into two logs. */
-function bothImported(first: Reply, second: Reply): Reply {
-  const [a, b] = [first as unknown as TaskImportReply, second as unknown as TaskImportReply];
-  return {
-    ok: true,
-    imported: a.imported + b.imported,
-    skipped: [...a.skipped, ...b.skipped],
-    debatesDropped: [...a.debatesDropped, ...b.debatesDropped],
-  } satisfies TaskImportReply;
 }
 
 interface Mail {
