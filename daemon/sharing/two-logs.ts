@@ -22,6 +22,7 @@ import type { Engine, Log } from "../engine/engine.ts";
 import type { LogView } from "../engine/log-view.ts";
 import { importBoth } from "./import-both.ts";
 import type { SharedNames } from "./names.ts";
+import { whoMakesRoomInBoth } from "./room.ts";
 import type { SharedStore } from "./shared-store.ts";
 
 /** Refusals of a log that has not heard of the speaker, or not lately: its node tells it, and the command goes once more. */
@@ -92,6 +93,7 @@ export class TwoLogs implements Log {
       const [there, here] = [command.tasks.filter(isShared), command.tasks.filter(one => !isShared(one))];
       if (there.length > 0 && here.length > 0) return importBoth(this, command, { there, here }, caller);
     }
+    if (command.type === "session_begin") return this.#begin(command, caller);
     const project = this.#sharedProjectOf(command);
     if (project === null) return this.#own.submit(command, caller);
     return this.#share(
@@ -192,9 +194,26 @@ export class TwoLogs implements Log {
     return { ...command, messages: this.#sharedMail(command) };
   }
 
+  /** Ends first the session that makes room, if the own log would end one that has something in the shared log. */
+  #begin(command: CommandOf<"session_begin"> & { readonly type: "session_begin" }, caller: Caller): number {
+    const { state } = this.#own;
+    const gives = state.outbox.told.size === 0 ? null : whoMakesRoomInBoth(state, this.#store.state, command);
+    if (gives !== null && "ok" in gives) {
+      this.#refuse(gives, { answer: caller.answer });
+      return this.#nextNumber();
+    }
+    if (gives !== null)
+      this.#own.submitWithRetry({
+        type: "session_end",
+        session: gives.id,
+        incarnation: null,
+        cause: "ended",
+      });
+    return this.#own.submit(command, caller);
+  }
+
   #share(command: Command, project: string, caller: Caller, mayRepeat: boolean): number {
-    this.#count -= 1;
-    const number = this.#count;
+    const number = this.#nextNumber();
     const { engine, refusal } = this.#store;
     if (engine === null || refusal !== null) {
       this.#refuse(refusal ?? this.#away(), caller);
@@ -227,6 +246,12 @@ export class TwoLogs implements Log {
     });
     if (retry !== undefined) this.#numbers.set(number, { log: engine, n });
     return number;
+  }
+
+  /** A number that the own log gives to none of its proposals. */
+  #nextNumber(): number {
+    this.#count -= 1;
+    return this.#count;
   }
 
   /** Whether the answer is that of a log which ended, to be opened anew, while the daemon goes on. */

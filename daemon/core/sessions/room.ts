@@ -90,7 +90,11 @@ export function isIdle(state: BaseState, session: Session): boolean {
   return session.incarnations.every(({ anchor }) => anchor === null) && hasNothing(state, session);
 }
 
-function hasNothing({ locks, tasks, messages, freezes }: BaseState, { id }: Session): boolean {
+/** Whether the session has nothing to lose in this log. */
+export function hasNothing(
+  { locks, tasks, messages, freezes }: BaseState,
+  { id }: Pick<Session, "id">,
+): boolean {
   if (locks.actors.bySession.has(id) || tasks.claims.has(id) || freezes.byOwner.has(id)) return false;
   for (const key of messages.bySession.get(id) ?? []) if (countUngot(messages, key) > 0) return false;
   return true;
