@@ -27,7 +27,8 @@ export async function checkSharedStore(world: ProcessContext): Promise<Check[]> 
   const connection = storeConnection(address, paths);
   if ("ok" in connection) return [...own, fail(check, connection.error)];
   const reached = await lookAtStore(connection).then(lookChecks, errorCheck);
-  return [...own, ...reached, ...(await daemonChecks(world))];
+  const said = new Set(reached.map(({ detail }) => detail));
+  return [...own, ...reached, ...(await daemonChecks(world, said))];
 }
 
 async function storeless(world: ProcessContext): Promise<Check[]> {
@@ -56,19 +57,34 @@ function lookChecks(look: StoreLook): Check[] {
   return rows;
 }
 
+const mend =
+  "start its server, or see whether its address is right (kite config get store) and reached from here";
+
 function errorCheck(error: unknown): Check[] {
   if (!(error instanceof Error) || !/^Store(?:Away|Unfit|TooNew)$/.test(error.name)) throw error;
-  return [fail(check, error.message, "edits are still coordinated; tasks and messages come back with it")];
+  // The others say by themselves what to do.
+  return error.name === "StoreAway"
+    ? [
+        fail(
+          check,
+          error.message,
+          `${mend}; edits are still coordinated, and tasks and messages come back with it`,
+        ),
+      ]
+    : [fail(check, error.message)];
 }
 
-async function daemonChecks(world: ProcessContext): Promise<Check[]> {
+/** `said`: what other rows say, which is not said twice. */
+async function daemonChecks(world: ProcessContext, said: ReadonlySet<string>): Promise<Check[]> {
   const shown = await showOf(world);
   if (shown === null) return [];
   const { store, nodes, projects, local } = shown;
   if (store === null)
     return [warn(check, "the running daemon began before the store was set", restart("begin it anew"))];
   const text = storeText(store, world.now());
-  const state = text === null ? [] : [warn(check, text)];
+  const isSaid = store.is === "opening" && store.why !== null && said.has(store.why);
+  const level = store.is === "refused" ? fail : warn;
+  const state = text === null || isSaid ? [] : [level(check, text)];
   const names = nodes.map(({ machine, is, renewedAgoMs, level }) => {
     const silent = is === "here" ? "" : `, ${is} for ${duration(renewedAgoMs)}`;
     return `${machine} (rules ${level}${silent})`;

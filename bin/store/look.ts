@@ -5,7 +5,7 @@ import { secretPlaces, storeConnection } from "../../daemon/store/connection.ts"
 import { keepSecret } from "../../daemon/store/secret.ts";
 import type { AskSecret } from "../ask-secret.ts";
 import type { ProcessContext } from "../process-context.ts";
-import { counted } from "../view/text.ts";
+import { clean, counted } from "../view/text.ts";
 import { Refused } from "../with-daemon.ts";
 
 const triesMax = 3;
@@ -63,12 +63,27 @@ function refused(error: string): Refused {
   return new Refused({ ok: false, code: "store_away", error });
 }
 
-/** Returns why the store cannot be joined as it is, or null. */
-export function lackText({ tables, lacks }: StoreLook): string | null {
+/** The first version of PostgreSQL that Kite is made for. */
+const serverMin = 13;
+
+/** Returns why the store cannot be joined as it is, with what to do, or null. */
+export function lackText({ server, tables, isHidden, lacks, user, schema }: StoreLook): string | null {
+  if (Number.parseInt(server, 10) < serverMin)
+    return `the store is PostgreSQL ${server}, and Kite needs ${serverMin} or later: let its administrator update it`;
   if (tables !== null && !tables.isKnown)
     return `the store has tables of level ${tables.level}, which this program does not know: update Kite`;
   if (lacks.length === 0) return null;
-  return `the store's user may not: ${lacks.join(", ")}; let its administrator give it the right, or make the schema for it: CREATE SCHEMA kite AUTHORIZATION user`;
+  const may = `the store's user ${clean(user)} may not: ${lacks.join(", ")}`;
+  const role = clean(nameIn(user));
+  if (tables === null && !isHidden)
+    return `${may}; let its administrator make the schema for it: CREATE SCHEMA ${schema} AUTHORIZATION ${role}`;
+  const grants = `GRANT USAGE ON SCHEMA ${schema} TO ${role}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`;
+  return `${may}; let its administrator give it the rights: ${grants}`;
+}
+
+/** Returns a name as a statement writes it. */
+function nameIn(user: string): string {
+  return /^[a-z_][a-z0-9_]*$/.test(user) ? user : `"${user.replaceAll('"', '""')}"`;
 }
 
 /** Returns what the store is, in lines. */

@@ -82,7 +82,11 @@ export function meaningOf(error: unknown): Meaning {
 
 /** What a person can do about a store that refuses this user, by SQLSTATE. */
 const unfit: readonly (readonly [prefix: string, advice: string])[] = [
-  ["28", "check the user and the password that Kite has for it"],
+  [
+    "28P01",
+    "check the user and the password that Kite has for it: kite store join URL, in a terminal, asks for another one",
+  ],
+  ["28", "check the user in the address, and whether its server lets that one in (pg_hba.conf)"],
   ["3D000", "make the database, or name one that exists"],
   [
     "42501",

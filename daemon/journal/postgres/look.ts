@@ -13,6 +13,11 @@ export interface StoreLook {
   readonly server: string;
   /** Kite's tables; null: there are none yet. */
   readonly tables: { readonly level: number; readonly isKnown: boolean; readonly nodesLately: number } | null;
+  /** Whom the server takes this machine for, and the schema of Kite's tables. */
+  readonly user: string;
+  readonly schema: string;
+  /** There are tables of Kite that this user may not read. */
+  readonly isHidden: boolean;
   /** What the user may not do of what Kite needs, each as a clause for people; empty: it may do all. */
   readonly lacks: readonly string[];
   /** How much the store's clock is ahead of this machine's, in milliseconds, within half of `roundTripMs`. */
@@ -40,14 +45,17 @@ async function look(connection: Connection, schema: string): Promise<StoreLook> 
   const before = Date.now();
   const [row = []] = await connection.query(
     "SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text, " +
-      "current_setting('fsync')",
+      "current_setting('fsync'), current_user",
   );
   const after = Date.now();
-  const [server, atMs, fsync] = row;
+  const [server, atMs, fsync, user] = row;
   const tables = await readTables(connection, schema);
   return {
     server: String(server).replace(/ .*/, ""),
-    tables,
+    user: String(user),
+    schema,
+    tables: tables === "hidden" ? null : tables,
+    isHidden: tables === "hidden",
     lacks: await lacksOf(connection, schema, tables !== null),
     aheadMs: Math.round(Number(atMs) - (before + after) / 2),
     roundTripMs: after - before,
@@ -55,7 +63,17 @@ async function look(connection: Connection, schema: string): Promise<StoreLook> 
   };
 }
 
-async function readTables(connection: Connection, schema: string): Promise<StoreLook["tables"]> {
+/** Whether there are Kite's tables, also for a user who may not read them. */
+async function hasTables(connection: Connection, schema: string): Promise<boolean> {
+  const rows = await connection.query(
+    "SELECT FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = $1 AND relname = 'head'",
+    [schema],
+  );
+  return rows.length > 0;
+}
+
+/** Returns what there is of Kite's tables; null: none. */
+async function readTables(connection: Connection, schema: string): Promise<StoreLook["tables"] | "hidden"> {
   try {
     const [row] = await connection.query(
       `SELECT level, (SELECT count(*)::int4 FROM ${tableName(schema, "nodes")}
@@ -65,9 +83,12 @@ async function readTables(connection: Connection, schema: string): Promise<Store
     const [level, nodes] = row;
     return { level: Number(level), isKnown: Number(level) === schemaLevel, nodesLately: Number(nodes) };
   } catch (error) {
-    // The tables, or the schema, are not there; or the user may not read them, which `lacksOf` says.
     const state = sqlState(error);
-    if (state === "42P01" || state === "3F000" || state === "42501") return null;
+    // The tables, or the schema, are not there.
+    if (state === "42P01" || state === "3F000") return null;
+    // They are another user's: `lacksOf` says what is to be given.
+    if (state === "42501" && (await hasTables(connection, schema))) return "hidden";
+    if (state === "42501") return null;
     throw error;
   }
 }
@@ -99,6 +120,9 @@ async function lacksOf(
     return [isNew === true ? `make the schema ${schema}` : `make tables in the schema ${schema}`];
   }
   const lacks: string[] = [];
+  const [schemaRow] = await connection.query("SELECT has_schema_privilege($1, 'USAGE')", [schema]);
+  // Without it the server names no table of it.
+  if (schemaRow?.[0] !== true) return [`use the schema ${schema}`];
   for (const [table, rights] of uses)
     for (const right of rights) {
       const [row] = await connection.query("SELECT has_table_privilege($1, $2)", [
