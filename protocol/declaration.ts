@@ -82,7 +82,7 @@ export type DeclarationParts = z.output<typeof declarationSchema>;
 
 /** A file of the code view. */
 export interface DeclaredFileRow {
-  /** Absolute. */
+  /** Absolute; of an agent of another machine, where the file is in this machine's clone. */
   readonly path: string;
   /** The folder with all below it. */
   readonly dir: boolean;
@@ -106,6 +106,8 @@ export interface DeclarationRow {
   readonly agent: string | null;
   /** The agent's name for people, at the time of its latest declaration. */
   readonly name: string;
+  /** What the store calls the agent's machine, if that is another one. */
+  readonly machine?: string;
   readonly project: string;
   readonly role: string;
   readonly team: string;
@@ -126,7 +128,7 @@ export interface DeclarationRow {
 
 /** A declared file that another live agent declared, too. */
 export interface Overlap {
-  /** Absolute, as the other agent declared it. */
+  /** Absolute, as the other agent declared it; of one of another machine, within the worktree of the agent that declares. */
   readonly path: string;
   readonly with: ActorRow;
   /** What the other agent will do there. */

@@ -62,7 +62,7 @@ export async function show(world: ProcessContext, name: string | null, json: boo
   const acting = actingSession(world.env);
   return withDaemon(world, json, async client => {
     if (name === null && acting === null) return showAll(world, client, json);
-    const named = name === null ? null : await liveAgent(world, client, name);
+    const named = name === null ? null : await agentNamed(world, client, name);
     const of = named ?? acting;
     const row = await declarationOf(client, of?.id ?? "", of?.agent ?? null);
     const who = named === null ? "You have" : `${clean(named.name)} has`;
@@ -73,9 +73,17 @@ export async function show(world: ProcessContext, name: string | null, json: boo
   });
 }
 
-async function liveAgent(world: ProcessContext, client: Client, name: string): Promise<NamedAgent> {
+/** Returns the live agent of that name, on this machine or else one of another that declared something. */
+async function agentNamed(world: ProcessContext, client: Client, name: string): Promise<NamedAgent> {
   const agents = agentsOf(await rowsOf(client, "sessions"));
-  const found = await agentCalled(world, agents, name);
+  const others = client.daemon.sharedStoreId === undefined ? [] : await rowsOf(client, "declarations");
+  const found =
+    (await agentCalled(world, agents, name)) ??
+    (await agentCalled(
+      world,
+      others.filter(({ machine }) => machine !== undefined),
+      name,
+    ));
   if (found === null) throw await noAgent(client, agents, name);
   return found;
 }

@@ -46,6 +46,15 @@ export function idsIn({ state }: Pick<Logs, "state">, log: LogView, session: str
   return [...new Set(ids)];
 }
 
+/** Yields the logs that may have notices for a session, each with what the session is called there: first its own. */
+export function* noteIds(logs: Logs, session: string): Generator<readonly [log: LogView, id: string], void> {
+  const [own, ...shared] = logs.logs;
+  if (own !== undefined) yield [own, session];
+  if (shared.length === 0 || own === undefined) return;
+  const log = logOfSession(logs, session);
+  if (log.state !== own.state) for (const id of idsIn(logs, log, session)) yield [log, id];
+}
+
 /** Returns the view of a log that one machine has for itself. */
 export function ownView(log: Pick<LogView, "state" | "now">): LogView {
   return {

@@ -8,7 +8,7 @@ import { countUngot } from "../core/messages/inbox.ts";
 import { noteKey, type PendingNotes, type Whose } from "../core/messages/notice-table.ts";
 import { inboxKey, inboxOf } from "../core/messages/recipients.ts";
 import type { State } from "../core/state.ts";
-import { idsIn, type Logs, type LogView, mailLogs } from "../engine/log-view.ts";
+import { idsIn, type Logs, type LogView, mailLogs, noteIds } from "../engine/log-view.ts";
 import { isRefusal } from "../server/call.ts";
 import { type ActionOf, actorOfAction, type Run } from "./action.ts";
 import type { Delivery } from "./delivery.ts";
@@ -99,7 +99,8 @@ async function beforeNotes({ services }: Run, actor: Actor): Promise<void> {
 /** Returns the actor's notices with an event that the client does not wait for. */
 export async function notes(run: Run, action: ActionOf<"notes">): Promise<HookOutcome> {
   const actor = actorOfAction(run, action);
-  if (run.services.engine.state.notes.bySession.has(actor.session)) await beforeNotes(run, actor);
+  const { engine } = run.services;
+  if (engine.state.notes.bySession.has(actor.session)) await beforeNotes(run, actor);
   const { notes: taken, dropped } = takeNotes(run, actor);
   return { did: "notes", ok: true, notes: await completed(run.services, action.session, taken), dropped };
 }
@@ -126,23 +127,29 @@ const noNotes: Taken = { notes: [], dropped: 0 };
 function takeNotes({ services, delivery }: Pick<Run, "services" | "delivery">, actor: Actor): Taken {
   const { session, agent, incarnation } = actor;
   const { engine, hookNotes } = services;
-  const agents = engine.state.sessions.live.get(session)?.agents;
+  const { agents, worktree = "" } = engine.state.sessions.live.get(session) ?? {};
   const isGone = (one: PendingNotes) =>
     agent === null && one.agent !== null && agents?.has(one.agent) !== true;
   const all: FileNote[] = [];
   let dropped = 0;
-  for (const key of engine.state.notes.bySession.get(session) ?? []) {
-    const pending = engine.state.notes.pending.get(key);
-    if (pending === undefined || (pending.agent !== agent && !isGone(pending))) continue;
-    const whose = { session, agent: pending.agent };
-    const notes = hookNotes.offer(engine.state, whose, delivery, numbers =>
-      engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] }),
-    );
-    noteRead({ services, delivery }, actor, { ...whose, incarnation }, notes);
-    all.push(...notes);
-    if (notes.length > 0) dropped += pending.dropped;
-  }
+  for (const [log, id] of noteIds(engine, session))
+    for (const key of log.state.notes.bySession.get(id) ?? []) {
+      const pending = log.state.notes.pending.get(key);
+      if (pending === undefined || (pending.agent !== agent && !isGone(pending))) continue;
+      const whose = { session: id, agent: pending.agent };
+      const notes = hookNotes.offer(log.state, whose, delivery, numbers =>
+        engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] }),
+      );
+      if (id === session) noteRead({ services, delivery }, actor, { ...whose, incarnation }, notes);
+      all.push(...(id === session ? notes : notes.map(note => noteHere(note, worktree))));
+      if (notes.length > 0) dropped += pending.dropped;
+    }
   return { notes: all, dropped };
+}
+
+/** Returns a notice of a shared log, whose files are named by their paths within a worktree, with those of this one. */
+function noteHere(note: FileNote, worktree: string): FileNote {
+  return note.what === "overlap" ? { ...note, file: `${worktree}/${note.file}` } : note;
 }
 
 /**

@@ -4,7 +4,7 @@ import { BoundedMap } from "../bounded-map.ts";
 import type { Actor } from "../core/actor.ts";
 import { noteKey, type Whose } from "../core/messages/notice-table.ts";
 import { inboxOf } from "../core/messages/recipients.ts";
-import { type Logs, logOfSession } from "../engine/log-view.ts";
+import { idsIn, type Logs, logOfSession } from "../engine/log-view.ts";
 
 export class Pending {
   /** Agents that a slice has something for, besides what the state has. */
@@ -34,8 +34,12 @@ export class Pending {
   }
 }
 
-/** Whether the log of the agent's project has a message for it. */
+/** Whether the log of the agent's project has a message or a notice for it. */
 function isInShared(logs: Logs, actor: Actor): boolean {
   const log = logOfSession(logs, actor.session);
-  return log.state.messages.inboxes.has(inboxOf(log.actor(actor)));
+  const { messages, notes } = log.state;
+  if (messages.inboxes.has(inboxOf(log.actor(actor)))) return true;
+  return (
+    notes.pending.size > 0 && idsIn(logs, log, actor.session).some(session => notes.bySession.has(session))
+  );
 }

@@ -1,15 +1,20 @@
 /** declare: turns the files of the code view into keys; the core keeps the declaration. */
 
 import { refuse } from "../../protocol/codes.ts";
+import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
+import type { Actor } from "../core/actor.ts";
 import type { ViewedFile } from "../core/declarations/commands.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { pathOf } from "../core/locks/replies.ts";
+import type { Reply } from "../core/outcome.ts";
 import type { Session } from "../core/sessions/table.ts";
+import type { Logs } from "../engine/log-view.ts";
 import { refs } from "../facts/file-refs.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { isRefusal } from "../server/call.ts";
 import type { Services } from "../services.ts";
+import { overlapsThere } from "../sharing/elsewhere.ts";
 import { forward } from "./forward.ts";
 import type { RequestHandler } from "./handler.ts";
 import { declareParts } from "./points.ts";
@@ -43,10 +48,18 @@ export const declare: RequestHandler<"declare", HookServices> = async (services,
       };
     },
     line: () => ({ why: whatOf(request) }),
-    reply: answer => shapes.reduce((reply, shape) => shape(reply), answer),
+    reply: (answer, _, { engine }, { by }) =>
+      shapes.reduce((reply, shape) => shape(reply), withOthers(engine, by, answer)),
   });
   propose(services, request, call);
 };
+
+/** Returns the answer with what overlaps on other machines, too. */
+function withOthers(logs: Logs, by: Actor, answer: Reply): Reply {
+  const there = answer.ok ? overlapsThere(logs, by) : [];
+  if (there.length === 0 || !Array.isArray(answer["overlaps"])) return answer;
+  return { ...answer, overlaps: [...answer["overlaps"], ...there].slice(0, limits.overlapsMax) };
+}
 
 type Viewed = NonNullable<RequestOf<"declare">["codeView"]>[number];
 

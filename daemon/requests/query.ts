@@ -51,16 +51,16 @@ const baseTargets = {
   }),
   declarations: target({
     open:
-      ({ engine }, { id }) =>
+      ({ engine }, { id, project }) =>
       () =>
-        declarationRows(engine, { id }),
+        declarationRows(engine, { id, project }),
     ids: row => [row.id],
   }),
   declarations_ended: target({
     open:
-      ({ engine }, { id }) =>
+      ({ engine }, { id, project }) =>
       () =>
-        endedDeclarationRows(engine, { id }),
+        endedDeclarationRows(engine, { id, project }),
     ids: row => [row.id],
   }),
   holds: target({

@@ -1,12 +1,16 @@
-/** Sessions of other machines, as a query and an agent's first context show them. */
+/** What this machine knows of others: their sessions, as a query and an agent's first context show them, and what overlaps. */
+import type { Overlap } from "../../protocol/declaration.ts";
 import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Session } from "../core/base-state.ts";
+import { overlapsElsewhere } from "../core/declarations/shared.ts";
+import { noteKey, type Whose } from "../core/messages/notice-table.ts";
+import { sharedId } from "../core/nodes/shared-ids.ts";
 import { traitsOf } from "../core/outbox/now.ts";
 import { sessionsFrom } from "../core/sessions/in-order.ts";
 import type { State } from "../core/state.ts";
 import { claimsOf } from "../core/tasks/leave.ts";
-import type { Logs, LogView } from "../engine/log-view.ts";
+import { type Logs, type LogView, logOfSession } from "../engine/log-view.ts";
 import type { Keyed } from "../views/row.ts";
 
 /** Yields them in the order in which they began; `project`: only those of this project of this machine. */
@@ -24,6 +28,20 @@ export function* elsewhereRows(
       if (session.node !== own)
         yield { place: session.begun, key: session.id, row: () => log.outward(rowOf(log, session)) };
   }
+}
+
+/** Returns where agents of other machines declared the same files as an agent of this one, as far as that is known now. */
+export function overlapsThere(logs: Logs, { session, agent }: Whose): readonly Overlap[] {
+  const { declarations, sessions, outbox } = logs.state;
+  const mine = declarations.live.get(noteKey({ session, agent }));
+  const log = logOfSession(logs, session);
+  if (mine === undefined || log.state === logs.state) return [];
+  const { worktree = "" } = sessions.live.get(session) ?? {};
+  const as = sharedId(session, outbox.node, { epoch: 0, n: 0 });
+  return overlapsElsewhere(log.state, logs.state, mine, as).map(overlap => ({
+    ...overlap,
+    path: `${worktree}/${overlap.path}`,
+  }));
 }
 
 function rowOf({ state }: Pick<LogView, "state">, session: Session): ElsewhereRow {

@@ -161,10 +161,17 @@ export class TwoLogs implements Log {
     if (!sharedCommands.has(command.type) || command.type === "node_leave") return null;
     // A freeze is about the files of this machine.
     if (command.type === "broadcast" && command.hold !== null) return null;
-    const project = this.#projectOf(command);
+    const project =
+      command.type === "notes_told" ? this.#projectToldOf(command.session) : this.#projectOf(command);
     if (project === undefined || this.#names.project(project) === null) return null;
     const mail = mailIn(command);
     return mail !== null && this.#sharedMail(mail).length === 0 ? null : project;
+  }
+
+  /** Returns the project of a session by its id in the shared log; undefined: it is none there, or has ended. */
+  #projectToldOf(id: string): string | undefined {
+    const { outbox, sessions } = this.#own.state;
+    return sessions.live.get(outbox.told.get(id)?.session ?? "")?.project;
   }
 
   #projectOf(command: Command): string | undefined {

@@ -1,4 +1,5 @@
 /** The order of rows: a page begins after a position, so it skips a row that stands behind one with a later position. */
+
 import type { State } from "../../daemon/core/state.ts";
 import { ownView } from "../../daemon/engine/log-view.ts";
 import { checkRows } from "../../daemon/lead/checks/rows.ts";
@@ -9,6 +10,7 @@ import { riskRows, writeRows } from "../../daemon/views/dirty-files.ts";
 import { holdRows, postedRows } from "../../daemon/views/messages.ts";
 import type { Keyed, RowsOf } from "../../daemon/views/row.ts";
 import { lockRows, sessionRows } from "../../daemon/views/sessions-and-locks.ts";
+import { oneLog } from "../one-log.ts";
 
 /** Yields a sentence for each row that stands in the wrong place, among all and among those of one session. */
 export function* misplaced(state: State): Generator<string, void> {
@@ -23,7 +25,7 @@ export function* misplaced(state: State): Generator<string, void> {
 type Rows = (of: RowsOf) => Iterable<Keyed<unknown>>;
 
 function tables(state: State): readonly (readonly [string, Rows])[] {
-  const engine = { state, now: state.t };
+  const engine = oneLog({ state, now: state.t });
   // No row is built: what the rows are built from is not looked at.
   const services = { engine } as unknown as Parameters<typeof writeRows>[0];
   return [

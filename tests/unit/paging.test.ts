@@ -187,7 +187,11 @@ describe.each(seeds)("whatever comes and goes between the steps of pages (seed %
     const shown = paged("agent", from =>
       made(
         random,
-        page(declarationRows({ state: w.state, now: 0 }, { id: of }), { wanted: () => true, from, max: 7 }),
+        page(declarationRows(oneLog({ state: w.state, now: 0 }), { id: of }), {
+          wanted: () => true,
+          from,
+          max: 7,
+        }),
         others,
       ),
     );

@@ -5,7 +5,7 @@
  * than `limits.sharedDeclarationChars`, whatever was declared; what the shared log does not understand is no declaration.
  */
 import type { JsonValue } from "../../../protocol/context.ts";
-import type { DeclaredFileRow, UncertaintyRow } from "../../../protocol/declaration.ts";
+import type { DeclaredFileRow, Overlap, UncertaintyRow } from "../../../protocol/declaration.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { BaseState } from "../base-state.ts";
 import { actorRow } from "../locks/replies.ts";
@@ -15,7 +15,7 @@ import type { Part } from "../points.ts";
 import { declaredEvent } from "./compare.ts";
 import { isMoved, without } from "./declare.ts";
 import { end, makeRoom } from "./end.ts";
-import { takeBackOverlaps, tellOverlaps } from "./overlaps.ts";
+import { overlapsOf, takeBackOverlaps, tellOverlaps } from "./overlaps.ts";
 import {
   addDeclaration,
   type Declaration,
@@ -46,6 +46,20 @@ export const declarationPart: Part<BaseState> = {
     else if (known !== undefined) end(state, known);
   },
 };
+
+/**
+ * Returns where agents of other nodes declared the same files as an agent of this node's own log, which the shared log knows
+ * by the id `as`.
+ */
+export function overlapsElsewhere(
+  shared: BaseState,
+  own: BaseState,
+  mine: Declaration,
+  as: string,
+): Overlap[] {
+  const told = toldOf(own, mine);
+  return told === null ? [] : overlapsOf(shared, declarationOf({ session: as, agent: mine.agent }, "", told));
+}
 
 function take(
   state: BaseState,
