@@ -39,6 +39,8 @@ export const storeLimits = {
   nodeLevelsMs: 86_400_000,
   /** Commands that a node's own log has for the shared one. */
   outboxMax: 50_000,
+  /** Of these, commands that say what happened once. */
+  outboxOnceMax: 1_000,
   /** Pause before a shared log that ended is opened again. */
   storeReopenMs: 2_000,
   /** How long a stop of the daemon waits for the shared log. */

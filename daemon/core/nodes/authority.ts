@@ -30,6 +30,7 @@ const relayable: ReadonlySet<CommandType> = new Set([
   "agent_end",
   "actor_part",
   "node_sessions_are",
+  "task_return",
 ] satisfies Relayable["type"][]);
 
 /** Returns why a shared log does not take the entry of its node, or null. `shared`: what nodes share. */

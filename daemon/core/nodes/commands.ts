@@ -2,6 +2,7 @@
 import type { JsonValue } from "../../../protocol/context.ts";
 import type { AgentEnd } from "../messages/commands.ts";
 import type { AgentBegin, SessionBegin, SessionEnd } from "../sessions/commands.ts";
+import type { TaskReturn } from "../tasks/commands.ts";
 
 /** The levels of rules that a node's program knows. */
 export interface Levels {
@@ -70,7 +71,8 @@ export type Relayable =
   | ({ readonly type: "agent_begin" } & AgentBegin & WithTraits)
   | ({ readonly type: "agent_end" } & AgentEnd)
   | ({ readonly type: "actor_part" } & ActorPart)
-  | ({ readonly type: "node_sessions_are" } & NodeSessionsAre);
+  | ({ readonly type: "node_sessions_are" } & NodeSessionsAre)
+  | ({ readonly type: "task_return" } & TaskReturn);
 
 /** The place of a command in a node's outbox: numbers rise from one start of its daemon to the next, and within one. */
 export interface OutboxNumber {

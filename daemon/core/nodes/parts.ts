@@ -7,7 +7,10 @@ import { noSession } from "../sessions/end.ts";
 import type { Session } from "../sessions/table.ts";
 import type { NodeSessionsAre } from "./commands.ts";
 
-/** The level of rules from which a shared log takes parts: programs that know no later one would void such an entry. */
+/**
+ * The level of rules from which a shared log takes parts, and what outboxes say once: programs that know no later one would
+ * void such an entry.
+ */
 export const partsLevel = 3;
 
 /** Gives an actor the part that its node tells of, in place of the one before. */

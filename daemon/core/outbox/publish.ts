@@ -1,4 +1,5 @@
 /** Leaves in the outbox what other nodes have to know of a session, and of the agents within it. */
+import type { Actor } from "../actor.ts";
 import type { BaseState, Session } from "../base-state.ts";
 import type { OutboxNumber, Relayable, Relayed } from "../nodes/commands.ts";
 import { partsLevel, partsOf } from "../nodes/parts.ts";
@@ -75,6 +76,32 @@ export function publishPart(state: BaseState, session: string, agent: string | n
   keepShort(state);
 }
 
+/** Says what happened, once. Whoever can say how something is says that instead. */
+export function publishOnce(state: BaseState, command: Relayable): void {
+  const { outbox } = state;
+  if (outbox.node === "" || outbox.level < partsLevel) return;
+  const number = nextNumber(state);
+  outboxRecords.put(outbox, { number, key: null, command, isOnce: true });
+  const over = onceIn(outbox).length - outbox.limits.outboxOnceMax;
+  if (over > 0) outboxRecords.dropAll(outbox, onceIn(outbox).slice(0, over));
+  keepShort(state);
+}
+
+/** Returns the ids of the rows that say what happened, the oldest first. */
+function onceIn({ once }: Outbox): string[] {
+  return [...(once.get("once") ?? [])];
+}
+
+/** Returns who an actor of this log is in the shared one; null: it is not shared, or a person. */
+export function sharedActorOf(state: BaseState, actor: Actor | null): Actor | null {
+  if (actor === null) return null;
+  const { session, agent, incarnation } = actor;
+  const known = state.sessions.live.get(session)?.incarnations;
+  const one = known?.find(({ ordinal }) => ordinal === incarnation) ?? known?.[0];
+  const id = one === undefined ? null : sharedIdOf(state.outbox, session, one.begun);
+  return id === null ? null : { session: id, agent, incarnation: 0 };
+}
+
 /** Says that an agent within the session ended. */
 export function publishAgentEnd(state: BaseState, session: string, agent: string, isStopped: boolean): void {
   const { outbox } = state;
@@ -146,7 +173,11 @@ export function publishAll(state: BaseState, ending: string | null = null): void
   if (outbox.node === "") return;
   // Other moves go: the sessions that they began from end with those that are named no more.
   const moves = [...outbox.told.keys()].flatMap(id => rowAt(outbox, moveKey(id)) ?? []);
-  outboxRecords.dropAll(outbox, outbox.rows.keys());
+  const again = [...outbox.rows].filter(([, { isOnce }]) => isOnce !== true);
+  outboxRecords.dropAll(
+    outbox,
+    again.map(([id]) => id),
+  );
   for (const { key, command } of moves) say(state, key, command);
   for (const session of sessions.live.values()) if (session.id !== ending) publishOf(state, session, true);
   const agents = [...outbox.agentsOf.keys()].map(id => [id, agentsAt(outbox, id)] as const);
@@ -326,7 +357,8 @@ function rowAt({ rows, byKey }: Outbox, key: string): OutboxRow | undefined {
 /** Of too many rows those remain that say how the live sessions are. */
 function keepShort(state: BaseState, ending: string | null = null): void {
   const { outbox } = state;
-  const least = 2 * outbox.told.size + outbox.agents.size + outbox.parts.size + 1;
+  const once = outbox.once.get("once")?.size ?? 0;
+  const least = 2 * outbox.told.size + outbox.agents.size + outbox.parts.size + once + 1;
   if (outbox.rows.size > Math.max(outbox.limits.outboxMax, 2 * least)) publishAll(state, ending);
 }
 

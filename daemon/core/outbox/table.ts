@@ -5,7 +5,7 @@
  * Invariants: numbers rise; of a session's states only the latest waits; `told` has what the outbox last said of each live
  * incarnation in a shared project, and `agents` what it said of the agents there; `parts` names what it said in rows of their
  * own, for a session's first incarnation. There are at most `limits.outboxMax` rows, past which one that names all live
- * sessions stands for them.
+ * sessions stands for them; `limits.outboxOnceMax` of them say what happened, of which the oldest go.
  *
  * What the daemon does with the shared log's replies:
  * - `node_renew`: if `isNew`, or if `relayed` stands behind `last` (`isAfter` in `nodes/table.ts`), it enters `sharing_set`
@@ -24,6 +24,11 @@ export interface OutboxRow {
   /** A later row with this key takes the place of this one; null: it stays. */
   readonly key: string | null;
   readonly command: Relayable;
+  /**
+   * It says what happened, not how something is: nothing says so anew. It keeps its number until the shared log has it, so that
+   * a repeat changes nothing there.
+   */
+  readonly isOnce?: true;
 }
 
 /** What was last said of an incarnation. */
@@ -63,6 +68,7 @@ export interface ToldPart {
 export const outboxRecords = new Records("rows", ({ number }: OutboxRow) => `${number.epoch}.${number.n}`, {
   byKey: unique(({ key }) => key),
   places: sorted(({ number }) => placeOfNumber(number)),
+  once: sets(({ isOnce }) => (isOnce === true ? "once" : null)),
 });
 
 /** Returns a sort key for the number: the order of these is that of the numbers. */

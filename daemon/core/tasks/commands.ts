@@ -95,6 +95,18 @@ export interface TaskApprove {
   readonly retry?: Retry;
 }
 
+/** Makes tasks pending that their author has or did, since its work came back. Of the outbox alone. */
+export interface TaskReturn {
+  readonly tasks: readonly string[];
+  /** The author's session as its node calls it, or its id in the shared log. */
+  readonly author: string;
+  /** A sentence. */
+  readonly cause: string;
+  /** Null: a person. */
+  readonly by: Actor | null;
+  readonly wallMs: number;
+}
+
 /** These commands by name. */
 export interface TaskCommands {
   task_create: TaskCreate;
@@ -104,4 +116,5 @@ export interface TaskCommands {
   task_release: TaskRelease;
   task_remove: TaskRemove;
   task_approve: TaskApprove;
+  task_return: TaskReturn;
 }

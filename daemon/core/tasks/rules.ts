@@ -5,6 +5,7 @@ import { taskApprove } from "./approve.ts";
 import { taskClaim, taskRelease } from "./claim.ts";
 import type { TaskCommands } from "./commands.ts";
 import { taskCreate, taskImport, taskRemove } from "./create.ts";
+import { taskReturn } from "./return.ts";
 import { taskUpdate } from "./update.ts";
 
 export const taskRules: Rules<TaskCommands> = {
@@ -16,6 +17,7 @@ export const taskRules: Rules<TaskCommands> = {
     task_release: lastingAndFreeing(taskRelease),
     task_remove: lasting(taskRemove),
     task_approve: lasting(taskApprove),
+    task_return: lasting(taskReturn),
   },
   shared: [
     "task_create",

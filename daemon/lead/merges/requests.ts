@@ -6,6 +6,7 @@ import { forward } from "../../requests/forward.ts";
 import type { HandlersOf, RequestHandler } from "../../requests/handler.ts";
 import type { Call } from "../../server/call.ts";
 import type { Services } from "../../services.ts";
+import { sharedTasks, withDoersName } from "./shared-author.ts";
 
 export const mergeHandlers: HandlersOf<typeof mergeRequests> = {
   merge_queue: bound(
@@ -14,7 +15,7 @@ export const mergeHandlers: HandlersOf<typeof mergeRequests> = {
         const { base, rebase = false, checkOnly = false } = request;
         const merges = request.merges.map(({ branch, author, tasks = [], after = [] }) => ({
           branch,
-          author: author === undefined ? null : { session: author.id, agent: author.agent ?? null },
+          author: author === undefined ? null : authorOf(services, stamp.project, author, tasks),
           tasks,
           after,
         }));
@@ -47,6 +48,7 @@ export const mergeHandlers: HandlersOf<typeof mergeRequests> = {
         merge,
         run,
         outcome,
+        ...sharedTasks(services.engine, merge, outcome),
         wallMs,
       };
     },
@@ -70,6 +72,15 @@ const somebody: MergeReason = {
   more: 0,
   output: null,
 };
+
+function authorOf(
+  { engine }: Services,
+  project: string,
+  { id, agent }: { readonly id: string; readonly agent?: string | undefined },
+  tasks: readonly string[],
+) {
+  return withDoersName(engine, project, { session: id, agent: agent ?? null }, tasks);
+}
 
 function runnerOf({ node, engine }: Services, request: { readonly runner: string }, call: Call): Runner {
   const bound = { node, epoch: engine.epoch, connection: call.connection.number };

@@ -17,6 +17,14 @@ export const plantedInNodes: readonly Planted[] = [
     tells: /lives in the shared log alone|and shared as|is not in the shared log/,
   },
   {
+    bug: "what happened once is told anew with another number",
+    merges: true,
+    file: "daemon/core/outbox/publish.ts",
+    find: "const again = [...outbox.rows].filter(([, { isOnce }]) => isOnce !== true);",
+    put: "const again = [...outbox.rows]; for (const [, row] of again) if (row.isOnce) putRow(outbox, { ...row, number: nextNumber(state) });",
+    tells: /came back twice/,
+  },
+  {
     bug: "a daemon that was replaced still speaks",
     file: "daemon/core/nodes/authority.ts",
     find: "if (lease !== undefined && epoch < lease.epoch) {",
@@ -42,7 +50,8 @@ export const plantedInNodes: readonly Planted[] = [
     file: "daemon/core/outbox/publish.ts",
     find: "{ epoch: Math.max(start.at, epoch) + start.epoch, n: 1 };",
     put: "{ epoch: 1, n: 1 };",
-    tells: /lives in the shared log alone|and shared as|is not in the shared log|did not tell how/,
+    tells:
+      /lives in the shared log alone|and shared as|is not in the shared log|did not tell how|wrong place/,
   },
   {
     bug: "one terminal's end is told of neither",

@@ -6,9 +6,21 @@ const seedsMax = Number(process.env["KITE_SEEDS"] ?? 20);
 it(`what nodes tell of their sessions comes out right over ${seedsMax} histories of two logs`, {
   timeout: 600_000,
 }, () => {
+  const seen = histories(seedsMax, false);
+  for (const key of mustOccur) expect(seen.get(key) ?? 0, key).toBeGreaterThan(0);
+});
+
+it("what nodes tell of their merges comes out right, and once", { timeout: 600_000 }, () => {
+  const seen = histories(Math.ceil(seedsMax / 2), true);
+  for (const key of ["task_return ok", "merge told", "task_return outbox_gap", "task_return unknown_node"])
+    expect(seen.get(key) ?? 0, key).toBeGreaterThan(0);
+});
+
+/** Returns what occurred in this many histories, and how often. Throws if one of them came out wrong. */
+function histories(count: number, hasMerges: boolean): Map<string, number> {
   const seen = new Map<string, number>();
-  for (let seed = 1; seed <= seedsMax; seed += 1) {
-    const world = new TwoLogs(seed);
+  for (let seed = 1; seed <= count; seed += 1) {
+    const world = new TwoLogs(seed, hasMerges);
     try {
       world.run(400);
       const wrong = [...world.wrong(), ...world.outboxes()];
@@ -16,10 +28,10 @@ it(`what nodes tell of their sessions comes out right over ${seedsMax} histories
     } catch (error) {
       throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : error}`, { cause: error });
     }
-    for (const [key, count] of world.seen) seen.set(key, (seen.get(key) ?? 0) + count);
+    for (const [key, times] of world.seen) seen.set(key, (seen.get(key) ?? 0) + times);
   }
-  for (const key of mustOccur) expect(seen.get(key) ?? 0, key).toBeGreaterThan(0);
-});
+  return seen;
+}
 
 const mustOccur = [
   "session_begin ok",

@@ -7,14 +7,13 @@ import type { Command, Proposal } from "../../../daemon/core/commands.ts";
 import { noteKey } from "../../../daemon/core/messages/notice-table.ts";
 import type { OutboxNumber } from "../../../daemon/core/nodes/commands.ts";
 import { isAfter } from "../../../daemon/core/nodes/table.ts";
-import { relaysOf, sharedIdOf } from "../../../daemon/core/outbox/publish.ts";
-import type { Reply } from "../../../daemon/core/outcome.ts";
 import type { Session } from "../../../daemon/core/sessions/table.ts";
-import { readState, writeState } from "../../../daemon/core/snapshot.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { Random } from "../random.ts";
 import { differences, rolesOf, undeclared } from "./differences.ts";
 import { Log } from "./log.ts";
+import { MergesTold, mergeComesBack } from "./merges.ts";
+import { Node, type Sent } from "./node.ts";
 
 const projects = [
   ["/p", "example.com/p"],
@@ -23,86 +22,6 @@ const projects = [
 const sessionNames = ["s1", "s2", "s3", "s4"] as const;
 const fileNames = ["a.ts", "src/b.ts", "src"] as const;
 const agentIds = ["first-agent", "other-agent", "third-agent"] as const;
-
-/** A proposal on its way into the shared log. */
-interface Sent {
-  readonly node: string;
-  readonly epoch: number;
-  readonly command: Command;
-}
-
-class Node {
-  readonly id: string;
-  readonly log = new Log();
-  /** Its epochs in its own log and in the shared one; a start syncs both. */
-  epochs = { own: 0, shared: 0 };
-  /** In the order in which it sent them. */
-  sent: Sent[] = [];
-  #saved: string[] = [];
-  #wallMs = 0;
-  isBehind = false;
-  #backup: readonly [state: string, epoch: number] = ["", 0];
-  #n = 0;
-
-  constructor(id: string) {
-    this.id = id;
-  }
-
-  /** Time passes until the next start. `behindMs`: the clock is wrong by so much, until it is set at a later start. */
-  start(ms = 0, behindMs = 0): void {
-    this.epochs.own += 1;
-    this.#wallMs = Math.max(this.#wallMs, this.log.now) + ms;
-    this.log.now = this.#wallMs - behindMs;
-    this.isBehind = behindMs > 0;
-    this.do({ type: "daemon_started", epoch: this.epochs.own, storeId: this.id });
-  }
-
-  do(command: Command): Reply | null {
-    this.#n += 1;
-    const origin = { node: "local", epoch: this.epochs.own, n: this.#n };
-    const reply = this.log.enter({ origin, command });
-    if (this.#n % 30 === 0) this.#backup = [writeState(this.log.state), this.epochs.own];
-    if (this.#n % 5 === 0) this.#saved = [...this.#saved.slice(-4), writeState(this.log.state)];
-    return reply;
-  }
-
-  /** What the disk had a while ago is all that is left. */
-  powerCut(random: Random): void {
-    if (this.#saved.length > 0) this.log.state = readState(random.pick(this.#saved));
-    this.#saved = [];
-  }
-
-  /** A backup of the home is put back, in which no later start was counted. */
-  restore(): void {
-    const [text, own] = this.#backup;
-    if (text === "") return;
-    this.log.state = readState(text);
-    this.epochs.own = own;
-    this.#saved = [];
-  }
-
-  send(...commands: readonly Command[]): void {
-    for (const command of commands) this.sent.push({ node: this.id, epoch: this.epochs.shared, command });
-  }
-
-  /** The rows of the outbox, which go ahead of everything that the node's sessions say. */
-  get rows(): Command[] {
-    return [...relaysOf(this.log.state.outbox)];
-  }
-
-  /** The sessions that the others have to know, by their shared ids. */
-  get told(): Map<string, Session> {
-    const { sessions, outbox } = this.log.state;
-    const shared = [...sessions.live.values()].filter(({ project }) => outbox.projects.has(project));
-    return new Map(
-      shared.flatMap(session =>
-        session.incarnations.map(
-          ({ begun }) => [sharedIdOf(outbox, session.id, begun) ?? `${session.id} untold`, session] as const,
-        ),
-      ),
-    );
-  }
-}
 
 export class TwoLogs {
   readonly #random: Random;
@@ -114,10 +33,15 @@ export class TwoLogs {
   #late: Sent[] = [];
   #epoch = 0;
   #n = 0;
+  readonly #merges = new MergesTold();
   readonly seen = new Map<string, number>();
 
-  constructor(seed: number) {
+  readonly #hasMerges: boolean;
+
+  /** `hasMerges`: branches of the nodes come back from their merges, too. */
+  constructor(seed: number, hasMerges = false) {
     this.#random = new Random(seed);
+    this.#hasMerges = hasMerges;
     for (const node of this.nodes) {
       node.start();
       node.do({ type: "sharing_set", node: node.id, projects, level: rulesLevel });
@@ -163,6 +87,7 @@ export class TwoLogs {
       ...Array.from({ length: 4 }, () => ["relay"] as const),
       ...Array.from({ length: 5 }, () => ["speak"] as const),
       ...Array.from({ length: 3 }, () => ["late"] as const),
+      ...Array.from({ length: this.#hasMerges ? 2 : 0 }, () => ["merge"] as const),
       ["renew"] as const,
       ["restart"] as const,
       ["silence"] as const,
@@ -174,7 +99,10 @@ export class TwoLogs {
     else if (what === "relay") node.send(...node.rows);
     else if (what === "speak") this.#speak(node);
     else if (what === "late") this.#arriveLate();
-    else if (what === "renew") this.#renew(node);
+    else if (what === "merge") {
+      this.#n += 1;
+      mergeComesBack(node, this.#n);
+    } else if (what === "renew") this.#renew(node);
     else if (what === "restart") this.#restart(node);
     else this.#silence();
   }
@@ -294,8 +222,10 @@ export class TwoLogs {
     this.#n += 1;
     const speaker = command.type === "task_claim" ? command.actor.session : null;
     const lives = speaker === null || this.shared.state.sessions.live.has(speaker);
-    const reply = this.shared.enter({ origin: { node: id, epoch, n: this.#n }, command });
+    const proposal = { origin: { node: id, epoch, n: this.#n }, command };
+    const [reply, isMerge] = this.#merges.enter(this.shared, proposal);
     const how = reply?.ok === false ? reply.code : "ok";
+    if (isMerge) this.#count("merge told");
     if (how === "ok" && !lives) throw new Error(`${speaker} has ended, and claims a task`);
     const latest = this.#renewed.get(id) ?? 0;
     if (how === "ok" && epoch < latest) throw new Error(`start ${epoch} of ${id} speaks after ${latest}`);

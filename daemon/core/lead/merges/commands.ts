@@ -11,7 +11,8 @@ export interface Runner {
 
 export interface NewMerge {
   readonly branch: string;
-  readonly author: Pick<Actor, "session" | "agent"> | null;
+  /** `name`: it did one of the tasks, in a log that machines share, which was asked; `session`: as this machine calls it. */
+  readonly author: (Pick<Actor, "session" | "agent"> & { readonly name?: string }) | null;
   readonly tasks: readonly string[];
   /** Branches of merges that are open for the same base; others do not count. */
   readonly after: readonly string[];
@@ -58,6 +59,8 @@ export interface MergeReport {
   readonly merge: string;
   readonly run: number;
   readonly outcome: MergeOutcome;
+  /** Of a merge that comes back: its author's tasks that a log which machines share is to give back, as far as it was known. */
+  readonly shared?: readonly string[];
   readonly wallMs: number;
   readonly retry?: Retry;
 }

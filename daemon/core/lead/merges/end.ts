@@ -40,7 +40,7 @@ export const mergeReport: Handler<"merge_report", State> = (state, command, _met
     const ended = endMerge(state, { ...merge, ...end, state: is }, { row, wallMs }, step);
     // A trial is its caller's alone.
     if (ended.state === "returned" && !ended.checkOnly) {
-      const tasks = returnTasks(state, ended, by, wallMs, step);
+      const tasks = returnTasks(state, ended, command, step);
       tellAuthor(state, ended, tasks, by, step);
     }
   }

@@ -93,6 +93,7 @@ function authorRow(
   if (incarnation !== undefined) return actorRow(state, { ...author, incarnation });
   const spawn = author.agent === null ? spawnAt(state.spawns, author.session) : undefined;
   if (spawn !== undefined) return { id: author.session, agent: null, name: spawn.name };
+  if (author.name !== undefined) return { id: author.session, agent: author.agent, name: author.name };
   return state.rules >= 2 ? doerOf(state, author, tasks) : null;
 }
 

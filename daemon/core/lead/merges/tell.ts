@@ -4,48 +4,56 @@
  * or that there was nobody to write to.
  *
  * Invariants: only tasks of the author change, and none that an active task builds on; no merge fails to come back
- * because a message cannot be sent.
+ * because a message cannot be sent. Tasks that machines share are in another log: the outbox tells that one.
  */
+
+import type { MergeReasonCode } from "../../../../protocol/lead/merge.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
 import type { Actor } from "../../actor.ts";
 import { actorRow } from "../../locks/replies.ts";
 import { postNotice } from "../../messages/send.ts";
+import { nodeOf } from "../../nodes/shared-ids.ts";
+import { publishOnce, sharedActorOf } from "../../outbox/publish.ts";
 import type { Step } from "../../outcome.ts";
 import type { State } from "../../state.ts";
-import { giveBack } from "../../tasks/leave.ts";
-import { assigneeOf } from "../../tasks/replies.ts";
-import { type Task, taskOf } from "../../tasks/table.ts";
+import { returnAll } from "../../tasks/return.ts";
 import { bytesOf } from "../debates/tell.ts";
 import { leadsOf } from "../health/leads.ts";
 import { leadsOf as leadsIn } from "../roles/role-of.ts";
 import { spawnAt } from "../spawns/table.ts";
+import type { MergeReport } from "./commands.ts";
 import { shortName } from "./replies.ts";
 import { type Merge, putMerge } from "./table.ts";
 
-/** Makes the author's tasks pending again, and returns their ids. */
+/**
+ * Makes the author's tasks pending again, and returns their ids. `shared`: those that the log which machines share is going to
+ * give back, as far as this machine knows it.
+ */
 export function returnTasks(
   state: State,
   merge: Merge,
-  by: Actor | null,
-  wallMs: number,
+  { by, wallMs, shared = [] }: Pick<MergeReport, "by" | "wallMs" | "shared">,
   step: Step,
 ): readonly string[] {
-  const cause = `the merge ${merge.id} came back: ${merge.reason?.text ?? ""}`;
-  return merge.tasks.filter(id => {
-    const task = state.tasks.all.get(id);
-    if (task === undefined || !isReturnable(state, task, merge)) return false;
-    giveBack(state, task, cause, { by, wallMs, attempts: task.attempts }, step);
-    return true;
-  });
+  const { id, author, tasks, project, reason } = merge;
+  if (author === null || tasks.length === 0) return [];
+  const asked = { tasks, author: author.id };
+  if (state.outbox.projects.has(project)) {
+    // A check's name and its words stay on this machine.
+    const cause = `the merge ${id} came back: ${causes[reason?.code ?? "unmergeable"] ?? "it was not merged"}`;
+    const from = sharedActorOf(state, by);
+    publishOnce(state, { type: "task_return", ...asked, cause, by: from, wallMs });
+    return shared;
+  }
+  const cause = `the merge ${id} came back: ${reason?.text ?? ""}`;
+  return returnAll(state, { ...asked, cause }, { by, wallMs }, state.outbox.node, step);
 }
 
-function isReturnable(state: State, task: Task, { author }: Merge): boolean {
-  const { status } = task.state;
-  if (author === null || assigneeOf(state, task)?.id !== author.id) return false;
-  if (status === "active") return true;
-  const dependents = [...(state.tasks.dependents.get(task.id) ?? [])];
-  return status === "done" && dependents.every(id => taskOf(state.tasks, id).state.status !== "active");
-}
+const causes: { readonly [C in MergeReasonCode]?: string } = {
+  conflict: "its branch conflicts with the one that it goes into",
+  red_check: "a check of it is red",
+  unmergeable: "its branch cannot be merged",
+};
 
 /** Writes to the author, or to who leads it if it has ended; not to who ran the merge itself. */
 export function tellAuthor(
@@ -119,6 +127,7 @@ function wordsFor(
 /** Why the reader hears of a branch that is not its own. */
 function whoseText({ spawns }: State, author: ActorRow | null, reader: ActorRow): string {
   if (author === null) return "Whose branch it is, Kite does not know, and you lead this project";
+  if (nodeOf(author.id) !== null) return `${author.name}, whose branch it is, works on another machine`;
   const isParent = spawnAt(spawns, author.id)?.parent?.id === reader.id;
   return `${author.name}, ${isParent ? "which you spawned" : "whose branch it is"}, has ended`;
 }
