@@ -7,7 +7,7 @@ import { readStoreAddress } from "../store/address.ts";
 import { storeConnection } from "../store/connection.ts";
 import { machineName } from "../store/machine.ts";
 import { openNode } from "../store/node-id.ts";
-import type { SharedStoreOptions } from "./shared-store.ts";
+import type { SharedStoreOptions } from "./shared-store-options.ts";
 
 /** A store that machines share, and who this one is in it. */
 export type SharedSettings = Pick<

@@ -7,12 +7,12 @@
  */
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { CommandOf, Entry } from "../core/commands.ts";
+import type { CommandOf } from "../core/commands.ts";
 import type { OutboxNumber } from "../core/nodes/commands.ts";
-import type { Reply, Step } from "../core/outcome.ts";
+import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import { restarting } from "../engine/answers.ts";
-import { type Clock, clockFromZero } from "../engine/clock.ts";
+import { clockFromZero } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";
 import type { SharedJournal } from "../journal/shared-journal.ts";
 import { awayRefusal, type Condition, ConditionNotes, lastingRefusal, storeLeft } from "./condition.ts";
@@ -20,38 +20,11 @@ import { StoreFile } from "./copy-file.ts";
 import { Lease } from "./lease.ts";
 import { Moving } from "./moving.ts";
 import { numberIn, Relay } from "./relay.ts";
+import type { SharedStoreOptions } from "./shared-store-options.ts";
 import { Telling } from "./telling.ts";
 import { Unsettled } from "./unsettled.ts";
 import { Waits } from "./waits.ts";
 import { WentBack } from "./went-back.ts";
-
-export interface SharedStoreOptions {
-  /** This machine's own log. */
-  readonly own: Engine;
-  readonly clock: Clock;
-  /** This node's id in the shared log, what binds it to this home, and what people call the machine. */
-  readonly node: string;
-  readonly binding: string;
-  readonly machine: string;
-  /** The version of this program. */
-  readonly version: string;
-  /** The store as people name it: no password is in it. */
-  readonly where: string;
-  /** Where a stop keeps what is known of the store; null: nowhere. */
-  readonly copyPath: string | null;
-  /**
-   * Makes a journal that is not opened. Rejects if it cannot be made now. `storeId`: the store that this machine joined, over
-   * no other one of which it opens; null: any.
-   */
-  readonly journal: (storeId: string | null) => Promise<SharedJournal>;
-  /** Sees every step of the shared log that comes after the recovery. */
-  readonly onStep: (entry: Entry, step: Step) => void;
-  readonly onTrouble: (message: string, error: unknown) => void;
-  /** Hears each time that the store is open, away or refused after it was something else; `why` is empty when it is open. */
-  readonly onCondition: (is: Condition["is"], why: string) => void;
-  /** Entries between two snapshots; the default is `limits.snapshotEntries`. */
-  readonly snapshotEntries?: number;
-}
 
 /** An opening of the shared log. */
 interface Opening {
