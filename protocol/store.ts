@@ -143,6 +143,8 @@ export interface StoreLeaveReply extends CopyRow, CopyNotes {
   readonly projects: readonly SharedProjectRow[];
   /** The store knows that this machine left; false: it does not answer, or this only says what would be done. */
   readonly told: boolean;
+  /** An earlier request left it already: nothing was copied now. Absent: none did. */
+  readonly leftBefore?: true;
 }
 
 export interface StoreRejoinReply {

@@ -77,7 +77,11 @@ async function leaveStore(
 }
 
 function plan(world: ProcessContext, reply: StoreLeaveReply, away: boolean): string[] {
-  const { projects, tasks, context, unread } = reply;
+  const { projects, tasks, context, unread, leftBefore = false } = reply;
+  if (leftBefore)
+    return [
+      "This machine left the store already. What is left to do: its setting goes, and the daemon begins anew.",
+    ];
   const { home } = screenOf(world);
   const named = projects.map(({ project, as }) => `${tilde(project, home)} (${as})`);
   return [
@@ -95,9 +99,10 @@ function plan(world: ProcessContext, reply: StoreLeaveReply, away: boolean): str
 }
 
 function leftLines(reply: StoreLeaveReply): string[] {
-  const { tasks, context, told } = reply;
+  const { tasks, context, told, leftBefore = false } = reply;
+  const back = leftBefore ? "" : `: ${counts(tasks, context)} are back`;
   return [
-    `This machine left the store: ${counts(tasks, context)} are back. The daemon began anew.`,
+    `This machine left the store${back}. The daemon began anew.`,
     ...(told
       ? []
       : ["The store does not know it: after five minutes without a sign of life the others see it as lost."]),

@@ -10,7 +10,7 @@ export type Condition =
 
 export const storeLeft = refuse(
   "store_none",
-  "this machine left the store; its daemon has to begin anew: kite down && kite up",
+  "this machine left the store, and its setting is still there; to finish that: kite store leave",
 );
 
 /** Returns why the store is not open, as far as that is known. */

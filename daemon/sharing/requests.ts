@@ -122,6 +122,8 @@ async function leave(
 ): Promise<Reply> {
   const { shared } = services;
   if (shared === null) return none;
+  // An earlier command ended before it took the setting out.
+  if (shared.left !== null) return leftBefore(shared.left.isTold);
   if (!away) await shared.open(limits.storeOpenMs);
   const logs = away ? logsOfCopy(shared) : bothLogs(shared);
   if ("ok" in logs) return logs;
@@ -140,6 +142,11 @@ async function leave(
   const copied = await takeBack(logs);
   const told = (await shared.leave()).ok;
   return { ok: true, projects, unread, told, ...shown(copied) } satisfies StoreLeaveReply;
+}
+
+function leftBefore(told: boolean): Reply {
+  const none = { projects: [], tasks: 0, context: 0, unread: 0, ...nothing };
+  return { ok: true, ...none, told, leftBefore: true } satisfies StoreLeaveReply;
 }
 
 async function rejoin(services: StoreServices): Promise<Reply> {

@@ -60,6 +60,7 @@ export class SharedStore {
   #isClosed = false;
   /** Nothing is entered any more until the daemon's next start. */
   #isOver = false;
+  #left: { readonly isTold: boolean } | null = null;
   /** Whether this daemon reached the store. */
   #hasOpened = false;
   /** The last change of what is shared. */
@@ -186,14 +187,20 @@ export class SharedStore {
   /** Tells the store that this node leaves, and says nothing more to it until the daemon's next start. */
   async leave(): Promise<Reply> {
     const opening = this.#opening;
-    if (opening === null) return this.refusal ?? storeLeft;
-    opening.lease.close();
-    opening.relay.close();
-    const reply = await opening.engine.submitAndWait({ type: "node_leave" });
+    opening?.lease.close();
+    opening?.relay.close();
+    const away = this.refusal ?? storeLeft;
+    const reply = opening === null ? away : await opening.engine.submitAndWait({ type: "node_leave" });
     this.#isOver = true;
+    this.#left = { isTold: reply.ok };
     this.#refusal = storeLeft;
     this.#changed();
     return reply;
+  }
+
+  /** Whether the store knows that this machine left; null: it has not left. */
+  get left(): { readonly isTold: boolean } | null {
+    return this.#left;
   }
 
   /** Closes the shared log; what it has not taken yet goes on from the outbox at the next start. */
@@ -215,11 +222,12 @@ export class SharedStore {
   }
 
   async #run(): Promise<void> {
-    while (!this.#isClosed) {
+    while (!this.#isOver) {
       try {
         const ended = await this.#openOnce();
         if (ended !== null) throw ended;
       } catch (error) {
+        if (this.#isOver) return;
         const problem = error instanceof Error ? error.message : String(error);
         if (problem !== this.#problem) this.#options.onTrouble("the shared store is not open", error);
         this.#problem = problem;
@@ -231,7 +239,7 @@ export class SharedStore {
         }
       }
       this.#changed();
-      if (!this.#isClosed) await this.#pause();
+      if (!this.#isOver) await this.#pause();
     }
   }
 
@@ -265,7 +273,7 @@ export class SharedStore {
     this.#file.keepId(this.#storeId, this.#options.clock.wall());
     this.#begin(engine, journal);
     this.#endOpening = () => end(null);
-    if (this.#isClosed) end(null);
+    if (this.#isOver) end(null);
     const error = await ended;
     this.back.ended(error, clock.wall());
     await this.#endOf(engine);

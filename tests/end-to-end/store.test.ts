@@ -263,6 +263,27 @@ await withServer("machines that share a store", server => {
     });
   });
 
+  describe("a leave that was ended before its setting went", () => {
+    it("says so, and is finished by the same command", async () => {
+      const url = await database(server);
+      const machine = await new Machine().start();
+      await machine.kite("task", "add", "kept");
+      await machine.kite("store", "join", url, "--yes");
+      const person = await machine.home.connectPerson();
+      expect(await person.ask({ type: "store_leave" })).toMatchObject({ ok: true, tasks: 1, told: true });
+      expect(await machine.fails("store", "share", "--yes")).toContain("to finish that: kite store leave");
+      expect(await machine.tasks()).toEqual(["kept"]);
+      const dry = await machine.json("store", "leave", "--dry-run");
+      expect(dry).toMatchObject({ ok: true, leftBefore: true, told: true });
+      const left = await machine.kite("store", "leave", "--yes");
+      expect(left).toContain("This machine left the store already.");
+      expect(left).toContain("This machine left the store. The daemon began anew.");
+      expect(machine.config).toEqual({});
+      expect(await machine.kite("store")).toContain("No store is set");
+      expect(await machine.tasks()).toEqual(["kept"]);
+    });
+  });
+
   describe("an agent at work", () => {
     it("keeps a person from joining and from leaving", async () => {
       const url = await database(server);
