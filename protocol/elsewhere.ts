@@ -1,5 +1,5 @@
 /** Sessions of other machines that share a store with this one, as a query shows them. */
-import type { WorkedOn } from "./session.ts";
+import type { DeclaredBrief, WorkedOn } from "./session.ts";
 
 export interface ElsewhereRow {
   readonly id: string;
@@ -15,6 +15,8 @@ export interface ElsewhereRow {
   readonly state: "there" | "away" | "lost";
   /** What it claims, the latest first. */
   readonly tasks: readonly WorkedOn[];
+  /** What its main agent declared. */
+  readonly declared?: DeclaredBrief;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Tools that show state: kite_status. It shows only the caller's own project. */
 
 import * as z from "zod";
+import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { HoldRow } from "../../protocol/message.ts";
@@ -42,7 +43,7 @@ const statusTool = (own: OwnScreen) =>
     run: async (call, { details = false, diff }) => {
       if (diff !== undefined) return diffAnswer(call, diff);
       const { id, name, project, cwd } = call.acting;
-      const [{ sessions, locks, freezes }, { ready, unread }] = await Promise.all([
+      const [{ sessions, locks, freezes, far }, { ready, unread }] = await Promise.all([
         around(call),
         waiting(call),
       ]);
@@ -53,6 +54,7 @@ const statusTool = (own: OwnScreen) =>
         `You are ${quote(name)}, in project ${quote(project, limits.pathBytes)}.`,
         frame,
         ...listed(others, session => (details ? detail : oneLine)(session, cwd), "no other sessions"),
+        ...(far.length === 0 ? [] : listed(far, farLine, "")),
         ...listed(locks, lock => lockLine(lock, id, cwd), "no files are held"),
         ...freezes.map(freeze => `- ${freezeLine(freeze, id, cwd)}`),
         ...(ready === 0 ? [] : [`Tasks ready to be claimed: ${ready}.`]),
@@ -64,6 +66,7 @@ const statusTool = (own: OwnScreen) =>
         project,
         note: frame,
         others: some(others).map(session => (details ? full : brief)(session, cwd)),
+        ...(far.length === 0 ? {} : { onOtherMachines: some(far).map(farData) }),
         held,
         freezes: freezes.map(freeze => freezeData(freeze, id, cwd)),
         readyTasks: ready,
@@ -74,12 +77,13 @@ const statusTool = (own: OwnScreen) =>
   });
 
 async function around({ client, acting: { project } }: Call) {
-  const [sessions, locks, freezes] = await Promise.all([
+  const [sessions, locks, freezes, far] = await Promise.all([
     rowsOf(client, "sessions", { project }),
     rowsOf(client, "locks", { project }),
     rowsOf(client, "holds", { project }),
+    client.daemon.sharedStoreId === undefined ? [] : rowsOf(client, "elsewhere", { project }),
   ]);
-  return { sessions, locks, freezes };
+  return { sessions, locks, freezes, far };
 }
 
 /** Counts the caller's ready tasks and unread messages. */
@@ -151,6 +155,18 @@ function oneLine(session: SessionRow, cwd: string): string {
   const waits = waitingForPath === null ? "" : `, waits for ${quote(nearPath(waitingForPath, cwd))}`;
   const asks = attention === null ? "" : `, waits on a person (${quote(attention)})`;
   return `${quote(name)}${where}, ${state}${declaredText(declared)}${waits}${asks}`;
+}
+
+/** A session of another machine. */
+function farLine({ name, branch, state, tasks: [task], declared }: ElsewhereRow): string {
+  const where = branch === null ? "" : `, branch ${quote(branch)}`;
+  const silent = state === "there" ? "" : ", its machine is silent";
+  const works = task === undefined ? "" : `, works on ${quote(task.description)}`;
+  return `${quote(name)} on another machine${where}${silent}${declaredText(declared)}${works}`;
+}
+
+function farData({ name, branch, state, tasks: [task], declared }: ElsewhereRow) {
+  return { name, branch, state, worksOn: task?.description ?? null, ...declaredData(declared) };
 }
 
 function declaredText(declared: DeclaredBrief | undefined): string {

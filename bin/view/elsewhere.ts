@@ -25,11 +25,11 @@ export function elsewhereTitle(all: readonly ElsewhereRow[]): string {
 
 /** Returns a line for each session: its name with its machine, role, branch, what it claims, and whether it is silent. */
 export function elsewhereTable(all: readonly ElsewhereRow[], screen: Screen): string[] {
-  const rows = all.map(({ name, role = "", branch, state, tasks }) => [
+  const rows = all.map(({ name, role = "", branch, state, tasks, declared }) => [
     { text: clean(name), style: "bold" as const },
     clean(role),
     { text: clean(branch ?? ""), style: "dim" as const },
-    clean(tasks[0]?.description ?? ""),
+    clean(tasks[0]?.description ?? declared?.task ?? ""),
     { text: elsewhereStates[state], style: "yellow" as const },
   ]);
   const columns = [{ min: 9, max: 30 }, { max: 12 }, { min: 4, max: 20 }, { min: 9 }, { min: 4 }];

@@ -3,6 +3,7 @@ import type { Overlap } from "../../protocol/declaration.ts";
 import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Session } from "../core/base-state.ts";
+import { declaredField } from "../core/declarations/rows.ts";
 import { overlapsElsewhere } from "../core/declarations/shared.ts";
 import { noteKey, type Whose } from "../core/messages/notice-table.ts";
 import { sharedId } from "../core/nodes/shared-ids.ts";
@@ -63,6 +64,7 @@ function rowOf({ state }: Pick<LogView, "state">, session: Session): ElsewhereRo
         id: task,
         description: description.slice(0, limits.quoteChars),
       })),
+    ...declaredField(state, { session: id, agent: null }),
   };
 }
 

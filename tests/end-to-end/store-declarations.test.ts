@@ -1,7 +1,8 @@
 /** What agents of two machines declare, over one real PostgreSQL: who sees it, who is told what overlaps, and when no more. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { withServer } from "../journal/postgres-world.ts";
 import type { Client, Message } from "./daemon.ts";
+import { Mcp } from "./mcp-client.ts";
 import { database, Machine } from "./store-machine.ts";
 
 async function agent({ home, repo }: Machine, id: string): Promise<Client> {
@@ -56,6 +57,13 @@ await withServer("declarations that machines share", server => {
       const { name, machine } = row as { name: string; machine: string };
       expect(name).toBe(`alice@${machine}`);
       expect(await b.kite("declare", "--show", name)).toContain("src/a.ts");
+      expect(await b.kite("status")).toContain("the task of alice");
+      const env = { KITE_SESSION: "bob" };
+      const mcp = await Mcp.start(b.home, { cwd: b.repo, env });
+      onTestFinished(() => mcp.close());
+      const { text, data } = await mcp.call("kite_status");
+      expect(text).toContain(`"${name}" on another machine`);
+      expect(data["onOtherMachines"]).toMatchObject([{ name, task: "the task of alice" }]);
 
       const folder = await declare(bob, "bob", "src/", "move it");
       expect(folder["overlaps"]).toMatchObject([

@@ -21,7 +21,7 @@ export function Elsewhere({ state }: Pick<ViewProps, "state">) {
           </tr>
         </thead>
         <tbody>
-          {rows.map(({ id, name, machine, state: is, role = "", branch, tasks, project }) => (
+          {rows.map(({ id, name, machine, state: is, role = "", branch, tasks, declared, project }) => (
             <tr key={id}>
               <th scope="row">
                 <bdi>{clean(name)}</bdi>
@@ -31,7 +31,7 @@ export function Elsewhere({ state }: Pick<ViewProps, "state">) {
               <td data-label="State">{elsewhereStates[is]}</td>
               <td data-label="Role">{clean(role)}</td>
               <td data-label="Branch">{branch === null ? null : <code>{clean(branch)}</code>}</td>
-              <td data-label="Task">{clean(tasks[0]?.description ?? "")}</td>
+              <td data-label="Task">{clean(tasks[0]?.description ?? declared?.task ?? "")}</td>
             </tr>
           ))}
         </tbody>

@@ -138,10 +138,10 @@ function sessionLine(s: SessionRow, peers: Peers, cwd: string): string {
 }
 
 /** Its name has its machine: `alice@desk`. Its files are not those of this machine. */
-function farLine({ name, branch, state, tasks }: ElsewhereRow): string {
+function farLine({ name, branch, state, tasks, declared }: ElsewhereRow): string {
   const where = branch === null ? "" : `, branch ${quote(branch, limits.nameBytes)}`;
   const silent = state === "there" ? "" : ", its machine is silent";
-  return `${quote(name, limits.nameBytes)}, on another machine${where}${silent}${workText(undefined, tasks[0] ?? null)}`;
+  return `${quote(name, limits.nameBytes)}, on another machine${where}${silent}${workText(declared, tasks[0] ?? null)}`;
 }
 
 function lockCount({ locks, agents }: SessionRow): number {
