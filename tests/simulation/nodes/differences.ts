@@ -1,7 +1,13 @@
 /** How the shared log's picture of a session differs from what its own node's log has. */
 import { declarationPart } from "../../../daemon/core/declarations/shared.ts";
-import { type Declaration, declarationsOf } from "../../../daemon/core/declarations/table.ts";
+import {
+  type Declaration,
+  type DeclaredFile,
+  declarationsOf,
+} from "../../../daemon/core/declarations/table.ts";
 import { roleOf } from "../../../daemon/core/lead/roles/role-of.ts";
+import { noteKey } from "../../../daemon/core/messages/notice-table.ts";
+import { nodeOf } from "../../../daemon/core/nodes/shared-ids.ts";
 import { sharedIdOf } from "../../../daemon/core/outbox/publish.ts";
 import type { Session } from "../../../daemon/core/sessions/table.ts";
 import type { State } from "../../../daemon/core/state.ts";
@@ -41,4 +47,34 @@ export function* undeclared(own: State, session: Session, shared: State, id: str
 function declaredText(agent: string | null, { task, role, project, updatedAt, files }: Declaration): string {
   const paths = files.map(({ path, dir, will, touched }) => [path, dir, will, touched].join(" ")).sort();
   return [agent, project, role, task, updatedAt, ...paths].join("; ");
+}
+
+/** Yields each notice of an overlap that is over, or was none: it waits in the shared log, and nobody has read it. */
+export function* overlapsOver({ declarations, notes }: State): Generator<string> {
+  const all = [...declarations.live.values()];
+  for (const { session, agent, notes: waiting } of notes.pending.values()) {
+    const mine = declarations.live.get(noteKey({ session, agent }));
+    for (const { note } of waiting) {
+      if (note.what !== "overlap") continue;
+      const { file, other: name } = note;
+      const isThere = all.some(
+        ({ name: its, session: id, project, files }) =>
+          its === name &&
+          project === mine?.project &&
+          nodeOf(id) !== nodeOf(session) &&
+          files.some(one => one.path === file && mine.files.some(own => overlaps(one, own))),
+      );
+      if (!isThere) yield `${session} is told that ${name} declared ${file}`;
+    }
+  }
+}
+
+type Place = Pick<DeclaredFile, "path" | "dir">;
+
+function overlaps(a: Place, b: Place): boolean {
+  return a.path === b.path || isIn(a, b) || isIn(b, a);
+}
+
+function isIn(file: Place, { path, dir }: Place): boolean {
+  return dir && file.path.startsWith(`${path}/`);
 }

@@ -103,6 +103,20 @@ export const plantedInNodes: readonly Planted[] = [
     tells: /did not tell the declaration/,
   },
   {
+    bug: "a notice of an overlap that is over stays",
+    file: "daemon/core/declarations/shared.ts",
+    find: "takeBackOverlaps(state, known, struck, known.project === after.project ? after.files : []);",
+    put: "void [takeBackOverlaps, struck];",
+    tells: /is told that .* declared/,
+  },
+  {
+    bug: "agents of one node overlap in the shared log, too",
+    file: "daemon/core/declarations/overlaps.ts",
+    find: "if (hasNodes && nodeOf(a.session) === nodeOf(b.session)) return true;",
+    put: "",
+    tells: /is told that .* declared/,
+  },
+  {
     bug: "a home that was put back gives its numbers anew",
     file: "daemon/core/outbox/publish.ts",
     find: "{ epoch: Math.max(start.at, epoch) + start.epoch, n: 1 };",

@@ -10,7 +10,7 @@ import { isAfter } from "../../../daemon/core/nodes/table.ts";
 import type { Session } from "../../../daemon/core/sessions/table.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { Random } from "../random.ts";
-import { differences, rolesOf, undeclared } from "./differences.ts";
+import { differences, overlapsOver, rolesOf, undeclared } from "./differences.ts";
 import { Log } from "./log.ts";
 import { MergesTold, mergeComesBack } from "./merges.ts";
 import { Node, type Sent } from "./node.ts";
@@ -74,6 +74,7 @@ export class TwoLogs {
       }
       for (const id of told.keys()) yield `${id} is not in the shared log`;
     }
+    yield* overlapsOver(this.shared.state);
     for (const session of tasks.claims.keys())
       if (!sessions.live.has(session)) yield `${session} has a claim, and does not live`;
   }
