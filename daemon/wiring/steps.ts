@@ -7,7 +7,7 @@ import { type Life, sessionEvents } from "../sessions/liveness.ts";
 import { placesOf } from "../sessions/places.ts";
 import { node, type OpenLog } from "./log.ts";
 import type { Built } from "./services.ts";
-import { leadListeners } from "./slices.ts";
+import { leadFollowers, leadListeners } from "./slices.ts";
 
 /** Adds them, in the order in which they hear. */
 export function hearSteps(
@@ -23,6 +23,8 @@ export function hearSteps(
     stepped: ({ command }, { events }) => hookWakes.stepped(command.type, events),
   };
   shared?.listeners.add(wakes);
+  const followers = shared === null ? [] : leadFollowers.map(of => of(services));
+  for (const follower of followers) shared?.listeners.add(follower.shared);
   listeners.add(
     {
       commands: ["session_begin"],
@@ -54,5 +56,6 @@ export function hearSteps(
     },
     unhooked.sessions,
     ...leadListeners.map(of => of(services, isClosed)),
+    ...followers.map(({ own }) => own),
   );
 }

@@ -1,11 +1,11 @@
 /** A spawned agent whose task is in the log that machines share. */
 import { expect, it } from "vitest";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
+import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
 import { systemClock } from "../../daemon/engine/clock.ts";
-import { claimsSharedTasks, sharedTask } from "../../daemon/lead/spawns/shared-task.ts";
+import { claimsSharedTasks, followsSharedTasks, sharedTask } from "../../daemon/lead/spawns/shared-task.ts";
 import { isObject } from "../../protocol/wire.ts";
-import { begin, claim, create, MemoryStoreOfAll, machine } from "./shared-world.ts";
+import { actorOf, begin, claim, create, MemoryStoreOfAll, machine } from "./shared-world.ts";
 
 const project = "/laptop/app";
 
@@ -51,4 +51,80 @@ it("gets its task when its session is there, and no other machine has it then", 
   hear();
   await laptop.log.submitAndWait(create(laptop, "lead", "another"));
   expect(all.entries.length).toBe(before + 1);
+});
+
+/** An agent that works on a shared task of the laptop, whose daemon hears of both logs as it does. */
+async function spawned() {
+  const all = new MemoryStoreOfAll();
+  const laptop = await machine("laptop", all);
+  expect(await laptop.store.open(10_000)).toBe(true);
+  await begin(laptop, "lead");
+  const made = await laptop.log.submitAndWait(create(laptop, "lead", "for an agent"));
+  const task = isObject(made) && isObject(made["task"]) ? String(made["task"]["id"]) : "";
+  const reply = await laptop.log.submitAndWait(spawnOf(task));
+  const { spawn } = reply as unknown as { readonly spawn: { readonly id: string } };
+  await begin(laptop, "agent", { spawn: spawn.id });
+  expect(await laptop.log.submitAndWait(claim(laptop, "agent", task))).toMatchObject({ ok: true });
+  const { own, shared } = followsSharedTasks({ engine: laptop.log, clock: systemClock() });
+  laptop.listeners.shared.add(shared);
+  laptop.listeners.own.add(own);
+  const record = () => laptop.own.state.spawns.all.get(spawn.id);
+  const finish = (status: "done" | "failed", result: string) =>
+    laptop.log.submitAndWait({
+      ...{
+        type: "task_update",
+        by: actorOf("agent"),
+        task,
+        status,
+        result,
+        dependsOn: null,
+        description: null,
+      },
+      ...{ priority: null, labels: null, project, cwd: "/", wallMs: 2 },
+    });
+  const end = (cause: CommandOf<"session_end">["cause"]) =>
+    laptop.log.submitAndWait({ type: "session_end", session: "agent", incarnation: null, cause });
+  return { all, task, record, finish, end };
+}
+
+function spawnOf(task: string) {
+  const place = { type: "spawn_create", by: null, project, name: "worker", role: null, task } as const;
+  const client = { isTaskShared: true, backend: "background", client: "claude-code", base: null } as const;
+  const bounds = { prompt: null, model: null, replaces: null, reportsEnd: true, liveMax: 8, depthMax: 1 };
+  return { ...place, ...client, ...bounds, wallMs: 1 };
+}
+
+it("has done its work if its shared task is done, however its process ended", async () => {
+  const { record, finish, end } = await spawned();
+  expect(await finish("done", "all of it")).toMatchObject({ ok: true });
+  await end("anchor_gone");
+  expect(record()).toMatchObject({ state: "done", result: "all of it", reason: null });
+});
+
+it("failed if its shared task did, or is not done at its end", async () => {
+  const failed = await spawned();
+  await failed.finish("failed", "no network");
+  await failed.end("ended");
+  expect(failed.record()).toMatchObject({ state: "failed", reason: `${failed.task} failed: no network` });
+  const open = await spawned();
+  await open.end("ended");
+  const reason = `its session ended, and ${open.task} is not done`;
+  expect(open.record()).toMatchObject({ state: "failed", reason });
+});
+
+it("is no failure if the store tells only after its end that its task is done", async () => {
+  const { all, record, finish, end } = await spawned();
+  all.holds = true;
+  const late = finish("done", "it went through");
+  await expect.poll(() => all.kept).toBeGreaterThan(0);
+  await end("anchor_gone");
+  expect(record()).toMatchObject({ state: "failed" });
+  // What the store kept comes with another opening.
+  all.awaySinceMs = Date.now();
+  all.end();
+  expect(await late).toMatchObject({ code: "outcome_unknown" });
+  all.holds = false;
+  all.release();
+  all.awaySinceMs = null;
+  await expect.poll(record, { timeout: 15_000 }).toMatchObject({ state: "done", result: "it went through" });
 });

@@ -4,6 +4,7 @@ import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import type { CoreEvent, Reply } from "../../daemon/core/outcome.ts";
 import { type Clock, systemClock } from "../../daemon/engine/clock.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
+import { Listeners } from "../../daemon/engine/listeners.ts";
 import type { Found, Journal, Opened, Snapshot } from "../../daemon/journal/journal.ts";
 import type { SharedJournal } from "../../daemon/journal/shared-journal.ts";
 import { finishMoves } from "../../daemon/sharing/both-logs.ts";
@@ -154,6 +155,8 @@ export interface Machine {
   readonly log: TwoLogs;
   /** Events of the shared log as this machine hears them. */
   readonly heard: CoreEvent[];
+  /** Who hears of each step of the machine's own log, and of the shared one with this machine's names. */
+  readonly listeners: { readonly own: Listeners; readonly shared: Listeners };
   /** How often the own log was told what is shared. */
   readonly told: readonly Entry[];
   /** What the daemon's log says of the store. */
@@ -191,12 +194,14 @@ export async function machine(
   };
   const heard: CoreEvent[] = [];
   const told: Entry[] = [];
+  const listeners = { own: new Listeners(), shared: new Listeners() };
   let flush = () => {};
   const ends = { clock, onTrouble, onFatal };
   const own = await Engine.start({
     ...{ journal: new MemoryJournal(), node: "local", storeId: "s", ...ends },
-    onStep: entry => {
+    onStep: (entry, step, _epoch, isReplayed) => {
       if (entry.command.type === "sharing_set") told.push(entry);
+      if (!isReplayed) listeners.own.tell(entry, step);
       flush();
     },
   });
@@ -219,7 +224,11 @@ export async function machine(
       all.knownIds.push(storeId);
       return new MemorySharedJournal(all, node);
     },
-    onStep: (_entry, { events }) => void heard.push(...eventsHere(events, names, node)),
+    onStep: (entry, step) => {
+      const events = eventsHere(step.events, names, node);
+      heard.push(...events);
+      listeners.shared.tell(entry, { ...step, events: [...events] });
+    },
   });
   const log = new TwoLogs({ own, store, names, clock });
   flush = () => store.flush();
@@ -228,7 +237,7 @@ export async function machine(
     await store.close();
     await own.close();
   });
-  return { name, own, store, log, heard, told, conditions };
+  return { name, own, store, log, heard, listeners, told, conditions };
 }
 
 /** A session of the machine, in its shared project or in another one. */

@@ -1,14 +1,20 @@
 /**
  * The task of a spawned agent in a project that machines share: the agent stands in this machine's log, and its task in the
- * shared one. The request looks the task up there, and the daemon claims it when the agent's session is there.
+ * shared one. The request looks the task up there, the daemon claims it when the agent's session is there, and tells this
+ * machine's log how it ended.
  */
 import type { Refusal } from "../../../protocol/codes.ts";
 import { defaultRole } from "../../../protocol/lead/roles.ts";
 import { roleNamed } from "../../core/lead/declarations/mismatches.ts";
 import { mayRunAs } from "../../core/lead/roles/claims.ts";
+import type { SharedTaskEnd } from "../../core/lead/spawns/commands.ts";
+import { endIn } from "../../core/lead/spawns/end.ts";
+import type { Spawn, Spawns } from "../../core/lead/spawns/table.ts";
 import { isFinal } from "../../core/lead/spawns/transitions.ts";
+import { isSame } from "../../core/same-index.ts";
 import { mayBegin } from "../../core/tasks/claim.ts";
-import { blockedBy, findTask, isTask } from "../../core/tasks/replies.ts";
+import { assigneeOf, blockedBy, findTask, isTask } from "../../core/tasks/replies.ts";
+import { isSessionOf } from "../../core/tasks/return.ts";
 import { claimerOf } from "../../core/tasks/table.ts";
 import type { Log } from "../../engine/engine.ts";
 import type { Listener } from "../../engine/listeners.ts";
@@ -42,6 +48,65 @@ export function claimsSharedTasks({ engine, clock }: Pick<Services, "engine" | "
         if (event.event === "spawn_changed") claim(engine, event.spawn, clock.wall(), claiming);
     },
   };
+}
+
+/**
+ * Returns what tells this machine's log how such tasks end: `own` hears the machine's log, which says at each opening of the
+ * store what is shared, and `shared` the store's.
+ */
+export function followsSharedTasks({ engine, clock }: Pick<Services, "engine" | "clock">): {
+  readonly own: Listener;
+  readonly shared: Listener;
+} {
+  const look = (spawn: Spawn) => noteEnd(engine, spawn, clock.wall());
+  return {
+    own: {
+      commands: ["sharing_set"],
+      stepped: () => {
+        for (const spawn of engine.state.spawns.all.values()) look(spawn);
+      },
+    },
+    shared: {
+      events: [
+        "task_claimed",
+        "task_completed",
+        "task_failed",
+        "task_released",
+        "task_removed",
+        "task_updated",
+      ],
+      stepped: (_entry, { events }) => {
+        for (const { event } of events) {
+          if (!("task" in event)) continue;
+          const spawn = spawnFor(engine.state.spawns, event.task);
+          if (spawn !== undefined) look(spawn);
+        }
+      },
+    },
+  };
+}
+
+/** Returns the agent that has the task, or the last one that had it. */
+function spawnFor({ all, byTask }: Spawns, task: string): Spawn | undefined {
+  const live = byTask.get(task);
+  if (live !== undefined) return all.get(live);
+  return [...all.values()].findLast(one => one.isTaskShared === true && one.task === task);
+}
+
+function noteEnd(engine: Log, spawn: Spawn, wallMs: number): void {
+  const { task: id, project, session, state, taskEnd = null } = spawn;
+  if (spawn.isTaskShared !== true || id === null) return;
+  const log = engine.logOf(project);
+  // Before a daemon reached its store for the first time, nothing is known of tasks.
+  if (log.state === engine.state || !log.state.leases.isShared) return;
+  const task = log.state.tasks.all.get(id);
+  const end: SharedTaskEnd | null =
+    task === undefined ? { status: "removed", text: null } : (endIn(task.state) ?? null);
+  const doer = task === undefined ? null : assigneeOf(log.state, task);
+  // What others did after an agent's end is not its work.
+  const isOthers = isFinal(state) && !isSessionOf(doer, session ?? "", engine.state.outbox.node);
+  if (isOthers || isSame(end, taskEnd)) return;
+  engine.submitWithRetry({ type: "spawn_task", spawn: spawn.id, end, wallMs });
 }
 
 function claim(engine: Log, id: string, wallMs: number, claiming: Set<string>): void {

@@ -72,6 +72,20 @@ export interface SpawnMoved {
   readonly wallMs: number;
 }
 
+/** What the log that machines share says of an agent's task. */
+export interface SharedTaskEnd {
+  readonly status: "done" | "failed" | "removed";
+  /** Its result, or why it failed. */
+  readonly text: string | null;
+}
+
+/** The task of an agent ended in a log that machines share, or is open there again (`end` is null). */
+export interface SpawnTask {
+  readonly spawn: string;
+  readonly end: SharedTaskEnd | null;
+  readonly wallMs: number;
+}
+
 /** Forgets records, all of them or none. */
 export interface SpawnRemove {
   readonly by: Actor | null;
@@ -85,6 +99,7 @@ export interface SpawnCommands {
   spawn_replace: SpawnReplace;
   spawn_update: SpawnUpdate;
   spawn_moved: SpawnMoved;
+  spawn_task: SpawnTask;
   spawn_remove: SpawnRemove;
 }
 

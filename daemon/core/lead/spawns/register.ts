@@ -76,7 +76,8 @@ function register(
   const watch = watchedUntil === undefined || isRevoked || state.t >= watchedUntil ? {} : { watchedUntil };
   const isWatched = "watchedUntil" in watch;
   const problem = hasTask && !isWatched ? claim(state, session, spawn.task, command, meta, step) : null;
-  const isOpen = hasTask && state.tasks.all.get(spawn.task ?? "")?.state.status !== "done";
+  const ended = spawn.taskEnd ?? state.tasks.all.get(spawn.task ?? "")?.state;
+  const isOpen = hasTask && ended?.status !== "done";
   const unclaimed =
     isWatched && isOpen ? `it came back after a stop, so it did not claim ${spawn.task}` : null;
   const { worktree, branch } = session;

@@ -30,6 +30,7 @@ export function spawnRow({ sessions, tasks }: Pick<State, "sessions" | "tasks">,
     revokedUntil: _revoked,
     watchedUntil: _watched,
     isTaskShared: _shared,
+    taskEnd: _end,
     ...rest
   } = spawn;
   const session = spawn.session === null ? undefined : sessions.live.get(spawn.session);

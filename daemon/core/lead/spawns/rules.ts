@@ -5,7 +5,7 @@ import type { SessionCommands } from "../../sessions/commands.ts";
 import type { State } from "../../state.ts";
 import type { SpawnCommands, SpawnDues } from "./commands.ts";
 import { spawnCreate } from "./create.ts";
-import { endSpawn } from "./end.ts";
+import { endSpawn, spawnTask } from "./end.ts";
 import { sessionBeginAsAgent } from "./register.ts";
 import { spawnReplace } from "./replace.ts";
 import { moveSpawn, spawnAt } from "./table.ts";
@@ -23,6 +23,7 @@ export const spawnRules: TimedRules<
     spawn_replace: lasting(spawnReplace),
     spawn_update: lastingAndFreeingIf(spawnUpdate, isStop),
     spawn_moved: passing(spawnMoved),
+    spawn_task: passing(spawnTask),
     spawn_remove: lastingAndFreeing(spawnRemove),
   },
   numbers: {

@@ -11,6 +11,7 @@ import type { Limits } from "../../../../protocol/limits.ts";
 import { assert } from "../../assert.ts";
 import { placeOf, Records, sets, sorted, unique } from "../../records.ts";
 import { numberHead, valueList } from "../../rows.ts";
+import type { SharedTaskEnd } from "./commands.ts";
 import { isFinal } from "./transitions.ts";
 
 /** A record: its row without what follows from its session and its task, and what only the core knows. */
@@ -23,6 +24,8 @@ export interface Spawn extends Omit<SpawnRow, "worksIn" | "replacing" | "stoppin
   readonly reportsEnd: boolean;
   /** Its task is in a log that machines share. */
   readonly isTaskShared?: true;
+  /** How that task ended there, as far as this machine heard of it; absent: it did not. */
+  readonly taskEnd?: SharedTaskEnd;
   /** It begins with the role of a lead; absent: it does not. */
   readonly isLead?: true;
   /** Somebody stops it: the end of its session, or of one that its client resumes now, is no failure. */
