@@ -84,7 +84,7 @@ async function spawned() {
     });
   const end = (cause: CommandOf<"session_end">["cause"]) =>
     laptop.log.submitAndWait({ type: "session_end", session: "agent", incarnation: null, cause });
-  return { all, task, record, finish, end };
+  return { all, laptop, task, record, finish, end };
 }
 
 function spawnOf(task: string) {
@@ -113,7 +113,7 @@ it("failed if its shared task did, or is not done at its end", async () => {
 });
 
 it("is no failure if the store tells only after its end that its task is done", async () => {
-  const { all, record, finish, end } = await spawned();
+  const { all, laptop, record, finish, end } = await spawned();
   all.holds = true;
   const late = finish("done", "it went through");
   await expect.poll(() => all.kept).toBeGreaterThan(0);
@@ -123,6 +123,7 @@ it("is no failure if the store tells only after its end that its task is done", 
   all.awaySinceMs = Date.now();
   all.end();
   expect(await late).toMatchObject({ code: "outcome_unknown" });
+  await expect.poll(() => laptop.conditions).toContain("opening");
   all.holds = false;
   all.release();
   all.awaySinceMs = null;
