@@ -21,6 +21,8 @@ export function rowWith<Row>(...names: readonly (string & keyof Row)[]) {
 const declaration = rowWith<DeclarationRow>("id", "role", "task", "files", "endedMs");
 const task = rowWith<TaskRow>("id", "number", "description", "status", "blockedBy", "risk");
 
+const posted = rowWith<PostedRow>("id", "from", "to", "text", "thread");
+
 export const baseRows = {
   sessions: rowWith<SessionRow>("id", "name", "project", "worktree", "status", "agents", "task"),
   locks: rowWith<LockRow>("file", "path", "project", "kind", "holder", "waiters"),
@@ -34,7 +36,8 @@ export const baseRows = {
   task_blocked: task,
   task_watched: task,
   client_tasks: rowWith<ClientTaskRow>("list", "task", "subject", "state", "resting"),
-  messages: rowWith<PostedRow>("id", "from", "to", "text", "thread"),
+  messages: posted,
+  messages_acknowledged: posted,
   elsewhere: rowWith<ElsewhereRow>("id", "name", "machine", "project", "state", "tasks"),
   store: rowWith<StoreState>("where", "is", "nodes"),
   holds: rowWith<HoldRow>("hold", "files", "by", "leftMs"),

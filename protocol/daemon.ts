@@ -21,6 +21,7 @@ export const queryTargets = [
   "declarations_ended",
   "context",
   "messages",
+  "messages_acknowledged",
   "holds",
   "elsewhere",
   "store",

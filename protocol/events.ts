@@ -12,6 +12,7 @@ import type { RoleEvent } from "./lead/role-set.ts";
 import type { SpawnEvent } from "./lead/spawn.ts";
 import type { LockEvent } from "./lock.ts";
 import type { FreezeEvent, MessageEvent } from "./message.ts";
+import type { RestoreEvent } from "./rescue.ts";
 import type { SessionEvent } from "./session.ts";
 import type { StoreEvent } from "./store.ts";
 import type { TaskEvent } from "./task.ts";
@@ -36,6 +37,7 @@ export type KiteEvent =
   | CheckEvent
   | SpawnEvent
   | MergeEvent
+  | RestoreEvent
   | StoreEvent
   | ElsewhereEvent
   | HealthEvent;

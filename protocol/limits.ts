@@ -353,6 +353,9 @@ export const limits = {
   messageBytes: 16 * 1024,
   /** Messages in one inbox; a full one evicts its oldest read message. */
   inboxMax: 1_000,
+  /** Acknowledged messages that the daemon still shows, and their texts together. */
+  acknowledgedMax: 500,
+  acknowledgedBytes: 256 * 1024,
   /** Texts of all messages together. */
   messagesBytes: 64 * 1024 * 1024,
   /** Messages of one session within `messageRateMs`. */

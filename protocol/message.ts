@@ -108,9 +108,12 @@ export interface MessageRow {
   readonly undelivered: string | null;
 }
 
-/** A message as a query shows it: its recipients, and whether each has read it. */
+/**
+ * A message as a query shows it: its recipients, and whether each has read it. `acknowledged`: it has left that inbox, and the
+ * target `messages_acknowledged` has it.
+ */
 export interface PostedRow extends Omit<MessageRow, "to" | "state" | "undelivered"> {
-  readonly to: readonly (ActorRow & { readonly state: MessageRow["state"] })[];
+  readonly to: readonly (ActorRow & { readonly state: MessageRow["state"] | "acknowledged" })[];
 }
 
 export interface SentRow {
@@ -163,7 +166,18 @@ export interface ResumeReply {
 }
 
 /** The events of messages. */
+/**
+ * The agent's answer took messages out of its inbox, or says that what it was given before is read. It tells of no entry, so it
+ * has no cursor.
+ */
+export interface InboxEvent {
+  readonly event: "inbox_changed";
+  readonly by: Pick<ActorRow, "id" | "agent">;
+  readonly project: string;
+}
+
 export type MessageEvent =
+  | InboxEvent
   | {
       /** Without the text, which the recipients have in their inboxes. */
       readonly event: "message_sent";

@@ -175,3 +175,10 @@ export const rescueRequests = {
   restore_begin: { params: restoreBeginSchema, reply: reply<RestoreBeginReply>(), traits: once },
   restore_end: { params: restoreEndSchema, reply: reply<RestoreEndReply>(), traits: once },
 } as const satisfies RequestTable;
+
+/** Somebody wrote a kept version back into a file. It is in no log, so it has no cursor. */
+export interface RestoreEvent {
+  readonly event: "work_restored";
+  readonly path: string;
+  readonly project: string;
+}

@@ -57,7 +57,8 @@ export const keyOf: { readonly [T in Topic]: (row: Rows[T]) => string } = {
   refusals: row => `${row.at} ${row.id} ${row.type} ${row.file}`,
   tasks: row => row.id,
   holds: row => row.hold,
-  messages: row => row.id,
+  // Each log numbers its own.
+  messages: row => `${row.id} ${row.at}`,
   context: row => `${row.project}\n${row.key}`,
   writes: row => row.path,
   risks: row => `${row.file}\n${row.sides.map(side => side.worktree).join("\n")}`,

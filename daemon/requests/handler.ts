@@ -6,6 +6,7 @@ import type { Connection } from "../server/connection.ts";
 import type { Services } from "../services.ts";
 import type { ClientTasks } from "../sessions/client-tasks.ts";
 import type { SharedStore } from "../sharing/shared-store.ts";
+import type { Acknowledged } from "./acknowledged.ts";
 
 /** Services for requests about the daemon itself. */
 export interface DaemonServices extends Services {
@@ -19,6 +20,7 @@ export interface DaemonServices extends Services {
   /** Number of each hook event since the daemon started. */
   readonly hookCounts: ReadonlyMap<string, number>;
   readonly clientTasks: ClientTasks;
+  readonly acknowledged: Acknowledged;
   connections(): Iterable<Connection>;
   /** The free descriptors at the start, if those are fewer than a busy daemon needs; else null. */
   fewDescriptors(): number | null;

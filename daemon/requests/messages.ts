@@ -19,12 +19,12 @@ import { inboxPage, inboxPlaceOf } from "../views/messages.ts";
 import { beyondReach } from "./agent-reach.ts";
 import { actorOfId, callerOf } from "./caller.ts";
 import { forward } from "./forward.ts";
-import type { HandlersOf } from "./handler.ts";
+import type { DaemonServices, HandlersOf } from "./handler.ts";
 
 /** The trail has sender and recipient, without the text. */
 const line = () => ({ rule: "message" });
 
-export const messageHandlers: HandlersOf<typeof messageRequests> = {
+export const messageHandlers: HandlersOf<typeof messageRequests, DaemonServices> = {
   message_send: forward<"message_send">({
     command: (request, { by: actor, project, wallMs }) => {
       const { to = null, text, replyTo = null, urgent = false } = request;
@@ -35,13 +35,17 @@ export const messageHandlers: HandlersOf<typeof messageRequests> = {
     line,
   }),
   message_list: (services, request, call) => call.replyLong(() => listed(services, request, call)),
-  message_ack: forward<"message_ack">({
-    command: ({ message, messages = [], read }, { by: actor }) => ({
-      type: "message_ack",
-      actor,
-      messages: message === undefined ? [...new Set(messages)] : [message],
-      ...(read === undefined ? {} : { read }),
-    }),
+  message_ack: forward<"message_ack", DaemonServices>({
+    command: (request, { by: actor }, { acknowledged, engine }) => {
+      const { message, messages: several = [], read } = request;
+      const messages = message === undefined ? [...new Set(several)] : [message];
+      if (read === undefined) acknowledged.asked(request, engine, actor, messages);
+      return { type: "message_ack", actor, messages, ...(read === undefined ? {} : { read }) };
+    },
+    reply: (reply, request, { acknowledged }) => {
+      if (reply.ok) acknowledged.granted(request);
+      return reply;
+    },
     line,
   }),
   broadcast: async (services, request, call) => {

@@ -95,7 +95,7 @@ const baseTargets = {
   }),
 };
 
-type Apart = TaskTarget | "context" | "messages" | "refusals" | "stats" | "store";
+type Apart = TaskTarget | "context" | "messages" | "messages_acknowledged" | "refusals" | "stats" | "store";
 
 const targets: { readonly [T in Exclude<QueryTarget, Apart>]: Target } = {
   ...baseTargets,
@@ -140,6 +140,8 @@ function* apart(services: DaemonServices, request: RequestOf<"query">, max: numb
   if (isOfTasks(target)) return yield* taskPage(engine, request);
   if (target === "context") return yield* contextPage(engine, { ...request, project });
   if (target === "messages") return yield* postedPage(engine, { ...request, project, max });
+  if (target === "messages_acknowledged")
+    return { ok: true, rows: services.acknowledged.rows(engine, { ...request, max }) };
   if (target === "store") return { ok: true, rows: shared === null ? [] : [storeState(shared)] };
   return { ok: true, rows: target === "stats" ? [statsOf(services)] : recorder.refusals.slice(-max) };
 }

@@ -6,7 +6,7 @@ import type { RescueStateReply, rescueRequests } from "../../protocol/rescue.ts"
 import type { HandlersOf } from "../requests/handler.ts";
 import type { Call } from "../server/call.ts";
 import { noteReply } from "../trail/decisions.ts";
-import { beginRestore, endRestore } from "./restores.ts";
+import { beginRestore, endRestore, type Telling } from "./restores.ts";
 import { isIn, pathsOf } from "./rows.ts";
 import type { Rescue, RescueServices } from "./services.ts";
 
@@ -22,7 +22,7 @@ const rescueOff = refuse(
   "Kite keeps no versions of files: the setting rescue is off; switch it on, then run kite down and kite up",
 );
 
-export const rescueHandlers: HandlersOf<typeof rescueRequests, RescueServices> = {
+export const rescueHandlers: HandlersOf<typeof rescueRequests, RescueServices & Telling> = {
   rescue_state: ({ rescue }, _request, call) => {
     const ready = rescue?.archive.ready ?? Promise.resolve();
     call.alone(ready.then(() => call.reply(stateOf(rescue))));

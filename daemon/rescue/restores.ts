@@ -8,6 +8,7 @@ import type { HookAction, HookOutcome } from "../../hooks/seam/slices.ts";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/requests.ts";
+import type { RestoreEvent } from "../../protocol/rescue.ts";
 import { type Actor, sameActor } from "../core/actor.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { actorRow, pathOf } from "../core/locks/replies.ts";
@@ -16,6 +17,7 @@ import { refs } from "../facts/file-refs.ts";
 import { Delivery } from "../hooks/delivery.ts";
 import { runPlan } from "../hooks/run.ts";
 import { callerOf } from "../requests/caller.ts";
+import type { DaemonServices } from "../requests/handler.ts";
 import { type Call, isRefusal } from "../server/call.ts";
 import { noteReply } from "../trail/decisions.ts";
 import type { FileToKeep } from "./keep.ts";
@@ -89,8 +91,11 @@ async function begin(
   };
 }
 
+/** What tells those who look on. */
+export type Telling = Pick<DaemonServices, "events">;
+
 export async function endRestore(
-  services: RescueServices,
+  services: RescueServices & Telling,
   rescue: Rescue,
   request: RequestOf<"restore_end">,
   call: Call,
@@ -106,6 +111,11 @@ export async function endRestore(
   await found.end(wrote);
   await rescue.settled();
   const latest = wrote ? rescue.archive.versions.latestOf(pathOf(found.file)) : null;
+  if (latest !== null) {
+    const { path, project } = latest;
+    const event = { event: "work_restored", path, project } satisfies RestoreEvent;
+    services.events.tell(event, by === null ? [] : [by.session], project);
+  }
   call.reply({ ok: true, version: latest === null ? null : versionRow(rescue.archive, latest) });
 }
 

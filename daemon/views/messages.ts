@@ -150,7 +150,8 @@ export function* holdRows(engine: {
   }
 }
 
-function postedRow(message: Message): PostedRow {
+/** Returns a message as a query shows it. */
+export function postedRow(message: Message): PostedRow {
   const { id, from, project, text, replyTo, thread, urgent, broadcast, at } = message;
   const to = [...message.letters.values()].map(letter => ({ ...letter.to, state: stateOf(letter) }));
   return { id, from, to, project, text, replyTo, thread, urgent, broadcast, at };

@@ -9,6 +9,7 @@ import { allHookServices } from "../hooks/slices.ts";
 import { UnhookedWatch } from "../hooks/unhooked-watch.ts";
 import { isToken, openPersonToken } from "../instance/person-token.ts";
 import type { DaemonOptions } from "../options.ts";
+import { Acknowledged } from "../requests/acknowledged.ts";
 import type { HandlerServices } from "../requests/handlers.ts";
 import { compareWithKept } from "../rescue/compare.ts";
 import { openRescue } from "../rescue/services.ts";
@@ -68,6 +69,7 @@ export function buildServices(
     version,
     startedAt: clock.now(),
     events,
+    acknowledged: new Acknowledged(),
     counters: { requests: 0, refused: 0 },
     connections: () => server.connections,
     fewDescriptors: () => server.fewDescriptors,

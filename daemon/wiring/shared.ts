@@ -4,6 +4,7 @@ import type { Clock } from "../engine/clock.ts";
 import type { Engine, Log } from "../engine/engine.ts";
 import { Listeners } from "../engine/listeners.ts";
 import type { EventHub } from "../events/hub.ts";
+import { inboxEvent } from "../events/inbox-event.ts";
 import { finishMoves } from "../sharing/both-logs.ts";
 import { eventsHere, toldElsewhere } from "../sharing/events.ts";
 import { SharedNames } from "../sharing/names.ts";
@@ -54,6 +55,10 @@ export function openShared(
       if (entry.command.type.startsWith("node_")) news.look();
       for (const event of toldElsewhere(entry, names, node))
         events.tell({ ...event }, [event.session], event.project);
+      const read = store.state === null ? null : inboxEvent(entry, store.state);
+      if (read !== null)
+        for (const project of names.projectsOf(read.project))
+          events.tell({ ...names.outward(read, project) }, [], project);
       write(refusedLines(entry, step.reply, store.state, clock.wall()));
       const here = eventsHere(step.events, names, node);
       if (here.length === 0) return;

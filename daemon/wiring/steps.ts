@@ -1,6 +1,7 @@
 /** Which parts of the daemon hear of the log's steps. */
 import type { Bound } from "../core/origin.ts";
 import type { Listener } from "../engine/listeners.ts";
+import { inboxCommands, inboxEvent } from "../events/inbox-event.ts";
 import { forgetEndedLists } from "../hooks/client-task-actions.ts";
 import { wakingSteps } from "../hooks/wake.ts";
 import { type Life, sessionEvents } from "../sessions/liveness.ts";
@@ -25,6 +26,7 @@ export function hearSteps(
   shared?.listeners.add(wakes);
   const followers = shared === null ? [] : leadFollowers.map(of => of(services));
   for (const follower of followers) shared?.listeners.add(follower.shared);
+  const { events: hub } = services;
   listeners.add(
     {
       commands: ["session_begin"],
@@ -50,6 +52,13 @@ export function hearSteps(
       stepped: ({ command }, step) => hookLocks.locked(engine.state, command, step),
     },
     wakes,
+    {
+      commands: inboxCommands,
+      stepped: entry => {
+        const event = inboxEvent(entry, engine.state);
+        if (event !== null) hub.tell({ ...event }, [event.by.id], event.project);
+      },
+    },
     {
       events: ["session_ended"],
       stepped: (_entry, { events }) => forgetEndedLists(services, events),

@@ -80,7 +80,13 @@ describe("messages", () => {
     await picture(page, "messages-threads");
     const [red] = (await inbox(bob)).filter(({ text }) => text === "Main is red");
     await bob.ask({ type: "message_ack", message: red?.["id"] });
-    await thread(page, "Main is red").waitFor({ state: "detached" });
+    // Read, and still there to read.
+    await thread(page, "Main is red").filter({ hasText: "bob (acknowledged)" }).waitFor();
+    expect(await threads(page).allInnerTexts()).toEqual([
+      expect.stringContaining("Pull before you push"),
+      expect.stringMatching(/May I have[\s\S]*Later/),
+      expect.stringContaining("Main is red"),
+    ]);
     await page.getByLabel("Text").fill("later");
     await expect.poll(() => threads(page).count()).toBe(1);
     expect(await violations(page)).toEqual([]);

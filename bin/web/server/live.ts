@@ -6,6 +6,7 @@
  * Invariant: a stream's lines, applied in order, give the rows of the latest look, however many were left out because the page
  * read too slowly.
  */
+import { statSync } from "node:fs";
 import { LocalError } from "../../../client/errors.ts";
 import type { Client, ProcessContext } from "../../process-context.ts";
 import { Refused } from "../../with-daemon.ts";
@@ -46,6 +47,8 @@ export class Live {
   readonly #streams = new Set<Stream>();
   readonly #looked = new Map<Topic, Looked>();
   readonly #stale = new Set<Topic>();
+  /** How the files of topics were when somebody looked at them. */
+  readonly #stamps = new Map<Topic, string>();
   #client: Client | null = null;
   #isRunning = false;
   /** Why the daemon is away; null: it is there. */
@@ -120,6 +123,7 @@ export class Live {
     while (this.#streams.size > 0) {
       const now = this.#world.now();
       for (const stream of this.#streams) if (!stream.isTold) this.#greet(stream, client.daemon.version);
+      for (const topic of this.#wanted()) if (this.#hasNewFiles(topic)) this.#stale.add(topic);
       for (const topic of this.#wanted()) {
         const { at } = this.#looked.get(topic) ?? none;
         if (!this.#stale.has(topic) && now - at < sources[topic].everyMs) continue;
@@ -133,6 +137,19 @@ export class Live {
       }
       await Promise.race([this.#pause(bounds.lookMs), closed]);
     }
+  }
+
+  /** Whether a file of the topic is another one, or gone, since the last look. */
+  #hasNewFiles(topic: Topic): boolean {
+    const { files } = sources[topic];
+    if (files === undefined) return false;
+    const stats = files(this.#world.paths).map(path => statSync(path, { throwIfNoEntry: false }));
+    const stamp = stats
+      .map(stat => (stat === undefined ? "-" : `${stat.ino} ${stat.size} ${stat.mtimeMs}`))
+      .join();
+    const isNew = this.#stamps.get(topic) !== stamp;
+    this.#stamps.set(topic, stamp);
+    return isNew;
   }
 
   async #look<T extends Topic>(client: Client, topic: T): Promise<void> {

@@ -1,5 +1,7 @@
 /** Where the rows of each topic come from, and which events of the daemon say that they have changed. */
 
+import { offFiles } from "../../../daemon/config/off-switch.ts";
+import type { KitePaths } from "../../../protocol/paths.ts";
 import type { StoreState } from "../../../protocol/store.ts";
 import { debatesOf } from "../../lead/debates/rows.ts";
 import { observedText, offTexts } from "../../off/now.ts";
@@ -9,7 +11,7 @@ import { projectRoot } from "../../view/places.ts";
 import { storeHead } from "../../view/store.ts";
 import { ask, rowsOf } from "../../with-daemon.ts";
 import { bounds } from "../bounds.ts";
-import type { Rows, Topic, Viewer } from "../wire.ts";
+import { keyOf, type Rows, type Topic, type Viewer } from "../wire.ts";
 
 type Asking = Pick<Client, "request" | "daemon">;
 
@@ -19,6 +21,8 @@ interface Source<T extends Topic> {
   readonly events: RegExp;
   /** What no event tells changes, too: looked at again after so many milliseconds at least. */
   readonly everyMs: number;
+  /** Files of Kite's directory after whose changes the rows are looked at again. */
+  readonly files?: (paths: KitePaths) => readonly string[];
 }
 
 const seconds = 1_000;
@@ -52,8 +56,7 @@ export const sources: { readonly [T in Topic]: Source<T> } = {
     everyMs: 60 * seconds,
   },
   holds: { look: rowsOfTarget("holds"), events: /^(?:hold_|session_)/, everyMs: 10 * seconds },
-  // No event tells that an agent has read one.
-  messages: { look: rowsOfTarget("messages"), events: /^(?:message_|session_)/, everyMs: 3 * seconds },
+  messages: { look: messagesShown, events: /^(?:message_|inbox_|session_)/, everyMs: 60 * seconds },
   context: { look: rowsOfTarget("context"), events: /^context_/, everyMs: 60 * seconds },
   writes: {
     look: rowsOfTarget("writes"),
@@ -85,9 +88,15 @@ export const sources: { readonly [T in Topic]: Source<T> } = {
     everyMs: 60 * seconds,
   },
   debates: { look: debatesShown, events: /^(?:debate_|session_)/, everyMs: 30 * seconds },
-  wiped: { look: wipedShown, events: /^work_/, everyMs: 5 * seconds },
-  // No event tells of a switch or a setting.
-  notices: { look: noticesShown, events: /^store_changed$/, everyMs: 5 * seconds },
+  // What is lost may come back by git, of which no event tells.
+  wiped: { look: wipedShown, events: /^work_/, everyMs: 15 * seconds },
+  notices: {
+    look: noticesShown,
+    events: /^store_changed$/,
+    // A switch ends by itself.
+    everyMs: 30 * seconds,
+    files: ({ home, config }) => [...Object.values(offFiles(home)), config],
+  },
   titles: { look: titlesShown, events: /^session_/, everyMs: 5 * seconds },
 };
 
@@ -109,6 +118,19 @@ async function tasksShown(client: Asking, { project }: Viewer): Promise<readonly
 /** Sessions of other machines: where no store is set there are none, and nobody asks. */
 async function elsewhereShown(client: Asking, viewer: Viewer): Promise<readonly Rows["elsewhere"][]> {
   return client.daemon.sharedStoreId === undefined ? [] : rowsOfTarget("elsewhere")(client, viewer);
+}
+
+/** Messages that are in an inbox, and those that their readers acknowledged. */
+async function messagesShown(client: Asking, { project }: Viewer): Promise<readonly Rows["messages"][]> {
+  const of = project === null ? {} : { project };
+  const looks = (["messages_acknowledged", "messages"] as const).map(target => rowsOf(client, target, of));
+  const found = new Map<string, Rows["messages"]>();
+  for (const row of (await Promise.all(looks)).flat()) {
+    const key = keyOf.messages(row);
+    // One that only some acknowledged is in both.
+    found.set(key, { ...row, to: [...row.to, ...(found.get(key)?.to ?? [])] });
+  }
+  return [...found.values()];
 }
 
 /** Debates are asked for by project. */

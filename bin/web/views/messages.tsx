@@ -53,7 +53,7 @@ function Threads({ state, page }: ViewProps) {
       {write === null ? null : <Write write={write} sessions={state.rows("sessions") ?? []} />}
       {rows.length === 0 ? (
         <Empty
-          says="No inbox has a message: agents write to each other, and what they acknowledge leaves. To write to one:"
+          says="No inbox has a message: agents write to each other. To write to one:"
           command='kite message send alice "the schema is done"'
         />
       ) : (

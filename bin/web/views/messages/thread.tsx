@@ -34,7 +34,7 @@ export function ThreadItem({ state, page, thread }: ThreadProps) {
       )}
       <ol>
         {shown.map(message => (
-          <MessageItem key={message.id} state={state} page={page} message={message} />
+          <MessageItem key={`${message.id} ${message.at}`} state={state} page={page} message={message} />
         ))}
       </ol>
     </li>
@@ -66,7 +66,7 @@ function MessageItem({ state, page, message }: ViewProps & { readonly message: P
 const namedMax = 4;
 
 function Recipients({ message: { to, broadcast } }: { readonly message: PostedRow }) {
-  const read = to.filter(({ state }) => state === "read").length;
+  const read = to.filter(({ state }) => state !== "unread").length;
   if (broadcast || to.length > namedMax)
     return (
       <span>
