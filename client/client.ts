@@ -9,6 +9,7 @@ import { isRepeatable } from "../protocol/repeatable.ts";
 import type { Answer, ParamsOf, protocolVersion, ReplyOf, RequestType } from "../protocol/requests.ts";
 import { encodeLine } from "../protocol/wire.ts";
 import { ConnectionClosed, HelloRefused, LocalError, NotRunning, TimedOut } from "./errors.ts";
+import { type Outstanding, sharedWrite, waitOf, withResolvers } from "./outstanding.ts";
 import { type Bound, Remembered } from "./remembered.ts";
 import { type Message, Transport } from "./transport.ts";
 
@@ -46,17 +47,6 @@ export interface RequestOptions {
 export interface LockLost {
   readonly request: Message;
   readonly answer: Answer<"file_lock">;
-}
-
-interface Outstanding {
-  readonly type: RequestType;
-  readonly request: Message;
-  readonly line: string;
-  /** True if the client sends the request again on the next connection. */
-  readonly again: boolean;
-  readonly repeatUntil: number; // Until then it is sent again if a shared store has not told its outcome.
-  readonly resolve: (answer: Message) => void;
-  readonly reject: (reason: unknown) => void;
 }
 
 /**
@@ -364,26 +354,9 @@ function listen<T>(listeners: Set<T>, listener: T): () => void {
   };
 }
 
-/** Requests that a log which machines share may get. */
-const sharedWrite = /^(task|message|context|debate)_|^broadcast$/;
-
-/** Returns the wait that a request asks for, in milliseconds. */
-function waitOf(type: RequestType, params: object): number {
-  if (type !== "file_lock") return 0;
-  return "waitMs" in params && typeof params.waitMs === "number" ? params.waitMs : limits.waitMs;
-}
-
 /** Trusts the form of the daemon's message, because one table defines both sides. */
 function taken<T>(message: Message): T {
   return message as T;
-}
-
-function withResolvers<T>() {
-  let settle: Pick<Outstanding, "reject"> & { resolve: (value: T) => void } = { resolve() {}, reject() {} };
-  const promise = new Promise<T>((resolve, reject) => {
-    settle = { resolve, reject };
-  });
-  return { promise, ...settle };
 }
 
 /** Returns the daemon's error about a line that it could not match to a request. */
