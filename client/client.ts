@@ -9,7 +9,7 @@ import { isRepeatable } from "../protocol/repeatable.ts";
 import type { Answer, ParamsOf, protocolVersion, ReplyOf, RequestType } from "../protocol/requests.ts";
 import { encodeLine } from "../protocol/wire.ts";
 import { ConnectionClosed, HelloRefused, LocalError, NotRunning, TimedOut } from "./errors.ts";
-import { type Outstanding, sharedWrite, waitOf, withResolvers } from "./outstanding.ts";
+import { type Outstanding, repeatsOf, sharedWrite, waitOf, withResolvers } from "./outstanding.ts";
 import { type Bound, Remembered } from "./remembered.ts";
 import { type Message, Transport } from "./transport.ts";
 
@@ -131,8 +131,10 @@ export class KiteClient {
     const again = this.#options.reconnect === true && type !== "shutdown" && options.again !== false;
     if (this.#state === "away" && !again)
       throw new ConnectionClosed(`the daemon is away; ${type} was not sent`);
-    const waitMs = options.timeoutMs ?? this.#timeoutMs + waitOf(type, params);
-    const answer = await this.#ask(type, { ...params }, { again, waitMs, signal: options.signal });
+    const { timeoutMs, signal } = options;
+    const waitMs = timeoutMs ?? this.#timeoutMs + waitOf(type, params);
+    const isGiven = timeoutMs !== undefined;
+    const answer = await this.#ask(type, { ...params }, { again, waitMs, isGiven, signal });
     return taken<Answer<T>>(answer);
   }
 
@@ -203,13 +205,14 @@ export class KiteClient {
   #ask(
     type: RequestType,
     params: Message,
-    { again, signal, ...how }: { again: boolean; waitMs: number; signal?: AbortSignal | undefined },
+    how: { again: boolean; waitMs: number; isGiven?: boolean; signal?: AbortSignal | undefined },
   ): Promise<Message> {
+    const { again, signal, isGiven = false } = how;
     const rid = `${++this.#count}`;
     const isShared = this.#daemon?.sharedStoreId !== undefined && sharedWrite.test(type);
     const isOnce = (again || isShared) && !isRepeatable(type);
     const requestId = isOnce && { requestId: `${this.#id}.${rid}` };
-    const waitMs = how.waitMs + (isShared ? limits.storeRepeatMs : 0);
+    const { waitMs, forMs } = isShared ? repeatsOf(how.waitMs, isGiven) : { waitMs: how.waitMs, forMs: 0 };
     const line = encodeLine({ type, ...requestId, ...params, rid });
     const bound = type === "hook" ? limits.hookLineBytes : limits.lineBytes;
     if (Buffer.byteLength(line) > bound + 1) {
@@ -223,11 +226,14 @@ export class KiteClient {
     }, waitMs);
     const abort = () => reject(signal?.reason);
     signal?.addEventListener("abort", abort, { once: true });
-    const repeatUntil = isShared ? performance.now() + limits.storeRepeatMs : 0;
-    this.#outstanding.set(rid, { type, request: params, line, again, repeatUntil, resolve, reject });
+    const repeatUntil = performance.now() + forMs;
+    const asked: Outstanding = { type, request: params, line, again, repeatUntil, resolve, reject };
+    this.#outstanding.set(rid, asked);
     if (this.#state === "open" || !again) this.#transport?.send(line);
     return promise.finally(() => {
       clearTimeout(timer);
+      // Who gave up does not want it done.
+      clearTimeout(asked.repeat);
       signal?.removeEventListener("abort", abort);
       this.#outstanding.delete(rid);
     });
@@ -257,7 +263,7 @@ export class KiteClient {
       return;
     }
     if (message["code"] === "outcome_unknown" && performance.now() < asked.repeatUntil) {
-      setTimeout(() => this.#transport?.send(asked.line), limits.storeRepeatPauseMs);
+      asked.repeat = setTimeout(() => this.#transport?.send(asked.line), limits.storeRepeatPauseMs);
       return;
     }
     const { rid: _, ...answer } = message;

@@ -236,3 +236,49 @@ describe("events", () => {
     expect(seen[0]).toEqual({ ...event, by: 1 });
   });
 });
+
+describe("a request that a shared store may have", () => {
+  const unknown = { ok: false, code: "outcome_unknown", error: "not yet" };
+
+  /** A daemon that never knows what became of a task. */
+  async function shared(): Promise<[FakeDaemon, KiteClient]> {
+    return pair(({ type }) => (type === "hello" ? { ...helloReply, sharedStoreId: "s" } : unknown));
+  }
+
+  const tasks = (daemon: FakeDaemon) => daemon.received.filter(({ type }) => type === "task_create");
+
+  it("is repeated with its id until the outcome is known", async () => {
+    let left = 2;
+    const daemon = await stage.daemon(({ type }) => {
+      if (type === "hello") return { ...helloReply, sharedStoreId: "s" };
+      left -= 1;
+      return left < 0 ? { ok: true } : unknown;
+    });
+    const client = await connect();
+    expect(await client.request("task_create", { description: "x" })).toMatchObject({ ok: true });
+    expect(tasks(daemon)).toHaveLength(3);
+    expect(new Set(tasks(daemon).map(({ requestId }) => requestId)).size).toBe(1);
+  });
+
+  it("is not repeated for a caller that gave up", async () => {
+    const [daemon, client] = await shared();
+    const giveUp = new AbortController();
+    const asked = client.request("task_create", { description: "x" }, { signal: giveUp.signal });
+    // Its answer comes before this one's, and the next try waits.
+    await client.request("ping", {});
+    expect(tasks(daemon)).toHaveLength(1);
+    giveUp.abort(new Error("enough"));
+    await expect(asked).rejects.toThrow("enough");
+    // Past the time at which it would be sent again.
+    await new Promise(resolve => setTimeout(resolve, 2 * limits.storeRepeatPauseMs));
+    await client.request("ping", {});
+    expect(tasks(daemon)).toHaveLength(1);
+  });
+
+  it("is answered within the bound that its caller gave", async () => {
+    const [daemon, client] = await shared();
+    const timeoutMs = limits.storeAnswerMs;
+    expect(await client.request("task_create", { description: "x" }, { timeoutMs })).toMatchObject(unknown);
+    expect(tasks(daemon)).toHaveLength(1);
+  });
+});
