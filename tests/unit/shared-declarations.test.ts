@@ -1,12 +1,13 @@
 /** What agents of several machines declare: rows, overlaps and notices as each machine has them. */
 import { expect, it } from "vitest";
+import { rulesLevel } from "../../daemon/core/base-state.ts";
 import type { Command } from "../../daemon/core/commands.ts";
 import { noteKey } from "../../daemon/core/messages/notice-table.ts";
 import { noteIds } from "../../daemon/engine/log-view.ts";
 import { Pending } from "../../daemon/hooks/pending.ts";
 import { overlapsThere } from "../../daemon/sharing/elsewhere.ts";
 import { declarationRows, endedDeclarationRows } from "../../daemon/views/declarations.ts";
-import { actorOf, begin, type Machine, MemoryStoreOfAll, machine } from "./shared-world.ts";
+import { actorOf, begin, type Machine, MemoryStoreOfAll, machine, shared } from "./shared-world.ts";
 
 function declare({ name, log }: Machine, session: string, path: string, parts: object = {}) {
   const key = `n:/${name}/${path}`;
@@ -141,6 +142,19 @@ it("are heard of by the others' watchers, and by one's own machine once", async 
     );
   expect(heard(laptop)).toEqual(["bob@desk alice", "bob@desk "]);
   expect(heard(desk)).toEqual(["alice@laptop alice@laptop", "bob alice@laptop"]);
+});
+
+it("go out when the log takes them: a machine with a program of before may be there", async () => {
+  const { laptop, desk } = await two();
+  const projects = [["/laptop/app", shared]] as const;
+  const { node } = laptop.store;
+  await laptop.store.setSharing({ type: "sharing_set", node, projects, level: 2 });
+  await declare(laptop, "alice", "app/a.ts");
+  await settled(laptop, desk);
+  expect(rows(desk)).toEqual([]);
+  // As a start of the other machine does when all know the next level.
+  await desk.store.engine?.submitAndWait({ type: "rules", level: rulesLevel });
+  await expect.poll(() => rows(desk).map(({ name }) => name)).toEqual(["alice@laptop"]);
 });
 
 it("are as of the copy while the store is away, and go out when it is back", async () => {

@@ -26,7 +26,7 @@ export function Declarations({ declarations, state, page }: DeclarationsProps) {
       <ul class="declarations">
         {shown.map(one => (
           <li key={`${one.id}/${one.agent}`}>
-            <Agent name={one.name} id={one.id} agent={one.agent} page={page} />
+            <Agent name={one.name} id={one.id} agent={one.agent} page={pageOf(one, page)} />
             {`: ${clean(summaryOf(one))} `}
             <span class="dim">
               {agoText(state, one.updatedAt)}
@@ -48,6 +48,11 @@ export function Declarations({ declarations, state, page }: DeclarationsProps) {
       )}
     </Section>
   );
+}
+
+/** Of an agent of another machine there is nothing to explain here. */
+function pageOf({ machine }: DeclarationRow, page: ViewProps["page"]): ViewProps["page"] {
+  return machine === undefined ? page : null;
 }
 
 function Details({ declaration, state, page }: ViewProps & { readonly declaration: DeclarationRow }) {
@@ -102,7 +107,7 @@ function Overlaps({ declarations, state, page }: DeclarationsProps) {
                 name={side.name}
                 id={side.id}
                 agent={side.agent}
-                page={page}
+                page={pageOf(side, page)}
               />
             ))}
           </li>
