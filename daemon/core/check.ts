@@ -6,6 +6,7 @@ import { checkResults } from "./lead/checks/table.ts";
 import { checkDebates } from "./lead/debates/check.ts";
 import { checkMismatches } from "./lead/declarations/rules.ts";
 import { checkMerges } from "./lead/merges/check.ts";
+import { checkRolesSent } from "./lead/roles/elsewhere.ts";
 import { checkRoles } from "./lead/roles/given-roles.ts";
 import { checkSpawns } from "./lead/spawns/check.ts";
 import { checkMembers, checkTeammates } from "./lead/teams/teammates.ts";
@@ -24,6 +25,7 @@ const checks: { readonly [N in TableName]: (state: State) => Iterable<string> } 
   sessions: checkSessions,
   teammates: checkTeammates,
   roles: checkRoles,
+  rolesSent: checkRolesSent,
   members: checkMembers,
   locks: checkLocks,
   tasks: checkTasks,

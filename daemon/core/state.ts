@@ -7,7 +7,7 @@ import { riskRows, writeRows } from "./files/table.ts";
 import { checkRows } from "./lead/checks/table.ts";
 import { debateRows } from "./lead/debates/table.ts";
 import { mergeRows } from "./lead/merges/table.ts";
-import { roleRows } from "./lead/roles/table.ts";
+import { roleRows, sentRoleRows } from "./lead/roles/table.ts";
 import { spawnRows } from "./lead/spawns/table.ts";
 import { memberRows, teammateRows } from "./lead/teams/table.ts";
 import { lockRows } from "./locks/snapshot.ts";
@@ -27,6 +27,7 @@ const tables = {
   sessions: sessionRows,
   teammates: teammateRows,
   roles: roleRows,
+  rolesSent: sentRoleRows,
   members: memberRows,
   locks: lockRows,
   tasks: taskRows,

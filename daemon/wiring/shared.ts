@@ -61,8 +61,7 @@ export function openShared(
           events.tell({ ...names.outward(read, project) }, [], project);
       write(refusedLines(entry, step.reply, store.state, clock.wall()));
       const here = eventsHere(step.events, names, node);
-      if (here.length === 0) return;
-      events.publishBeside(here);
+      if (here.length > 0) events.publishBeside(here);
       // Each machine's trail has what its own sessions did.
       if (entry.origin.node === node)
         write(trailOf(eventsHere(step.events, names, node, true), clock.wall()));

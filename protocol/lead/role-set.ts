@@ -24,6 +24,8 @@ export interface RoleSetReply {
   readonly role: Role;
   /** `declared`, `default`: the role that it was given was taken back. */
   readonly by: RoleSource;
+  /** The agent is on this other machine, which gives it the role as soon as its daemon hears of it; absent: it has it now. */
+  readonly machine?: string;
 }
 
 /** The events of roles. */

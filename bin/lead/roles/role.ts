@@ -1,12 +1,13 @@
 /** `kite role`: lists roles, and gives an agent one. */
 
 import { gatesFor } from "../../../protocol/lead/gates.ts";
-import { roles } from "../../../protocol/lead/roles.ts";
+import type { RoleSetReply } from "../../../protocol/lead/role-set.ts";
+import { type Role, roles } from "../../../protocol/lead/roles.ts";
 import { nearest } from "../../../protocol/nearest.ts";
 import { type RefuseOptions, refuseAgent } from "../../person.ts";
 import type { ProcessContext } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
-import { wrap } from "../../view/text.ts";
+import { clean, wrap } from "../../view/text.ts";
 import { ask, asPerson, fail, printDone, printShown, rowsOf, withDaemon } from "../../with-daemon.ts";
 import { roleAdvice, roleLines, roleRows, rolesView } from "../view/roles.ts";
 import { gatesIn } from "./gates.ts";
@@ -54,6 +55,10 @@ export async function giveRole(
     json,
     async client => {
       const given = await ask(client, "role_set", { name, project, role });
+      if (given.machine !== undefined)
+        return printDone(world, json, given, ({ width }) =>
+          sentLines(given, role).flatMap(l => wrap(l, width)),
+        );
       const { role: gate } = gatesFor(await gatesIn(client, project), given.by);
       const now = { ...given, gate };
       return printDone(world, json, now, ({ width }) => [
@@ -63,4 +68,12 @@ export async function giveRole(
     },
     { person: "always" },
   );
+}
+
+/** What a person reads of a role for an agent of another machine. */
+function sentLines({ name, machine = "" }: RoleSetReply, role: Role | null): string[] {
+  const does = role === null ? "takes its role back" : `gives it the role ${role}`;
+  return [
+    `${clean(name)} is on ${clean(machine)}, which ${does} as soon as its daemon hears of it: kite status shows it then`,
+  ];
 }

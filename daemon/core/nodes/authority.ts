@@ -31,6 +31,7 @@ const relayable: ReadonlySet<CommandType> = new Set([
   "actor_part",
   "node_sessions_are",
   "task_return",
+  "role_taken",
 ] satisfies Relayable["type"][]);
 
 /** Returns why a shared log does not take the entry of its node, or null. `shared`: what nodes share. */

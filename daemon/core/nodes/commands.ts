@@ -54,6 +54,14 @@ export interface ActorPart {
   readonly value: JsonValue;
 }
 
+/** The node gave its agent the role that the entry `n` of the shared log sent. */
+export interface RoleTaken {
+  readonly session: string;
+  /** Null: the session's main agent. */
+  readonly agent: string | null;
+  readonly n: number;
+}
+
 /** The node's own log has these sessions alive, and no others. */
 export interface NodeSessionsAre {
   readonly sessions: readonly string[];
@@ -72,7 +80,8 @@ export type Relayable =
   | ({ readonly type: "agent_end" } & AgentEnd)
   | ({ readonly type: "actor_part" } & ActorPart)
   | ({ readonly type: "node_sessions_are" } & NodeSessionsAre)
-  | ({ readonly type: "task_return" } & TaskReturn);
+  | ({ readonly type: "task_return" } & TaskReturn)
+  | ({ readonly type: "role_taken" } & RoleTaken);
 
 /** The place of a command in a node's outbox: numbers rise from one start of its daemon to the next, and within one. */
 export interface OutboxNumber {

@@ -7,22 +7,22 @@
 import { refuse } from "../../../../protocol/codes.ts";
 import type { JsonValue } from "../../../../protocol/context.ts";
 import { type Role, roles } from "../../../../protocol/lead/roles.ts";
+import { actorRow } from "../../locks/replies.ts";
 import type { Whose } from "../../messages/notice-table.ts";
 import { tellLater } from "../../messages/notices.ts";
 import { recipientOf } from "../../messages/recipients.ts";
 import type { Traits } from "../../nodes/commands.ts";
+import type { Step } from "../../outcome.ts";
 import type { Handler } from "../../rules.ts";
 import { hasAgent } from "../../sessions/agents.ts";
 import { deleteAt, setAt } from "../../sessions/side-table.ts";
 import type { State } from "../../state.ts";
-import { declaredRole, roleOf } from "./role-of.ts";
+import { declaredRole, roleOf, type Standing } from "./role-of.ts";
 import type { GivenRole } from "./table.ts";
 
 export const roleSet: Handler<"role_set", State> = (state, { by, name, role, project }, _meta, step) => {
   if (by !== null) {
-    const error =
-      "only a person gives roles; declare your own in identity.role, or ask your user: kite role NAME ROLE";
-    step.reply = refuse("person_only", error);
+    step.reply = personAlone;
     return;
   }
   const found = recipientOf(state, project, name, "no role given");
@@ -31,17 +31,29 @@ export const roleSet: Handler<"role_set", State> = (state, { by, name, role, pro
     return;
   }
   const whose = { session: found.id, agent: found.agent };
+  step.reply = { ok: true, ...found, ...changeRole(state, whose, role, step) };
+};
+
+/** The refusal of a role that an agent would give. */
+export const personAlone = refuse(
+  "person_only",
+  "only a person gives roles; declare your own in identity.role, or ask your user: kite role NAME ROLE",
+);
+
+/** Gives a live actor a person's role, or with null takes it back; tells the actor if that changes its role, and returns it. */
+export function changeRole(state: State, whose: Whose, role: Role | null, step: Step): Standing {
   const before = roleOf(state, whose);
   if (role === null) setRole(state, whose, null);
   else giveRole(state, whose, role, "person");
   const now = roleOf(state, whose);
-  if (now.role !== before.role || now.by !== before.by) {
-    tellLater(state, whose, { what: "role", role: now.role, by: now.by });
-    const event = { event: "role_changed", agent: found, project, ...now } as const;
-    step.events.push({ event, about: [found.id], project });
-  }
-  step.reply = { ok: true, ...found, ...now };
-};
+  if (now.role === before.role && now.by === before.by) return now;
+  tellLater(state, whose, { what: "role", role: now.role, by: now.by });
+  const project = state.sessions.live.get(whose.session)?.project ?? "";
+  const agent = actorRow(state, { ...whose, incarnation: 0 });
+  const event = { event: "role_changed", agent, project, ...now } as const;
+  step.events.push({ event, about: [whose.session], project });
+  return now;
+}
 
 /**
  * Gives a live actor a role, and returns whether it has it now: no source but a person replaces what a person gave. The

@@ -9,5 +9,14 @@ export interface GivenRole {
   readonly by: Exclude<RoleSource, "default">;
 }
 
+/** A role that waits in a shared log for the agent's node. Null: the one that it was given is taken back. */
+export interface SentRole {
+  readonly role: Role | null;
+  /** The number of the entry that sent it. */
+  readonly n: number;
+}
+
+export const sentRoleRows = sideRows<string | null, SentRole>("rolesSent");
+
 /** By session and agent id; null is the session's main agent. */
 export const roleRows = sideRows<string | null, GivenRole>("roles");
