@@ -82,6 +82,11 @@ export class Relay {
     return true;
   }
 
+  /** Whether what waits goes with the next `flush`: after a failure it waits for `begin`. */
+  get isSending(): boolean {
+    return this.#hasBegun;
+  }
+
   /** Whether the shared log has every row. */
   get isEmpty(): boolean {
     const { rows, last } = this.#options.own.state.outbox;

@@ -172,8 +172,10 @@ export class SharedStore {
   }
 
   /** The same for a session that the log does not have: not for each call of it. */
-  tellUnknown(): Promise<void> {
-    return this.#telling.ifDue();
+  async tellUnknown(): Promise<void> {
+    await this.#telling.ifDue();
+    // After an outage rows wait for the lease, and a session's own words do not.
+    await this.#waits.until(() => this.#opening?.relay.isSending !== false, limits.storeAnswerMs);
   }
 
   async #tell(): Promise<void> {
