@@ -37,6 +37,24 @@ it("gives back a message that the store handed out too late for the event", asyn
     .toBe(1);
 });
 
+it("has no message of the store under the id of one in its own log", async () => {
+  const laptop = await machine("laptop", new MemoryStoreOfAll());
+  expect(await laptop.store.open(10_000)).toBe(true);
+  await begin(laptop, "alice");
+  await begin(laptop, "bob");
+  // As before the project was shared, or as a freeze does.
+  const early = await laptop.own.submitAndWait(send(laptop, "alice", "bob", "early"));
+  const late = await laptop.log.submitAndWait(send(laptop, "alice", "bob", "late"));
+  const [first, second] = [early, late].map(
+    reply => (reply as { message?: { id: string } }).message?.id ?? "",
+  );
+  expect(first).not.toBe(second);
+  const read = { type: "message_ack", actor: bob, messages: [first] } as Command;
+  expect(await laptop.log.submitAndWait(read)).toMatchObject({ ok: true, acknowledged: [first] });
+  const { state, actor } = laptop.log.logOf("/laptop/app");
+  expect([...(state.messages.inboxes.get(inboxOf(actor(bob)))?.unread ?? [])]).toHaveLength(1);
+});
+
 it("gives back messages of an answer that came after its proposal failed", () => {
   const entered: unknown[] = [];
   const answers = new Answers({

@@ -12,6 +12,7 @@ import { personOnWire } from "../../../protocol/person.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState, Message, Messages } from "../base-state.ts";
 import { actorRow } from "../locks/replies.ts";
+import { isShared } from "../nodes/table.ts";
 import type { Step } from "../outcome.ts";
 import type { Handler } from "../rules.ts";
 import { noSession } from "../sessions/end.ts";
@@ -112,7 +113,8 @@ function post(state: BaseState, posted: Posted, posting: Posting, step: Step): S
   dropRead(messages, bytes);
   noteSent(state, actor?.session ?? project);
   messages.count += 1;
-  const id = `m-${messages.count.toString(36)}`;
+  // A machine that shares has messages of two logs.
+  const id = `${isShared(state) ? "ms" : "m"}-${messages.count.toString(36)}`;
   const thread = posting.thread ?? id;
   const letters = to.map(row => ({ to: row, state: "unread" as const, undelivered: null }));
   const order = messages.count;
