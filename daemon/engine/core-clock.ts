@@ -12,6 +12,11 @@ export class CoreClock implements Clock {
     this.#clock = clock;
   }
 
+  /** How far it is ahead of the machine's clock, in milliseconds. */
+  get aheadMs(): number {
+    return this.#aheadMs;
+  }
+
   /** Makes this clock read at least `t`, the time of an entry in the log. */
   catchUp(t: number): void {
     this.#aheadMs = Math.max(this.#aheadMs, t - this.#clock.now());

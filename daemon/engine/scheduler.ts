@@ -6,10 +6,15 @@ import { allDue, dueAt } from "../core/timers.ts";
 import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadline-heap.ts";
 
+/** A system timer may be late by so much. */
+const lateMs = 1_000;
+
 export interface AgendaOptions {
   readonly clock: Clock;
   /** Core time now. */
   readonly now: () => number;
+  /** How far core time is ahead of the clock that system timers go by; it only rises. Absent: never. */
+  readonly aheadMs?: () => number;
   readonly state: () => State;
   readonly submit: (command: Command, caller: { answer(reply: Reply): void }) => void;
 }
@@ -26,6 +31,8 @@ export class Agenda {
   readonly #deadlines = new Deadlines();
   #cancel: (() => void) | null = null;
   #armedAt = Number.POSITIVE_INFINITY;
+  /** `aheadMs` when the system timer was set. */
+  #armedAheadMs = 0;
   #closed = false;
 
   constructor(options: AgendaOptions) {
@@ -58,10 +65,12 @@ export class Agenda {
   /** Sets the system timer to the next due time. */
   arm(): void {
     const next = this.#deadlines.next ?? Number.POSITIVE_INFINITY;
-    if (this.#closed || next === this.#armedAt) return;
+    const aheadMs = this.#options.aheadMs?.() ?? 0;
+    // Core time that went ahead leaves the system timer as late as that.
+    if (this.#closed || (next === this.#armedAt && aheadMs < this.#armedAheadMs + lateMs)) return;
     this.#cancel?.();
     this.#cancel = null;
-    this.#armedAt = next;
+    [this.#armedAt, this.#armedAheadMs] = [next, aheadMs];
     if (next === Number.POSITIVE_INFINITY) return;
     this.#cancel = this.#options.clock.at(next, () => {
       this.#armedAt = Number.POSITIVE_INFINITY;

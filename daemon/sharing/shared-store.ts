@@ -171,11 +171,11 @@ export class SharedStore {
     return this.#telling.again();
   }
 
-  /** The same for a session that the log does not have: not for each call of it. */
-  async tellUnknown(): Promise<void> {
+  /** The same for a session that the log does not have: not for each call of it. Resolves with whether the rows go. */
+  async tellUnknown(): Promise<boolean> {
     await this.#telling.ifDue();
     // After an outage rows wait for the lease, and a session's own words do not.
-    await this.#waits.until(() => this.#opening?.relay.isSending !== false, limits.storeAnswerMs);
+    return this.#waits.until(() => this.#opening?.relay.isSending !== false, limits.storeAnswerMs);
   }
 
   async #tell(): Promise<void> {

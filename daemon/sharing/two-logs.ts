@@ -295,7 +295,10 @@ export class TwoLogs implements Log {
   }
 
   #repeat(command: Command, project: string, caller: Caller): void {
-    void this.#store.tellUnknown().then(() => this.#share(command, project, caller, false));
+    void this.#store.tellUnknown().then(isTold => {
+      if (isTold) this.#share(command, project, caller, false);
+      else this.#refuse(this.#away(), caller);
+    });
   }
 
   /** As a log does: never within the call. */

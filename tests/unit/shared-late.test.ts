@@ -37,6 +37,21 @@ it("gives back a message that the store handed out too late for the event", asyn
     .toBe(1);
 });
 
+it("ends what is over by the store's clock, although that went ahead", async () => {
+  const all = new MemoryStoreOfAll();
+  const laptop = await machine("laptop", all);
+  expect(await laptop.store.open(10_000)).toBe(true);
+  await begin(laptop, "bob");
+  const set = { type: "context_set", actor: bob, project: "/laptop/app", durable: true, ifVersion: null };
+  const value = { key: "passing", value: "soon gone", bytes: 9, ttlMs: 600_000, wallMs: 1 };
+  expect(await laptop.log.submitAndWait({ ...set, ...value } as Command)).toMatchObject({ ok: true });
+  expect(laptop.store.state?.context.items.size).toBe(1);
+  // A standby whose clock is ahead took over.
+  all.aheadMs = 601_000;
+  await laptop.log.submitAndWait(create(laptop, "bob", "after"));
+  await expect.poll(() => laptop.store.state?.context.items.size, { timeout: 10_000 }).toBe(0);
+});
+
 it("has no message of the store under the id of one in its own log", async () => {
   const laptop = await machine("laptop", new MemoryStoreOfAll());
   expect(await laptop.store.open(10_000)).toBe(true);

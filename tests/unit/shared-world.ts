@@ -27,6 +27,8 @@ export class MemoryStoreOfAll {
   /** Proposals of all machines, also of those that did not reach it. */
   proposals = 0;
   epoch = 0;
+  /** How much its clock is ahead of the machines'. */
+  aheadMs = 0;
   /** Wall time since which nobody reaches it. */
   awaySinceMs: number | null = null;
   /** Whether it keeps what comes, and answers nothing, until `release`. */
@@ -41,7 +43,7 @@ export class MemoryStoreOfAll {
     const first = this.entries.length;
     // The time is the store's, whatever a machine's clock says.
     for (const { origin, command } of proposals)
-      this.entries.push({ seq: this.entries.length + 1, at: Date.now(), origin, command });
+      this.entries.push({ seq: this.entries.length + 1, at: Date.now() + this.aheadMs, origin, command });
     for (const journal of this.journals) journal.take(this.entries.slice(first));
   }
 
