@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { StoreProxy } from "../journal/store-proxy.ts";
 import type { Random } from "../simulation/random.ts";
 import type { Machine, Store } from "./machines.ts";
+import { silence } from "./silence.ts";
 
 export interface Faulty {
   readonly machines: readonly Machine[];
@@ -52,6 +53,7 @@ const ofConnections: readonly Fault[] = [
       proxy.holdsAnswers = false;
       proxy.cut();
     }),
+  (random, world) => silence(random.pick(world.machines), world),
   async (random, { machines, probe, note }) => {
     const machine = random.pick(machines);
     note(`refuse ${machine.index}`);

@@ -1,10 +1,13 @@
 /** One history: machines that share a store, sessions that work, faults, and a judgement at the end. */
 import { setTimeout as delay } from "node:timers/promises";
 import { Random } from "../simulation/random.ts";
+import { faultsOfEarly, sendEarly } from "./before-share.ts";
+import type { Debates } from "./debates.ts";
 import { runFaults } from "./faults.ts";
 import { faultsOf } from "./judge.ts";
 import { Machine, type Skew, type Store } from "./machines.ts";
 import { History, Speaker } from "./operations.ts";
+import { faultsOfPassing } from "./passing.ts";
 import { faultsOfMachine, settledFaults } from "./settled.ts";
 import { readSharedLog, type SharedLog } from "./shared-log.ts";
 import { viewFaults } from "./views.ts";
@@ -73,8 +76,19 @@ async function played(
   const note = (what: string) =>
     void notes.push(`${((performance.now() - began) / 1000).toFixed(1)} s: ${what}`);
   const history = new History();
-  const common: Common = { history, tasks: [], speakers: [], letters: new Set(), taken: [], count: 0 };
+  const debates: Debates = { ids: [], challenges: [], opened: 0 };
+  const common: Common = {
+    history,
+    tasks: [],
+    speakers: [],
+    letters: new Set(),
+    taken: [],
+    count: 0,
+    debates,
+  };
   await Promise.all(machines.map(machine => machine.start()));
+  const early = (await Promise.all(machines.map(machine => sendEarly(machine, history)))).flat();
+  common.speakers.push(...early);
   await Promise.all(machines.map(machine => machine.share()));
   const probes = new Map(
     machines.map(one => [one, new Speaker(one, "probe", `probe-of-${one.index}`, history)]),
@@ -104,6 +118,8 @@ async function played(
   const wrong = isHeard ? [] : [`a session heard nothing for ${settleMs} ms although all was well`];
   wrong.push(...(await settledFaults(store, machines, [...common.speakers, ...probes.values()], settleMs)));
   wrong.push(...(await viewFaults(store, machines, common.speakers, settleMs)));
+  for await (const fault of faultsOfEarly(early)) wrong.push(fault);
+  for await (const fault of faultsOfPassing(store, machines, early, settleMs)) wrong.push(fault);
   for (const speaker of [...common.speakers, ...probes.values()]) speaker.close();
   note("all is told");
   await Promise.all(machines.map(machine => machine.stop()));
@@ -157,6 +173,9 @@ function seenIn(
     count(`${request["type"]} ${reply === null ? "unknown" : tries.at(-1)}`);
     for (const one of tries.slice(0, -1)) count(`a try ${one}`);
   }
-  for (const { command } of log.entries) count(`an entry ${command.type}`);
+  for (const { command } of log.entries) {
+    count(`an entry ${command.type}`);
+    if (command.type === "elapse") count(`an end ${command.due.what}`);
+  }
   return seen;
 }

@@ -1,9 +1,11 @@
 /** What a history must never show, judged by what its clients were told and by the store's log. */
 import { ownIdOf } from "../../daemon/core/nodes/shared-ids.ts";
 import type { Message } from "../end-to-end/daemon.ts";
+import { faultsOfDebates } from "./debates.ts";
 import { type Interval, isLinearizable } from "./linear.ts";
 import type { Machine } from "./machines.ts";
 import { fieldOf, keyOf, type Operation, outcomeOf } from "./operations.ts";
+import { passingKey } from "./passing.ts";
 import { keyModel, type SetOp, type TaskOp, taskModel } from "./registers.ts";
 import { requestKey, type SharedLog } from "./shared-log.ts";
 import { type Common, tokenForm } from "./workload.ts";
@@ -17,6 +19,9 @@ const expected: ReadonlySet<string> = new Set([
   "recipient_gone",
   "too_many_messages",
   "unknown_message",
+  "debate_state",
+  "debate_unsettled",
+  "too_many_debates",
 ]);
 
 export interface Judged extends Common {
@@ -31,6 +36,7 @@ export function* faultsOf(history: Judged): Generator<string> {
   yield* faultsOfTasks(history);
   yield* faultsOfKeys(history);
   yield* faultsOfMessages(history);
+  yield* faultsOfDebates(history.history.operations, history.log);
 }
 
 const ownRequests: ReadonlySet<unknown> = new Set(["register", "deregister"]);
@@ -54,6 +60,12 @@ export function* faultsOfAnswer({ machine, session, request, reply, tries }: Ope
   for (const [object, field] of essentials)
     if (fieldOf(reply, object, field) !== fieldOf(first.reply, object, field))
       yield `${what} was told ${object} ${fieldOf(reply, object, field)}, and the log says ${fieldOf(first.reply, object, field)}`;
+  for (const field of ["debate", "entry"])
+    if (String(reply?.[field]) !== String((first.reply as Message)[field]))
+      yield `${what} was told ${field} ${reply?.[field]}, and the log says ${(first.reply as Message)[field]}`;
+  const { command } = first.entry;
+  if (command.type === "context_set" && command.ttlMs !== (request["ttlMs"] ?? null))
+    yield `${what} was to end after ${request["ttlMs"]} ms, and the log says ${command.ttlMs}`;
   if (String(reply?.["version"]) !== String((first.reply as Message)["version"]))
     yield `${what} was told version ${reply?.["version"]}, and the log says ${(first.reply as Message)["version"]}`;
 }
@@ -112,7 +124,7 @@ function* faultsOfKeys({ history }: Judged): Generator<string> {
   const of = new Map<unknown, Interval<SetOp>[]>();
   for (const operation of history.operations) {
     const { request, reply } = operation;
-    if (request["type"] !== "context_set") continue;
+    if (request["type"] !== "context_set" || String(request["key"]).startsWith(passingKey)) continue;
     const heard = outcomeOf(operation);
     const outcome = heard === "ok" || heard === null ? heard : "conflict";
     const { ifVersion = null, key } = request as { readonly ifVersion?: number; readonly key?: string };

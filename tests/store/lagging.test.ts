@@ -9,6 +9,7 @@ import type { StoreRow } from "../../protocol/store.ts";
 import { withServer } from "../journal/postgres-world.ts";
 import { Random } from "../simulation/random.ts";
 import { buildDaemon, quickBounds } from "./build.ts";
+import type { Debates } from "./debates.ts";
 import { faultsOfAnswer } from "./judge.ts";
 import { Machine, Store } from "./machines.ts";
 import { History, outcomeOf } from "./operations.ts";
@@ -47,7 +48,16 @@ await withServer("a standby that lacks entries", (_server, bin) => {
       );
       try {
         const history = new History();
-        const common: Common = { history, tasks: [], speakers: [], letters: new Set(), taken: [], count: 0 };
+        const debates: Debates = { ids: [], challenges: [], opened: 0 };
+        const common: Common = {
+          history,
+          tasks: [],
+          speakers: [],
+          letters: new Set(),
+          taken: [],
+          count: 0,
+          debates,
+        };
         await Promise.all(machines.map(machine => machine.start()));
         await Promise.all(machines.map(machine => machine.share()));
         await store.keepAll();

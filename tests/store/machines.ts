@@ -182,18 +182,43 @@ export class Store {
     const admin = await Connection.open(server.address("kite"), 10_000, 30_000);
     await admin.query(`CREATE DATABASE ${database}`);
     await admin.end();
-    return new Store([server], database, [door]);
+    return new Store([server], database, [door]).withClock();
   }
 
   /** Makes a server, and a standby that has each commit before it counts. */
   static async withStandby(bin: string): Promise<Store> {
-    return new Store(await synchronousPair(bin), "postgres");
+    return new Store(await synchronousPair(bin), "postgres").withClock();
   }
 
   /** Makes a server, and a standby that follows as it can: what it lacks is lost when it takes over. */
   static async withLateStandby(bin: string): Promise<Store> {
     const primary = await PostgresServer.start(bin);
     return new Store([primary, await PostgresServer.standby(bin, primary)], "postgres");
+  }
+
+  /** Gives the store a clock that `moveClock` moves. Its tables must not be there yet. */
+  async withClock(): Promise<this> {
+    await this.query(connection =>
+      connection.query(
+        `CREATE SCHEMA moved;
+         CREATE TABLE moved.clock (ms bigint NOT NULL);
+         INSERT INTO moved.clock VALUES (0);
+         CREATE FUNCTION moved.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+           $$SELECT pg_catalog.clock_timestamp() + (SELECT ms FROM moved.clock) * interval '1 ms'$$;
+         ALTER DATABASE ${this.database} SET search_path = moved, pg_catalog, public`,
+      ),
+    );
+    return this;
+  }
+
+  /** Moves the store's clock ahead; returns its time then, in milliseconds. */
+  moveClock(ms: number): Promise<number> {
+    return this.query(async connection => {
+      await connection.query("UPDATE moved.clock SET ms = ms + $1", [ms]);
+      const now = "SELECT (extract(epoch FROM moved.clock_timestamp()) * 1000)::bigint::text";
+      const [[time] = []] = await connection.query(now);
+      return Number(time);
+    });
   }
 
   /** Has all entries kept, as for a node that has yet to read them. The tables must be there. */

@@ -44,6 +44,8 @@ export class Speaker {
   readonly #record: History;
   #client: Client | null = null;
   #count = 0;
+  /** Ids of messages to it from before its project was shared. */
+  readonly early: string[] = [];
   /** Whether it was deregistered, or its client asked for that. */
   hasEnded = false;
 

@@ -17,11 +17,17 @@ export async function settledFaults(
   const isTold = async () => {
     log = await readSharedLog(store);
     const { state } = log;
-    return machines.every(machine => sessionsOf(state, machine).join() === wanted(machine).join());
+    const isLost = [...state.sessions.live.values()].some(({ lostAt }) => lostAt !== null);
+    return !isLost && machines.every(machine => sessionsOf(state, machine).join() === wanted(machine).join());
   };
   if (await within(isTold, settleMs)) return [];
   return machines.flatMap(machine => {
     const has = log === null ? [] : sessionsOf(log.state, machine);
+    const lost = [...(log?.state.sessions.live.values() ?? [])].filter(
+      ({ node, lostAt }) => node === machine.node && lostAt !== null,
+    );
+    if (lost.length > 0)
+      return [`of machine ${machine.index}, which is there, ${lost.length} sessions count as lost`];
     if (has.join() === wanted(machine).join()) return [];
     return [
       `machine ${machine.index} has the sessions ${wanted(machine).join()}, the shared log ${has.join()}`,

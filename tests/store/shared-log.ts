@@ -6,6 +6,7 @@ import { emptyState } from "../../daemon/core/empty-state.ts";
 import { ownIdOf } from "../../daemon/core/nodes/shared-ids.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
+import { dueAt } from "../../daemon/core/timers.ts";
 import { Replay } from "../../daemon/engine/replay.ts";
 import { FileJournal } from "../../daemon/journal/file-journal.ts";
 import { loadCopy } from "../../daemon/sharing/copy-file.ts";
@@ -45,7 +46,7 @@ export async function readSharedLog(store: Store): Promise<SharedLog> {
   for (const entry of entries) {
     const { origin, command } = entry;
     const { reply } = apply(state, entry);
-    if (command.type === "elapse" && reply?.ok === false) early += 1;
+    if (command.type === "elapse" && reply?.ok === false && dueAt(state, command.due) !== null) early += 1;
     if (command.type === "void") wrong.push(`entry ${command.seq} threw in a daemon`);
     const retry = "retry" in command ? command.retry : undefined;
     if (retry === undefined || reply === null) continue;

@@ -1,9 +1,10 @@
 /** What machines show of tasks, context and inboxes, against what the log comes to. */
 import type { State } from "../../daemon/core/state.ts";
 import type { Message } from "../end-to-end/daemon.ts";
+import { shownDebates } from "./debates.ts";
 import { type Machine, type Store, within } from "./machines.ts";
 import type { Speaker } from "./operations.ts";
-import { readSharedLog, sharedIdAt } from "./shared-log.ts";
+import { readSharedLog, type SharedLog, sharedIdAt } from "./shared-log.ts";
 
 /** More rows than a history makes. */
 const limit = 1_000;
@@ -17,10 +18,11 @@ export async function viewFaults(
 ): Promise<string[]> {
   let wrong: string[] = [];
   const isSame = async () => {
-    const { state } = await readSharedLog(store);
+    const log = await readSharedLog(store);
+    const { state } = log;
     const live = speakers.filter(({ hasEnded }) => !hasEnded);
     const found = await Promise.all([
-      ...machines.map(machine => machineFaults(machine, state)),
+      ...machines.map(machine => machineFaults(machine, log)),
       ...live.map(speaker => inboxFaults(speaker, state)),
     ]);
     wrong = found.flat();
@@ -30,13 +32,22 @@ export async function viewFaults(
   return wrong;
 }
 
-async function machineFaults(machine: Machine, state: State): Promise<string[]> {
+async function machineFaults(machine: Machine, log: SharedLog): Promise<string[]> {
+  const { state } = log;
   const client = await machine.connect();
   const of = { project: machine.clone, limit };
   const tasks = rowsOf(await client.ask({ type: "query", target: "tasks", ...of }));
   const keys = rowsOf(await client.ask({ type: "query", target: "context", ...of }));
+  const elsewhere = rowsOf(await client.ask({ type: "query", target: "elsewhere", limit }));
   client.destroy();
+  const others = [...state.sessions.live.values()].filter(({ node }) => node !== machine.node);
   return [
+    ...differences(
+      `the sessions elsewhere of machine ${machine.index}`,
+      elsewhere.map(one => `${one["id"]} ${one["state"]}`),
+      others.map(({ id }) => `${id} there`),
+    ),
+    ...differences(`the debates of machine ${machine.index}`, ...(await shownDebates(machine, log))),
     ...differences(
       `the tasks of machine ${machine.index}`,
       tasks.map(({ id, status, description }) => [id, status, description].join(" ")),
@@ -56,9 +67,15 @@ async function inboxFaults(speaker: Speaker, state: State): Promise<string[]> {
   const reply = await speaker.send({ type: "message_list", id: speaker.id, limit });
   const shown = rowsOf(reply ?? {}, "messages").map(({ id, text }) => `${id} ${text}`);
   const id = sharedIdAt(state, speaker.machine, speaker.id);
+  const own = rowsOf(reply ?? {}, "messages").filter(one => speaker.early.includes(String(one["id"])));
+  if (own.length !== speaker.early.length)
+    return [
+      `${speaker.name} has ${own.length} of ${speaker.early.length} messages of before its project was shared`,
+    ];
   const kept = [...state.messages.all.values()]
     .filter(({ letters }) => [...letters.values()].some(({ to }) => to.id === id))
-    .map(one => `${one.id} ${one.text}`);
+    .map(one => `${one.id} ${one.text}`)
+    .concat(own.map(one => `${one["id"]} ${one["text"]}`));
   return differences(`the inbox of ${speaker.name}`, shown, kept);
 }
 

@@ -2,8 +2,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Message } from "../end-to-end/daemon.ts";
 import type { Random } from "../simulation/random.ts";
+import { type Debates, debateRequest, heardDebate } from "./debates.ts";
 import type { Machine } from "./machines.ts";
 import { fieldOf, type History, type Operation, outcomeOf, Speaker } from "./operations.ts";
+import { passingKey } from "./passing.ts";
 
 const keys = ["north", "east", "south"];
 const thinkMs = 100;
@@ -21,6 +23,7 @@ export interface Common {
   readonly letters: Set<{ readonly id: string; readonly to: Speaker }>;
   /** Which tokens a hook's answer gave to a session, in the order of the history: `at` is when it was asked for. */
   readonly taken: { readonly reader: string; readonly token: string; readonly at: number }[];
+  readonly debates: Debates;
   count: number;
 }
 
@@ -99,12 +102,19 @@ export class Worker {
   async #step(speaker: Speaker): Promise<void> {
     const random = this.#random;
     const drawn = random.fraction();
-    if (drawn < 0.16) await this.#create(speaker);
+    if (drawn < 0.07) await this.#debate(speaker);
+    else if (drawn < 0.16) await this.#create(speaker);
     else if (drawn < 0.38) await this.#claim(speaker);
     else if (drawn < 0.56) await this.#leave(speaker);
     else if (drawn < 0.7) await this.#send(speaker);
     else if (drawn < 0.8) await this.#read(speaker);
     else await this.#set(speaker);
+  }
+
+  async #debate(speaker: Speaker): Promise<void> {
+    const { debates } = this.#common;
+    const request = debateRequest(this.#random, debates, this.#text("word"));
+    heardDebate(debates, await this.#ask(speaker, { ...request }));
   }
 
   /** A client that has little patience takes what it hears at first. */
@@ -166,6 +176,12 @@ export class Worker {
   }
 
   async #set(speaker: Speaker): Promise<void> {
+    if (this.#random.chance(0.2)) {
+      const [key, ttlMs] = [`${passingKey}-${this.#random.int(1, 3)}`, this.#random.int(1, 400_000)];
+      const durable = this.#random.chance(0.5);
+      await this.#ask(speaker, { type: "context_set", key, value: this.#text("value"), durable, ttlMs });
+      return;
+    }
     const key = this.#random.pick(keys);
     if (this.#random.chance(0.3)) {
       const reply = await speaker.send({ type: "context_get", id: speaker.id, key });
@@ -181,7 +197,7 @@ export class Worker {
   }
 
   /** A text that nothing else has. */
-  #text(what: "task" | "result" | "value" | "letter"): string {
+  #text(what: "task" | "result" | "value" | "letter" | "word"): string {
     this.#common.count += 1;
     return `${what}-${this.#machine.index}.${this.#slot}.${this.#common.count}-end`;
   }
