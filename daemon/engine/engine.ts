@@ -291,7 +291,7 @@ export class Engine {
       reply = await this.submitAndWait({ type: "rules", level: rulesLevel });
     const { rules } = this.#state;
     if (rules >= rulesLevel) return;
-    const message = `the journal did not take rules ${rulesLevel}; those of level ${rules} apply until the next start`;
+    const message = `the journal did not take rules ${rulesLevel}; those of level ${rules} apply`;
     this.#options.onTrouble(message, reply);
   }
 

@@ -1,8 +1,12 @@
-/** Keeps this node's lease in the shared log alive: a node that renews it no more counts as away, then its sessions as lost. */
+/**
+ * Keeps this node's lease in the shared log alive: a node that renews it no more counts as away, then its sessions as lost. With each
+ * renewal it looks whether every node knows a higher level of rules by now.
+ */
 
 import { limits } from "../../protocol/limits.ts";
 import { firstRulesLevel, rulesLevel } from "../core/base-state.ts";
 import type { NodeRenew } from "../core/nodes/commands.ts";
+import { mayRaise } from "../core/nodes/levels.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -49,7 +53,9 @@ export class Lease {
         answer: reply => {
           over(limits.nodeRenewMs);
           // What the end of the log answers says nothing of the lease.
-          if (!this.#isClosed) onAnswer(reply);
+          if (this.#isClosed) return;
+          onAnswer(reply);
+          if (reply.ok) this.#raiseRules();
         },
         failed: () => {
           over(limits.fullRetryMs);
@@ -57,6 +63,13 @@ export class Lease {
         },
       },
     );
+  }
+
+  /** Proposes this program's level if the log follows a lower one, and would take it now. */
+  #raiseRules(): void {
+    const { state } = this.#log;
+    if (state.rules >= rulesLevel || mayRaise(state, rulesLevel) !== null) return;
+    this.#log.submit({ type: "rules", level: rulesLevel }, { answer: () => {} });
   }
 
   close(): void {

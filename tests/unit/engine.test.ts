@@ -720,9 +720,7 @@ describe("a log elsewhere", () => {
   it("a start that gets no rules goes on under the earlier ones, and says so", async () => {
     const w = await startOfEarlier(1_000);
     expect(w.state.rules).toBe(1);
-    expect(w.troubles).toEqual([
-      `the journal did not take rules ${rulesLevel}; those of level 1 apply until the next start`,
-    ]);
+    expect(w.troubles).toEqual([`the journal did not take rules ${rulesLevel}; those of level 1 apply`]);
   });
 
   it("a start that no epoch comes of says why", async () => {

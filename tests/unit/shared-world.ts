@@ -183,7 +183,9 @@ export async function machine(
   }: { readonly copyPath?: string | null; readonly node?: string; readonly clock?: Clock } = {},
 ): Promise<Machine> {
   const onTrouble = (message: string, error: unknown) => {
-    const isMeant = error instanceof Error && ["NodeTwice", "StoreWentBack"].includes(error.name);
+    const isOlder = message.includes("did not take rules");
+    const isMeant =
+      isOlder || (error instanceof Error && ["NodeTwice", "StoreWentBack"].includes(error.name));
     if (all.awaySinceMs === null && !isMeant) throw new Error(message, { cause: error });
   };
   const conditions: string[] = [];
