@@ -169,7 +169,7 @@ export type DeclarationEvent =
       /** Two agents declared the same file, or a folder and a file in it: sent when the later one declares it. */
       readonly event: "declarations_overlap";
       readonly sides: readonly [ActorRow, ActorRow];
-      /** What each side declared, and what it will do there. */
+      /** What each side declared, and what it will do there. Paths of agents of two machines are within their worktrees. */
       readonly paths: readonly [string, string];
       readonly wills: readonly [string, string];
     };

@@ -187,7 +187,20 @@ describe("a declaration", () => {
     const [row] = [...relaysOf(a.state.outbox)];
     if (row?.command.type !== "actor_part") throw new Error("no part waits");
     const whole = row.command.value as { readonly [field: string]: never };
-    const odd = [7, "x", [], {}, { ...whole, files: [{ path: 1 }] }, { ...whole, declaredAt: "now" }];
+    const viewed = { path: "a.ts", dir: false, sees: "", will: "", touched: false };
+    const outside = ["", "/etc/passwd", "../a.ts", "src/../../a.ts", "src/"].map(path => ({
+      ...whole,
+      files: [{ ...viewed, path }],
+    }));
+    const odd = [
+      ...outside,
+      7,
+      "x",
+      [],
+      {},
+      { ...whole, files: [{ path: 1 }] },
+      { ...whole, declaredAt: "now" },
+    ];
     for (const [n, value] of odd.entries()) {
       const number = { epoch: row.number.epoch, n: row.number.n + n };
       const command = { ...row.command, value: value as never };
@@ -195,7 +208,7 @@ describe("a declaration", () => {
       expect(at(store, alice).row).toBeUndefined();
     }
     const asked = { question: "q", settledBy: "", evidence: " ", resolved: true };
-    const files = [{ path: "a.ts", dir: false, sees: "", will: "", touched: false }];
+    const files = [viewed];
     const twice = { ...whole, uncertainties: [asked, asked], files: [...files, ...files] } as never;
     const number = { epoch: row.number.epoch, n: row.number.n + 99 };
     store.as("a", { type: "relayed", number, command: { ...row.command, value: twice } });

@@ -169,7 +169,13 @@ function readTold(value: JsonValue): SharedDeclaration | null {
 function fileIn(value: JsonValue): DeclaredFileRow | null {
   const said = fieldsOf(value);
   const texts = textsOf(said, ["path", "sees", "will"]);
-  return texts === null ? null : { ...texts, dir: said["dir"] === true, touched: said["touched"] === true };
+  if (texts === null || !isWithin(texts.path)) return null;
+  return { ...texts, dir: said["dir"] === true, touched: said["touched"] === true };
+}
+
+/** Whether it is a path within a worktree, as `within` of a declared file is. */
+function isWithin(path: string): boolean {
+  return path.split("/").every(part => part !== "" && part !== "." && part !== "..");
 }
 
 function uncertaintyIn(value: JsonValue): UncertaintyRow | null {
