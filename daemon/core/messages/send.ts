@@ -114,7 +114,7 @@ function post(state: BaseState, posted: Posted, posting: Posting, step: Step): S
   noteSent(state, actor?.session ?? project);
   messages.count += 1;
   // A machine that shares has messages of two logs.
-  const id = `${isShared(state) ? "ms" : "m"}-${messages.count.toString(36)}`;
+  const id = `${isShared(state) && state.rules >= 3 ? "ms" : "m"}-${messages.count.toString(36)}`;
   const thread = posting.thread ?? id;
   const letters = to.map(row => ({ to: row, state: "unread" as const, undelivered: null }));
   const order = messages.count;
