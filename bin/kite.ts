@@ -21,9 +21,8 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.exitCode = 1;
 } else {
   const [, , word = "", ...rest] = process.argv;
-  // Alone, `lock` lists the locks.
-  const load =
-    frequent.get(word === "lock" && rest.length === 0 ? "status" : word) ??
-    (() => import("./any-command.ts"));
+  // Alone, or with --json, `lock` lists the locks: as `listIfAlone` has it.
+  const isList = word === "lock" && rest.every(more => more === "--json");
+  const load = frequent.get(isList ? "status" : word) ?? (() => import("./any-command.ts"));
   void load().then(({ start }) => start());
 }

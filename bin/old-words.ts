@@ -48,7 +48,8 @@ export function withPresentWords(words: readonly string[]): readonly string[] {
 /** Returns the words behind `kite`; a command that has only subcommands lists if none is named, and `lock` alone lists the locks. */
 export function listIfAlone(words: readonly string[]): readonly string[] {
   const [word = "", next = "-"] = words;
-  if (word === "lock" && words.length === 1) return ["status", "--locks"];
+  if (word === "lock" && words.slice(1).every(more => more === "--json"))
+    return ["status", "--locks", ...words.slice(1)];
   const list = lists.get(word);
   const isAlone = next.startsWith("-") && next !== "--help" && next !== "-h";
   return list !== undefined && isAlone ? [word, list, ...words.slice(1)] : words;

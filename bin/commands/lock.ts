@@ -25,7 +25,7 @@ in it. @NAME is no file but what agents share, as a browser, a database or a bui
 The lock belongs to the session in KITE_SESSION or CLAUDE_CODE_SESSION_ID (its agent in KITE_AGENT), else to this
 terminal. Another \`kite lock\` of the session waits for it; one that COMMAND runs shares it (KITE_LOCK names the outer
 one). A session locks directories below its project's worktrees and its working directory only, a person any directory.
-Without any argument, lock lists the locks, as kite status --locks.
+Without any argument, or with --json alone, lock lists the locks, as kite status --locks.
 Kite passes SIGTERM, SIGHUP and SIGUSR1/2 on to COMMAND; also SIGINT and SIGQUIT if no terminal sends them.
 
 Exit codes: COMMAND's own, or 128 + the signal that ended it.

@@ -205,6 +205,8 @@ test("kite lock alone lists the locks, and without a command it says what is mis
   const listed = await home.command(["lock"]);
   expect(listed).toMatchObject({ code: 0, err: "", out: expect.stringContaining("@db  bob  kept lock") });
   expect((await ended(home.startKite(["lock"]))).out).toContain("@db  bob");
+  const { out: json } = await ended(home.startKite(["lock", "--json"]));
+  expect(JSON.parse(json).locks).toContainEqual(expect.objectContaining({ file: "@db" }));
   for (const [args, typed] of [
     [["@db"], "@db"],
     [["a b"], "'a b'"],

@@ -22,6 +22,13 @@ describe("an old word", () => {
   it("a command of subcommands lists without one, whatever its options, and still has help", () => {
     expect(listIfAlone(["task"])).toEqual(["task", "list"]);
     expect(listIfAlone(["message", "--json"])).toEqual(["message", "inbox", "--json"]);
+    expect(listIfAlone(["lock", "--json"])).toEqual(["status", "--locks", "--json"]);
+    for (const words of [
+      ["lock", "--wait", "1"],
+      ["lock", "--json", "a.ts"],
+      ["lock", "--help"],
+    ])
+      expect(listIfAlone(words)).toEqual(words);
     for (const words of [
       ["task", "--help"],
       ["task", "-h"],
