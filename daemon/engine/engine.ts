@@ -93,7 +93,7 @@ export class Engine {
     this.#agenda = new Agenda({
       clock: this.#clock,
       now: () => this.now,
-      aheadMs: () => this.#clock.aheadMs,
+      coreClock: this.#clock,
       state: () => this.#state,
       submit: (command, caller) => this.submit(command, caller),
     });

@@ -13,8 +13,8 @@ export interface AgendaOptions {
   readonly clock: Clock;
   /** Core time now. */
   readonly now: () => number;
-  /** How far core time is ahead of the clock that system timers go by; it only rises. Absent: never. */
-  readonly aheadMs?: () => number;
+  /** Says how far core time is ahead of the clock that system timers go by; it only rises. Absent: never. */
+  readonly coreClock?: { readonly aheadMs: number };
   readonly state: () => State;
   readonly submit: (command: Command, caller: { answer(reply: Reply): void }) => void;
 }
@@ -65,7 +65,7 @@ export class Agenda {
   /** Sets the system timer to the next due time. */
   arm(): void {
     const next = this.#deadlines.next ?? Number.POSITIVE_INFINITY;
-    const aheadMs = this.#options.aheadMs?.() ?? 0;
+    const aheadMs = this.#options.coreClock?.aheadMs ?? 0;
     // Core time that went ahead leaves the system timer as late as that.
     if (this.#closed || (next === this.#armedAt && aheadMs < this.#armedAheadMs + lateMs)) return;
     this.#cancel?.();
