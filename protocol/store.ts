@@ -118,7 +118,7 @@ export interface StoreShowReply {
 export interface CopyRow {
   readonly tasks: number;
   readonly context: number;
-  /** Messages that nobody has read: they stay where they are until then. */
+  /** Messages that nobody has read: at a share they are read where they are, at a leave they come along. */
   readonly unread: number;
 }
 

@@ -86,11 +86,11 @@ function plan(world: ProcessContext, reply: StoreLeaveReply, away: boolean): str
   const named = projects.map(({ project, as }) => `${tilde(project, home)} (${as})`);
   return [
     projects.length === 0 ? "No project is shared." : `Shared projects: ${clean(listed(named, 0))}.`,
-    `What is copied back: ${counts(tasks, context)}. The store keeps them for the others, and debates and done tasks.`,
+    `What is copied back: ${counts(tasks, context)}. The store keeps them for the others, and debates, done tasks and read messages.`,
     ...(unread === 0
       ? []
       : [
-          `${counted(unread, "message")} that your agents have not read stay in the store: let them read first.`,
+          `${counted(unread, "message")} that your agents have not read ${unread === 1 ? "comes" : "come"} along.`,
         ]),
     ...(away
       ? ["The store is not asked: this is what the daemon knew of it. The others see this machine as lost."]

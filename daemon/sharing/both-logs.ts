@@ -22,8 +22,8 @@ export function bothLogs(shared: SharedStore): BothLogs | Refusal {
 }
 
 /** Both logs where the store does not answer: it is read as this daemon knows it. */
-export function logsOfCopy(store: SharedStore): Pick<BothLogs, "own" | "shared"> {
-  const { state } = store;
+export function logsOfCopy(store: SharedStore): Pick<BothLogs, "own" | "shared" | "node"> {
+  const { state, node } = store;
   const error = "the store does not answer";
   // A store that this daemon never read has nothing to copy back.
   const copy: CopyLog = {
@@ -31,7 +31,7 @@ export function logsOfCopy(store: SharedStore): Pick<BothLogs, "own" | "shared">
     now: state?.t ?? 0,
     submitAndWait: () => Promise.resolve(refuse("store_away", error)),
   };
-  return { own: ownLog(store), shared: copy };
+  return { own: ownLog(store), shared: copy, node };
 }
 
 function ownLog(shared: SharedStore): CopyLog {

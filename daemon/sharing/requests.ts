@@ -9,7 +9,6 @@ import {
   type storeRequests,
   storeRowsMax,
 } from "../../protocol/store.ts";
-import { nodeOf } from "../core/nodes/shared-ids.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import type { HandlersOf } from "../requests/handler.ts";
@@ -18,6 +17,7 @@ import { sharedProject } from "../store/shared-project.ts";
 import { noteReply } from "../trail/decisions.ts";
 import { bothLogs, logsOfCopy } from "./both-logs.ts";
 import { CopyRefused, contentsOf, mayCopy } from "./copy.ts";
+import { unreadOf } from "./copy-messages.ts";
 import type { StoreServices } from "./services.ts";
 import { type Copied, isSharedAs, projectsByName, shareProject, takeBack } from "./share.ts";
 import { showStore } from "./show.ts";
@@ -129,9 +129,11 @@ async function leave(
   if ("ok" in logs) return logs;
   const { own } = shared;
   const projects = [...own.state.outbox.projects].map(([project, as]) => ({ project, as }));
-  const unread = unreadAt(logs.shared.state, shared.node);
   if (dryRun) {
-    const all = [...projectsByName(own).keys()].map(as => contentsOf({ log: logs.shared, project: as }));
+    const names = [...projectsByName(own).keys()];
+    const letters = names.flatMap(as => [...unreadOf({ log: logs.shared, project: as }, shared.node)]);
+    const unread = letters.reduce((sum, [, one]) => sum + one.length, 0);
+    const all = names.map(as => contentsOf({ log: logs.shared, project: as }));
     const tasks = all.reduce((sum, one) => sum + one.tasks.length, 0);
     const context = all.reduce((sum, one) => sum + one.context.length, 0);
     const reply = { projects, tasks, context, unread, told: false, ...nothing };
@@ -139,8 +141,10 @@ async function leave(
   }
   const busy = busyRefusal(services, project => own.state.outbox.projects.has(project));
   if (busy !== null) return busy;
-  const copied = await takeBack(logs);
+  const [, view] = services.engine.logs;
+  const copied = await takeBack(logs, shown => view?.outward(shown) ?? shown);
   const told = (await shared.leave()).ok;
+  const { unread } = copied;
   return { ok: true, projects, unread, told, ...shown(copied) } satisfies StoreLeaveReply;
 }
 
@@ -196,16 +200,6 @@ function busyRefusal(
 function unreadIn({ messages }: State, project: string): number {
   let count = 0;
   for (const message of messages.all.values()) if (message.project === project) count += message.open;
-  return count;
-}
-
-/** Returns how many letters to sessions of a node nobody has read. */
-function unreadAt({ messages }: State, node: string): number {
-  let count = 0;
-  for (const { letters, open } of messages.all.values()) {
-    if (open === 0) continue;
-    for (const { to, state } of letters.values()) if (state !== "read" && nodeOf(to.id) === node) count += 1;
-  }
   return count;
 }
 

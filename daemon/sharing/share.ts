@@ -20,6 +20,7 @@ import {
   type Place,
   removeCopied,
 } from "./copy.ts";
+import { copyMessages } from "./copy-messages.ts";
 import { actorHere, actorThere } from "./names.ts";
 
 /** Both logs, and who this machine is in the shared one. */
@@ -89,11 +90,15 @@ export function unmoved(own: CopyLog): readonly (readonly [project: string, as: 
 }
 
 /**
- * Copies back what is open in all shared projects, and shares none any more; the store keeps its own. Of clones that share one
- * name, the first gets it. Rejects with `CopyRefused`, and may run again then.
+ * Copies back what is open in all shared projects, with the messages that this machine's sessions have not read, and shares none
+ * any more; the store keeps its own. Of clones that share one name, the first gets it. Rejects with `CopyRefused`, and may run again then.
  */
-export async function takeBack({ own, shared }: Pick<BothLogs, "own" | "shared">): Promise<Copied> {
+export async function takeBack(
+  { own, shared, node }: Pick<BothLogs, "own" | "shared" | "node">,
+  outward: <Shown>(shown: Shown) => Shown,
+): Promise<Copied & { readonly unread: number }> {
   const all: Copied[] = [];
+  let unread = 0;
   for (const [as, project] of projectsByName(own)) {
     const here: Place = { log: own, project };
     const there: Place = { log: shared, project: as };
@@ -102,6 +107,7 @@ export async function takeBack({ own, shared }: Pick<BothLogs, "own" | "shared">
     const { tasks, context } = contentsOf(there);
     const { numbers } = await copyTasks(there, here, tasks, actor => actorHere(own.state, actor));
     const keys = await copyContext(there, here, context, "store");
+    unread += await copyMessages(there, here, node, outward);
     all.push({ tasks: tasks.length, context: context.length, numbers, keys, released: [] });
   }
   const names = projectsByName(own);
@@ -118,6 +124,7 @@ export async function takeBack({ own, shared }: Pick<BothLogs, "own" | "shared">
     numbers: all.flatMap(({ numbers }) => numbers),
     keys: all.flatMap(({ keys }) => keys),
     released: [],
+    unread,
   };
 }
 

@@ -228,6 +228,16 @@ await withServer("machines that share a store", server => {
       expect(await machine.shared()).toEqual([0, 0]);
       const inbox = await alice.ask({ type: "message_list", id: "s1" });
       expect(JSON.stringify(inbox)).toContain("read me");
+      const after = { type: "message_send", id: "s2", to: "alice", text: "in the store" };
+      expect(await bob.ask(after)).toMatchObject({ ok: true });
+      const left = await machine.kite("store", "leave", "--yes");
+      expect(left).toContain("1 message that your agents have not read comes along.");
+      const again = await machine.home.connect();
+      expect(await again.ask({ type: "message_list", id: "s1" })).toMatchObject({
+        messages: expect.arrayContaining([
+          expect.objectContaining({ text: "in the store", from: { id: "s2", agent: null, name: "bob" } }),
+        ]),
+      });
     });
 
     it("is in one log at least when the daemon is killed, and in the store after the next try", async () => {

@@ -5,6 +5,7 @@ import { itemsOf } from "../../daemon/core/context-index.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import { claimerOf, numberOf } from "../../daemon/core/tasks/table.ts";
 import { CopyRefused, contentsOf } from "../../daemon/sharing/copy.ts";
+import { SharedNames } from "../../daemon/sharing/names.ts";
 import {
   type BothLogs,
   isSharedAs,
@@ -76,6 +77,13 @@ class Scene {
       },
     };
   }
+
+  /** What this machine calls what the store has. */
+  readonly outward = <Shown>(shown: Shown): Shown => this.#names.outward(shown, project);
+
+  readonly #names = new SharedNames({
+    ...{ node: "a", own: () => this.own.state, shared: () => this.store.state },
+  });
 
   add(description: string, more: { dependsOn?: readonly string[] } = {}): string {
     const task = {
@@ -215,7 +223,7 @@ test("a task whose id another one has there is not lost", async () => {
 test("a machine that leaves has back what is open, with its claims, and the store keeps it", async () => {
   const made = scene();
   await shareProject(made.logs, project, shared);
-  const copied = await takeBack(made.logs);
+  const copied = await takeBack(made.logs, made.outward);
   expect(copied).toMatchObject({ tasks: 6, context: 5, released: [], keys: [] });
   expect(made.tasks(made.own, project)).toEqual(sharedTasks);
   expect(made.context(made.own, project)).toEqual({ ...sharedContext, passing: "p" });
@@ -224,6 +232,46 @@ test("a machine that leaves has back what is open, with its claims, and the stor
   expect(made.tasks(made.store, shared)).toEqual(
     sharedTasks.map(task => task.replace("active by s1", "pending")),
   );
+});
+
+test("messages that agents of a machine have not read come along when it leaves, each once", async () => {
+  const made = scene();
+  const { own, store } = made;
+  await shareProject(made.logs, project, shared);
+  const desk = new Local("b");
+  desk.begin("s9", { name: "bob" });
+  store.take("b", desk);
+  const send = (node: string, by: string, to: string, text: string) => {
+    const posted = { actor: actor(by), project: shared, text, bytes: text.length, wallMs: 9 };
+    const reply = store.as(node, { type: "message_send", ...posted, to, replyTo: null, urgent: true });
+    expect(reply.ok).toBe(true);
+  };
+  const alice = own.idOf("s1");
+  send("b", desk.idOf("s9"), alice, "read");
+  const [first = ""] = store.state.messages.all.keys();
+  const read = { type: "message_ack", actor: actor(alice), messages: [first], read: true } as const;
+  expect(store.as("a", read).ok).toBe(true);
+  send("b", desk.idOf("s9"), alice, "not read");
+  send("a", alice, desk.idOf("s9"), "of another machine");
+  const mine = () =>
+    [...own.state.messages.all.values()].map(({ from, text, letters }) => [
+      ...[from?.name, text],
+      ...[...letters.values()].map(({ to, state }) => `${to.id} ${state}`),
+    ]);
+  // One run after the other breaks off, until one has brought the message, and does not hear so.
+  for (let at = 1; mine().length === 0; at += 1) {
+    made.breakAt({ at, how: "lost" });
+    await takeBack(made.logs, made.outward).catch(refused);
+  }
+  made.breakAt({ at: 0, how: "lost" });
+  await takeBack(made.logs, made.outward);
+  expect(mine()).toEqual([["bob@desk", "not read", "s1 unread"]]);
+  expect(store.as("a", { type: "node_leave" }).ok).toBe(true);
+  // The sender does not hear that it reached nobody.
+  const bobs = [...store.state.messages.all.values()].filter(({ letters }) =>
+    [...letters.values()].some(({ to, undelivered }) => to.id === desk.idOf("s9") && undelivered !== null),
+  );
+  expect(bobs).toEqual([]);
 });
 
 test("what happened in the store between a move that broke off and the next one stays", async () => {
@@ -279,7 +327,7 @@ test("a copy that breaks off at any entry runs again to the same end", async () 
   const whole = scene();
   await shareProject(whole.logs, project, shared);
   const shareCount = whole.count;
-  await takeBack(whole.logs);
+  await takeBack(whole.logs, whole.outward);
   const leaveCount = whole.count - shareCount;
   expect([shareCount, leaveCount]).toEqual([expect.any(Number), expect.any(Number)]);
   for (const how of ["refused", "lost"] as const) {
@@ -298,8 +346,8 @@ test("a copy that breaks off at any entry runs again to the same end", async () 
       const made = scene();
       await shareProject(made.logs, project, shared);
       made.breakAt({ at, how });
-      await takeBack(made.logs).catch(refused);
-      await takeBack(made.logs);
+      await takeBack(made.logs, made.outward).catch(refused);
+      await takeBack(made.logs, made.outward);
       expect([how, at, made.tasks(made.own, project)]).toEqual([how, at, sharedTasks]);
       expect([how, at, made.context(made.own, project)]).toEqual([
         how,

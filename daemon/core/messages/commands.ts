@@ -1,6 +1,7 @@
 /** The log's commands for context, messages, freezes, and the ends of agents. */
 
 import type { JsonValue } from "../../../protocol/context.ts";
+import type { ActorRow } from "../../../protocol/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Retry } from "../origin.ts";
@@ -52,6 +53,21 @@ export interface MessageSend extends Posted {
 /** Writes to every other session; `hold` also freezes files for the others. */
 export interface Broadcast extends Posted {
   readonly hold: { readonly files: readonly FileRef[]; readonly ttlMs: number } | null;
+}
+
+/** A message of the log that this machine leaves, to its sessions. `from`: null: a person. */
+export interface MessageImport {
+  readonly project: string;
+  readonly from: ActorRow | null;
+  readonly to: readonly ActorRow[];
+  readonly text: string;
+  /** The size of the text as UTF-8. */
+  readonly bytes: number;
+  readonly urgent: boolean;
+  readonly broadcast: boolean;
+  /** Wall time in milliseconds when it was sent. */
+  readonly at: number;
+  readonly retry?: Retry;
 }
 
 export interface MessageAck {
@@ -109,6 +125,7 @@ export interface TalkCommands {
   context_read: ContextRead;
   message_send: MessageSend;
   message_ack: MessageAck;
+  message_import: MessageImport;
   inbox_take: InboxTake;
   inbox_told: InboxTold;
   broadcast: Broadcast;

@@ -7,6 +7,7 @@ import { type TimedRules, timer } from "../rules.ts";
 import type { TalkCommands, TalkDues } from "./commands.ts";
 import { agentEnd, inboxTake, inboxTold, messageAck } from "./delivery.ts";
 import { endFreeze, resume } from "./freezes.ts";
+import { messageImport } from "./import.ts";
 import type { NoteCommands } from "./notice-commands.ts";
 import { conflictNoted, notesTold } from "./notices.ts";
 import { broadcast, messageSend } from "./send.ts";
@@ -27,6 +28,7 @@ export const talkRules: TimedRules<TalkCommands & NoteCommands, TalkDues> = {
     context_read: passing(contextRead),
     message_send: lasting(messageSend),
     message_ack: lasting(messageAck),
+    message_import: lasting(messageImport),
     broadcast: lasting(broadcast),
     resume: freeing(resume),
     inbox_take: passing(inboxTake),

@@ -104,22 +104,32 @@ export function postNotice(
 }
 
 function post(state: BaseState, posted: Posted, posting: Posting, step: Step): Sent {
-  const { messages } = state;
-  const { project, replyTo, urgent, broadcast } = posting;
   const { text, bytes, wallMs: at, actor } = posted;
   const from = actor === null ? null : actorRow(state, actor);
-  const to = posting.to.filter(row => hasRoom(messages, inboxKey(row)));
+  const to = posting.to.filter(row => hasRoom(state.messages, inboxKey(row)));
+  noteSent(state, actor?.session ?? posting.project);
+  const message = putMessage(state, { ...posting, to, from, text, bytes, at }, step);
+  const reached = new Set(to);
+  const full = posting.to.filter(row => !reached.has(row));
+  return { ok: true, message, ...(full.length === 0 ? {} : { full }) };
+}
+
+/** Puts a message into the inboxes of its recipients, all of which have room, and tells of it. */
+export function putMessage(
+  state: BaseState,
+  { to, thread: known, ...sent }: Posting & Pick<Message, "from" | "text" | "bytes" | "at">,
+  step: Step,
+): Sent["message"] {
+  const { messages } = state;
+  const { project, from, urgent, bytes } = sent;
   for (const row of to) makeRoom(messages, inboxKey(row));
   dropRead(messages, bytes);
-  noteSent(state, actor?.session ?? project);
   messages.count += 1;
   // A machine that shares has messages of two logs.
   const id = `${isShared(state) && state.rules >= 3 ? "ms" : "m"}-${messages.count.toString(36)}`;
-  const thread = posting.thread ?? id;
+  const thread = known ?? id;
   const letters = to.map(row => ({ to: row, state: "unread" as const, undelivered: null }));
-  const order = messages.count;
-  const message = { id, order, project, from, letters, text, bytes, replyTo, thread, urgent, broadcast, at };
-  if (letters.length > 0) addMessage(messages, message);
+  if (letters.length > 0) addMessage(messages, { ...sent, id, order: messages.count, letters, thread });
   const shown = to.slice(0, state.limits.eventFilesMax);
   const more = to.length > shown.length ? { more: to.length - shown.length } : {};
   step.events.push({
@@ -127,9 +137,7 @@ function post(state: BaseState, posted: Posted, posting: Posting, step: Step): S
     about: to.map(row => row.id),
     project,
   });
-  const reached = new Set(to);
-  const full = posting.to.filter(row => !reached.has(row));
-  return { ok: true, message: { id, thread, to }, ...(full.length === 0 ? {} : { full }) };
+  return { id, thread, to };
 }
 
 function recipientsOf(
