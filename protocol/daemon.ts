@@ -28,6 +28,7 @@ export const queryTargets = [
   "checks",
   "spawns",
   "merges",
+  "merges_elsewhere",
   "gates",
   "versions",
   "wipes",

@@ -6,6 +6,7 @@ import { checkResults } from "./lead/checks/table.ts";
 import { checkDebates } from "./lead/debates/check.ts";
 import { checkMismatches } from "./lead/declarations/rules.ts";
 import { checkMerges } from "./lead/merges/check.ts";
+import { checkMergesThere } from "./lead/merges/elsewhere.ts";
 import { checkRolesSent } from "./lead/roles/elsewhere.ts";
 import { checkRoles } from "./lead/roles/given-roles.ts";
 import { checkSpawns } from "./lead/spawns/check.ts";
@@ -40,6 +41,7 @@ const checks: { readonly [N in TableName]: (state: State) => Iterable<string> } 
   checks: checkResults,
   spawns: checkSpawns,
   merges: checkMerges,
+  mergesThere: checkMergesThere,
   stashes: checkStashes,
   leases: checkLeases,
   outbox: checkOutbox,

@@ -31,6 +31,14 @@ export interface Part<S> {
   take(state: S, session: string, agent: string | null, value: JsonValue, step: Step): void;
 }
 
+/** What a slice says of a node as a whole, in a row of its own. */
+export interface NodePart<S> {
+  /** In a node's own log: returns what the other nodes have to know now; null: nothing. No path of the machine is in it. */
+  tell(state: S): JsonValue;
+  /** In a shared log: takes what the node says. Null, or what has no sense: the node has the part no more. */
+  take(state: S, node: string, value: JsonValue): void;
+}
+
 export interface Points<S> {
   /** A daemon of this node has started anew: its earlier connections are gone. */
   daemonStarts?(state: S, node: string, step: Step): void;
@@ -59,6 +67,10 @@ export interface Points<S> {
    * the outbox, which goes when `partChanges` says so, and not at each change of the session.
    */
   readonly parts?: { readonly [name: string]: Part<S> };
+  /** What other nodes have to know of this one, by unique names. */
+  readonly nodeParts?: { readonly [name: string]: NodePart<S> };
+  /** The value of one of `nodeParts` may be something else now. */
+  nodePartChanges?(state: S, part: string): void;
   /** Returns a sentence for each thing in a declaration that the agent's client says otherwise. */
   mismatchesIn?(state: S, declaration: Declaration): readonly string[];
   /** Returns what the answer to a declaration says besides what it is. */

@@ -6,7 +6,7 @@ import { declarationRows } from "./declarations/table.ts";
 import { riskRows, writeRows } from "./files/table.ts";
 import { checkRows } from "./lead/checks/table.ts";
 import { debateRows } from "./lead/debates/table.ts";
-import { mergeRows } from "./lead/merges/table.ts";
+import { mergeRows, mergeThereRows } from "./lead/merges/table.ts";
 import { roleRows, sentRoleRows } from "./lead/roles/table.ts";
 import { spawnRows } from "./lead/spawns/table.ts";
 import { memberRows, teammateRows } from "./lead/teams/table.ts";
@@ -42,6 +42,7 @@ const tables = {
   checks: checkRows,
   spawns: spawnRows,
   merges: mergeRows,
+  mergesThere: mergeThereRows,
   stashes: stashRows,
   leases: leaseRows,
   outbox: outboxRows,

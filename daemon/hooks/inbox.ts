@@ -141,7 +141,7 @@ function takeNotes({ services, delivery }: Pick<Run, "services" | "delivery">, a
         engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] }),
       );
       if (id === session) noteRead({ services, delivery }, actor, { ...whose, incarnation }, notes);
-      all.push(...(id === session ? notes : notes.map(note => noteHere(note, worktree))));
+      all.push(...(id === session ? notes : notes.map(note => noteHere(log.outward(note), worktree))));
       if (notes.length > 0) dropped += pending.dropped;
     }
   return { notes: all, dropped };

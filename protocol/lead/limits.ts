@@ -179,6 +179,8 @@ export const leadLimits = {
   mergesMax: 1_000,
   /** Merges of one base that wait or run. */
   mergesOpenMax: 100,
+  /** Merges of a machine that others see: of those that wait or run, and of those that came back. */
+  mergesToldMax: 20,
   /** Branches of one request, branches that one of them waits for, and tasks that one brings back. */
   mergeBranchesMax: 32,
   mergeAfterMax: 32,

@@ -160,6 +160,27 @@ export interface MergeRow {
   readonly changedAt: number;
 }
 
+/** A merge of a machine that shares a store, as the others know it. */
+export interface MergeThere {
+  readonly id: string;
+  /** The project's name in the store. */
+  readonly project: string;
+  /** The branch, and the one that it goes into, without `refs/heads/`. */
+  readonly branch: string;
+  readonly base: string;
+  /** The session of the branch's author in the store; null: it is not known there. */
+  readonly author: string | null;
+  readonly authorName: string | null;
+  readonly state: MergeState;
+  /** Wall time in milliseconds. */
+  readonly changedAt: number;
+}
+
+/** In rows of `query`: `project` as this machine has it. */
+export interface MergeElsewhereRow extends MergeThere {
+  readonly machine: string;
+}
+
 /** `merges` in the order of the request. One that waited unattended is taken over, and keeps its place. */
 export interface MergeQueueReply {
   readonly ok: true;

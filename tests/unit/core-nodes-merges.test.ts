@@ -7,6 +7,7 @@ import type { MergeRow } from "../../protocol/lead/merge.ts";
 import { actor, bounded } from "./core-world.ts";
 import { end, Local, type Store, shared, two } from "./nodes-world.ts";
 
+const cancelled = { code: "asked", text: "x", files: [], more: 0, output: null } as const;
 const ref = (name: string) => `refs/heads/${name}`;
 
 function done(store: Store, node: string, session: string, task: string): void {
@@ -76,11 +77,13 @@ describe("a merge that comes back", () => {
   it("makes its author's task of the shared log pending, and says why without a file's name", () => {
     const { store, a, task } = worked();
     comesBack(a, "s1", [task], { file: "secret.ts" });
-    expect(a.rows).toEqual(["task_return"]);
+    expect(a.rows).toEqual(["task_return", "node_part"]);
     expect(JSON.stringify([...relaysOf(a.state.outbox)])).not.toContain("secret");
     store.take("a", a);
     expect(statusOf(store, task)).toBe("pending");
-    const released = store.steps.at(-1)?.events.find(({ event }) => event.event === "task_released");
+    const released = store.steps
+      .flatMap(({ events }) => events)
+      .find(({ event }) => event.event === "task_released");
     const cause = expect.stringMatching(/^the merge mg-\S+ came back: its branch conflicts/);
     expect(released).toMatchObject({ event: { task, cause } });
     const [message] = a.state.messages.all.values();
@@ -96,7 +99,7 @@ describe("a merge that comes back", () => {
     done(store, "a", a.idOf("s1"), task);
     expect(writeState(readState(writeState(a.state)))).toBe(writeState(a.state));
     a.start();
-    expect(a.rows).toEqual(["task_return", "session_begin", "node_sessions_are"]);
+    expect(a.rows).toEqual(["task_return", "session_begin", "node_part", "node_sessions_are"]);
     store.take("a", a, 3);
     expect(statusOf(store, task)).toBe("done");
     expect(a.rows).toEqual([]);
@@ -162,6 +165,71 @@ describe("a merge that comes back", () => {
       command.type === "task_return" ? command.tasks : [],
     );
     expect(told).toEqual(["t-2", "t-3"]);
+  });
+});
+
+describe("merges of other machines", () => {
+  const part = (store: Store, node: string) =>
+    (store.state.mergesThere.get(node) ?? []).map(({ branch, state, authorName }) => [
+      branch,
+      state,
+      authorName,
+    ]);
+
+  it("are seen as rows while they wait or run, and when they came back, without a path or a reason", () => {
+    const { store, a, task } = worked();
+    comesBack(a, "s1", [task], { file: "secret.ts" });
+    const runner = { name: "r3", bound: { node: a.node, epoch: a.epoch, connection: 3 } };
+    const place = { project: "/p", base: ref("main"), by: null, wallMs: 8, rebase: false, checkOnly: false };
+    const merges = [{ branch: ref("next"), author: null, tasks: [], after: [] }];
+    a.do({ type: "merge_queue", runner, ...place, merges });
+    a.do({ type: "merge_queue", runner, ...place, project: "/own", merges });
+    expect(JSON.stringify([...relaysOf(a.state.outbox)])).not.toMatch(/secret|"\/p"|\/own/);
+    store.take("a", a, 2);
+    const seen = [
+      ["work", "returned", "alice"],
+      ["next", "queued", null],
+    ];
+    expect(part(store, "a")).toEqual(seen);
+    expect(store.state.mergesThere.get("a")?.[0]).toMatchObject({ project: shared, author: a.idOf("s1") });
+    expect(readState(writeState(store.state)).mergesThere).toEqual(store.state.mergesThere);
+    // What did not change is not told again, but at a start.
+    const { last } = a.state.outbox;
+    a.do({ type: "merge_take", runner: { ...runner, name: "r4" }, ...place, drain: false });
+    expect(a.state.outbox.last).toEqual(last);
+    a.start();
+    store.take("a", a);
+    expect(part(store, "a")).toEqual(seen);
+    a.do({ type: "merge_cancel", by: null, merge: null, runner: "r3", reason: cancelled, wallMs: 9 });
+    store.take("a", a);
+    expect(part(store, "a")).toEqual(seen.slice(0, 1));
+  });
+
+  it("go with their node, and with what a power cut took back", () => {
+    const { store, a } = worked();
+    const runner = { name: "r3", bound: { node: a.node, epoch: a.epoch, connection: 3 } };
+    const place = { project: "/p", base: ref("main"), by: null, wallMs: 8, rebase: false, checkOnly: false };
+    const merges = [{ branch: ref("next"), author: null, tasks: [], after: [] }];
+    const before = readState(writeState(a.state));
+    a.do({ type: "merge_queue", runner, ...place, merges });
+    store.take("a", a);
+    expect(part(store, "a")).toHaveLength(1);
+    const cut = new Local("a", before);
+    store.take("a", cut);
+    expect(part(store, "a")).toEqual([]);
+    a.do({ type: "sharing_set", node: "a", projects: [["/p", shared]], relayed: { epoch: 9_000_000, n: 1 } });
+    store.take("a", a);
+    expect(part(store, "a")).toHaveLength(1);
+    store.as("a", { type: "node_leave" });
+    expect(store.state.mergesThere.size).toBe(0);
+  });
+
+  it("that make no sense are not kept", () => {
+    const { store } = worked();
+    const number = { epoch: 9_000_000, n: 1 };
+    const command = { type: "node_part", part: "merges", value: [{ id: "mg-1" }, 3, null] } as const;
+    store.as("a", { type: "relayed", number, command });
+    expect(store.state.mergesThere.size).toBe(0);
   });
 });
 

@@ -4,7 +4,7 @@ import { who } from "../../messages/who.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";
 import { ask, exitCodes, printDone, rowsOf, withDaemon } from "../../with-daemon.ts";
-import { mergeLines } from "../view/merges.ts";
+import { elsewhereLines, mergeLines } from "../view/merges.ts";
 import { spawnedReaders } from "./authors.ts";
 
 /** Merges that have ended and are shown: the latest. */
@@ -22,13 +22,14 @@ export async function listMerges(world: ProcessContext, flags: QueueFlags): Prom
   const json = flags.json === true;
   return withDaemon(world, json, async client => {
     const rows = await rowsOf(client, "merges", { project });
-    if (json) printJson(world, { merges: rows });
-    else if (rows.length === 0) print(world, ["No merges."]);
-    else
-      printFramed(
-        world,
-        mergeLines(shown(rows), screenOf(world), await spawnedReaders(client, project, rows)),
-      );
+    const others = await rowsOf(client, "merges_elsewhere", { project });
+    if (json) printJson(world, { merges: rows, ...(others.length === 0 ? {} : { elsewhere: others }) });
+    else if (rows.length + others.length === 0) print(world, ["No merges."]);
+    else {
+      const screen = screenOf(world);
+      const own = mergeLines(shown(rows), screen, await spawnedReaders(client, project, rows));
+      printFramed(world, [...own, ...elsewhereLines(others, screen, own.length > 0)]);
+    }
     return exitCodes.done;
   });
 }

@@ -1,6 +1,6 @@
 /** Merges for a terminal. */
 
-import type { MergeReason, MergeRow, MergeState } from "../../../protocol/lead/merge.ts";
+import type { MergeElsewhereRow, MergeReason, MergeRow, MergeState } from "../../../protocol/lead/merge.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Cell, table } from "../../view/table.ts";
 import { clean, duration, listed, type Screen, wrap } from "../../view/text.ts";
@@ -46,6 +46,25 @@ export function mergeLines(
     const indented = (some: readonly string[]) => some.map(line => `  ${line}`);
     return [lines[i] ?? "", ...indented(alone), ...reasonLines(row.reason, screen), ...indented(back)];
   });
+}
+
+/** The merges of other machines, which run there alone; `isBelow`: lines stand above them. */
+export function elsewhereLines(
+  rows: readonly MergeElsewhereRow[],
+  screen: Screen,
+  isBelow: boolean,
+): string[] {
+  if (rows.length === 0) return [];
+  const cells = rows.map((row): Cell[] => [
+    styles[row.state],
+    clean(row.branch),
+    clean(`into ${row.base}`),
+    clean(row.authorName ?? ""),
+    clean(row.machine),
+    `${duration(screen.now - row.changedAt)} ago`,
+  ]);
+  const lines = table(cells, [{}, { min: 12 }, { min: 12 }, { min: 8 }, { min: 8 }, {}], screen, 2);
+  return [...(isBelow ? [""] : []), "On other machines", ...lines];
 }
 
 /** Why a merge was not merged, indented. */

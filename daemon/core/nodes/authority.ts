@@ -32,6 +32,7 @@ const relayable: ReadonlySet<CommandType> = new Set([
   "node_sessions_are",
   "task_return",
   "role_taken",
+  "node_part",
 ] satisfies Relayable["type"][]);
 
 /** Returns why a shared log does not take the entry of its node, or null. `shared`: what nodes share. */

@@ -54,6 +54,13 @@ export interface ActorPart {
   readonly value: JsonValue;
 }
 
+/** Something that a slice of the node's own log says of the node: `nodeParts` in `core/points.ts`. The latest one counts. */
+export interface NodePartTold {
+  readonly part: string;
+  /** Null: the node has the part no more. */
+  readonly value: JsonValue;
+}
+
 /** The node gave its agent the role that the entry `n` of the shared log sent. */
 export interface RoleTaken {
   readonly session: string;
@@ -67,6 +74,8 @@ export interface NodeSessionsAre {
   readonly sessions: readonly string[];
   /** The agents within them, by session; one that is not named has none. Absent: nothing is said of agents. */
   readonly agents?: readonly (readonly [session: string, agents: readonly string[]])[];
+  /** The parts that the node itself has. Absent: nothing is said of these. */
+  readonly nodeParts?: readonly string[];
   /** The parts that actors have. Absent: nothing is said of parts. */
   readonly parts?: readonly (readonly [session: string, agent: string | null, part: string])[];
 }
@@ -81,7 +90,8 @@ export type Relayable =
   | ({ readonly type: "actor_part" } & ActorPart)
   | ({ readonly type: "node_sessions_are" } & NodeSessionsAre)
   | ({ readonly type: "task_return" } & TaskReturn)
-  | ({ readonly type: "role_taken" } & RoleTaken);
+  | ({ readonly type: "role_taken" } & RoleTaken)
+  | ({ readonly type: "node_part" } & NodePartTold);
 
 /** The place of a command in a node's outbox: numbers rise from one start of its daemon to the next, and within one. */
 export interface OutboxNumber {
@@ -107,6 +117,7 @@ export interface NodeCommands {
   node_sessions_are: NodeSessionsAre;
   session_continue: SessionContinue;
   actor_part: ActorPart;
+  node_part: NodePartTold;
   relayed: Relayed;
 }
 

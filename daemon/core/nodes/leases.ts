@@ -17,7 +17,7 @@ import { settlePresence } from "../sessions/present.ts";
 import type { Session } from "../sessions/table.ts";
 import type { NodeDues } from "./commands.ts";
 import { mayTakePart } from "./levels.ts";
-import { forgetParts } from "./parts.ts";
+import { forgetNodeParts, forgetParts } from "./parts.ts";
 import { isNodeId, refuseNodeId } from "./shared-ids.ts";
 import { hasLeftIn, leaveIn } from "./starts.ts";
 import { freeMachine, leaseRecords, type NodeLease, nothingRelayed, putLease } from "./table.ts";
@@ -82,12 +82,14 @@ export const nodeSessionsAre: Handler<"node_sessions_are"> = (state, command, { 
     }
   }
   if (command.parts !== undefined) forgetParts(state, sessionsAt(state, origin.node), command.parts, step);
+  if (command.nodeParts !== undefined) forgetNodeParts(state, origin.node, command.nodeParts);
   step.reply = { ok: true };
 };
 
 export const nodeLeave: Handler<"node_leave"> = (state, _command, { origin }, step) => {
   const { node } = origin;
   for (const session of sessionsAt(state, node)) end(state, session, "left", step);
+  forgetNodeParts(state, node);
   // Their next end would be the next start of its daemon.
   dropVolatile(state, node, step);
   const lease = state.leases.all.get(node);
@@ -102,12 +104,14 @@ function isAway({ renewedAtMs }: NodeLease, t: number): boolean {
 }
 
 /** Drops the node that has been lost for longest and has no session, if there are as many as there may be. */
-function makesRoom({ leases, sessions }: BaseState): boolean {
+function makesRoom(state: BaseState): boolean {
+  const { leases, sessions } = state;
   if (leases.all.size < leases.limits.nodesMax) return true;
   const spare = [...leases.all.values()].filter(({ node, isLost }) => isLost && !sessions.byNode.has(node));
   const [oldest] = spare.sort((a, b) => a.renewedAtMs - b.renewedAtMs);
   if (oldest === undefined) return false;
   leaseRecords.drop(leases, oldest);
+  forgetNodeParts(state, oldest.node);
   return true;
 }
 

@@ -1,7 +1,7 @@
 /** What slices of a node's own log say of its actors, in rows of their own, as the shared log takes it. */
 import type { BaseState } from "../base-state.ts";
 import type { Step } from "../outcome.ts";
-import type { Part } from "../points.ts";
+import type { NodePart, Part } from "../points.ts";
 import type { Handler } from "../rules.ts";
 import { noSession } from "../sessions/end.ts";
 import type { Session } from "../sessions/table.ts";
@@ -43,4 +43,22 @@ export function forgetParts(
 /** Yields the parts of all slices by name. */
 export function* partsOf({ points }: BaseState): Generator<readonly [name: string, Part<BaseState>], void> {
   for (const { parts } of points) if (parts !== undefined) yield* Object.entries(parts);
+}
+
+/** Takes what a node says of itself, in place of what it said before. */
+export const nodePart: Handler<"node_part"> = (state, { part, value }, { origin }, step) => {
+  for (const [name, rules] of nodePartsOf(state)) if (name === part) rules.take(state, origin.node, value);
+  step.reply = { ok: true };
+};
+
+/** Takes from a node the parts that are not named. */
+export function forgetNodeParts(state: BaseState, node: string, named: readonly string[] = []): void {
+  for (const [name, rules] of nodePartsOf(state)) if (!named.includes(name)) rules.take(state, node, null);
+}
+
+/** Yields the parts that slices tell of a node, by name. */
+export function* nodePartsOf({
+  points,
+}: BaseState): Generator<readonly [name: string, NodePart<BaseState>], void> {
+  for (const { nodeParts } of points) if (nodeParts !== undefined) yield* Object.entries(nodeParts);
 }

@@ -3,7 +3,7 @@ import { lastingAndFreeing, passing } from "../durability.ts";
 import type { TimedRules } from "../rules.ts";
 import type { NodeCommands, NodeDues } from "./commands.ts";
 import { nodeLeave, nodeRenew, nodeSessionsAre, nodeTimers } from "./leases.ts";
-import { actorPart } from "./parts.ts";
+import { actorPart, nodePart } from "./parts.ts";
 import { sessionContinue } from "./sessions.ts";
 
 export const nodeRules: TimedRules<Omit<NodeCommands, "relayed">, NodeDues> = {
@@ -13,6 +13,7 @@ export const nodeRules: TimedRules<Omit<NodeCommands, "relayed">, NodeDues> = {
     node_sessions_are: lastingAndFreeing(nodeSessionsAre),
     session_continue: passing(sessionContinue),
     actor_part: passing(actorPart),
+    node_part: passing(nodePart),
   },
   shared: ["node_leave"],
   timers: nodeTimers,

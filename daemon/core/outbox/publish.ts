@@ -2,7 +2,7 @@
 import type { Actor } from "../actor.ts";
 import type { BaseState, Session } from "../base-state.ts";
 import type { OutboxNumber, Relayable, Relayed } from "../nodes/commands.ts";
-import { partsLevel, partsOf } from "../nodes/parts.ts";
+import { nodePartsOf, partsLevel, partsOf } from "../nodes/parts.ts";
 import { sharedId } from "../nodes/shared-ids.ts";
 import { isSame } from "../same-index.ts";
 import { toldAgentNow, toldNow, traitsOf } from "./now.ts";
@@ -74,6 +74,18 @@ export function publishPart(state: BaseState, session: string, agent: string | n
   if (id === null || state.outbox.level < partsLevel) return;
   sayPart(state, { session, id, agent, part });
   keepShort(state);
+}
+
+/** Says what a part of this node is now, if that is not what was said last. `isAnew`: also if it is. */
+export function publishNodePart(state: BaseState, part: string, isAnew = false): void {
+  const { outbox } = state;
+  if (outbox.node === "" || outbox.level < partsLevel) return;
+  const value = new Map(nodePartsOf(state)).get(part)?.tell(state) ?? null;
+  const told = outbox.nodeParts.get(part) ?? null;
+  if (isSame(value, told) && (value === null || !isAnew)) return;
+  if (value === null) outbox.nodeParts.delete(part);
+  else outbox.nodeParts.set(part, value);
+  say(state, `\n\n${part}`, { type: "node_part", part, value });
 }
 
 /** Says what happened, once. Whoever can say how something is says that instead. */
@@ -180,12 +192,13 @@ export function publishAll(state: BaseState, ending: string | null = null): void
   );
   for (const { key, command } of moves) say(state, key, command);
   for (const session of sessions.live.values()) if (session.id !== ending) publishOf(state, session, true);
+  for (const [part] of nodePartsOf(state)) publishNodePart(state, part, true);
   const agents = [...outbox.agentsOf.keys()].map(id => [id, agentsAt(outbox, id)] as const);
   const parts = [...outbox.parts.values()].map(({ id, agent, part }) => [id, agent, part] as const);
   const all: Relayable = {
     type: "node_sessions_are",
     ...{ sessions: [...outbox.told.keys()], agents },
-    ...(outbox.level < partsLevel ? {} : { parts }),
+    ...(outbox.level < partsLevel ? {} : { parts, nodeParts: [...outbox.nodeParts.keys()] }),
   };
   outboxRecords.put(outbox, { number: nextNumber(state), key: null, command: all });
 }
@@ -368,4 +381,5 @@ export function forgetTold({ outbox }: BaseState): void {
   toldRecords.dropAll(outbox, outbox.told.keys());
   toldAgentRecords.dropAll(outbox, outbox.agents.keys());
   toldPartRecords.dropAll(outbox, outbox.parts.keys());
+  outbox.nodeParts.clear();
 }

@@ -16,6 +16,7 @@ import {
   publishAll,
   publishEnd,
   publishMove,
+  publishNodePart,
   publishPart,
   sharedIdOf,
 } from "./publish.ts";
@@ -58,7 +59,13 @@ export function* checkOutbox(state: BaseState): Generator<string> {
   yield* toldPartRecords.check(outbox, "parts that the outbox told of");
   if (
     outbox.node === "" &&
-    outbox.rows.size + outbox.told.size + outbox.agents.size + outbox.parts.size + outbox.projects.size > 0
+    outbox.nodeParts.size +
+      outbox.rows.size +
+      outbox.told.size +
+      outbox.agents.size +
+      outbox.parts.size +
+      outbox.projects.size >
+      0
   )
     yield "the outbox has something, and nothing is shared";
   let last = { epoch: 0, n: 0 };
@@ -112,6 +119,7 @@ export const outboxRules: Rules<OutboxCommands> = {
     agentBegins: publish,
     actorChanges: publishActor,
     partChanges: publishPart,
+    nodePartChanges: (state, part) => publishNodePart(state, part),
     agentEnds: publishAgentEnd,
     sessionMoves: publishMove,
     sessionEnds: (state, { id }, cause) => publishEnd(state, id, cause),

@@ -14,6 +14,7 @@
  * - `relayed`, with `ok` or a refusal of its command: it enters `outbox_sent` here with the row's number. On `outbox_gap` it
  *   sends all rows again, on `unknown_node` it renews the lease first; after `node_twice` it speaks no more.
  */
+import type { JsonValue } from "../../../protocol/context.ts";
 import type { Limits } from "../../../protocol/limits.ts";
 import type { OutboxNumber, Relayable, Traits } from "../nodes/commands.ts";
 import { Records, sets, sorted, unique } from "../records.ts";
@@ -122,21 +123,29 @@ export interface Outbox extends OutboxTables {
   start: number;
   /** The names of the shared projects in the shared log, by their names here. */
   readonly projects: Map<string, string>;
+  /** What was said last of the node itself, by the names of the parts: see `nodeParts` in `core/points.ts`. */
+  readonly nodeParts: Map<string, JsonValue>;
 }
 
 export function noOutbox(limits: Limits): Outbox {
   const told = { ...toldRecords.empty(), ...toldAgentRecords.empty(), ...toldPartRecords.empty() };
   const nothing = { node: "", level: 0, last: { epoch: 0, n: 0 }, start: 0 };
-  return { ...outboxRecords.empty(), ...told, ...nothing, limits, projects: new Map() };
+  return { ...outboxRecords.empty(), ...told, ...nothing, limits, projects: new Map(), nodeParts: new Map() };
 }
 
 export const outboxRows = {
   head: head(
-    ({ node, level, last, start, projects }: Outbox): { readonly outbox?: Stored } =>
+    ({ node, level, last, start, projects, nodeParts }: Outbox): { readonly outbox?: Stored } =>
       // A node that shares nothing any more keeps its numbers: if it shares again, they go on.
       last.epoch === 0 && node === ""
         ? {}
-        : { outbox: { node, last, start, projects: [...projects], ...(level === 0 ? {} : { level }) } },
+        : {
+            outbox: {
+              ...{ node, last, start, projects: [...projects] },
+              ...(level === 0 ? {} : { level }),
+              ...(nodeParts.size === 0 ? {} : { nodeParts: [...nodeParts] }),
+            },
+          },
     (outbox, { outbox: stored }) => {
       if (stored === undefined) return;
       outbox.node = stored.node;
@@ -144,6 +153,7 @@ export const outboxRows = {
       outbox.start = stored.start ?? 0;
       outbox.level = stored.level ?? 0;
       for (const [project, as] of stored.projects) outbox.projects.set(project, as);
+      for (const [part, value] of stored.nodeParts ?? []) outbox.nodeParts.set(part, value);
     },
   ),
   lists: {
@@ -169,5 +179,6 @@ export const outboxRows = {
 interface Stored extends Pick<Outbox, "node" | "last"> {
   readonly start?: number;
   readonly level?: number;
+  readonly nodeParts?: readonly (readonly [string, JsonValue])[];
   readonly projects: readonly (readonly [string, string])[];
 }

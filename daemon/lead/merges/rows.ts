@@ -1,8 +1,9 @@
 /** Merges as `query` shows them, the oldest first. */
-import type { MergeRow } from "../../../protocol/lead/merge.ts";
+import type { MergeElsewhereRow, MergeRow } from "../../../protocol/lead/merge.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { mergeRow } from "../../core/lead/merges/replies.ts";
 import { countUnheard } from "../../core/lead/merges/unread.ts";
+import type { Logs } from "../../engine/log-view.ts";
 import type { StatsColumn, Target } from "../../requests/target.ts";
 import type { Keyed, RowSource } from "../../views/row.ts";
 import { unreadReturn } from "./came-back.ts";
@@ -22,7 +23,34 @@ const merges: Target<MergeRow> = {
   ids: row => [row.by?.id, row.author?.id],
 };
 
-export const mergeTargets = { merges };
+/** Yields what other machines told of their merges; `project`: only those of this project of this machine. */
+function* mergesElsewhereRows(
+  logs: Logs,
+  project: string | undefined,
+): Generator<Keyed<MergeElsewhereRow>, void> {
+  for (const log of project === undefined ? logs.logs : [logs.logOf(project)]) {
+    const { mergesThere, leases } = log.state;
+    for (const [node, merges] of mergesThere) {
+      if (node === logs.state.outbox.node) continue;
+      const machine = leases.all.get(node)?.machine ?? node;
+      for (const merge of merges) {
+        if (project !== undefined && merge.project !== log.project(project)) continue;
+        const row = () => log.outward({ ...merge, machine });
+        yield { place: merge.changedAt, key: `${node} ${merge.id}`, row };
+      }
+    }
+  }
+}
+
+const merges_elsewhere: Target<MergeElsewhereRow> = {
+  open:
+    ({ engine }, { project }) =>
+    () =>
+      mergesElsewhereRows(engine, project),
+  ids: row => [row.author],
+};
+
+export const mergeTargets = { merges, merges_elsewhere };
 
 /** Branches whose latest merge came back with nobody there to read so. */
 export const mergeStats: StatsColumn = ({ engine, clock }) => {

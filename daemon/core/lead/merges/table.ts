@@ -6,14 +6,14 @@
  * arise; there are at most `limits.mergesMax`, of which the oldest that ended make room.
  */
 
-import type { MergeRow, MergeState } from "../../../../protocol/lead/merge.ts";
+import type { MergeRow, MergeState, MergeThere } from "../../../../protocol/lead/merge.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
 import { assert } from "../../assert.ts";
 import { idIndexes } from "../../ids.ts";
 import { boundKey } from "../../origin.ts";
 import { placeOf, Records, sets, sorted, unique } from "../../records.ts";
-import { numberHead, valueList } from "../../rows.ts";
+import { numberHead, pairList, valueList } from "../../rows.ts";
 import type { Runner } from "./commands.ts";
 
 /** A merge, with the fields of its row. The number of a run is its fencing token: reports of earlier runs are refused. */
@@ -106,6 +106,19 @@ export function putMerge(merges: Merges, next: Merge): void {
   );
   addMerge(merges, next);
 }
+
+/** In a shared log: what each node told of its merges, by node. */
+export type MergesThere = Map<string, readonly MergeThere[]>;
+
+export const mergeThereRows = {
+  empty: (): MergesThere => new Map(),
+  lists: {
+    mergesThere: pairList(
+      (table: MergesThere) => table,
+      (table, [node, rows]: readonly [string, readonly MergeThere[]]) => void table.set(node, rows),
+    ),
+  },
+};
 
 export const mergeRows = {
   empty: noMerges,
