@@ -12,7 +12,10 @@ export function changeLines(before: StoreState, after: StoreState, at: number): 
   // A start that has not tried yet is no news; that it tried in vain is.
   const isNews =
     before.is !== after.is || (after.is === "opening" && before.why === null && after.why !== null);
-  const lines = isNews ? [lineOf(at, becameOf(before, after, at))] : [];
+  const lines = [
+    ...(isNews ? [lineOf(at, becameOf(before, after, at))] : []),
+    ...(after.wentBackAt === null || after.wentBackAt === before.wentBackAt ? [] : [wentBack(after, at)]),
+  ];
   // What is known of the others is as of an earlier moment.
   return after.is === "open" ? [...lines, ...machineLines(before, after, at)] : lines;
 }
@@ -32,6 +35,11 @@ function becameOf(before: StoreState, after: StoreState, at: number): Partial<Tr
     default:
       return { ...what, why: `${after.where} is not reached${because}` };
   }
+}
+
+function wentBack({ where }: StoreState, at: number): TrailLine {
+  const why = `${where} went back: a backup was restored, or a standby that lagged took over; tasks and messages of just before may be gone`;
+  return lineOf(at, { type: "went_back", why });
 }
 
 const machineNow = { here: "is back", away: "fell silent", lost: "is lost, and so are its agents" } as const;

@@ -50,6 +50,15 @@ it("say when the store is away and why, and for how long it was when it is back"
   ]);
 });
 
+it("say that the store went back, once", () => {
+  const back = { ...open, wentBackAt: now };
+  expect(said(open, back)).toEqual([
+    expect.stringContaining("kite@db/kite went back: a backup was restored"),
+  ]);
+  expect(said(away, back)).toHaveLength(2);
+  expect(said(back, { ...back, nodes: [...back.nodes] })).toEqual([]);
+});
+
 it("say why the store does not take this machine, with the refusal's code", () => {
   expect(said(open, refused)).toEqual([
     expect.stringContaining("does not take this machine: another daemon of node n"),
