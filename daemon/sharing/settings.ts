@@ -5,7 +5,7 @@ import type { KitePaths } from "../../protocol/paths.ts";
 import { postgresJournal, type SharedJournal } from "../journal/shared-journal.ts";
 import { readStoreAddress } from "../store/address.ts";
 import { storeConnection } from "../store/connection.ts";
-import { machineName } from "../store/machine.ts";
+import { bootId, machineName } from "../store/machine.ts";
 import { openNode } from "../store/node-id.ts";
 import type { SharedStoreOptions } from "./shared-store-options.ts";
 
@@ -41,7 +41,7 @@ export function sharedSettings(
   const journal: SharedSettings["journal"] = async storeId => {
     const connection = storeConnection(found, paths);
     if ("ok" in connection) throw new Error(connection.error);
-    return postgresJournal({ address: connection, node: node.node, storeId });
+    return postgresJournal({ address: connection, node: node.node, holder: holderOf(node.node), storeId });
   };
   return { ...who, node: node.node, binding: bindingOf(paths), where, journal };
 }
@@ -49,6 +49,12 @@ export function sharedSettings(
 /** What tells this home from a copy of it that has the same id. */
 function bindingOf({ storeNode }: Pick<KitePaths, "storeNode">): string {
   return createHash("sha256").update(readFileSync(storeNode)).digest("hex");
+}
+
+/** What tells this start of the machine from that of a copy; the id itself does not leave the machine. */
+function holderOf(node: string): string {
+  const boot = bootId();
+  return boot === "" ? "" : createHash("sha256").update(`${node} ${boot}`).digest("hex").slice(0, 32);
 }
 
 function failing(why: string): () => Promise<SharedJournal> {

@@ -109,6 +109,31 @@ await withServer("several nodes over one store", server => {
       expect(await world.log()).toEqual(["1 n1 2 1"]);
     });
 
+    it("that live are not taken by a copy of their disk, which waits until they are silent", async () => {
+      const world = new StoreWorld(server);
+      const first = await world.node("n1", {}, { holder: "one" });
+      const copy = () => world.journal("n1", {}, { holder: "two" });
+      await expect(
+        (await copy()).journal.open(
+          0,
+          () => {},
+          () => {},
+        ),
+      ).rejects.toMatchObject({
+        name: "NodeHeld",
+        message: expect.stringContaining("kite store rejoin"),
+      });
+      first.client.propose(wants("a"));
+      await settled(first);
+      expect(first.client.fatal).toEqual([]);
+      // A start of the same machine, also after a kill, goes on at once.
+      const again = await world.node("n1", {}, { holder: "one" });
+      expect(again.client.epoch).toBe(first.client.epoch + 1);
+      await world.sql("UPDATE $.nodes SET seen = now() - interval '61 s'");
+      const later = await world.node("n1", {}, { holder: "two" });
+      expect(later.client.epoch).toBe(again.client.epoch + 1);
+    });
+
     it("begin an epoch that they have not had, whatever the store remembers", async () => {
       const world = new StoreWorld(server);
       const { client } = await world.node("n1", {}, { epochAfter: 41 });

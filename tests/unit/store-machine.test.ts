@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { machineId, machineName } from "../../daemon/store/machine.ts";
+import { bootId, machineId, machineName } from "../../daemon/store/machine.ts";
 import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
@@ -76,4 +76,10 @@ describe("the id of a machine", () => {
     expect(machineId()).toMatch(/^(?:id [0-9a-f]{32}|name \S*)$/);
     expect(machineId()).toBe(machineId());
   });
+});
+
+it("tells a start of the machine from others where the system says which it is", () => {
+  expect(bootId("/nowhere/boot_id")).toBe("");
+  if (process.platform === "linux") expect(bootId()).toMatch(/^[0-9a-f-]{36}$/);
+  expect(bootId()).toBe(bootId());
 });

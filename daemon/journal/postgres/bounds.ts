@@ -22,6 +22,8 @@ export interface StoreBounds {
   readonly heardPollMs: number;
   /** How often this node writes down how far it has read. */
   readonly renewMs: number;
+  /** A node that was seen within this time is not taken by a start of another machine. */
+  readonly holdMs: number;
   /** A node of which nothing was heard for so long keeps no entries: it begins with a snapshot when it comes back. */
   readonly absentMs: number;
   /** Proposals that wait, and their texts together; further ones are refused. */
@@ -57,6 +59,7 @@ export const storeBounds: StoreBounds = {
   pollMaxMs: 1_000,
   heardPollMs: 5_000,
   renewMs: 20_000,
+  holdMs: 60_000,
   absentMs: 24 * 3_600_000,
   waitingMax: 10_000,
   waitingBytesMax: 16 * 1024 * 1024,

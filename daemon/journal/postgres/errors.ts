@@ -37,6 +37,11 @@ export class EntriesPruned extends Error {
   override readonly name = "EntriesPruned";
 }
 
+/** Another daemon of the node lives, on a machine that was started otherwise: this one waits until it is silent. */
+export class NodeHeld extends Error {
+  override readonly name = "NodeHeld";
+}
+
 /** Another journal was opened for the same node. */
 export class NodeTwice extends Error {
   override readonly name = "NodeTwice";

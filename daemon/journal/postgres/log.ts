@@ -8,7 +8,7 @@ import { StoreLost } from "../journal.ts";
 import { appendName, refusedState } from "./append-function.ts";
 import type { StoreBounds } from "./bounds.ts";
 import type { Connection, Row, Value } from "./connection.ts";
-import { EntriesPruned, NodeTwice, StoreWentBack } from "./errors.ts";
+import { EntriesPruned, NodeHeld, NodeTwice, StoreWentBack } from "./errors.ts";
 import { schemaLevel, tableName } from "./schema.ts";
 import { sqlState } from "./sql-state.ts";
 
@@ -42,6 +42,17 @@ export interface Writer {
   readonly storeId: string;
 }
 
+/** A start of a node, before it has an epoch. */
+export interface NodeStart {
+  readonly node: string;
+  readonly holder: string;
+}
+
+/** Returns the condition under which a start takes the node whose row is `own`. */
+function mayTake(holder: string, holdMs: string): string {
+  return `(own.holder IS NULL OR ${holder} IN (own.holder, '') OR own.seen < now() - ${holdMs} * interval '1 ms')`;
+}
+
 export class StoreLog {
   readonly #head: string;
   readonly #entries: string;
@@ -70,16 +81,36 @@ export class StoreLog {
     return Number(row?.[0]);
   }
 
-  /** Begins the node's next epoch, at least `after` + 1. */
-  async claimEpoch(connection: Connection, node: string, after: number, seq: number): Promise<number> {
-    const [row] = await connection.query(
-      `INSERT INTO ${this.#nodes} AS own (node, epoch, seq, seen) VALUES ($1, $2::bigint + 1, $3, now())
-       ON CONFLICT (node) DO UPDATE
-         SET epoch = greatest(own.epoch, $2::bigint) + 1, seq = $3, seen = now()
-       RETURNING epoch`,
-      [node, after, seq],
+  /**
+   * Rejects with `NodeHeld` if the node was seen within `holdMs` with another `holder`: the copy of a disk does not take the node
+   * from a daemon that lives. An empty one holds nothing.
+   */
+  async mayBegin(connection: Connection, { node, holder }: NodeStart): Promise<void> {
+    const rows = await connection.query(
+      `SELECT FROM ${this.#nodes} AS own WHERE node = $1 AND NOT ${mayTake("$2", "$3")}`,
+      [node, holder, this.#bounds.holdMs],
     );
-    return Number(row?.[0]);
+    if (rows.length > 0) throw this.#held();
+  }
+
+  /** Begins the node's next epoch, at least `after` + 1. Rejects with `NodeHeld`. */
+  async claimEpoch(
+    connection: Connection,
+    { node, holder }: NodeStart,
+    after: number,
+    seq: number,
+  ): Promise<number> {
+    const [row] = await connection.query(
+      `INSERT INTO ${this.#nodes} AS own (node, epoch, seq, seen, holder)
+         VALUES ($1, $2::bigint + 1, $3, now(), nullif($4, ''))
+       ON CONFLICT (node) DO UPDATE
+         SET epoch = greatest(own.epoch, $2::bigint) + 1, seq = $3, seen = now(), holder = nullif($4, '')
+         WHERE ${mayTake("$4", "$5")}
+       RETURNING epoch`,
+      [node, after, seq, holder, this.#bounds.holdMs],
+    );
+    if (row === undefined) throw this.#held();
+    return Number(row[0]);
   }
 
   /** Notes how far the node has read, and that it lives. */
@@ -215,6 +246,15 @@ export class StoreLog {
       );
     if (row[2] === null || Number(row[2]) < writer.epoch) return this.#wentBack(known);
     return this.#differenceFrom(connection, known);
+  }
+
+  #held(): NodeHeld {
+    const seconds = Math.round(this.#bounds.holdMs / 1000);
+    return new NodeHeld(
+      `the store ${this.#where} saw another daemon of this node less than ${seconds} s ago. If this machine was just started ` +
+        "anew, it goes on by itself within that time; if its disk is a copy of another one's, give this home an id of its " +
+        "own: kite store rejoin",
+    );
   }
 
   lost(): StoreLost {

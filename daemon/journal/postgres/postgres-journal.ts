@@ -40,6 +40,8 @@ export interface PostgresJournalOptions {
   readonly node: string;
   /** The id of the store that this machine knows; null or absent: any. Nothing is made or entered in another one. */
   readonly storeId?: string | null;
+  /** What the starts of this node have in common while its machine runs, and a copy of its disk has not; absent: nothing. */
+  readonly holder?: string;
   /** An epoch of this node that was used already, of which the store may not know: it may be an older copy. */
   readonly epochAfter?: number;
   /** False: read the log by time alone. Without it, a store that passes no notifications does so too, by itself. */
@@ -136,18 +138,21 @@ export class PostgresJournal implements Journal {
     return this.#apart(connection => this.#snapshots.load(connection));
   }
 
-  /** Rejects with `StoreAway`, `StoreUnfit`, `StoreTooNew`, or `StoreWentBack`: the log has no entry `after`. */
+  /**
+   * Rejects with `StoreAway`, `StoreUnfit`, `StoreTooNew`, `NodeHeld`: another daemon of the node lives, or `StoreWentBack`: the
+   * log has no entry `after`.
+   */
   async open(after: number, deliver: (batch: readonly Entry[]) => void, found: Found): Promise<Opened> {
     if (this.#phase !== "new") throw new Error("a journal is opened once");
     this.#phase = "opening";
     this.#deliver = deliver;
-    const { node, epochAfter = 0 } = this.#options;
+    const { node, holder = "", epochAfter = 0 } = this.#options;
     return this.#apart(async (connection, storeId) => {
       const from = await this.#readTo(connection, after, null, (entry, behindBytes, bytes) => {
         this.#bytes += bytes;
         found(entry, behindBytes);
       });
-      const epoch = await this.#log.claimEpoch(connection, node, epochAfter, from.seq);
+      const epoch = await this.#log.claimEpoch(connection, { node, holder }, epochAfter, from.seq);
       [this.#durableSeq, this.#toldSeq] = [from.seq, from.seq];
       this.#begin({ node, epoch, storeId }, from);
       return { epoch };
@@ -264,6 +269,9 @@ export class PostgresJournal implements Journal {
         (await prepareSchema(connection, this.#options.address.schema, this.#where, { isNew })) ?? {};
       if (id === null || id !== (known ?? id)) throw this.#log.lost();
       this.#storeId = id;
+      const { node, holder = "" } = this.#options;
+      // Before all is read: whoever waits for a node that another machine has tries again and again.
+      if (this.#parts === null) await this.#log.mayBegin(connection, { node, holder });
       return await work(connection, id);
     } catch (error) {
       const isOfStore = connection === null || connection.isLost || meaningOf(error) !== "unsure";

@@ -42,6 +42,8 @@ const additions: readonly ((table: (name: string) => string) => string)[] = [
       snapshot bigint NOT NULL REFERENCES ${table("snapshots")} ON DELETE CASCADE, place integer NOT NULL,
       bytes bytea NOT NULL, PRIMARY KEY (snapshot, place));
     ${appendFunction(table)}`,
+  // What a node's starts have in common while its machine runs: see `claimEpoch`.
+  table => `ALTER TABLE ${table("nodes")} ADD COLUMN IF NOT EXISTS holder text;`,
 ];
 
 /** What a store says of itself. */
