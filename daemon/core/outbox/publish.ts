@@ -198,7 +198,8 @@ export function publishAll(state: BaseState, ending: string | null = null): void
   const all: Relayable = {
     type: "node_sessions_are",
     ...{ sessions: [...outbox.told.keys()], agents },
-    ...(outbox.level < partsLevel ? {} : { parts, nodeParts: [...outbox.nodeParts.keys()] }),
+    ...(outbox.level < partsLevel ? {} : { parts }),
+    ...(outbox.level < partsLevel ? {} : { nodeParts: [...outbox.nodeParts.keys()] }),
   };
   outboxRecords.put(outbox, { number: nextNumber(state), key: null, command: all });
 }

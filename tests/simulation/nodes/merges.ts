@@ -1,6 +1,8 @@
 /** Merges of the nodes that come back, whose authors' tasks are in the shared log: each is told there once. */
 import type { Proposal } from "../../../daemon/core/commands.ts";
+import { mergesPart } from "../../../daemon/core/lead/merges/elsewhere.ts";
 import type { Reply } from "../../../daemon/core/outcome.ts";
+import type { State } from "../../../daemon/core/state.ts";
 import type { Log } from "./log.ts";
 import type { Node } from "./node.ts";
 
@@ -18,6 +20,18 @@ export function mergeComesBack(node: Node, n: number): void {
   const reason = { code: "conflict", text: "conflicts", files: [], more: 0, output: null } as const;
   const outcome = { is: "returned", reason } as const;
   node.do({ type: "merge_report", by: null, runner, merge: merge.id, run: merge.runs, outcome, wallMs: n });
+}
+
+/** Yields a sentence if the shared log does not know of the node's merges what the node would tell now. */
+export function* unknownMerges({ id, log }: Node, { mergesThere }: State): Generator<string> {
+  const [is, told] = [mergesPart.tell(log.state), mergesThere.get(id) ?? null].map(one => namesOf(one));
+  if (is !== told) yield `${id} has the merges ${is}, and in the shared log ${told}`;
+}
+
+/** The ids of authors in rows are as of the latest change of a merge. */
+function namesOf(rows: unknown): string {
+  if (!Array.isArray(rows)) return "none";
+  return rows.map(({ id, state, changedAt }) => `${id} ${state} ${changedAt}`).join(", ");
 }
 
 /** Sees what the shared log applies. */

@@ -25,6 +25,14 @@ export const plantedInNodes: readonly Planted[] = [
     tells: /came back twice/,
   },
   {
+    bug: "a start does not tell anew of merges",
+    merges: true,
+    file: "daemon/core/outbox/publish.ts",
+    find: "publishNodePart(state, part, true);",
+    put: "publishNodePart(state, part);",
+    tells: /has the merges/,
+  },
+  {
     bug: "a daemon that was replaced still speaks",
     file: "daemon/core/nodes/authority.ts",
     find: "if (lease !== undefined && epoch < lease.epoch) {",

@@ -12,7 +12,7 @@ import { limits } from "../../../protocol/limits.ts";
 import { Random } from "../random.ts";
 import { differences, overlapsOver, rolesOf, undeclared } from "./differences.ts";
 import { Log } from "./log.ts";
-import { MergesTold, mergeComesBack } from "./merges.ts";
+import { MergesTold, mergeComesBack, unknownMerges } from "./merges.ts";
 import { Node, type Sent } from "./node.ts";
 
 const projects = [
@@ -58,6 +58,7 @@ export class TwoLogs {
   *wrong(): Generator<string> {
     const { sessions, tasks } = this.shared.state;
     for (const node of this.nodes) {
+      yield* unknownMerges(node, this.shared.state);
       const { told } = node;
       const known = [...sessions.live.values()].filter(session => session.node === node.id);
       for (const session of known) {
