@@ -60,6 +60,14 @@ export class Node {
     this.#saved = [];
   }
 
+  /** Power fails behind `work`, of which the disk has nothing. */
+  loses(work: () => void): void {
+    const before = writeState(this.log.state);
+    work();
+    this.log.state = readState(before);
+    this.#saved = [];
+  }
+
   /** A backup of the home is put back, in which no later start was counted. */
   restore(): void {
     const [text, own] = this.#backup;

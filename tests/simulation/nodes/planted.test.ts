@@ -21,7 +21,7 @@ describe("a planted bug of two logs is caught", () => {
     let last = "nothing";
     for (let seed = 1; seed <= seedsMax; seed += 1) {
       last = failureOf(() => {
-        const world = new TwoLogs(seed, bug.merges);
+        const world = new TwoLogs(seed, bug.also);
         world.run(400);
         return [...world.wrong(), ...world.outboxes()].join("; ");
       });

@@ -1,7 +1,9 @@
 /** Bugs in what nodes tell of their sessions, and what the simulation of two logs has to say of each. */
 import type { Planted } from "../planted.ts";
+import type { Also } from "./two-logs.ts";
 
-export const plantedInNodes: readonly Planted[] = [
+/** `also`: what has to happen for the bug to show. */
+export const plantedInNodes: readonly (Planted & { readonly also?: readonly Also[] })[] = [
   {
     bug: "a row of an outbox is applied as often as it comes",
     file: "daemon/core/apply.ts",
@@ -18,7 +20,7 @@ export const plantedInNodes: readonly Planted[] = [
   },
   {
     bug: "what happened once is told anew with another number",
-    merges: true,
+    also: ["merge"],
     file: "daemon/core/outbox/publish.ts",
     find: "const again = [...outbox.rows].filter(([, { isOnce }]) => isOnce !== true);",
     put: "const again = [...outbox.rows]; for (const [, row] of again) if (row.isOnce) putRow(outbox, { ...row, number: nextNumber(state) });",
@@ -26,7 +28,7 @@ export const plantedInNodes: readonly Planted[] = [
   },
   {
     bug: "a start does not tell anew of merges",
-    merges: true,
+    also: ["merge"],
     file: "daemon/core/outbox/publish.ts",
     find: "publishNodePart(state, part, true);",
     put: "publishNodePart(state, part);",
@@ -98,6 +100,7 @@ export const plantedInNodes: readonly Planted[] = [
   },
   {
     bug: "a start does not say what is declared",
+    also: ["lost declaration"],
     file: "daemon/core/outbox/publish.ts",
     find: "...(outbox.level < partsLevel ? {} : { parts }),",
     put: "",

@@ -1,26 +1,30 @@
 import { expect, it } from "vitest";
-import { TwoLogs } from "./two-logs.ts";
+import { type Also, TwoLogs } from "./two-logs.ts";
 
 const seedsMax = Number(process.env["KITE_SEEDS"] ?? 20);
 
 it(`what nodes tell of their sessions comes out right over ${seedsMax} histories of two logs`, {
   timeout: 600_000,
 }, () => {
-  const seen = histories(seedsMax, false);
+  const seen = histories(seedsMax, []);
   for (const key of mustOccur) expect(seen.get(key) ?? 0, key).toBeGreaterThan(0);
 });
 
 it("what nodes tell of their merges comes out right, and once", { timeout: 600_000 }, () => {
-  const seen = histories(Math.ceil(seedsMax / 2), true);
+  const seen = histories(Math.ceil(seedsMax / 2), ["merge"]);
   for (const key of ["task_return ok", "merge told", "task_return outbox_gap", "task_return unknown_node"])
     expect(seen.get(key) ?? 0, key).toBeGreaterThan(0);
 });
 
+it("a declaration that a power cut took back is taken back from the others", { timeout: 600_000 }, () => {
+  histories(Math.ceil(seedsMax / 2), ["lost declaration"]);
+});
+
 /** Returns what occurred in this many histories, and how often. Throws if one of them came out wrong. */
-function histories(count: number, hasMerges: boolean): Map<string, number> {
+function histories(count: number, also: readonly Also[]): Map<string, number> {
   const seen = new Map<string, number>();
   for (let seed = 1; seed <= count; seed += 1) {
-    const world = new TwoLogs(seed, hasMerges);
+    const world = new TwoLogs(seed, also);
     try {
       world.run(400);
       const wrong = [...world.wrong(), ...world.outboxes()];

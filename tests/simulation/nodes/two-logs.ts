@@ -23,6 +23,9 @@ const sessionNames = ["s1", "s2", "s3", "s4"] as const;
 const fileNames = ["a.ts", "src/b.ts", "src"] as const;
 const agentIds = ["first-agent", "other-agent", "third-agent"] as const;
 
+/** What happens in some of the histories alone. */
+export type Also = "merge" | "lost declaration";
+
 export class TwoLogs {
   readonly #random: Random;
   readonly shared = new Log();
@@ -36,12 +39,12 @@ export class TwoLogs {
   readonly #merges = new MergesTold();
   readonly seen = new Map<string, number>();
 
-  readonly #hasMerges: boolean;
+  readonly #also: readonly Also[];
 
-  /** `hasMerges`: branches of the nodes come back from their merges, too. */
-  constructor(seed: number, hasMerges = false) {
+  /** `also`: what happens besides, so that histories without it stay as they are. */
+  constructor(seed: number, also: readonly Also[] = []) {
     this.#random = new Random(seed);
-    this.#hasMerges = hasMerges;
+    this.#also = also;
     for (const node of this.nodes) {
       node.start();
       node.do({ type: "sharing_set", node: node.id, projects, level: rulesLevel });
@@ -89,7 +92,7 @@ export class TwoLogs {
       ...Array.from({ length: 4 }, () => ["relay"] as const),
       ...Array.from({ length: 5 }, () => ["speak"] as const),
       ...Array.from({ length: 3 }, () => ["late"] as const),
-      ...Array.from({ length: this.#hasMerges ? 2 : 0 }, () => ["merge"] as const),
+      ...this.#also.flatMap(one => [[one] as const, [one] as const]),
       ["renew"] as const,
       ["restart"] as const,
       ["silence"] as const,
@@ -104,7 +107,8 @@ export class TwoLogs {
     else if (what === "merge") {
       this.#n += 1;
       mergeComesBack(node, this.#n);
-    } else if (what === "renew") this.#renew(node);
+    } else if (what === "lost declaration") this.#loseDeclaration(node);
+    else if (what === "renew") this.#renew(node);
     else if (what === "restart") this.#restart(node);
     else this.#silence();
   }
@@ -176,6 +180,18 @@ export class TwoLogs {
     const written = [{ key: ref.key, file: name, worktree: project, project }];
     const noted = { files: written, by: "shell", ancestors: [], wallMs: 1 } as const;
     if (random.chance(0.5)) node.do({ type: "writes_noted", actor, noted });
+  }
+
+  /** The node's own log loses a declaration of which the shared log has heard. */
+  #loseDeclaration(node: Node): void {
+    const [session] = [...node.told.values()];
+    if (session === undefined) return;
+    node.loses(() => {
+      this.#declare(node, session);
+      node.send(...node.rows);
+      for (const sent of node.sent.splice(0)) this.#enter(sent);
+    });
+    this.#begin(node);
   }
 
   /** A session of the node asks the shared log for something; its rows of the outbox go ahead. */
@@ -274,6 +290,10 @@ export class TwoLogs {
     for (const sent of node.sent.splice(0)) if (this.#random.chance(0.5)) this.#late.push(sent);
     if (this.#random.chance(0.35)) node.restore();
     else if (this.#random.chance(0.4)) node.powerCut(this.#random);
+    this.#begin(node);
+  }
+
+  #begin(node: Node): void {
     // Of two homes that are put back while the clock is wrong, nobody can tell the second one from the first.
     const isBehind = !node.isBehind && this.#random.chance(0.1);
     node.start(this.#random.int(100, 100_000), isBehind ? 1_000_000 : 0);
