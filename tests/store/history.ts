@@ -5,6 +5,7 @@ import { faultsOfEarly, sendEarly } from "./before-share.ts";
 import type { Debates } from "./debates.ts";
 import { runFaults } from "./faults.ts";
 import { faultsOf } from "./judge.ts";
+import { faultsOfLeaving, faultsOfRejoining } from "./leaving.ts";
 import { Machine, type Skew, type Store } from "./machines.ts";
 import { History, Speaker } from "./operations.ts";
 import { faultsOfPassing } from "./passing.ts";
@@ -116,17 +117,25 @@ async function played(
   await working;
   note("all is well");
   const wrong = isHeard ? [] : [`a session heard nothing for ${settleMs} ms although all was well`];
+  for await (const fault of faultsOfPassing(store, machines, early, settleMs)) wrong.push(fault);
   wrong.push(...(await settledFaults(store, machines, [...common.speakers, ...probes.values()], settleMs)));
   wrong.push(...(await viewFaults(store, machines, common.speakers, settleMs)));
   for await (const fault of faultsOfEarly(early)) wrong.push(fault);
-  for await (const fault of faultsOfPassing(store, machines, early, settleMs)) wrong.push(fault);
-  for (const speaker of [...common.speakers, ...probes.values()]) speaker.close();
   note("all is told");
+  wrong.push(...faultsOf({ ...common, machines, log: await readSharedLog(store) }));
+  const [, renamed, leaving] = machines;
+  const all = [...common.speakers, ...probes.values()];
+  if (leaving !== undefined)
+    for await (const fault of faultsOfLeaving(store, leaving, all, settleMs)) wrong.push(fault);
+  if (renamed !== undefined)
+    for await (const fault of faultsOfRejoining(store, renamed, all, settleMs)) wrong.push(fault);
+  for (const speaker of all) speaker.close();
+  note("one has left and is back, and one has a new id");
   await Promise.all(machines.map(machine => machine.stop()));
   note("all have ended");
   const log = await readSharedLog(store);
   for (const machine of machines) wrong.push(...(await faultsOfMachine(machine, log)));
-  wrong.push(...faultsOf({ ...common, machines, log }));
+  wrong.push(...log.wrong);
   return { wrong, seen: seenIn(history, notes, log), notes };
 }
 

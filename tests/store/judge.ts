@@ -31,7 +31,6 @@ export interface Judged extends Common {
 
 /** Yields a sentence for each fault of the history. */
 export function* faultsOf(history: Judged): Generator<string> {
-  yield* history.log.wrong;
   for (const operation of history.history.operations) yield* faultsOfAnswer(operation, history.log);
   yield* faultsOfTasks(history);
   yield* faultsOfKeys(history);

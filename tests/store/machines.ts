@@ -41,7 +41,7 @@ export class Machine {
   readonly home = new Home();
   /** The working directory of its sessions: a clone. */
   readonly clone: string;
-  readonly node: string;
+  node: string;
   readonly proxies: readonly StoreProxy[];
   /** The store as this machine is told of it. */
   readonly address: string;

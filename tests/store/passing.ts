@@ -1,5 +1,6 @@
 /** Values of context that end by the store's clock, whatever a machine's own says. */
 import { randomUUID } from "node:crypto";
+import type { Message } from "../end-to-end/daemon.ts";
 import { type Machine, type Store, within } from "./machines.ts";
 import type { Speaker } from "./operations.ts";
 import { readSharedLog } from "./shared-log.ts";
@@ -17,8 +18,11 @@ export async function* faultsOfPassing(
   if (setter === undefined) throw new Error("nobody is there to set a value");
   const key = `${passingKey}-at-last`;
   const set = { type: "context_set", id: setter.id, key, value: "soon gone", ttlMs, requestId: randomUUID() };
-  const reply = await setter.send(set);
-  if (reply?.["ok"] !== true) yield `a value that ends was refused: ${JSON.stringify(reply)}`;
+  const isSet = (request: Message) => within(async () => (await setter.send(request))?.["ok"] === true, ms);
+  if (!(await isSet(set))) {
+    yield "a value that ends was refused";
+    return;
+  }
   const isShown = async (machine: Machine) => {
     const client = await machine.connect();
     const got = await client.ask({ type: "context_get", project: machine.clone, cwd: machine.clone, key });
@@ -30,7 +34,7 @@ export async function* faultsOfPassing(
   await store.moveClock(ttlMs + 1_000);
   // The time of the log goes on with its next entry.
   const entry = { type: "context_set", id: setter.id, key: `${passingKey}-after`, value: 1, ttlMs };
-  await setter.send({ ...entry, requestId: randomUUID() });
+  await isSet({ ...entry, requestId: randomUUID() });
   for (const machine of machines)
     if (!(await within(async () => !(await isShown(machine)), ms)))
       yield `machine ${machine.index} shows a value that has ended`;
