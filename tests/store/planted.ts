@@ -81,8 +81,8 @@ export const plantedInStore: readonly PlantedInStore[] = [
   {
     bug: "a machine that leaves takes nothing along",
     file: "daemon/sharing/requests.ts",
-    find: "const copied = await takeBack(logs);",
-    put: "const copied = { tasks: 0, context: 0, numbers: [], keys: [], released: [] } as never; void takeBack;",
+    find: "const copied = await takeBack(logs, shown => view?.outward(shown) ?? shown);",
+    put: "const copied = { tasks: 0, context: 0, unread: 0, numbers: [], keys: [], released: [] }; void takeBack;",
     tells: /left, and .* not back/,
   },
   {

@@ -49,14 +49,22 @@ export interface SetOp {
   readonly version: number | null;
 }
 
-/** A key of context, by its version: none has been deleted. */
+/** The version of a key that somebody set, and nobody heard of. */
+const unheard = -1;
+
+/** A key of context, by its version: it is not deleted. The first version of a key is above that of every value that ended. */
 export const keyModel: Model<number, SetOp> = {
   initial: 0,
   step(now, { ifVersion, outcome, version }) {
-    const fits = ifVersion === null || ifVersion === now;
-    if (outcome === "conflict") return !fits && version === now ? now : null;
+    const fits = ifVersion === null || ifVersion === now || (now === unheard && ifVersion !== 0);
+    if (outcome === "conflict") {
+      if (now === unheard) return ifVersion === null || version === ifVersion ? null : version;
+      return !fits && version === now ? now : null;
+    }
     if (!fits) return null;
-    return outcome === null || version === now + 1 ? now + 1 : null;
+    const isFirst = now === 0 || now === unheard;
+    if (outcome === null) return isFirst ? unheard : now + 1;
+    return isFirst || version === now + 1 ? version : null;
   },
   textOf: String,
 };
