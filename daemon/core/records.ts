@@ -176,7 +176,9 @@ export function sets<Row>(valuesOf: (row: Row) => Key | readonly string[]): Inde
     empty: () => new Map(),
     move(found, key, before, next) {
       const are = listOf(next);
-      for (const value of listOf(before)) if (!are.includes(value)) removeFromSet(found, value, key);
+      const many = are.length > fewMax ? new Set(are) : null;
+      for (const value of listOf(before))
+        if (!(many?.has(value) ?? are.includes(value))) removeFromSet(found, value, key);
       for (const value of are) addToSet(found, value, key);
       return found;
     },
@@ -184,6 +186,8 @@ export function sets<Row>(valuesOf: (row: Row) => Key | readonly string[]): Inde
 }
 
 const none: readonly string[] = [];
+/** Of more values a set is made before they are looked up. */
+const fewMax = 16;
 
 /** Keeps the paths of the rows' files. */
 export function paths<Row>(
