@@ -2,7 +2,7 @@
 import type { ContextRow } from "../protocol/context.ts";
 import type { RefusalRow } from "../protocol/daemon.ts";
 import type { DeclarationRow } from "../protocol/declaration.ts";
-import type { ElsewhereRow } from "../protocol/elsewhere.ts";
+import type { ElsewhereRow, SameFileRow } from "../protocol/elsewhere.ts";
 import type { LockRow } from "../protocol/lock.ts";
 import type { HoldRow, PostedRow } from "../protocol/message.ts";
 import type { UnkeptRow, VersionRow, WipeRow } from "../protocol/rescue.ts";
@@ -39,6 +39,7 @@ export const baseRows = {
   messages: posted,
   messages_acknowledged: posted,
   elsewhere: rowWith<ElsewhereRow>("id", "name", "machine", "project", "state", "tasks"),
+  same_files: rowWith<SameFileRow>("file", "project", "sides"),
   store: rowWith<StoreState>("where", "is", "nodes"),
   holds: rowWith<HoldRow>("hold", "files", "by", "leftMs"),
   versions: rowWith<VersionRow>("version", "path", "file", "worktree", "by", "kind", "hash", "object"),

@@ -24,6 +24,7 @@ export const queryTargets = [
   "messages_acknowledged",
   "holds",
   "elsewhere",
+  "same_files",
   "store",
   "checks",
   "spawns",

@@ -19,6 +19,22 @@ export interface ElsewhereRow {
   readonly declared?: DeclaredBrief;
 }
 
+/** A file that the branches of two sessions changed, one of this machine and one of another, and not to the same content. */
+export interface SameFileRow {
+  /** The path within the repository. */
+  readonly file: string;
+  readonly project: string;
+  /** The session of this machine, then the other one. */
+  readonly sides: readonly [SameFileSide, SameFileSide];
+}
+
+export interface SameFileSide {
+  readonly id: string;
+  /** Of the other machine: with its machine, `alice@desk`. */
+  readonly name: string;
+  readonly branch: string | null;
+}
+
 /**
  * The machine of such a session told anew of it, so its name, branch or role may be another one; other changes of it have the events
  * that a session's own have. It is in the log of the store and not in this machine's, so it has no cursor.

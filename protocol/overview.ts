@@ -1,7 +1,7 @@
 /** The wire of `overview`: what `kite status` shows, in one answer. */
 import * as z from "zod";
 import type { QueryReply, RefusalRow, StatsReply, TaskCounts } from "./daemon.ts";
-import type { ElsewhereRow } from "./elsewhere.ts";
+import type { ElsewhereRow, SameFileRow } from "./elsewhere.ts";
 import type { LockRow } from "./lock.ts";
 import type { HoldRow } from "./message.ts";
 import { type RequestTable, repeatable, reply } from "./request-table.ts";
@@ -78,6 +78,8 @@ export interface OverviewReply {
   readonly watched: QueryReply<TaskRow>;
   /** Sessions of other machines; absent where no store is set. */
   readonly elsewhere?: QueryReply<ElsewhereRow>;
+  /** Files that a branch here and one of another machine changed; absent where no store is set. */
+  readonly sameFiles?: QueryReply<SameFileRow>;
 }
 
 export const overviewRequests = {

@@ -36,7 +36,7 @@ what is new, and at most one suggestion; --json then has {"project", "sessions",
 
 --json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "holds":[...], "refusals":[...],
 "risks":[...], "watched":[...], "wiped":[...], "warnings":[...]}, with "store" if one is set, rows as \`query\` gives them, and with a store that
-machines share "elsewhere":[...]; without a daemon
+machines share "elsewhere":[...], "sameFiles":[...]; without a daemon
 {"running":false, "socket", "start":"kite up", "warnings"?}.
 
 Exit codes: 0 done, 1 refused or failed, 3 no daemon runs.
@@ -152,6 +152,9 @@ export async function status(
         ...(lists.elsewhere === undefined
           ? {}
           : { elsewhere: await rowsFrom(client, "elsewhere", lists.elsewhere) }),
+        ...(lists.sameFiles === undefined
+          ? {}
+          : { sameFiles: await rowsFrom(client, "same_files", lists.sameFiles) }),
       };
       const all = [
         ...store,

@@ -1,5 +1,6 @@
-/** Files that are changed in two worktrees, as text. */
+/** Files that are changed in two worktrees, or on branches of two machines, as text. */
 import { basename } from "node:path";
+import type { SameFileRow, SameFileSide } from "../../protocol/elsewhere.ts";
 import type { MergeSideRow, RiskRow } from "../../protocol/write.ts";
 import { projectName } from "./places.ts";
 import { type Cell, table } from "./table.ts";
@@ -20,4 +21,19 @@ function sideText({ name, worktree, branch }: MergeSideRow): string {
   const folder = clean(basename(worktree));
   const on = branch === null ? "" : ` (${clean(branch)})`;
   return `${clean(name)} in ${folder}/${on}`;
+}
+
+/** Files that branches of two machines changed, a line each: the file, then the session and branch of each side. */
+export function sameFileLines(all: readonly SameFileRow[], screen: Screen): string[] {
+  const isOne = new Set(all.map(({ project }) => project)).size === 1;
+  const rows = all.map(({ project, file, sides }): Cell[] => [
+    isOne ? "" : { text: projectName(project), style: "dim" },
+    clean(file),
+    ...sides.map(branchText),
+  ]);
+  return table(rows, [{ min: 4 }, { min: 12, cut: "start" }, { min: 8 }, { min: 8 }], screen, 2);
+}
+
+function branchText({ name, branch }: SameFileSide): string {
+  return branch === null ? clean(name) : `${clean(name)} (${clean(branch)})`;
 }

@@ -1,7 +1,7 @@
 /** The output of `kite status`. */
 
 import type { RefusalRow, StatsReply, TaskCounts } from "../../protocol/daemon.ts";
-import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
+import type { ElsewhereRow, SameFileRow } from "../../protocol/elsewhere.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import type { HoldRow } from "../../protocol/message.ts";
 import type { OverviewReply } from "../../protocol/overview.ts";
@@ -17,7 +17,7 @@ import { lockLines } from "./locks.ts";
 import { needsLines } from "./needs.ts";
 import { locksOfProject, ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places, tilde } from "./places.ts";
-import { riskLines } from "./risks.ts";
+import { riskLines, sameFileLines } from "./risks.ts";
 import { sessionLines } from "./sessions.ts";
 import { storeHead } from "./store.ts";
 import { table } from "./table.ts";
@@ -49,6 +49,7 @@ export interface StatusData {
   readonly wiped?: readonly WipeRow[];
   /** Sessions of other machines; absent where no store is set. */
   readonly elsewhere?: readonly ElsewhereRow[];
+  readonly sameFiles?: readonly SameFileRow[];
   /** What a person does next where no session is known. */
   readonly next?: readonly string[];
   /** The store that machines share; absent: none is set. */
@@ -110,6 +111,12 @@ export function statusView(all: StatusData, screen: Screen): string[] {
     lines.push(...riskLines(data.risks.slice(0, risksShownMax), screen));
     lines.push(...left(data.risks.length - risksShownMax, "file", screen, ""));
   }
+  const { sameFiles = [] } = data;
+  if (sameFiles.length > 0) {
+    lines.push("", title("Same file", "changed on a branch of another machine, too", screen));
+    lines.push(...sameFileLines(sameFiles.slice(0, risksShownMax), screen));
+    lines.push(...left(sameFiles.length - risksShownMax, "file", screen, ""));
+  }
   if (data.wiped !== undefined && data.wiped.length > 0) {
     lines.push("", title("Wiped lately", "Kite kept it", screen), ...wipedLines(data.wiped, screen));
     lines.push(...left(data.wiped.length - wipedShownMax, "wipe", screen, " (kite rescue)"));
@@ -131,6 +138,7 @@ function within(data: StatusData, project: string): StatusData {
     risks: ofProject(data.risks, project),
     watched: ofProject(data.watched, project),
     ...(data.wiped === undefined ? {} : { wiped: ofProject(data.wiped, project) }),
+    ...(data.sameFiles === undefined ? {} : { sameFiles: ofProject(data.sameFiles, project) }),
     ...(data.elsewhere === undefined ? {} : { elsewhere: ofProject(data.elsewhere, project) }),
   };
 }

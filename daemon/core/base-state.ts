@@ -1,6 +1,7 @@
 /** The tables of the base, and the state of them before the first entry. Invariants: those that `check` tests. */
 import type { Limits } from "../../protocol/limits.ts";
 import type { Actor } from "./actor.ts";
+import { type Branches, branchRecords } from "./branches/table.ts";
 import { type ContextTable, noContext } from "./context-index.ts";
 import { type Declarations, noDeclarations } from "./declarations/table.ts";
 import type { FileRef } from "./file-ref.ts";
@@ -66,6 +67,7 @@ export interface BaseTables extends Pick<Risks, "risks"> {
   readonly writes: Writes;
   readonly notes: Notes;
   readonly declarations: Declarations;
+  readonly branches: Branches;
   readonly context: ContextTable;
   readonly messages: Messages;
   readonly freezes: Freezes;
@@ -262,6 +264,7 @@ export function emptyBaseState(
     ...riskRecords.empty(),
     notes: noNotes(),
     declarations: noDeclarations(revisions, bounds),
+    branches: branchRecords.empty(),
     context: noContext(),
     messages: noMessages(touched, preimages, bounds),
     freezes: noFreezes(touched),

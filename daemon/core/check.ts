@@ -1,5 +1,6 @@
 /** The invariants of every table as one function; the simulation calls it after each step. */
 
+import { checkBranches } from "./branches/table.ts";
 import { checkDeclarations } from "./declarations/check.ts";
 import { checkRisks, checkWrites } from "./files/check.ts";
 import { checkResults } from "./lead/checks/table.ts";
@@ -34,6 +35,7 @@ const checks: { readonly [N in TableName]: (state: State) => Iterable<string> } 
   risks: checkRisks,
   notes: checkNotes,
   declarations: state => [...checkDeclarations(state), ...checkMismatches(state)],
+  branches: checkBranches,
   context: checkContext,
   messages: checkMessages,
   freezes: checkFreezes,

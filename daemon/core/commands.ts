@@ -3,6 +3,7 @@
  * Invariant: a command carries every fact of the outside world that it needs; the core reads none itself.
  */
 
+import type { BranchCommands } from "./branches/table.ts";
 import type { DeclarationCommands } from "./declarations/commands.ts";
 import type { WriteCommands } from "./files/commands.ts";
 import type { CheckRecord } from "./lead/checks/table.ts";
@@ -66,6 +67,7 @@ export interface Commands
     WriteCommands,
     TaskCommands,
     DeclarationCommands,
+    BranchCommands,
     TalkCommands,
     NoteCommands,
     DebateCommands,

@@ -2,6 +2,7 @@
  * The rules of all slices, of both halves: what each does at its commands, its timers and the base's points. A later one may
  * handle a command of an earlier one, whose handler it then calls.
  */
+import { branchRules } from "./branches/rules.ts";
 import { daemonRules } from "./daemon.ts";
 import { declarationRules } from "./declarations/rules.ts";
 import { writeRules } from "./files/rules.ts";
@@ -29,6 +30,7 @@ export const ruleList = [
   stashRules,
   taskRules,
   declarationRules,
+  branchRules,
   talkRules,
   comparisonRules,
   checkRules,

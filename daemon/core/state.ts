@@ -1,6 +1,7 @@
 /** The list of the state's tables: those of the base, and those that lead agents. */
 import type { Limits } from "../../protocol/limits.ts";
 import { type BaseState, type BaseTables, emptyBaseState } from "./base-state.ts";
+import { branchRows } from "./branches/table.ts";
 import { contextRows } from "./context-index.ts";
 import { declarationRows } from "./declarations/table.ts";
 import { riskRows, writeRows } from "./files/table.ts";
@@ -35,6 +36,7 @@ const tables = {
   risks: riskRows,
   notes: noteRows,
   declarations: declarationRows,
+  branches: branchRows,
   context: contextRows,
   debates: debateRows,
   messages: messageRows,

@@ -6,6 +6,7 @@ import type { Mounts } from "../../protocol/mounts.ts";
 import type { Anchor } from "../core/actor.ts";
 import { parentAgent } from "./agent-parent.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
+import { branchFiles, type ChangedFile } from "./git/branch-files.ts";
 import { type Changed, ChangeFacts } from "./git/changes.ts";
 import { type CommitDiff, commitDiff } from "./git/commit-diff.ts";
 import { CommitFacts, type CommitMark } from "./git/commits.ts";
@@ -69,6 +70,8 @@ export interface Facts {
     place: GitPlace,
     commits: readonly [string | null, string | null],
   ): Promise<CommitDiff | Unreachable>;
+  /** The files that the commits of HEAD changed since it left its base, at most `limits.branchFilesMax`. */
+  branchFiles(place: GitPlace): Promise<readonly ChangedFile[] | Unreachable>;
   /**
    * The view of a client in a container; null: it is in none. Refused with `mounts_unclear` if what it says of its mounts
    * does not fit this machine.
@@ -115,6 +118,7 @@ export function outsideFacts(
     stashes: place => stashList(outside, git, place),
     worktreeState: place => states.of(place),
     commitDiff: (place, ids) => commitDiff(outside, gitChild, place, ids),
+    branchFiles: place => branchFiles(outside, gitChild, place),
     repository,
     commonDirOf: gitDir => git.commonDirOf(gitDir),
     parentAgent: file => parentAgent(outside, agentFiles, file),

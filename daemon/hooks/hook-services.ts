@@ -19,6 +19,7 @@ import { noteChangedFile, noteOff } from "../trail/decisions.ts";
 import { Baselines } from "../worktree/baselines.ts";
 import { SeenWrites } from "../worktree/seen-writes.ts";
 import { Writers } from "../worktree/writers.ts";
+import { BranchLooks } from "./branch-looks.ts";
 import { HookLocks } from "./edit-lock.ts";
 import { GuardConfirmations } from "./guard/confirmations.ts";
 import { LineEdits } from "./guard/line-edits.ts";
@@ -72,6 +73,7 @@ export interface HookServices extends Services {
   readonly sessionWorks: SessionWorks;
   readonly clientTasks: ClientTasks;
   readonly baselines: Baselines;
+  readonly branchLooks: BranchLooks;
   readonly guardConfirmations: GuardConfirmations;
   readonly runningGitCommands: RunningGitCommands;
   readonly stashLines: StashLines;
@@ -141,6 +143,7 @@ export function hookServices(services: Services, options: HookServicesOptions & 
     sessionWorks: new SessionWorks(),
     clientTasks: new ClientTasks(),
     baselines: new Baselines(facts),
+    branchLooks: new BranchLooks(options.onTrouble),
     guardConfirmations: new GuardConfirmations(),
     runningGitCommands: new RunningGitCommands(),
     stashLines: new StashLines(),

@@ -149,7 +149,9 @@ function takeNotes({ services, delivery }: Pick<Run, "services" | "delivery">, a
 
 /** Returns a notice of a shared log, whose files are named by their paths within a worktree, with those of this one. */
 function noteHere(note: FileNote, worktree: string): FileNote {
-  return note.what === "overlap" ? { ...note, file: `${worktree}/${note.file}` } : note;
+  return note.what === "overlap" || note.what === "same_file"
+    ? { ...note, file: `${worktree}/${note.file}` }
+    : note;
 }
 
 /**

@@ -12,6 +12,7 @@ import { rescueActions, rescuePart } from "../rescue/hooks.ts";
 import type { Services } from "../services.ts";
 import type { ActionHandler } from "./action.ts";
 import { baseActions } from "./base-actions.ts";
+import { branchPart } from "./branch-looks.ts";
 import { type HookServices, type HookServicesOptions, hookServices } from "./hook-services.ts";
 import { type HookPart, hookPoints } from "./points.ts";
 
@@ -23,6 +24,7 @@ export const actionHandlers: { readonly [D in HookAction["do"]]: ActionHandler<D
 };
 
 const parts: readonly HookPart<HookServices>[] = [
+  branchPart,
   gatePart,
   rolePart,
   teamPart,

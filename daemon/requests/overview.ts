@@ -27,6 +27,9 @@ const lists = {
   watched: "task_watched",
 } as const;
 
+/** Where a store is set. */
+const listsOfOthers = { elsewhere: "elsewhere", sameFiles: "same_files" } as const;
+
 export const overview: RequestHandler<"overview", OverviewServices> = async (services, { cwd }, call) => {
   if (cwd !== undefined && !isAbsolute(cwd)) {
     const error = `overview: cwd: ${cwd} is relative; give an absolute path`;
@@ -39,7 +42,7 @@ export const overview: RequestHandler<"overview", OverviewServices> = async (ser
     "unreachable" in found
       ? { project: null, unreachable: found.unreachable }
       : { project: found.project, ...projectTasks(services, found.project) };
-  const wanted = services.shared === null ? lists : { ...lists, elsewhere: "elsewhere" as const };
+  const wanted = services.shared === null ? lists : { ...lists, ...listsOfOthers };
   const named = Object.entries(wanted).map(async ([name, target]) => {
     const shown = await answerFor(services, { target, limit: limits.rowsMax });
     return [name, shown] as const;

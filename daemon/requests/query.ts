@@ -6,7 +6,7 @@ import type { RequestOf } from "../../protocol/requests.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { Steps } from "../server/turns.ts";
-import { elsewhereRows } from "../sharing/elsewhere.ts";
+import { elsewhereRows, sameFileRows } from "../sharing/elsewhere.ts";
 import { storeState } from "../sharing/show.ts";
 import { clientTaskRows } from "../views/client-tasks.ts";
 import { contextPage } from "../views/context.ts";
@@ -77,6 +77,13 @@ const baseTargets = {
       () =>
         elsewhereRows(engine, project),
     ids: row => [row.id],
+  }),
+  same_files: target({
+    open:
+      ({ engine }, { id, project }) =>
+      () =>
+        sameFileRows(engine, { id, project }),
+    ids: row => row.sides.map(side => side.id),
   }),
   // Only a person asks for them: `person.ts`.
   transcripts: target({

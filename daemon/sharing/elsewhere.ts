@@ -1,12 +1,15 @@
 /** What this machine knows of others: their sessions, as a query and an agent's first context show them, and what overlaps. */
+import { createHash } from "node:crypto";
 import type { Overlap } from "../../protocol/declaration.ts";
-import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
+import type { ElsewhereRow, SameFileRow } from "../../protocol/elsewhere.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Session } from "../core/base-state.ts";
+import { sameFilesOf } from "../core/branches/same-files.ts";
+import type { BranchRow } from "../core/branches/table.ts";
 import { declaredField } from "../core/declarations/rows.ts";
 import { overlapsElsewhere } from "../core/declarations/shared.ts";
 import { noteKey, type Whose } from "../core/messages/notice-table.ts";
-import { sharedId } from "../core/nodes/shared-ids.ts";
+import { nodeOf, ownIdOf, sharedId } from "../core/nodes/shared-ids.ts";
 import { traitsOf } from "../core/outbox/now.ts";
 import { sessionsFrom } from "../core/sessions/in-order.ts";
 import type { State } from "../core/state.ts";
@@ -28,6 +31,33 @@ export function* elsewhereRows(
     for (const session of all)
       if (session.node !== own)
         yield { place: session.begun, key: session.id, row: () => log.outward(rowOf(log, session)) };
+  }
+}
+
+/** Yields the files that branches of this machine and of another one changed; `project`: only those of it; `id`: of a session here. */
+export function* sameFileRows(
+  logs: Logs,
+  { id, project }: { readonly id?: string | undefined; readonly project?: string | undefined },
+): Generator<Keyed<SameFileRow>, void> {
+  const own = logs.state.outbox.node;
+  for (const log of project === undefined ? logs.logs : [logs.logOf(project)]) {
+    const { branches, leases, sessions } = log.state;
+    if (leases.all.size === 0) continue;
+    const sideOf = ({ session, branch }: BranchRow) => ({
+      id: session,
+      name: sessions.live.get(session)?.name ?? session,
+      branch,
+    });
+    for (const mine of branches.bySession.values()) {
+      if (nodeOf(mine.session) !== own || (id !== undefined && ownIdOf(mine.session) !== id)) continue;
+      for (const { path: file, other } of sameFilesOf(log.state, mine)) {
+        const sides = [sideOf(mine), sideOf(other)] as const;
+        const key = createHash("sha256")
+          .update(`${mine.session}\n${other.session}\n${file}`)
+          .digest("base64url");
+        yield { place: 0, key, row: () => log.outward({ file, project: mine.project, sides }) };
+      }
+    }
   }
 }
 

@@ -41,7 +41,14 @@ export interface PeerLock extends Pick<LockNote, "file" | "heldMs" | "waiters" |
 }
 
 /** What an agent is told of its files with its next event that waits. */
-export type BaseNote = LeaseNote | PastLockNote | TakenNote | WipedNote | StashTakenNote | OverlapNote;
+export type BaseNote =
+  | LeaseNote
+  | PastLockNote
+  | TakenNote
+  | WipedNote
+  | StashTakenNote
+  | OverlapNote
+  | SameFileNote;
 
 /**
  * An actor wrote a file without its lock (after the lock had ended, or by a shell command). Or two actors wrote it
@@ -93,6 +100,17 @@ export interface OverlapNote {
   readonly other: string;
   /** What it will do there; empty: it did not say. */
   readonly will: string;
+}
+
+/** A branch of an agent on another machine changed a file that this session's branch changed, too, and otherwise. */
+export interface SameFileNote {
+  readonly what: "same_file";
+  /** Absolute. */
+  readonly file: string;
+  /** The other agent, by its name for people. */
+  readonly other: string;
+  /** Its branch; null: unknown, or none. */
+  readonly branch: string | null;
 }
 
 /** A git command of another actor took the agent's uncommitted work. */

@@ -4,6 +4,12 @@ export const guardLimits = {
   mergeRisksMax: 1_000,
   /** Merge risks named in one notice. */
   mergeRisksTold: 3,
+  /** Files that a session's branch changed, as other machines hear of them, and their length as JSON. */
+  branchFilesMax: 500,
+  branchFilesChars: 64 * 1024,
+  /** Files that branches of two machines changed: those that one step tells of, and files of others that it looks at. */
+  sameFilesToldMax: 10,
+  sameFilesLookedAtMax: 5_000,
   /** Dirty files kept, and writers of each. */
   writesMax: 10_000,
   writersPerFileMax: 8,

@@ -53,6 +53,7 @@ describe("a teammate within its lead's process", () => {
     const held = refused("lock", refusal, { holder: noteOf({ stays: "kept" }) });
     expect(reasonOf(answerOf(byTeammate, begun, held))).toContain(`to release it ${way}`);
     const overlap = { what: "overlap", file: "/p/a.ts", other: "bob", will: "" } as const;
+    const same = { what: "same_file", file: "/p/b.ts", other: "bob@desk", branch: "pay" } as const;
     const health = [
       {
         what: "asked",
@@ -64,9 +65,17 @@ describe("a teammate within its lead's process", () => {
         locks: 0,
       } as const,
     ];
-    const inbox = { did: "inbox", ok: true, messages: [], unread: 0, notes: [overlap], health } as const;
+    const inbox = {
+      did: "inbox",
+      ok: true,
+      messages: [],
+      unread: 0,
+      notes: [overlap, same],
+      health,
+    } as const;
     const said = contextOf(answerOf(byTeammate, begun, granted(), inbox));
-    expect(said.split(way)).toHaveLength(3);
+    expect(said).toContain('committed changes of the same file on branch "pay": ');
+    expect(said.split(way)).toHaveLength(4);
     expect(contextOf(answerOf(byMain, begun, granted(), inbox))).not.toContain("SendMessage");
   });
 

@@ -1,0 +1,76 @@
+/** The rules of the files that branches changed: see `core/rules.ts`. */
+import type { JsonValue } from "../../../protocol/context.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { BaseState } from "../base-state.ts";
+import { passing } from "../durability.ts";
+import type { Part } from "../points.ts";
+import type { Handler, Rules } from "../rules.ts";
+import { noSession } from "../sessions/end.ts";
+import { setFiles } from "./same-files.ts";
+import { type BranchCommands, type BranchFile, branchRecords } from "./table.ts";
+
+const branchFiles: Handler<"branch_files"> = (state, { session, files }, _meta, step) => {
+  if (!state.sessions.live.has(session)) {
+    step.reply = noSession(state, session);
+    return;
+  }
+  step.reply = { ok: true };
+  setFiles(state, session, files);
+  tellNodes(state, session);
+};
+
+const filesPart: Part<BaseState> = {
+  *agentsWith({ branches }, session) {
+    if (branches.bySession.has(session)) yield null;
+  },
+  tell({ branches }, session, agent) {
+    const row = agent === null ? branches.bySession.get(session) : undefined;
+    return row === undefined ? null : (row.files as JsonValue);
+  },
+  take(state, session, agent, value) {
+    if (agent === null) setFiles(state, session, readFiles(value));
+  },
+};
+
+export const branchRules: Rules<BranchCommands> = {
+  commands: { branch_files: passing(branchFiles) },
+  points: {
+    parts: { branch_files: filesPart },
+    sessionChanges(state, { id, project, branch }) {
+      const row = state.branches.bySession.get(id);
+      if (row === undefined || (row.project === project && row.branch === branch)) return;
+      // What the other branch changed is not known yet.
+      setFiles(state, id, null);
+      tellNodes(state, id);
+    },
+    sessionMoves({ branches }, from, to) {
+      const row = branches.bySession.get(from);
+      if (row === undefined) return;
+      branchRecords.drop(branches, row);
+      branchRecords.put(branches, { ...row, session: to });
+    },
+    sessionEnds: (state, { id }) => setFiles(state, id, null),
+  },
+};
+
+function tellNodes(state: BaseState, session: string): void {
+  for (const { partChanges } of state.points) partChanges?.(state, session, null, "branch_files");
+}
+
+/** Returns what another node said, or null if that has no sense. */
+function readFiles(value: JsonValue): BranchFile[] | null {
+  if (!Array.isArray(value) || value.length > limits.branchFilesMax) return null;
+  const files = new Map<string, string | null>();
+  for (const one of value as readonly JsonValue[]) {
+    const [path, blob] = Array.isArray(one) ? one : [];
+    const isBlob = blob === null || (typeof blob === "string" && /^[0-9a-f]{40,64}$/.test(blob));
+    if (typeof path !== "string" || !isWithin(path) || !isBlob) return null;
+    files.set(path, blob);
+  }
+  return [...files];
+}
+
+/** Whether it is a path within a repository. */
+function isWithin(path: string): boolean {
+  return path.split("/").every(part => part !== "" && part !== "." && part !== "..");
+}

@@ -1,0 +1,106 @@
+/**
+ * Files that branches of sessions of two nodes changed, and that are not the same in both: the same file, not a conflict, since
+ * no machine has both contents.
+ *
+ * Invariants: both sides get a notice of such a file once, and lose it again if it is over before it reached them; a step tells
+ * of at most `limits.sameFilesToldMax` files, and looks at no more than `limits.sameFilesLookedAtMax` files of others. Sessions
+ * of one node have none: what they do is one repository's.
+ */
+import { limits } from "../../../protocol/limits.ts";
+import type { BaseState } from "../base-state.ts";
+import { actorRow } from "../locks/replies.ts";
+import type { Whose } from "../messages/notice-table.ts";
+import { takeBack, tellLater } from "../messages/notices.ts";
+import { nodeOf } from "../nodes/shared-ids.ts";
+import { isShared } from "../nodes/table.ts";
+import { type BranchFile, type BranchRow, branchFileKey, branchRecords } from "./table.ts";
+
+/** A file that a branch of another node changed, too. */
+export interface SameFile {
+  readonly path: string;
+  readonly other: BranchRow;
+}
+
+/** Gives the session's branch these files in the place of those before; null: it has none. Tells both sides of new same files. */
+export function setFiles(state: BaseState, session: string, files: readonly BranchFile[] | null): void {
+  const { branches, sessions } = state;
+  const before = branches.bySession.get(session);
+  const { project = "", branch = null } = sessions.live.get(session) ?? {};
+  const next = files === null || files.length === 0 ? null : { session, project, branch, files };
+  // The row of another project went with the session's change.
+  tellChanges(state, next ?? before, before?.files ?? [], next?.files ?? []);
+  if (next !== null) branchRecords.put(branches, next);
+  else if (before !== undefined) branchRecords.drop(branches, before);
+}
+
+/** Yields the files of the branch that branches of other nodes changed otherwise. */
+export function* sameFilesOf(state: BaseState, row: BranchRow): Generator<SameFile, void> {
+  for (const [path, blob, other, theirs] of othersAt(state, row, row.files))
+    if (theirs !== blob) yield { path, other };
+}
+
+/** Tells the sides of what is the same file now and was not before, and takes back what is no more. */
+function tellChanges(
+  state: BaseState,
+  mine: BranchRow | undefined,
+  before: readonly BranchFile[],
+  after: readonly BranchFile[],
+): void {
+  if (mine === undefined || !isShared(state)) return;
+  const [were, are] = [new Map(before), new Map(after)];
+  const changed = [...new Map([...before, ...after])].filter(([path]) => were.get(path) !== are.get(path));
+  let left: number = limits.sameFilesToldMax;
+  for (const [path, , other, theirs] of othersAt(state, mine, changed)) {
+    const differed = were.has(path) && were.get(path) !== theirs;
+    const differs = are.has(path) && are.get(path) !== theirs;
+    if (differed && !differs) forget(state, mine, other, path);
+    if (differed || !differs || left === 0) continue;
+    left -= 1;
+    tell(state, mine, other, path);
+    tell(state, other, mine, path);
+  }
+}
+
+function tell(state: BaseState, to: BranchRow, { session, branch }: BranchRow, file: string): void {
+  tellLater(state, whoseOf(to), { what: "same_file", file, other: nameOf(state, session), branch });
+}
+
+function forget(state: BaseState, one: BranchRow, two: BranchRow, file: string): void {
+  for (const [to, from] of [
+    [one, nameOf(state, two.session)],
+    [two, nameOf(state, one.session)],
+  ] as const)
+    takeBack(
+      state,
+      whoseOf(to),
+      note => note.what === "same_file" && note.file === file && note.other === from,
+    );
+}
+
+function whoseOf({ session }: BranchRow): Whose {
+  return { session, agent: null };
+}
+
+function nameOf(state: BaseState, session: string): string {
+  return actorRow(state, { session, agent: null, incarnation: 0 }).name;
+}
+
+/** Yields these files with each branch of another node that changed them, and with what that one has there. */
+function* othersAt(
+  { branches }: BaseState,
+  { session, project }: BranchRow,
+  files: readonly BranchFile[],
+): Generator<readonly [path: string, blob: string | null, other: BranchRow, theirs: string | null], void> {
+  const contents = new Map<string, ReadonlyMap<string, string | null>>();
+  let left: number = limits.sameFilesLookedAtMax;
+  for (const [path, blob] of files)
+    for (const id of branches.byFile.get(branchFileKey(project, path)) ?? []) {
+      if (left === 0) return;
+      left -= 1;
+      const other = branches.bySession.get(id);
+      if (other === undefined || nodeOf(id) === nodeOf(session)) continue;
+      const known = contents.get(id) ?? new Map(other.files);
+      contents.set(id, known);
+      yield [path, blob, other, known.get(path) ?? null];
+    }
+}

@@ -1,0 +1,107 @@
+/** The same file on branches of two machines: looked at, told and shown. */
+import { expect, it } from "vitest";
+import type { BranchFile } from "../../daemon/core/branches/table.ts";
+import { noteIds } from "../../daemon/engine/log-view.ts";
+import { BranchLooks } from "../../daemon/hooks/branch-looks.ts";
+import type { Services } from "../../daemon/services.ts";
+import { sameFileRows } from "../../daemon/sharing/elsewhere.ts";
+import { begin, type Machine, MemoryStoreOfAll, machine } from "./shared-world.ts";
+
+const blob = (letter: string) => letter.repeat(40);
+
+/** A machine's looks at its branches; `looks` counts those that run git. */
+function looksOf({ log, name }: Machine) {
+  const branch = { stamp: "1", files: [] as readonly BranchFile[], looks: 0, troubles: [] as unknown[] };
+  const facts = {
+    repository: async () => ({ worktree: `/${name}/app`, gitDir: `/${name}/app/.git` }),
+    stamped: async () => ({ stamp: branch.stamp, changedAt: 0 }),
+    branchFiles: async () => {
+      branch.looks += 1;
+      return branch.files;
+    },
+  };
+  const looks = new BranchLooks((message, error) => branch.troubles.push(message, error));
+  const services = { engine: log, facts } as unknown as Services;
+  return { branch, look: (session: string) => looks.look(services, session) };
+}
+
+async function two() {
+  const all = new MemoryStoreOfAll();
+  const [laptop, desk] = [await machine("laptop", all), await machine("desk", all)];
+  for (const one of [laptop, desk]) expect(await one.store.open(10_000)).toBe(true);
+  await begin(laptop, "alice", { branch: "paging" });
+  await begin(desk, "bob", { branch: "login" });
+  await settled(laptop, desk);
+  return { all, laptop, desk };
+}
+
+async function settled(...machines: readonly Machine[]): Promise<void> {
+  for (const { store } of machines) expect(await store.relayed(10_000)).toBe(true);
+  for (const { store } of machines) await store.engine?.upToDate();
+}
+
+function rows({ log }: Machine, of: { readonly id?: string; readonly project?: string } = {}) {
+  return [...sameFileRows(log, of)].map(({ row }) => {
+    const { file, project, sides } = row();
+    return [file, project, ...sides.map(({ name, branch }) => `${name} ${branch}`)];
+  });
+}
+
+function notes({ log }: Machine, session: string): unknown[] {
+  return [...noteIds(log, session)].flatMap(([{ state }, id]) =>
+    (state.notes.pending.get(id)?.notes ?? []).map(({ note }) => note),
+  );
+}
+
+it("is a row on both machines, and a note for both agents, without a path or a content", async () => {
+  const { all, laptop, desk } = await two();
+  const [here, there] = [looksOf(laptop), looksOf(desk)];
+  here.branch.files = [["src/a.ts", blob("1")]];
+  there.branch.files = [["src/a.ts", blob("2")]];
+  await here.look("alice");
+  await there.look("bob");
+  await settled(laptop, desk);
+  const [mine, theirs] = [
+    ["src/a.ts", "/laptop/app", "alice paging", "bob@desk login"],
+    ["src/a.ts", "/desk/app", "bob login", "alice@laptop paging"],
+  ];
+  expect([rows(laptop), rows(desk)]).toEqual([[mine], [theirs]]);
+  expect(rows(laptop, { project: "/laptop/app", id: "alice" })).toEqual([mine]);
+  expect([rows(laptop, { project: "/elsewhere" }), rows(laptop, { id: "bob" })]).toEqual([[], []]);
+  expect(notes(laptop, "alice")).toEqual([
+    { what: "same_file", file: "src/a.ts", other: "bob@desk", branch: "login" },
+  ]);
+  expect(notes(desk, "bob")).toHaveLength(1);
+  expect(JSON.stringify(all.entries)).not.toMatch(/\/(?:laptop|desk)\/app/);
+});
+
+it("is looked for when HEAD has moved, or the session has another branch, and in shared projects alone", async () => {
+  const { laptop } = await two();
+  await begin(laptop, "eve", { project: "/elsewhere", worktree: "/elsewhere" });
+  const { branch, look } = looksOf(laptop);
+  branch.files = [["a.ts", blob("1")]];
+  const { seq } = laptop.own.state;
+  await look("eve");
+  await look("nobody");
+  expect([branch.looks, laptop.own.state.seq]).toEqual([0, seq]);
+  // The second waits for the first, and sees that nothing changed.
+  await Promise.all([look("alice"), look("alice"), look("alice")]);
+  await look("alice");
+  expect([branch.looks, laptop.own.state.seq]).toEqual([1, seq + 1]);
+  branch.stamp = "2";
+  await look("alice");
+  expect([branch.looks, laptop.own.state.branches.bySession.size]).toEqual([2, 1]);
+  await begin(laptop, "alice", { branch: "another" });
+  expect(laptop.own.state.branches.bySession.size).toBe(0);
+  await look("alice");
+  expect([branch.looks, laptop.own.state.branches.bySession.size]).toEqual([3, 1]);
+  // There and back, without a look in between.
+  for (const there of ["paging", "another"]) await begin(laptop, "alice", { branch: there });
+  await look("alice");
+  expect([branch.looks, laptop.own.state.branches.bySession.size]).toEqual([4, 1]);
+  branch.stamp = "3";
+  branch.files = [];
+  for (let n = 0; n < 2; n += 1) await look("alice");
+  expect([branch.looks, laptop.own.state.branches.bySession.size]).toEqual([5, 0]);
+  expect(branch.troubles).toEqual([]);
+});
