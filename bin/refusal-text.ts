@@ -56,7 +56,7 @@ const words: Readonly<Record<string, readonly [terminal: string, tools: string]>
   ifVersion: ["--if-version", "ifVersion"],
   ttlMs: ["--ttl", "ttlMs"],
   replyTo: ["--reply", "replyTo"],
-  requestId: ["the request's own id", "the request's own id"],
+  requestId: ["id", "id"],
 };
 
 const known = new RegExp(`\\b(?:${Object.keys(words).join("|")})\\b`, "g");
@@ -225,6 +225,9 @@ function ofLocks(refusal: Refused, reader: Reader): string | null {
       const next = holder === null ? "" : `; ${holder} has it. Ask again${ask}, or do something else first`;
       return `${file} did not get free ${waited}${next}`;
     }
+    // A client's library repeats the request by its id; nobody who reads this has that id.
+    case "outcome_unknown":
+      return refusal.error.replace(/: [^:]*\brequestId$/, ": look whether it was done, then try again");
     case "already_queued":
       return "you wait for this file already; the earlier request gets it";
     case "task_state":
