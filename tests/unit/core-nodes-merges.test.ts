@@ -8,6 +8,8 @@ import { actor, bounded } from "./core-world.ts";
 import { end, Local, type Store, shared, two } from "./nodes-world.ts";
 
 const cancelled = { code: "asked", text: "x", files: [], more: 0, output: null } as const;
+const one = { name: null, description: "one", priority: "normal", labels: [], dependsOn: [] } as const;
+const oneTask = { tasks: [one], many: false, project: "/p", wallMs: 5 } as const;
 const ref = (name: string) => `refs/heads/${name}`;
 
 function done(store: Store, node: string, session: string, task: string): void {
@@ -87,7 +89,35 @@ describe("a merge that comes back", () => {
     const cause = expect.stringMatching(/^the merge mg-\S+ came back: its branch conflicts/);
     expect(released).toMatchObject({ event: { task, cause } });
     const [message] = a.state.messages.all.values();
-    expect(message?.text).toContain(`Pending again, claim it first: ${task}.`);
+    expect(message?.text).toContain(
+      `Pending again as soon as the shared store has it, claim it first: ${task}.`,
+    );
+  });
+
+  it("names no task that no row gives back, and gives back what this log has still", () => {
+    const { a, task } = worked();
+    a.do({ type: "sharing_set", node: "a", projects: [["/p", shared]], level: 2 });
+    const own = a.do({ type: "task_create", by: null, ...oneTask });
+    const before = (own as unknown as { readonly task: { readonly id: string } }).task.id;
+    const claim = { type: "task_claim", actor: actor("s1"), task: before, labels: [], cwd: "" } as const;
+    a.do({ ...claim, project: "/p", wallMs: 6 });
+    comesBack(a, "s1", [task, before]);
+    expect(a.rows).not.toContain("task_return");
+    expect(a.state.tasks.all.get(before)?.state.status).toBe("pending");
+    const [message] = a.state.messages.all.values();
+    expect(message?.text).toContain(`Pending again, claim it first: ${before}. Mend it`);
+  });
+
+  it("gives a task back here when the machine leaves a store that never heard of it", () => {
+    const { a } = worked();
+    const own = a.do({ type: "task_create", by: null, ...oneTask });
+    const task = (own as unknown as { readonly task: { readonly id: string } }).task.id;
+    comesBack(a, "s1", [task]);
+    // As a leave copies it back.
+    const claim = { type: "task_claim", actor: actor("s1"), task, labels: [], cwd: "" } as const;
+    a.do({ ...claim, project: "/p", wallMs: 6 });
+    a.do({ type: "sharing_set", node: "", projects: [] });
+    expect(a.state.tasks.all.get(task)?.state.status).toBe("pending");
   });
 
   it("says so once, however often the row comes and the daemon starts", () => {

@@ -65,7 +65,7 @@ it("names who did its task, and has the shared log give the task back once it is
   expect(own.author).toEqual({ id: "alice", agent: null, name: "alice" });
   await expect.poll(() => statusOf(mine)).toBe("pending");
   const [message] = laptop.own.state.messages.all.values();
-  expect(message?.text).toContain(`Pending again: ${mine}.`);
+  expect(message?.text).toContain(`Pending again as soon as the shared store has it: ${mine}.`);
   // While the store is away, the row waits.
   const bob = [...state.sessions.live.keys()].find(id => id.startsWith("bob@")) ?? "";
   all.awaySinceMs = Date.now();

@@ -1,13 +1,17 @@
 /** A spawned agent whose task is in the log that machines share. */
 import { expect, it } from "vitest";
 import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
+import { emptyState } from "../../daemon/core/empty-state.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
 import { systemClock } from "../../daemon/engine/clock.ts";
 import { claimsSharedTasks, followsSharedTasks, sharedTask } from "../../daemon/lead/spawns/shared-task.ts";
 import { isObject } from "../../protocol/wire.ts";
+import { actor, World } from "./core-world.ts";
 import { actorOf, begin, claim, create, MemoryStoreOfAll, machine } from "./shared-world.ts";
 
 const project = "/laptop/app";
+const one = { name: null, description: "one", priority: "normal", labels: [], dependsOn: [] } as const;
+const oneTask = { tasks: [one], many: false, project, wallMs: 1 } as const;
 
 it("gets its task when its session is there, and no other machine has it then", async () => {
   const all = new MemoryStoreOfAll();
@@ -128,4 +132,39 @@ it("is no failure if the store tells only after its end that its task is done", 
   all.release();
   all.awaySinceMs = null;
   await expect.poll(record, { timeout: 15_000 }).toMatchObject({ state: "done", result: "it went through" });
+});
+
+it.each([2, 3])("has done its work if its task is done in this log, by rules of level %i", level => {
+  const world = new World(emptyState(level));
+  const made = world.do({ type: "task_create", by: null, ...oneTask });
+  const task = isObject(made) && isObject(made["task"]) ? String(made["task"]["id"]) : "";
+  const reply = world.do(spawnOf(task));
+  const spawn = isObject(reply) && isObject(reply["spawn"]) ? String(reply["spawn"]["id"]) : "";
+  world.begin("agent", { spawn });
+  const place = { project, cwd: "", wallMs: 6 };
+  world.do({ type: "task_claim", actor: actor("agent"), task, labels: [], ...place });
+  const none = { dependsOn: null, description: null, priority: null, labels: null };
+  world.do({
+    type: "task_update",
+    by: actor("agent"),
+    task,
+    status: "done",
+    result: "well",
+    ...none,
+    ...place,
+  });
+  world.do({ type: "session_end", session: "agent", incarnation: null, cause: "ended" });
+  expect(world.state.spawns.all.get(spawn)).toMatchObject({ state: "done", result: "well" });
+});
+
+it.each([
+  [2, "done"],
+  [3, "failed"],
+] as const)("by rules of level %i it is %s if this log has no such task", (level, state) => {
+  const world = new World(emptyState(level));
+  const reply = world.do(spawnOf("t-elsewhere"));
+  const spawn = isObject(reply) && isObject(reply["spawn"]) ? String(reply["spawn"]["id"]) : "";
+  world.begin("agent", { spawn });
+  world.do({ type: "session_end", session: "agent", incarnation: null, cause: "ended" });
+  expect(world.state.spawns.all.get(spawn)).toMatchObject({ state });
 });

@@ -88,15 +88,23 @@ export function publishNodePart(state: BaseState, part: string, isAnew = false):
   say(state, `\n\n${part}`, { type: "node_part", part, value });
 }
 
-/** Says what happened, once. Whoever can say how something is says that instead. */
-export function publishOnce(state: BaseState, command: Relayable): void {
+/**
+ * Says what happened, once; false: the shared log does not take such rows. Whoever can say how something is says that instead.
+ */
+export function publishOnce(state: BaseState, command: Relayable): boolean {
   const { outbox } = state;
-  if (outbox.node === "" || outbox.level < partsLevel) return;
+  if (outbox.node === "" || outbox.level < partsLevel) return false;
   const number = nextNumber(state);
   outboxRecords.put(outbox, { number, key: null, command, isOnce: true });
   const over = onceIn(outbox).length - outbox.limits.outboxOnceMax;
   if (over > 0) outboxRecords.dropAll(outbox, onceIn(outbox).slice(0, over));
   keepShort(state);
+  return true;
+}
+
+/** Returns what happened, of which the shared log has not heard. */
+export function untold(outbox: Outbox): Relayable[] {
+  return onceIn(outbox).flatMap(id => outbox.rows.get(id)?.command ?? []);
 }
 
 /** Returns the ids of the rows that say what happened, the oldest first. */

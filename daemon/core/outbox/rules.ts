@@ -4,8 +4,10 @@ import { freeing, lasting } from "../durability.ts";
 import { partsLevel, partsOf } from "../nodes/parts.ts";
 import { isNodeId, refuseNodeId } from "../nodes/shared-ids.ts";
 import { isAfter } from "../nodes/table.ts";
+import type { Step } from "../outcome.ts";
 import type { Handler, Rules } from "../rules.ts";
 import { isSame } from "../same-index.ts";
+import { returnAll } from "../tasks/return.ts";
 import type { OutboxCommands } from "./commands.ts";
 import { toldAgentNow, toldNow } from "./now.ts";
 import {
@@ -19,6 +21,7 @@ import {
   publishNodePart,
   publishPart,
   sharedIdOf,
+  untold,
 } from "./publish.ts";
 import { agentKey, outboxRecords, partKey, toldAgentRecords, toldPartRecords, toldRecords } from "./table.ts";
 
@@ -30,6 +33,7 @@ const sharingSet: Handler<"sharing_set"> = (state, command, _meta, step) => {
     return;
   }
   const isBehind = relayed !== undefined && isAfter(relayed, outbox.last);
+  if (node === "") giveBackHere(state, step);
   // The shared log has given its ids to others since, or ended them.
   if (outbox.node !== node || isBehind) forgetTold(state);
   if (isBehind) outbox.last = relayed;
@@ -40,6 +44,13 @@ const sharingSet: Handler<"sharing_set"> = (state, command, _meta, step) => {
   publishAll(state);
   step.reply = { ok: true };
 };
+
+/** Work came back of which the shared log has not heard: this machine leaves it, and has its authors' tasks itself. */
+function giveBackHere(state: BaseState, step: Step): void {
+  for (const command of untold(state.outbox))
+    if (command.type === "task_return")
+      returnAll(state, command, { by: null, wallMs: command.wallMs }, state.outbox.node, step);
+}
 
 const outboxSent: Handler<"outbox_sent"> = ({ outbox }, { node, last }, _meta, step) => {
   step.reply = { ok: true };

@@ -167,7 +167,7 @@ function importedState(
   fresh: ReadonlyMap<string, TaskImport["tasks"][number]>,
   task: TaskImport["tasks"][number],
 ): TaskState {
-  if (task.state.status !== "active") return task.state;
+  if (state.rules < 3 || task.state.status !== "active") return task.state;
   const isOver = (id: string) => (state.tasks.all.get(id) ?? fresh.get(id))?.state.status === "done";
   const { claimer } = task.state;
   const stays = (claimer === null || isAlive(state, claimer)) && task.dependsOn.every(isOver);

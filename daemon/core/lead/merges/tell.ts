@@ -25,28 +25,32 @@ import type { MergeReport } from "./commands.ts";
 import { shortName } from "./replies.ts";
 import { type Merge, putMerge } from "./table.ts";
 
-/**
- * Makes the author's tasks pending again, and returns their ids. `shared`: those that the log which machines share is going to
- * give back, as far as this machine knows it.
- */
+/** The author's tasks that are pending again, and those that the log which machines share makes pending. */
+interface Returned {
+  readonly here: readonly string[];
+  readonly there: readonly string[];
+}
+
+/** Makes the author's tasks pending again. `shared`: those of the log which machines share, as far as this machine knows it. */
 export function returnTasks(
   state: State,
   merge: Merge,
   { by, wallMs, shared = [] }: Pick<MergeReport, "by" | "wallMs" | "shared">,
   step: Step,
-): readonly string[] {
+): Returned {
   const { id, author, tasks, project, reason } = merge;
-  if (author === null || tasks.length === 0) return [];
+  if (author === null || tasks.length === 0) return { here: [], there: [] };
   const asked = { tasks, author: author.id };
-  if (state.outbox.projects.has(project)) {
-    // A check's name and its words stay on this machine.
-    const cause = `the merge ${id} came back: ${causes[reason?.code ?? "unmergeable"] ?? "it was not merged"}`;
-    const from = sharedActorOf(state, by);
-    publishOnce(state, { type: "task_return", ...asked, cause, by: from, wallMs });
-    return shared;
-  }
-  const cause = `the merge ${id} came back: ${reason?.text ?? ""}`;
-  return returnAll(state, { ...asked, cause }, { by, wallMs }, state.outbox.node, step);
+  const cameBack = `the merge ${id} came back`;
+  // What was done before the project was shared is in this log.
+  const own = { ...asked, cause: `${cameBack}: ${reason?.text ?? ""}` };
+  const here = returnAll(state, own, { by, wallMs }, state.outbox.node, step);
+  if (!state.outbox.projects.has(project)) return { here, there: [] };
+  // A check's name and its words stay on this machine.
+  const cause = `${cameBack}: ${causes[reason?.code ?? "unmergeable"] ?? "it was not merged"}`;
+  const from = sharedActorOf(state, by);
+  const isTold = publishOnce(state, { type: "task_return", ...asked, cause, by: from, wallMs });
+  return { here, there: isTold ? shared.filter(one => !here.includes(one)) : [] };
 }
 
 const causes: { readonly [C in MergeReasonCode]?: string } = {
@@ -56,13 +60,7 @@ const causes: { readonly [C in MergeReasonCode]?: string } = {
 };
 
 /** Writes to the author, or to who leads it if it has ended; not to who ran the merge itself. */
-export function tellAuthor(
-  state: State,
-  merge: Merge,
-  tasks: readonly string[],
-  by: Actor | null,
-  step: Step,
-): void {
+export function tellAuthor(state: State, merge: Merge, tasks: Returned, by: Actor | null, step: Step): void {
   const { project, changedAt: wallMs } = merge;
   const isMarked = state.rules >= 2;
   const reader = isMarked ? readerOf(state, merge) : parentOrAuthor(state, merge);
@@ -107,7 +105,7 @@ function isAliveIn({ sessions }: State, { id, agent }: ActorRow, project: string
 function wordsFor(
   state: State,
   { id, branch, base, reason, author }: Merge,
-  tasks: readonly string[],
+  { here, there }: Returned,
   reader: ActorRow,
 ): string {
   const isAuthor = author !== null && author.id === reader.id && author.agent === reader.agent;
@@ -115,13 +113,17 @@ function wordsFor(
   const named = [...files, ...(more > 0 ? [`${more} more`] : [])].join(", ");
   const which = named === "" ? "" : ` Files: ${named}.`;
   const claim = isAuthor ? ", claim it first" : "";
-  const again = tasks.length === 0 ? "" : ` Pending again${claim}: ${tasks.join(", ")}.`;
+  const again = here.length === 0 ? "" : ` Pending again${claim}: ${here.join(", ")}.`;
+  const soon =
+    there.length === 0
+      ? ""
+      : ` Pending again as soon as the shared store has it${claim}: ${there.join(", ")}.`;
   // No line to run with the names in it: git allows `$(...)` in the name of a branch.
   const next = isAuthor
     ? "Mend it on your branch, commit, and have it merged again (kite merge)."
     : `${whoseText(state, author, reader)}. Have it mended on that branch, by you or by another agent (kite spawn), and merged again (kite merge).`;
   const end = output === null || output === "" ? "" : ` The end of its output: ${output}`;
-  return `${shortName(branch)} was not merged into ${shortName(base)} (${id}): ${text}.${which}${again} ${next}${end}`;
+  return `${shortName(branch)} was not merged into ${shortName(base)} (${id}): ${text}.${which}${again}${soon} ${next}${end}`;
 }
 
 /** Why the reader hears of a branch that is not its own. */

@@ -50,13 +50,15 @@ function isReported(cause: string): boolean {
 }
 
 function endOf(
-  { tasks, t }: State,
+  { tasks, t, rules }: State,
   { task: id, isTaskShared, taskEnd, stopping, replaceUntil, result, reason, reportsEnd }: Spawn,
   cause: string,
 ): End {
   const own = id === null ? undefined : tasks.all.get(id)?.state;
-  const ended = isTaskShared === true ? taskEnd : endIn(own);
-  const hasTask = isTaskShared === true ? id !== null && taskEnd?.status !== "removed" : own !== undefined;
+  const isThere = isTaskShared === true && rules >= 3;
+  // A machine that left the store has the task itself.
+  const ended = (isThere ? taskEnd : undefined) ?? endIn(own);
+  const hasTask = isThere ? id !== null && taskEnd?.status !== "removed" : own !== undefined;
   if (ended?.status === "done") return { state: "done", result: ended.text, reason };
   // Who was about to replace it may have been lost before it stopped anything.
   if (stopping && (replaceUntil === null || t < replaceUntil)) return { state: "stopped", result, reason };
