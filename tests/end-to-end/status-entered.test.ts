@@ -12,7 +12,7 @@ import type { RunningDaemon } from "../../daemon/options.ts";
 import { Home } from "./daemon.ts";
 
 /** So much at most, as things stand. */
-const bounds = { command: { files: 40, calls: 1062 }, daemon: { files: 66, calls: 475 } };
+const bounds = { command: { files: 41, calls: 1062 }, daemon: { files: 66, calls: 475 } };
 
 /** Of so many rounds, the one with the fewest calls counts: timers of the daemon run beside some. */
 const rounds = 10;
