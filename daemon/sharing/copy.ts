@@ -13,7 +13,7 @@ import { type ContextItem, isVerdictKey, itemKey, itemsOf, sizeOf } from "../cor
 import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import { noRoom } from "../core/tasks/create.ts";
-import { claimerOf, listOf, numberOf, type Task, type TaskState, taskAt } from "../core/tasks/table.ts";
+import { listOf, numberOf, type Task, type TaskState, taskAt } from "../core/tasks/table.ts";
 
 /** What a copy needs of a log. */
 export interface CopyLog {
@@ -96,8 +96,8 @@ function isThere(task: Task, to: Place): boolean {
 /** Tasks that were copied. */
 export interface CopiedTasks {
   readonly numbers: readonly Renumbered[];
-  /** Those that a session works on here, and that nobody has there. */
-  readonly released: readonly Task[];
+  /** How many the other log did not have. */
+  readonly imported: number;
 }
 
 /**
@@ -118,18 +118,10 @@ export async function copyTasks(
   };
   const ordered = dependenciesFirst(tasks.filter(task => !isThere(task, to)));
   for (let at = 0; at < ordered.length; at += tasksPerEntry) {
-    const some = ordered
-      .slice(at, at + tasksPerEntry)
-      .map(({ n: _n, createdBy: _by, number: _number, ...task }) => {
-        const dependsOn = task.dependsOn.filter(isInTo);
-        return { ...task, project: to.project, dependsOn, state: stateIn(task.state, actorIn) };
-      });
-    const entry = { type: "task_import", by: null, tasks: some } as const;
-    const reply = await to.log.submitAndWait(entry);
-    if (reply.ok) continue;
-    if (!hasEnded.has(reply.code)) throw new CopyRefused(reply);
-    // One of these sessions ended meanwhile, and gave its task back.
-    await enter(to.log, { ...entry, tasks: some.map(task => ({ ...task, state: stateIn(task.state) })) });
+    const some = ordered.slice(at, at + tasksPerEntry);
+    // A session that ends meanwhile gives back its own task alone.
+    if ((await takes(some, actorIn)) || (await takes(some, actorIn))) continue;
+    for (const task of some) if (!(await takes([task], actorIn))) await takes([task], () => null);
   }
   return {
     numbers: tasks.flatMap(task => {
@@ -138,17 +130,26 @@ export async function copyTasks(
       const [before, after] = [numberOf(task), numberOf(there)];
       return before === after ? [] : [{ task: task.id, before, after }];
     }),
-    released: tasks.filter(task => {
-      const claimer = claimerOf(task);
-      return claimer !== null && actorIn(claimer) === null;
-    }),
+    imported: ordered.length,
   };
+
+  /** Copies the tasks in one entry, or returns false if one of their sessions has ended. */
+  async function takes(some: readonly Task[], actorOf: typeof actorIn): Promise<boolean> {
+    const copies = some.map(({ n: _n, createdBy: _by, number: _number, ...task }) => {
+      const { state } = from.log.state.tasks.all.get(task.id) ?? task;
+      const dependsOn = task.dependsOn.filter(isInTo);
+      return { ...task, project: to.project, dependsOn, state: stateIn(state, actorOf) };
+    });
+    const reply = await to.log.submitAndWait({ type: "task_import", by: null, tasks: copies });
+    if (!reply.ok && !hasEnded.has(reply.code)) throw new CopyRefused(reply);
+    return reply.ok;
+  }
 }
 
 const hasEnded: ReadonlySet<string> = new Set(["unknown_session", "session_ended"]);
 
 /** Returns the state of a task in the other log. */
-function stateIn(state: TaskState, actorIn: (actor: Actor) => Actor | null = () => null): TaskState {
+function stateIn(state: TaskState, actorIn: (actor: Actor) => Actor | null): TaskState {
   if (state.status !== "active" || state.claimer === null) return state;
   const claimer = actorIn(state.claimer);
   return claimer === null ? { status: "pending" } : { status: "active", claimer };
@@ -160,9 +161,19 @@ export function missingAt({ log }: Place, tasks: readonly Task[]): readonly Task
 }
 
 /** Whether `there` is the task itself, as an earlier run copied it, and not another one that got the same id by chance. */
-function isCopy(task: Task, there: Task | undefined, to: Place): boolean {
-  return there?.project === to.project && there.createdAt === task.createdAt;
+export function isCopy(task: Task | undefined, there: Task | undefined, to: Place): there is Task {
+  return task !== undefined && there?.project === to.project && there.createdAt === task.createdAt;
 }
+
+/** Whether the task changed here later than there. `isFresh`: also one that somebody works on there. */
+export function isNewer({ state, updatedAt }: Task, there: Task, isFresh: boolean): boolean {
+  if (state.status === "failed" && state.reason === movedReason) return false;
+  const { status } = there.state;
+  return updatedAt > there.updatedAt && status !== "done" && (isFresh || status !== "active");
+}
+
+/** Of a task that is being removed here. */
+const movedReason = "it is in another log now";
 
 function takenId({ id }: Task): Refusal {
   const error = `another task has the id ${id} there; write this one anew (kite task add), cancel it, and run this again`;
@@ -170,7 +181,7 @@ function takenId({ id }: Task): Refusal {
 }
 
 /** Returns the tasks so that each comes behind those that it depends on. */
-function dependenciesFirst(tasks: readonly Task[]): readonly Task[] {
+export function dependenciesFirst(tasks: readonly Task[]): readonly Task[] {
   const byId = new Map(tasks.map(task => [task.id, task]));
   const ordered = new Set<Task>();
   for (const first of tasks) {
@@ -247,16 +258,22 @@ function isSame(a: ContextItem, b: ContextItem): boolean {
   return JSON.stringify(a.value) === JSON.stringify(b.value);
 }
 
-/** Removes what the other log has now, and what was copied of the context. A removal that broke off may run again. */
+/**
+ * Removes what the other log has now, and what was copied of the context. What is newer here stays. A removal that broke off may
+ * run again.
+ */
 export async function removeCopied(from: Place, to: Place, context: readonly ContextItem[]): Promise<void> {
   const { log } = from;
   const { all } = to.log.state.tasks;
-  const there = contentsOf(from).tasks.filter(task => isCopy(task, all.get(task.id), to));
+  const there = contentsOf(from).tasks.filter(task => {
+    const copy = all.get(task.id);
+    return isCopy(task, copy, to) && !isNewer(task, copy, false);
+  });
   // A task leaves when no open one depends on it, and only one that is over.
   const leaving = [...dependenciesFirst(there)].reverse();
   await eachOf(leaving, async ({ id, state }) => {
     if (state.status === "failed") return;
-    const moved = { status: "failed", result: "it is in another log now" } as const;
+    const moved = { status: "failed", result: movedReason } as const;
     await enter(log, { ...noChange, type: "task_update", task: id, ...moved, wallMs: log.state.t });
   });
   for (let at = 0; at < leaving.length; at += tasksPerEntry) {
@@ -287,7 +304,7 @@ async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promis
 }
 
 /** Of a change of a task, what stays. */
-const noChange = {
+export const noChange = {
   by: null,
   dependsOn: null,
   description: null,

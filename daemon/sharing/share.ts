@@ -8,6 +8,8 @@
  */
 import { refuse } from "../../protocol/codes.ts";
 import type { CopyNotes, CopyRow } from "../../protocol/store.ts";
+import type { Actor } from "../core/actor.ts";
+import { bringNewer, claimAgain, claimsIn, doneIn, releasedOf } from "./bring.ts";
 import {
   type CopyLog,
   CopyRefused,
@@ -42,13 +44,14 @@ export type Copied = Pick<CopyRow, "tasks" | "context"> & CopyNotes;
  */
 export async function shareProject(logs: BothLogs, project: string, as: string): Promise<Copied> {
   const { own, shared, node } = logs;
-  if (!isSharedAs(own, project, as)) {
+  const isFresh = !isSharedAs(own, project, as);
+  if (isFresh) {
     mayCopy({ log: own, project }, { log: shared, project: as });
     const projects = [...own.state.outbox.projects, [project, as] as const];
     await enter(own, { type: "sharing_set", node, projects });
   }
   try {
-    return await moveRest(logs, project, as);
+    return await moveRest(logs, project, as, isFresh);
   } catch (error) {
     if (!(error instanceof CopyRefused)) throw error;
     const { code, error: why } = error.refusal;
@@ -57,21 +60,33 @@ export async function shareProject(logs: BothLogs, project: string, as: string):
   }
 }
 
-/** Moves what the own log still has of a shared project. Rejects with `CopyRefused`, and may run again then. */
-export async function moveRest(logs: BothLogs, project: string, as: string): Promise<Copied> {
+/**
+ * Moves what the own log still has of a shared project. `isFresh`: it was not shared until now. Rejects with `CopyRefused`, and
+ * may run again then.
+ */
+export async function moveRest(
+  logs: BothLogs,
+  project: string,
+  as: string,
+  isFresh = false,
+): Promise<Copied> {
   const { own, shared, machine } = logs;
   const here: Place = { log: own, project };
   const there: Place = { log: shared, project: as };
+  const actorIn = (actor: Actor) => actorThere(own.state, actor);
   // Claims go along, so the store has to know whose they are.
   if (!(await logs.relayed())) throw new CopyRefused(unheard);
   const { tasks, context } = contentsOf(here);
-  const { numbers, released } = await copyTasks(here, there, tasks, actor => actorThere(own.state, actor));
+  const claims = claimsIn(tasks);
+  // A task that is copied may depend on one that was done here meanwhile.
+  await bringNewer(here, there, doneIn(here), isFresh);
+  const { numbers, imported } = await copyTasks(here, there, tasks, actorIn);
+  await bringNewer(here, there, tasks, isFresh);
+  await claimAgain(there, tasks, actorIn, isFresh);
+  const released = releasedOf(there, claims, actorIn);
   const keys = await copyContext(here, there, context, machine);
   await removeCopied(here, there, context);
-  return {
-    ...{ tasks: tasks.length, context: context.length, numbers, keys },
-    released: released.map(({ id }) => id),
-  };
+  return { tasks: imported, context: context.length, numbers, keys, released };
 }
 
 const unheard = refuse("store_away", "the store has not heard yet of the sessions of this machine");

@@ -1,0 +1,116 @@
+/** A machine, its store and another machine in it, for copies that may break off. */
+import { expect } from "vitest";
+import type { Command } from "../../daemon/core/commands.ts";
+import { itemsOf } from "../../daemon/core/context-index.ts";
+import type { Reply } from "../../daemon/core/outcome.ts";
+import { claimerOf } from "../../daemon/core/tasks/table.ts";
+import { contentsOf } from "../../daemon/sharing/copy.ts";
+import { SharedNames } from "../../daemon/sharing/names.ts";
+import type { BothLogs } from "../../daemon/sharing/share.ts";
+import { bounded, type World } from "./core-world.ts";
+import { Local, Store } from "./nodes-world.ts";
+
+export const project = "/p";
+
+/** Where a command of the copy ends: the log refuses it, or takes it and the answer is lost. */
+export type Break = { readonly at: number; readonly how: "refused" | "lost" };
+
+/** This machine, the store, and another machine in it. */
+export class Scene {
+  readonly own = new Local("", bounded({}));
+  readonly store = new Store();
+  #left = Number.POSITIVE_INFINITY;
+  #how: Break["how"] = "refused";
+  /** Commands that the copy entered. */
+  count = 0;
+  /** What the other machine does after each of them. */
+  meanwhile = () => {};
+
+  constructor() {
+    this.own.do({ type: "sharing_set", node: "", projects: [] });
+    for (const [node, machine] of [
+      ["a", "laptop"],
+      ["b", "desk"],
+    ] as const)
+      this.store.join(node, machine);
+  }
+
+  breakAt({ at, how }: Break): void {
+    [this.#left, this.#how] = [at, how];
+  }
+
+  readonly #refused: Reply = { ok: false, code: "store_away", error: "the store does not answer" };
+
+  async #enter(apply: () => Reply): Promise<Reply> {
+    this.count += 1;
+    this.#left -= 1;
+    if (this.#left === 0 && this.#how === "refused") return this.#refused;
+    const reply = apply();
+    this.meanwhile();
+    return this.#left === 0 ? this.#refused : reply;
+  }
+
+  get logs(): BothLogs {
+    const { own, store } = this;
+    const log = (world: World, apply: (command: Command) => Reply) => ({
+      state: world.state,
+      get now() {
+        return world.now;
+      },
+      submitAndWait: (command: Command) => this.#enter(() => apply(command)),
+    });
+    return {
+      own: log(own, command => own.do(command)),
+      shared: log(store, command => store.as("a", command)),
+      node: "a",
+      machine: "laptop",
+      relayed: async () => {
+        store.take("a", own);
+        return true;
+      },
+    };
+  }
+
+  /** What this machine calls what the store has. */
+  readonly outward = <Shown>(shown: Shown): Shown => this.#names.outward(shown, project);
+
+  readonly #names = new SharedNames({
+    ...{ node: "a", own: () => this.own.state, shared: () => this.store.state },
+  });
+
+  add(description: string, more: { dependsOn?: readonly string[] } = {}): string {
+    const task = {
+      name: null,
+      description,
+      priority: "normal",
+      labels: ["x"],
+      dependsOn: [],
+      ...more,
+    } as const;
+    const made = this.own.do({
+      ...{ type: "task_create", by: null, tasks: [task], many: false, project, wallMs: 1000 },
+    });
+    return (made as unknown as { task: { id: string } }).task.id;
+  }
+
+  set(enter: (command: Command) => Reply, key: string, value: string, of = project, durable = true): void {
+    const reply = enter({
+      ...{ type: "context_set", actor: null, project: of, key, value, bytes: value.length + 2, durable },
+      ...{ ifVersion: null, ttlMs: null, wallMs: 5 },
+    });
+    expect(reply.ok).toBe(true);
+  }
+
+  context(world: World, of: string): Record<string, unknown> {
+    return Object.fromEntries([...itemsOf(world.state.context, of, world.now)].map(i => [i.key, i.value]));
+  }
+
+  tasks(world: World, of: string): readonly string[] {
+    const { tasks } = contentsOf({ log: { ...this.logs.own, state: world.state }, project: of });
+    return tasks.map(task => {
+      const by = claimerOf(task)?.session;
+      const on = task.dependsOn.map(id => world.state.tasks.all.get(id)?.description).join(",");
+      return `${task.description} ${task.state.status}${by === undefined ? "" : ` by ${by.replace(/@.*/, "")}`}${on === "" ? "" : ` on ${on}`}`;
+    });
+  }
+}
