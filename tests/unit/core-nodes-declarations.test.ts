@@ -252,6 +252,23 @@ describe("an overlap between nodes", () => {
     expect(at(store, alice).told).toEqual([]);
   });
 
+  it("names an agent as its machine is called now, though it declared nothing anew", () => {
+    const { store, a, b, alice, bob, take } = agents();
+    declare(a, "s1", { files: [file("/p/a.ts")] });
+    declare(b, "s1", { files: [file("/p/a.ts")] });
+    take();
+    expect(at(store, alice).told).toEqual(["a.ts with bob@b-machine: "]);
+    store.renew("b", "other");
+    b.share("b");
+    take();
+    expect(at(store, bob).row?.name).toBe("bob@other");
+    expect(at(store, alice).told).toEqual(["a.ts with bob@other: "]);
+    expect(at(store, bob).told).toEqual(["a.ts with alice@a-machine: "]);
+    b.do(end("s1"));
+    take();
+    expect(at(store, alice).told).toEqual([]);
+  });
+
   it("is one of the node's own log where both agents are there", () => {
     const { store, a, alice, take } = agents();
     a.begin("s2", { name: "carol" });

@@ -71,7 +71,8 @@ function take(
   const { declarations } = state;
   // A node tells its declarations again and again: what its agent did not change is not new to anybody.
   const isSame = known?.updatedAt === told.updatedAt;
-  const name = isSame ? known.name : actorRow(state, { ...whose, incarnation: 0 }).name;
+  // Its machine may have another name meanwhile.
+  const { name } = actorRow(state, { ...whose, incarnation: 0 });
   const after = declarationOf(whose, name, told);
   const isAnew = known !== undefined && known.declaredAt !== after.declaredAt;
   const isElsewhere = known !== undefined && isMoved(known, after);
