@@ -210,12 +210,38 @@ describe("a node's lease", () => {
     b.begin("s1", { name: "bob" });
     store.take("b", b);
     expect(store.names).toEqual(["bob@laptop-2"]);
-    store.as("a", { type: "node_leave" });
-    expect(store.renew("b", "laptop")).toMatchObject({ machine: "laptop", isNew: true });
+    expect(store.renew("b", "desk")).toMatchObject({ machine: "desk", isNew: true });
     b.share("b");
     store.take("b", b);
-    expect(store.names).toEqual(["bob@laptop"]);
-    expect(store.renew("b", "laptop")).toMatchObject({ isNew: false });
+    expect(store.names).toEqual(["bob@desk"]);
+    expect(store.renew("b", "desk")).toMatchObject({ isNew: false });
+  });
+
+  it("keeps its machine's name when a lower one gets free, and takes that when it joins again", () => {
+    const store = new Store();
+    store.join("a", "laptop");
+    store.join("b", "laptop");
+    store.as("a", { type: "node_leave" });
+    expect(store.renew("b", "laptop")).toMatchObject({ machine: "laptop-2", isNew: false });
+    const saved = writeState(store.state);
+    expect(writeState(readState(saved))).toBe(saved);
+    expect(store.join("a", "laptop")).toMatchObject({ machine: "laptop" });
+    expect(store.join("b", "laptop")).toMatchObject({ machine: "laptop-2", isNew: false });
+    // A machine that has this name of its own asks for another one.
+    expect(store.renew("b", "laptop-2")).toMatchObject({ machine: "laptop-2" });
+    expect(store.renew("b", "laptop")).toMatchObject({ machine: "laptop-2" });
+    store.as("a", { type: "node_leave" });
+    store.as("b", { type: "node_leave" });
+    expect(store.join("b", "laptop")).toMatchObject({ machine: "laptop" });
+  });
+
+  it("takes a lower name that gets free under earlier rules, as their journals have it", () => {
+    const store = new Store();
+    store.join("a", "laptop");
+    store.join("b", "laptop");
+    store.state.rules = 2;
+    store.as("a", { type: "node_leave" });
+    expect(store.renew("b", "laptop")).toMatchObject({ machine: "laptop", isNew: true });
   });
 });
 

@@ -13,6 +13,8 @@ export interface NodeLease {
   readonly node: string;
   /** What people call its machine; unique among the nodes. */
   readonly machine: string;
+  /** The name that it asks for, if that was another node's. It keeps `machine` while it asks for the same one. */
+  readonly asked?: string;
   readonly binding: string;
   readonly levels: Levels;
   /** The version of its program, to be shown to people. */
