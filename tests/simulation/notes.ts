@@ -130,6 +130,7 @@ export class NoteLives {
       }
       if (event.event === "role_changed") {
         const { agent, role, by } = event;
+        if (state.rules >= 3) this.#unsay(agent, note => note.what === "role");
         this.#tell(state, agent, { what: "role", role, by });
       }
       if (event.event === "task_claimed") this.#risk(state, state.tasks.all.get(event.task), event.by);

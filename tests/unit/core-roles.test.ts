@@ -150,6 +150,21 @@ describe("a role", () => {
     expect(w.give("ann", null)).toMatchObject({ ok: true, role: "architect", by: "declared" });
   });
 
+  it("is told alone, without the one before it that the agent has not heard of", () => {
+    w.give("ann", "reviewer");
+    w.give("bob", "reviewer");
+    w.give("ann", "tester");
+    expect(w.told("ann")).toEqual([{ what: "role", role: "tester", by: "person" }]);
+    expect(w.told("bob")).toEqual([{ what: "role", role: "reviewer", by: "person" }]);
+  });
+
+  it("is told beside the one before it under earlier rules, as their journals have it", () => {
+    w.state.rules = 2;
+    w.give("ann", "reviewer");
+    w.give("ann", "tester");
+    expect(w.told("ann")).toMatchObject([{ role: "reviewer" }, { role: "tester" }]);
+  });
+
   it("is kept over a restart, and ends with its session", () => {
     w.give("ann", "tester");
     expect(roleOf(readState(writeState(w.state)), { session: "ann", agent: null }).role).toBe("tester");

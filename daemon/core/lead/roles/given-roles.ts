@@ -9,7 +9,7 @@ import type { JsonValue } from "../../../../protocol/context.ts";
 import { type Role, roles } from "../../../../protocol/lead/roles.ts";
 import { actorRow } from "../../locks/replies.ts";
 import type { Whose } from "../../messages/notice-table.ts";
-import { tellLater } from "../../messages/notices.ts";
+import { takeBack, tellLater } from "../../messages/notices.ts";
 import { recipientOf } from "../../messages/recipients.ts";
 import type { Traits } from "../../nodes/commands.ts";
 import type { Step } from "../../outcome.ts";
@@ -47,6 +47,8 @@ export function changeRole(state: State, whose: Whose, role: Role | null, step: 
   else giveRole(state, whose, role, "person");
   const now = roleOf(state, whose);
   if (now.role === before.role && now.by === before.by) return now;
+  // Below level 3 an agent could hear of two roles at once, without a word which of them counts.
+  if (state.rules >= 3) takeBack(state, whose, note => note.what === "role");
   tellLater(state, whose, { what: "role", role: now.role, by: now.by });
   const project = state.sessions.live.get(whose.session)?.project ?? "";
   const agent = actorRow(state, { ...whose, incarnation: 0 });
