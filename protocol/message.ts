@@ -165,7 +165,6 @@ export interface ResumeReply {
   readonly resumed: readonly string[];
 }
 
-/** The events of messages. */
 /**
  * The agent's answer took messages out of its inbox, or says that what it was given before is read. It tells of no entry, so it
  * has no cursor.
@@ -176,6 +175,7 @@ export interface InboxEvent {
   readonly project: string;
 }
 
+/** The events of messages. */
 export type MessageEvent =
   | InboxEvent
   | {
