@@ -1,6 +1,7 @@
 /** Roles that a person gives to agents of another machine. */
 import { expect, it } from "vitest";
 import { roleOf } from "../../daemon/core/lead/roles/role-of.ts";
+import { partsLevel } from "../../daemon/core/nodes/parts.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { roleCommand, takesSentRoles } from "../../daemon/lead/roles/elsewhere.ts";
 import type { Role } from "../../protocol/lead/roles.ts";
@@ -118,4 +119,20 @@ it("are given once the store that was away answers, though a person changed the 
   expect(roleAt(desk, "bob")).toBe("architect by person");
   all.awaySinceMs = Date.now();
   expect(await give(laptop, "bob@desk", "reviewer")).toMatchObject({ code: "store_away" });
+});
+
+it("are given once the machine's own log says that they are, though the shared one could already", async () => {
+  const { laptop, desk } = await twoMachines();
+  const { node, projects } = desk.own.state.outbox;
+  const told = { type: "sharing_set", node, projects: [...projects] } as const;
+  await desk.own.submitAndWait({ ...told, level: partsLevel - 1 });
+  expect(await give(laptop, "bob@desk", "tester")).toMatchObject({ ok: true });
+  const { rolesSent } = desk.store.state ?? {};
+  await expect.poll(() => rolesSent?.size).toBe(1);
+  // What the daemon would enter is in its log before this is.
+  await begin(desk, "carol");
+  expect(roleAt(desk, "bob")).toBe("implementer by default");
+  await desk.own.submitAndWait({ ...told, level: partsLevel });
+  await expect.poll(() => roleAt(desk, "bob")).toBe("tester by person");
+  await expect.poll(() => rolesSent?.size).toBe(0);
 });
