@@ -48,8 +48,13 @@ function ownLog(shared: SharedStore): CopyLog {
   };
 }
 
+/** Whether the own log still has something that belongs to the store. */
+export function hasUnmoved(shared: SharedStore): boolean {
+  return unmoved(ownLog(shared)).length > 0;
+}
+
 /**
- * Moves to the store what a move that broke off left in the own log: each time that the store opens. A person's command goes
+ * Moves to the store what a move that broke off left in the own log. A person's command goes
  * first. Rejects with an error that says of which project something is left here.
  */
 export async function finishMoves(shared: SharedStore): Promise<void> {

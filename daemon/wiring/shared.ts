@@ -5,8 +5,8 @@ import type { Engine, Log } from "../engine/engine.ts";
 import { Listeners } from "../engine/listeners.ts";
 import type { EventHub } from "../events/hub.ts";
 import { inboxEvent } from "../events/inbox-event.ts";
-import { finishMoves } from "../sharing/both-logs.ts";
 import { eventsHere, toldElsewhere } from "../sharing/events.ts";
+import { MoveTries } from "../sharing/move-tries.ts";
 import { SharedNames } from "../sharing/names.ts";
 import { StoreNews } from "../sharing/news.ts";
 import type { SharedSettings } from "../sharing/settings.ts";
@@ -48,7 +48,7 @@ export function openShared(
     onCondition: (is, why) => {
       onCondition(is, why);
       news.look();
-      if (is === "open") finishMoves(store).catch(error => onTrouble("a move to the store broke off", error));
+      if (is === "open") moves.begin();
     },
     onStep: (entry, step) => {
       // What nodes say of themselves; who falls silent is seen when another one says that it is there.
@@ -68,6 +68,7 @@ export function openShared(
       listeners.tell(entry, { ...step, events: [...here] });
     },
   });
+  const moves = new MoveTries(store, { clock, onTrouble });
   const write = (lines: readonly TrailLine[]) => {
     for (const line of lines) trail.write(line);
   };

@@ -34,6 +34,23 @@ it("moves what a move that broke off left here, when the store opens", async () 
   expect(moved).toMatchObject({ description: "left here", state: { claimer: { session: id } } });
 });
 
+it("tries a move again that fails while the store is open", async () => {
+  const all = new MemoryStoreOfAll();
+  all.awaySinceMs = Date.now();
+  const laptop = await machine("laptop", all);
+  await begin(laptop, "alice");
+  await laptop.own.submitAndWait(create(laptop, "alice", "left here"));
+  let tries = 0;
+  laptop.store.relayed = async () => {
+    tries += 1;
+    return tries > 2;
+  };
+  all.awaySinceMs = null;
+  await expect.poll(() => laptop.own.state.tasks.all.size, { timeout: 30_000 }).toBe(0);
+  expect(tries).toBe(3);
+  expect(laptop.conditions.filter(is => is === "open")).toHaveLength(1);
+}, 60_000);
+
 it("knows after a kill which store it joined", async () => {
   const folder = mkdtempSync(join(tmpdir(), "kite-copy-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -7,8 +7,8 @@ import { Engine } from "../../daemon/engine/engine.ts";
 import { Listeners } from "../../daemon/engine/listeners.ts";
 import type { Found, Journal, Opened, Snapshot } from "../../daemon/journal/journal.ts";
 import type { SharedJournal } from "../../daemon/journal/shared-journal.ts";
-import { finishMoves } from "../../daemon/sharing/both-logs.ts";
 import { eventsHere } from "../../daemon/sharing/events.ts";
+import { MoveTries } from "../../daemon/sharing/move-tries.ts";
 import { SharedNames } from "../../daemon/sharing/names.ts";
 import { SharedStore } from "../../daemon/sharing/shared-store.ts";
 import { TwoLogs } from "../../daemon/sharing/two-logs.ts";
@@ -183,7 +183,7 @@ export async function machine(
   }: { readonly copyPath?: string | null; readonly node?: string; readonly clock?: Clock } = {},
 ): Promise<Machine> {
   const onTrouble = (message: string, error: unknown) => {
-    const isOlder = message.includes("did not take rules");
+    const isOlder = message.includes("did not take rules") || message.includes("broke off");
     const isMeant =
       isOlder || (error instanceof Error && ["NodeTwice", "StoreWentBack"].includes(error.name));
     if (all.awaySinceMs === null && !isMeant) throw new Error(message, { cause: error });
@@ -191,7 +191,7 @@ export async function machine(
   const conditions: string[] = [];
   const onCondition = (is: string) => {
     conditions.push(is);
-    if (is === "open") void finishMoves(store);
+    if (is === "open") moves.begin();
   };
   const onFatal = (error: Error) => {
     throw error;
@@ -234,6 +234,7 @@ export async function machine(
       listeners.shared.tell(entry, { ...step, events: [...events] });
     },
   });
+  const moves = new MoveTries(store, { clock, onTrouble });
   const log = new TwoLogs({ own, store, names, clock });
   flush = () => store.flush();
   store.start();
