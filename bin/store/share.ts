@@ -82,7 +82,7 @@ export function noteLines({ numbers, keys, released }: CopyNotes): string[] {
   const moved = numbers.map(({ before, after }) => `#${before} is #${after} now`);
   const aside = keys.map(({ key, as }) => (as === null ? `${key} (not kept)` : `${key} as ${as}`));
   return [
-    ...(moved.length === 0 ? [] : [`Numbers that were taken there: ${some(moved)}.`]),
+    ...(moved.length === 0 ? [] : [`Tasks with another number: ${some(moved)}.`]),
     ...(aside.length === 0 ? [] : [`Keys that had another value there: yours is kept: ${some(aside)}.`]),
     ...(released.length === 0 ? [] : [`Nobody works on these any more: ${some(released)}.`]),
   ].map(clean);

@@ -24,7 +24,7 @@ await withServer("machines that share a store", server => {
       expect(await a.shared()).toEqual([2, 1]);
       const second = await b.kite("store", "join", url, "--yes");
       expect(second).toContain("used by 1 machine");
-      expect(second).toContain("Numbers that were taken there: #1 is #3 now.");
+      expect(second).toContain("Tasks with another number: #1 is #3 now.");
       for (const machine of [a, b]) await expect.poll(() => machine.shared()).toEqual([3, 1]);
       await b.kite("task", "add", "of both");
       const all = ["first", "second", "of b", "of both"];
