@@ -5,7 +5,7 @@ import { faultsOfEarly, sendEarly } from "./before-share.ts";
 import type { Debates } from "./debates.ts";
 import { runFaults } from "./faults.ts";
 import { faultsOf } from "./judge.ts";
-import { faultsOfLeaving, faultsOfRejoining } from "./leaving.ts";
+import { asked, faultsOfLeaving, faultsOfRejoining } from "./leaving.ts";
 import { Machine, type Skew, type Store } from "./machines.ts";
 import { History, Speaker } from "./operations.ts";
 import { faultsOfPassing } from "./passing.ts";
@@ -129,6 +129,8 @@ async function played(
     for await (const fault of faultsOfLeaving(store, leaving, all, settleMs)) wrong.push(fault);
   if (renamed !== undefined)
     for await (const fault of faultsOfRejoining(store, renamed, all, settleMs)) wrong.push(fault);
+  // It waits until the store has what each machine says.
+  for (const machine of machines) await asked(machine, all, { type: "store_share" });
   for (const speaker of all) speaker.close();
   note("one has left and is back, and one has a new id");
   await Promise.all(machines.map(machine => machine.stop()));

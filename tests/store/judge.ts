@@ -48,8 +48,9 @@ export function* faultsOfAnswer({ machine, session, request, reply, tries }: Ope
     yield `${what} was refused: ${JSON.stringify(reply)}`;
   if (ownRequests.has(request["type"])) return;
   const found = log.byRequest.get(requestKey(machine.node, session, String(request["requestId"]))) ?? [];
-  if (tries.every(one => one === "store_away") && found.length > 0)
-    yield `${what} was refused as not stored, and is entry ${found[0]?.entry.seq}`;
+  const stored = found.find(({ reply: one }) => one.ok);
+  if (tries.every(one => one === "store_away") && stored !== undefined)
+    yield `${what} was refused as not stored, and is entry ${stored.entry.seq}`;
   if (outcome !== "ok") return;
   const first = found.find(({ reply: one }) => one.ok);
   if (first === undefined) {

@@ -70,7 +70,11 @@ export async function* faultsOfRejoining(
 }
 
 /** Asks for what a person does while no agent is at work. */
-async function asked(machine: Machine, speakers: readonly Speaker[], request: Message): Promise<Message> {
+export async function asked(
+  machine: Machine,
+  speakers: readonly Speaker[],
+  request: Message,
+): Promise<Message> {
   for (const { id, machine: its, hasEnded } of speakers) {
     if (its !== machine || hasEnded) continue;
     const client = await machine.connect();

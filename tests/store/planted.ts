@@ -44,11 +44,11 @@ export const plantedInStore: readonly PlantedInStore[] = [
     tells: /was told entry|at another place|debate .* fits no order/,
   },
   {
-    bug: "the sessions of a machine that comes back stay lost",
+    bug: "the sessions of a silent machine are never lost",
     file: "daemon/core/nodes/leases.ts",
-    find: "if (before?.isLost === true) find(state, node);",
-    put: "",
-    tells: /the sessions elsewhere of machine \d shows .* lost|another state/,
+    find: "if (lease !== undefined) losesSessions(state, lease, step);",
+    put: "void losesSessions; void lease; void step;",
+    tells: /another state|the sessions elsewhere of machine/,
   },
   {
     bug: "a value of context has no end",
@@ -79,11 +79,11 @@ export const plantedInStore: readonly PlantedInStore[] = [
     tells: /was refused: .*unknown_session/,
   },
   {
-    bug: "a machine that leaves takes nothing along",
-    file: "daemon/sharing/requests.ts",
-    find: "const copied = await takeBack(logs, shown => view?.outward(shown) ?? shown);",
-    put: "const copied = { tasks: 0, context: 0, unread: 0, numbers: [], keys: [], released: [] }; void takeBack;",
-    tells: /left, and .* not back/,
+    bug: "a machine that leaves does not say so",
+    file: "daemon/sharing/shared-store.ts",
+    find: 'await opening.engine.submitAndWait({ type: "node_leave" })',
+    put: "({ ok: true } as const)",
+    tells: /left, and the log has its sessions/,
   },
   {
     bug: "what an append brought back passes what is missing before it",
