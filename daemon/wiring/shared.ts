@@ -6,6 +6,7 @@ import { Listeners } from "../engine/listeners.ts";
 import type { EventHub } from "../events/hub.ts";
 import { inboxEvent } from "../events/inbox-event.ts";
 import { eventsHere, toldElsewhere } from "../sharing/events.ts";
+import { LostClaims } from "../sharing/lost-claims.ts";
 import { MoveTries } from "../sharing/move-tries.ts";
 import { SharedNames } from "../sharing/names.ts";
 import { StoreNews } from "../sharing/news.ts";
@@ -49,6 +50,7 @@ export function openShared(
       onCondition(is, why);
       news.look();
       if (is === "open") moves.begin();
+      claims.changed(is);
     },
     onStep: (entry, step) => {
       // What nodes say of themselves; who falls silent is seen when another one says that it is there.
@@ -69,6 +71,7 @@ export function openShared(
     },
   });
   const moves = new MoveTries(store, { clock, onTrouble });
+  const claims = new LostClaims(store, clock);
   const write = (lines: readonly TrailLine[]) => {
     for (const line of lines) trail.write(line);
   };

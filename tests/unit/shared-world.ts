@@ -7,7 +7,9 @@ import { Engine } from "../../daemon/engine/engine.ts";
 import { Listeners } from "../../daemon/engine/listeners.ts";
 import type { Found, Journal, Opened, Snapshot } from "../../daemon/journal/journal.ts";
 import type { SharedJournal } from "../../daemon/journal/shared-journal.ts";
+import type { Condition } from "../../daemon/sharing/condition.ts";
 import { eventsHere } from "../../daemon/sharing/events.ts";
+import { LostClaims } from "../../daemon/sharing/lost-claims.ts";
 import { MoveTries } from "../../daemon/sharing/move-tries.ts";
 import { SharedNames } from "../../daemon/sharing/names.ts";
 import { SharedStore } from "../../daemon/sharing/shared-store.ts";
@@ -189,9 +191,10 @@ export async function machine(
     if (all.awaySinceMs === null && !isMeant) throw new Error(message, { cause: error });
   };
   const conditions: string[] = [];
-  const onCondition = (is: string) => {
+  const onCondition = (is: Condition["is"]) => {
     conditions.push(is);
     if (is === "open") moves.begin();
+    claims.changed(is);
   };
   const onFatal = (error: Error) => {
     throw error;
@@ -235,6 +238,7 @@ export async function machine(
     },
   });
   const moves = new MoveTries(store, { clock, onTrouble });
+  const claims = new LostClaims(store, clock);
   const log = new TwoLogs({ own, store, names, clock });
   flush = () => store.flush();
   store.start();
