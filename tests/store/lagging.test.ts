@@ -31,6 +31,9 @@ async function saysSo(machine: Machine): Promise<boolean> {
   return store !== undefined && storeText(store, Date.now())?.startsWith("store went back at ") === true;
 }
 
+/** Refusals of what is about a task, a debate or an answer in it that went with the entries. */
+const ofWhatIsGone: ReadonlySet<string | null> = new Set(["unknown_task", "unknown_debate", "not_in_debate"]);
+
 await withServer("a standby that lacks entries", (_server, bin) => {
   const quick = buildDaemon(quickBounds);
   afterAll(async () => (await quick).remove());
@@ -101,9 +104,8 @@ await withServer("a standby that lacks entries", (_server, bin) => {
         const log = await readSharedLog(store);
         wrong.push(...log.wrong);
         for (const machine of machines) wrong.push(...(await faultsOfMachine(machine, log)));
-        // Its task may be one of those that are gone.
         for (const operation of history.operations)
-          if (operation.from > back && outcomeOf(operation) !== "unknown_task")
+          if (operation.from > back && !ofWhatIsGone.has(outcomeOf(operation)))
             wrong.push(...faultsOfAnswer(operation, log));
         expect(wrong, `${kept.length} entries were left`).toEqual([]);
         const lost = history.operations.filter(

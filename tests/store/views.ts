@@ -63,9 +63,16 @@ async function machineFaults(machine: Machine, log: SharedLog): Promise<string[]
   ];
 }
 
+function isOfKite({ text }: Readonly<Record<string, unknown>>): boolean {
+  return String(text).startsWith("Kite: ");
+}
+
 async function inboxFaults(speaker: Speaker, state: State): Promise<string[]> {
   const reply = await speaker.send({ type: "message_list", id: speaker.id, limit });
-  const shown = rowsOf(reply ?? {}, "messages").map(({ id, text }) => `${id} ${text}`);
+  // What Kite says of claims that are gone is in the machine's own log.
+  const shown = rowsOf(reply ?? {}, "messages")
+    .filter(one => !isOfKite(one))
+    .map(({ id, text }) => `${id} ${text}`);
   const id = sharedIdAt(state, speaker.machine, speaker.id);
   const own = rowsOf(reply ?? {}, "messages").filter(one => speaker.early.includes(String(one["id"])));
   if (own.length !== speaker.early.length)
