@@ -29,3 +29,8 @@ export interface Written {
   readonly worktree: string;
   readonly project: string;
 }
+
+/** Whether the path is within a worktree: it names no root, and leads nowhere out of it. */
+export function isWithin(path: string): boolean {
+  return path.split("/").every(part => part !== "" && part !== "." && part !== "..");
+}

@@ -3,6 +3,7 @@ import type { JsonValue } from "../../../protocol/context.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { BaseState } from "../base-state.ts";
 import { passing } from "../durability.ts";
+import { isWithin } from "../file-ref.ts";
 import type { Part } from "../points.ts";
 import type { Handler, Rules } from "../rules.ts";
 import { noSession } from "../sessions/end.ts";
@@ -68,9 +69,4 @@ function readFiles(value: JsonValue): BranchFile[] | null {
     files.set(path, blob);
   }
   return [...files];
-}
-
-/** Whether it is a path within a repository. */
-function isWithin(path: string): boolean {
-  return path.split("/").every(part => part !== "" && part !== "." && part !== "..");
 }

@@ -8,6 +8,7 @@ import type { JsonValue } from "../../../protocol/context.ts";
 import type { DeclaredFileRow, Overlap, UncertaintyRow } from "../../../protocol/declaration.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { BaseState } from "../base-state.ts";
+import { isWithin } from "../file-ref.ts";
 import { actorRow } from "../locks/replies.ts";
 import { noteKey, type Whose } from "../messages/notice-table.ts";
 import type { Step } from "../outcome.ts";
@@ -172,11 +173,6 @@ function fileIn(value: JsonValue): DeclaredFileRow | null {
   const texts = textsOf(said, ["path", "sees", "will"]);
   if (texts === null || !isWithin(texts.path)) return null;
   return { ...texts, dir: said["dir"] === true, touched: said["touched"] === true };
-}
-
-/** Whether it is a path within a worktree, as `within` of a declared file is. */
-function isWithin(path: string): boolean {
-  return path.split("/").every(part => part !== "" && part !== "." && part !== "..");
 }
 
 function uncertaintyIn(value: JsonValue): UncertaintyRow | null {
