@@ -87,10 +87,9 @@ export function followsSharedTasks({ engine, clock }: Pick<Services, "engine" | 
 }
 
 /** Returns the agent that has the task, or the last one that had it. */
-function spawnFor({ all, byTask }: Spawns, task: string): Spawn | undefined {
-  const live = byTask.get(task);
-  if (live !== undefined) return all.get(live);
-  return [...all.values()].findLast(one => one.isTaskShared === true && one.task === task);
+function spawnFor({ all, bySharedTask }: Spawns, task: string): Spawn | undefined {
+  const last = [...(bySharedTask.get(task) ?? [])].at(-1);
+  return last === undefined ? undefined : all.get(last);
 }
 
 function noteEnd(engine: Log, spawn: Spawn, wallMs: number): void {

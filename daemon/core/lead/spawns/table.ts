@@ -57,6 +57,8 @@ export const spawnRecords = new Records("all", (spawn: Spawn) => spawn.id, {
   live: sets(({ state, project }) => (isFinal(state) ? null : project)),
   names: unique(({ state, project, name }) => (isFinal(state) ? null : spawnNameKey(project, name))),
   byTask: unique(({ state, task }) => (isFinal(state) ? null : task)),
+  /** By the task in a log that machines share, also of those that have ended: the latest last. */
+  bySharedTask: sets(({ task, isTaskShared }) => (isTaskShared === true ? task : null)),
 });
 
 /** Records by id, in the order of their numbers. */
