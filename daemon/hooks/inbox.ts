@@ -99,8 +99,7 @@ async function beforeNotes({ services }: Run, actor: Actor): Promise<void> {
 /** Returns the actor's notices with an event that the client does not wait for. */
 export async function notes(run: Run, action: ActionOf<"notes">): Promise<HookOutcome> {
   const actor = actorOfAction(run, action);
-  const { engine } = run.services;
-  if (engine.state.notes.bySession.has(actor.session)) await beforeNotes(run, actor);
+  if (run.services.engine.state.notes.bySession.has(actor.session)) await beforeNotes(run, actor);
   const { notes: taken, dropped } = takeNotes(run, actor);
   return { did: "notes", ok: true, notes: await completed(run.services, action.session, taken), dropped };
 }

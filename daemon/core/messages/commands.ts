@@ -55,7 +55,7 @@ export interface Broadcast extends Posted {
   readonly hold: { readonly files: readonly FileRef[]; readonly ttlMs: number } | null;
 }
 
-/** A message of the log that this machine leaves, to its sessions. `from`: null: a person. */
+/** A message to sessions of this machine, of the log that it leaves or of Kite itself. `from`: null: a person. */
 export interface MessageImport {
   readonly project: string;
   readonly from: ActorRow | null;

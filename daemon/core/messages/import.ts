@@ -1,8 +1,8 @@
 /**
- * Takes a message of another log, whose recipients are in this one now.
+ * Takes a message whose sender is not in this log: one of the log that this machine leaves, or of Kite itself.
  *
- * Invariants: only live recipients with room get it; its sender may be in that log alone, and is shown as that log called it. Nobody
- * but this machine's daemon enters it.
+ * Invariants: only live recipients with room get it; its sender is shown as the command calls it. Nobody but this machine's daemon
+ * enters it.
  */
 import { refuse } from "../../../protocol/codes.ts";
 import type { Handler } from "../rules.ts";
@@ -19,7 +19,7 @@ export const messageImport: Handler<"message_import"> = (state, command, _meta, 
     step.reply = refuse("messages_full", error);
     return;
   }
-  // In its own log it may answer another one, which is not here.
+  // Where it comes from it may answer another one, which is not here.
   const posting = { ...command, to, thread: null, replyTo: null };
   step.reply = { ok: true, reached: to.length };
   if (to.length > 0) putMessage(state, posting, step);
