@@ -2,7 +2,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Random } from "../simulation/random.ts";
 import { faultsOfEarly, sendEarly } from "./before-share.ts";
-import type { Debates } from "./debates.ts";
 import { runFaults } from "./faults.ts";
 import { faultsOf } from "./judge.ts";
 import { asked, faultsOfLeaving, faultsOfRejoining } from "./leaving.ts";
@@ -12,7 +11,7 @@ import { faultsOfPassing } from "./passing.ts";
 import { faultsOfMachine, settledFaults } from "./settled.ts";
 import { readSharedLog, type SharedLog } from "./shared-log.ts";
 import { viewFaults } from "./views.ts";
-import { type Common, comeAndGo, Worker } from "./workload.ts";
+import { comeAndGo, emptyCommon, Worker } from "./workload.ts";
 
 export interface HistoryOptions {
   readonly seed: number;
@@ -77,16 +76,7 @@ async function played(
   const note = (what: string) =>
     void notes.push(`${((performance.now() - began) / 1000).toFixed(1)} s: ${what}`);
   const history = new History();
-  const debates: Debates = { ids: [], challenges: [], opened: 0 };
-  const common: Common = {
-    history,
-    tasks: [],
-    speakers: [],
-    letters: new Set(),
-    taken: [],
-    count: 0,
-    debates,
-  };
+  const common = emptyCommon(history);
   await Promise.all(machines.map(machine => machine.start()));
   const early = (await Promise.all(machines.map(machine => sendEarly(machine, history)))).flat();
   common.speakers.push(...early);

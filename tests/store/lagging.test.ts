@@ -9,14 +9,13 @@ import type { StoreRow } from "../../protocol/store.ts";
 import { withServer } from "../journal/postgres-world.ts";
 import { Random } from "../simulation/random.ts";
 import { buildDaemon, quickBounds } from "./build.ts";
-import type { Debates } from "./debates.ts";
 import { faultsOfAnswer } from "./judge.ts";
 import { Machine, Store } from "./machines.ts";
 import { History, outcomeOf } from "./operations.ts";
 import { faultsOfMachine, settledFaults } from "./settled.ts";
 import { readSharedLog, requestKey } from "./shared-log.ts";
 import { viewFaults } from "./views.ts";
-import { type Common, comeAndGo, Worker } from "./workload.ts";
+import { comeAndGo, emptyCommon, Worker } from "./workload.ts";
 
 const settleMs = 60_000;
 const count = Number(process.env["KITE_SEEDS"] ?? 3);
@@ -51,16 +50,7 @@ await withServer("a standby that lacks entries", (_server, bin) => {
       );
       try {
         const history = new History();
-        const debates: Debates = { ids: [], challenges: [], opened: 0 };
-        const common: Common = {
-          history,
-          tasks: [],
-          speakers: [],
-          letters: new Set(),
-          taken: [],
-          count: 0,
-          debates,
-        };
+        const common = emptyCommon(history);
         await Promise.all(machines.map(machine => machine.start()));
         await Promise.all(machines.map(machine => machine.share()));
         await store.keepAll();

@@ -27,6 +27,12 @@ export interface Common {
   count: number;
 }
 
+/** Returns what sessions have in common before any of them says something. */
+export function emptyCommon(history: History): Common {
+  const debates: Debates = { ids: [], challenges: [], opened: 0 };
+  return { history, tasks: [], speakers: [], letters: new Set(), taken: [], count: 0, debates };
+}
+
 /**
  * Sessions that come and go at a machine, and say nothing: the store hears of them when it can. The last one stays. Resolves when
  * `isOver`.

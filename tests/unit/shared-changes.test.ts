@@ -1,9 +1,6 @@
 /** Changes of what a machine shares, while its daemon says anew what it shares. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
-import { begin, claim, create, MemoryStoreOfAll, machine, shared } from "./shared-world.ts";
+import { expect, it } from "vitest";
+import { begin, claim, copyPathOfTest, create, MemoryStoreOfAll, machine, shared } from "./shared-world.ts";
 
 it("keeps a change of what is shared that comes with a telling of all", async () => {
   const all = new MemoryStoreOfAll();
@@ -52,9 +49,7 @@ it("tries a move again that fails while the store is open", async () => {
 }, 60_000);
 
 it("knows after a kill which store it joined", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "kite-copy-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const copyPath = join(folder, "copy");
+  const copyPath = copyPathOfTest();
   const all = new MemoryStoreOfAll();
   const first = await machine("laptop", all, { copyPath });
   expect(await first.store.open(10_000)).toBe(true);

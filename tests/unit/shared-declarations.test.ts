@@ -7,7 +7,7 @@ import { noteIds } from "../../daemon/engine/log-view.ts";
 import { Pending } from "../../daemon/hooks/pending.ts";
 import { overlapsThere } from "../../daemon/sharing/elsewhere.ts";
 import { declarationRows, endedDeclarationRows } from "../../daemon/views/declarations.ts";
-import { actorOf, begin, type Machine, MemoryStoreOfAll, machine, shared } from "./shared-world.ts";
+import { actorOf, begin, type Machine, MemoryStoreOfAll, machine, settled, shared } from "./shared-world.ts";
 
 function declare({ name, log }: Machine, session: string, path: string, parts: object = {}) {
   const key = `n:/${name}/${path}`;
@@ -28,12 +28,6 @@ async function two() {
   await begin(desk, "bob");
   await settled(laptop, desk);
   return { all, laptop, desk };
-}
-
-/** Each machine has told what it knows, and has heard of it. */
-async function settled(...machines: readonly Machine[]): Promise<void> {
-  for (const { store } of machines) expect(await store.relayed(10_000)).toBe(true);
-  for (const { store } of machines) await store.engine?.upToDate();
 }
 
 function rows({ log }: Machine, of: { readonly id?: string; readonly project?: string } = {}) {

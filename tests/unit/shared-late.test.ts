@@ -1,14 +1,20 @@
 /** What the store answers late, after nobody waited for it any more. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import type { Command } from "../../daemon/core/commands.ts";
 import { inboxOf } from "../../daemon/core/messages/recipients.ts";
 import { Step } from "../../daemon/core/outcome.ts";
 import { Answers } from "../../daemon/engine/answers.ts";
 import { Outbox } from "../../daemon/engine/outbox.ts";
-import { actorOf, begin, claim, create, MemoryStoreOfAll, machine, send } from "./shared-world.ts";
+import {
+  actorOf,
+  begin,
+  claim,
+  copyPathOfTest,
+  create,
+  MemoryStoreOfAll,
+  machine,
+  send,
+} from "./shared-world.ts";
 
 const bob = actorOf("bob");
 const take = { type: "inbox_take", actor: bob, max: 5, chars: 1_000 } as const;
@@ -130,9 +136,7 @@ it("ends what it repeats for a session that ended", async () => {
 });
 
 it("says of a copy that was kept anew without the store since when it may be old", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "kite-copy-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const copyPath = join(folder, "copy");
+  const copyPath = copyPathOfTest();
   const all = new MemoryStoreOfAll();
   const first = await machine("laptop", all, { copyPath });
   expect(await first.store.open(10_000)).toBe(true);
@@ -148,9 +152,7 @@ it("says of a copy that was kept anew without the store since when it may be old
 });
 
 it("says after a restart, too, that the outcome of a request is not known", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "kite-copy-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const copyPath = join(folder, "copy");
+  const copyPath = copyPathOfTest();
   const all = new MemoryStoreOfAll();
   const first = await machine("laptop", all, { copyPath });
   expect(await first.store.open(10_000)).toBe(true);

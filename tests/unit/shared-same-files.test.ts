@@ -5,7 +5,7 @@ import { noteIds } from "../../daemon/engine/log-view.ts";
 import { BranchLooks } from "../../daemon/hooks/branch-looks.ts";
 import type { Services } from "../../daemon/services.ts";
 import { sameFileRows } from "../../daemon/sharing/elsewhere.ts";
-import { begin, type Machine, MemoryStoreOfAll, machine } from "./shared-world.ts";
+import { begin, type Machine, MemoryStoreOfAll, machine, settled } from "./shared-world.ts";
 
 const blob = (letter: string) => letter.repeat(40);
 
@@ -33,11 +33,6 @@ async function two() {
   await begin(desk, "bob", { branch: "login" });
   await settled(laptop, desk);
   return { all, laptop, desk };
-}
-
-async function settled(...machines: readonly Machine[]): Promise<void> {
-  for (const { store } of machines) expect(await store.relayed(10_000)).toBe(true);
-  for (const { store } of machines) await store.engine?.upToDate();
 }
 
 function rows({ log }: Machine, of: { readonly id?: string; readonly project?: string } = {}) {

@@ -1,8 +1,5 @@
 /** Two machines that share a project's tasks, messages and context, and nothing else. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Command } from "../../daemon/core/commands.ts";
 import type { FileRef } from "../../daemon/core/file-ref.ts";
 import { inboxOf } from "../../daemon/core/messages/recipients.ts";
@@ -14,6 +11,7 @@ import {
   actorOf,
   begin,
   claim,
+  copyPathOfTest,
   create,
   type Machine,
   MemoryStoreOfAll,
@@ -168,9 +166,7 @@ describe("a project that machines share", () => {
   });
 
   it("shows what the last stop knew while a new start does not reach the store", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "kite-copy-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const path = join(folder, "copy");
+    const path = copyPathOfTest();
     const all = new MemoryStoreOfAll();
     const before = await machine("laptop", all, { copyPath: path });
     expect(await before.store.open(10_000)).toBe(true);

@@ -1,5 +1,8 @@
 /** Machines with a log of their own each, and one log in memory that they share, which can be away. */
-import { onTestFinished } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished } from "vitest";
 import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
 import type { CoreEvent, Reply } from "../../daemon/core/outcome.ts";
 import { type Clock, systemClock } from "../../daemon/engine/clock.ts";
@@ -294,4 +297,24 @@ export function send({ name }: Machine, session: string, to: string, text: strin
     ...{ type: "message_send", actor: actorOf(session), project, to, text, bytes, replyTo: null },
     ...{ urgent: false, wallMs: 1 },
   } as Command;
+}
+
+/** Each machine has told what it knows, and has heard of it. */
+export async function settled(...machines: readonly Machine[]): Promise<void> {
+  for (const { store } of machines) expect(await store.relayed(10_000)).toBe(true);
+  for (const { store } of machines) await store.engine?.upToDate();
+}
+
+/** Takes the store away, and resolves when the machine has seen that. */
+export async function takeAway(all: MemoryStoreOfAll, { conditions }: Machine): Promise<void> {
+  all.awaySinceMs = Date.now();
+  all.end();
+  await expect.poll(() => conditions.at(-1)).not.toBe("open");
+}
+
+/** Returns where a machine keeps a copy of the store; it is gone after the test. */
+export function copyPathOfTest(): string {
+  const folder = mkdtempSync(join(tmpdir(), "kite-copy-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return join(folder, "copy");
 }
