@@ -9,8 +9,16 @@ const steps = Math.ceil(limits.nodeLostMs / stepMs) + 1;
 /** A step waits for so long for the other machines, which may be cut off as well. */
 const othersMs = 5_000;
 
-/** Cuts a machine off until its sessions count as lost, and lets it come back. */
+/**
+ * Stores that had a silence. A second one within a request would move the clock past `limits.replyKeptMs`: then a repeat is a
+ * request of its own.
+ */
+const silenced = new WeakSet<Store>();
+
+/** Cuts a machine off until its sessions count as lost, and lets it come back: once in a history. */
 export async function silence(machine: Machine, { machines, store, probe, note }: Faulty): Promise<void> {
+  if (silenced.has(store)) return;
+  silenced.add(store);
   note(`silence of ${machine.index}`);
   for (const proxy of machine.proxies) {
     proxy.refuses = true;
