@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { stripVTControlCharacters } from "node:util";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -93,6 +94,20 @@ export function slowest(files, most) {
       ({ path, wallMs, processorMs: spent }) => `${seconds(wallMs)}      ${seconds(spent)}  ${path}`,
     ),
   ];
+}
+
+/** The longest text of an error that `whatFailed` gives, in characters; the report has it whole. */
+export const errorMax = 1_200;
+
+/**
+ * Returns the lines that say what failed or was unsteady, the first of each such failure beginning with `word`. Each
+ * further line begins with `|`, so that `.ci/run` can find all of them and say them once more at its end.
+ */
+export function whatFailed(word, { path, failures }) {
+  return failures.flatMap(({ test, error }) => {
+    const text = stripVTControlCharacters(error).slice(0, errorMax).trimEnd();
+    return [`${word}: ${path}, ${test}`, ...text.split("\n").map(line => `|   ${line}`)];
+  });
 }
 
 /**

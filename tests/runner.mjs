@@ -4,7 +4,7 @@ import { loadavg } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startVitest } from "vitest/node";
-import { fileOf, processorMs, report, slowest, sumOf, table } from "./report.mjs";
+import { fileOf, processorMs, report, slowest, sumOf, table, whatFailed } from "./report.mjs";
 import { excuses, unsteadyBefore } from "./unsteady.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -38,8 +38,8 @@ export async function runTests({ name, config, filters, again }) {
 
   for (const line of [...table(files), ...slowest(files, 20)]) console.log(line);
   for (const reason of verdict.refused) console.log(`not run again: ${reason}`);
-  for (const { path, failures } of unsteady)
-    for (const { test, error } of failures) console.log(`unsteady: ${path}, ${test}\n${error}`);
+  for (const file of unsteady) for (const line of whatFailed("unsteady", file)) console.log(line);
+  for (const file of files) for (const line of whatFailed("failed", file)) console.log(line);
   const seconds = ms => (ms / 1000).toFixed(1);
   console.log(
     `\n${name}: ${files.length} files, ${seconds(wallMs)} s of wall time, ${seconds(spentMs)} s of processor time, ` +
@@ -57,8 +57,13 @@ export async function runTests({ name, config, filters, again }) {
   writeFileSync(join(folder, "summary.json"), `${JSON.stringify(summary, null, 2)}\n`);
 
   // An error outside of any test fails the run, and so does a run without tests.
-  for (const error of errors) console.log(`outside of any test: ${error}`);
-  if (files.length === 0) console.log("no test file was run");
+  for (const error of errors)
+    for (const line of whatFailed("failed", {
+      path: "outside of any test",
+      failures: [{ test: "an error", error }],
+    }))
+      console.log(line);
+  if (files.length === 0) console.log("failed: no test file was run");
   const passed = sumOf(files, "passed");
   const notPassed = sumOf(files, "failed") + errors.length + (files.length === 0 ? 1 : 0);
   console.log(`${passed} passed, ${notPassed} failed`);
