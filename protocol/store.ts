@@ -53,9 +53,23 @@ export interface StoreRow {
   readonly code?: string;
   /** When this machine last saw that the store lacks what it had before; null: never since the daemon began. */
   readonly wentBackAt: number | null;
+  /** What is left here of shared projects: it moves by itself while the store is open. Absent: nothing. */
+  readonly unmoved?: UnmovedRow;
   /** This node's id, and what the store calls this machine; null: not known yet. */
   readonly node: string;
   readonly machine: string | null;
+}
+
+/** What is not in the store yet. Nobody can claim or read it meanwhile. */
+export interface UnmovedRow {
+  /** The projects' names in the store, at most `storeRowsMax`. */
+  readonly projects: readonly string[];
+  /** Open tasks. */
+  readonly tasks: number;
+  /** Durable context keys. */
+  readonly context: number;
+  /** Why the last try failed; null: none did yet. */
+  readonly why: string | null;
 }
 
 export interface StoreNodeRow {

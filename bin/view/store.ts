@@ -1,20 +1,32 @@
 /** How the store that machines share is, in the words of `kite status` and `kite store`. */
 import { limits } from "../../protocol/limits.ts";
-import type { StoreRow, StoreState } from "../../protocol/store.ts";
+import type { StoreRow, StoreState, UnmovedRow } from "../../protocol/store.ts";
 import { clean, clock, counted } from "./text.ts";
 
-/** Returns what is wrong with the store, or null: it is open, and has what it had. */
-export function storeText({ is, since, why, wentBackAt }: StoreRow, now: number): string | null {
+/** Returns what is wrong with the store, or null: it is open, and has what it had, and what belongs there. */
+export function storeText(store: StoreRow, now: number): string | null {
+  const { is, since, why, wentBackAt, unmoved } = store;
   const because = why === null ? "" : ` (${clean(why)})`;
   if (is === "open") {
-    if (wentBackAt === null || now >= wentBackAt + limits.storeWentBackMs) return null;
-    return `store went back at ${minute(wentBackAt, now)}: a backup was restored, or a standby that lagged took over; look whether tasks and messages of just before are there`;
+    if (wentBackAt !== null && now < wentBackAt + limits.storeWentBackMs)
+      return `store went back at ${minute(wentBackAt, now)}: a backup was restored, or a standby that lagged took over; look whether tasks and messages of just before are there`;
+    return unmoved === undefined ? null : unmovedText(unmoved);
   }
   if (is === "away") {
     return `store away since ${minute(since ?? now, now)}: tasks and messages as of then; edits are still coordinated`;
   }
   if (is === "refused") return `the store does not take this machine${because}; edits are still coordinated`;
   return `store not reached since the daemon began${because}: no tasks and messages of shared projects; edits are still coordinated`;
+}
+
+function unmovedText({ projects, tasks, context, why }: UnmovedRow): string {
+  const [first = "", ...others] = projects;
+  const which = others.length === 0 ? first : `${first} and ${counted(others.length, "other project")}`;
+  const what = `${counted(tasks, "open task")} and ${counted(context, "durable context key")}`;
+  const because = why === null ? "" : ` (${why})`;
+  return clean(
+    `${what} of ${which} are not in the store yet, and nobody can use them: Kite goes on moving them by itself${because}`,
+  );
 }
 
 function minute(at: number, now: number): string {

@@ -3,8 +3,9 @@
 import type { Refusal } from "../../protocol/codes.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
+import { storeRowsMax, type UnmovedRow } from "../../protocol/store.ts";
 import { emptyState } from "../core/empty-state.ts";
-import { type CopyLog, CopyRefused } from "./copy.ts";
+import { type CopyLog, CopyRefused, contentsOf } from "./copy.ts";
 import { type BothLogs, moveRest, unmoved } from "./share.ts";
 import type { SharedStore } from "./shared-store.ts";
 
@@ -48,6 +49,19 @@ function ownLog(shared: SharedStore): CopyLog {
   };
 }
 
+/** Returns what the own log still has that belongs to the store; null: nothing. */
+export function unmovedOf(shared: SharedStore): UnmovedRow | null {
+  const own = ownLog(shared);
+  const left = unmoved(own).map(([project, as]) => ({ as, ...contentsOf({ log: own, project }) }));
+  if (left.length === 0) return null;
+  return {
+    projects: [...new Set(left.map(({ as }) => as))].slice(0, storeRowsMax),
+    tasks: left.reduce((sum, { tasks }) => sum + tasks.length, 0),
+    context: left.reduce((sum, { context }) => sum + context.length, 0),
+    why: shared.moving.problem,
+  };
+}
+
 /** Whether the own log still has something that belongs to the store. */
 export function hasUnmoved(shared: SharedStore): boolean {
   return unmoved(ownLog(shared)).length > 0;
@@ -55,12 +69,13 @@ export function hasUnmoved(shared: SharedStore): boolean {
 
 /**
  * Moves to the store what a move that broke off left in the own log. A person's command goes
- * first. Rejects with an error that says of which project something is left here.
+ * first. Rejects, when each project was tried, with an error that says of which one something is left here.
  */
 export async function finishMoves(shared: SharedStore): Promise<void> {
   const left = unmoved(ownLog(shared));
   if (left.length === 0) return;
   await shared.moving.byDaemon(async () => {
+    const problems: Error[] = [];
     for (const [project, as] of left) {
       const logs = bothLogs(shared);
       if ("ok" in logs) return;
@@ -68,11 +83,15 @@ export async function finishMoves(shared: SharedStore): Promise<void> {
         await moveRest(logs, project, as);
       } catch (error) {
         if (!(error instanceof CopyRefused)) throw error;
-        throw new Error(
-          `${project} is shared as ${as}, and what is left of it here could not go to the store: ${error.message}`,
-          { cause: error },
+        problems.push(
+          new Error(
+            `${project} is shared as ${as}, and what is left of it here could not go to the store: ${error.message}`,
+            { cause: error },
+          ),
         );
       }
     }
+    const [first] = problems;
+    if (first !== undefined) throw first;
   });
 }

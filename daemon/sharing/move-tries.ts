@@ -1,56 +1,80 @@
-/** Finishes moves that broke off: each time that the store opens, and by the clock while it is open and something is left. */
+/**
+ * Finishes moves that broke off: each time that the store opens, when a person's command has left something, and by the clock while
+ * the store is open.
+ *
+ * Invariant: one try at a time; after each that fails the pause doubles, from `limits.storeReopenMs` to `limits.storeMovePauseMs`.
+ */
 import { limits } from "../../protocol/limits.ts";
 import type { Clock } from "../engine/clock.ts";
 import { finishMoves, hasUnmoved } from "./both-logs.ts";
 import type { SharedStore } from "./shared-store.ts";
 
-/** One try at a time; they end with the store, since no command is entered then. */
+export interface MoveTriesOptions {
+  readonly clock: Clock;
+  /** Hears what a try failed by, the same once. */
+  readonly onTrouble: (message: string, error: unknown) => void;
+  /** Hears when a try, or a person's command, has ended. */
+  readonly onEnded: () => void;
+}
+
+/** They end with the store, since no command is entered then. */
 export class MoveTries {
   readonly #store: SharedStore;
-  readonly #clock: Clock;
-  readonly #onTrouble: (message: string, error: unknown) => void;
+  readonly #options: MoveTriesOptions;
   #isUnderWay = false;
+  #pauseMs: number = limits.storeReopenMs;
   #cancel: () => void = () => {};
-  /** What the last try failed by: the same is said once. */
-  #problem = "";
 
-  constructor(
-    store: SharedStore,
-    {
-      clock,
-      onTrouble,
-    }: { readonly clock: Clock; readonly onTrouble: (message: string, error: unknown) => void },
-  ) {
+  constructor(store: SharedStore, options: MoveTriesOptions) {
     this.#store = store;
-    this.#clock = clock;
-    this.#onTrouble = onTrouble;
+    this.#options = options;
+    store.moving.onPersonEnded = () => {
+      this.#pauseMs = limits.storeReopenMs;
+      this.#tryLater();
+      options.onEnded();
+    };
   }
 
   /** Tries now, if no try is under way. One that finds the store away is the last one until it opens. */
   begin(): void {
+    this.#pauseMs = limits.storeReopenMs;
+    this.#tryNow();
+  }
+
+  #tryNow(): void {
     if (this.#isUnderWay) return;
     this.#isUnderWay = true;
     this.#cancel();
     void this.#try().finally(() => {
       this.#isUnderWay = false;
-      const { isOver, refusal } = this.#store;
-      if (isOver || refusal !== null || !hasUnmoved(this.#store)) return;
-      const at = this.#clock.now() + limits.storeReopenMs;
-      this.#cancel = this.#clock.at(at, () => {
-        const isOpen = !this.#store.isOver && this.#store.refusal === null;
-        if (isOpen) this.begin();
-      });
+      this.#tryLater();
+      this.#pauseMs = Math.min(2 * this.#pauseMs, limits.storeMovePauseMs);
+      this.#options.onEnded();
     });
   }
 
+  #tryLater(): void {
+    this.#cancel();
+    if (this.#isUnderWay || !this.#isOpen() || !hasUnmoved(this.#store)) return;
+    const { clock } = this.#options;
+    this.#cancel = clock.at(clock.now() + this.#pauseMs, () => {
+      if (this.#isOpen()) this.#tryNow();
+    });
+  }
+
+  #isOpen(): boolean {
+    return !this.#store.isOver && this.#store.refusal === null;
+  }
+
   async #try(): Promise<void> {
+    const { moving } = this.#store;
     try {
       await finishMoves(this.#store);
-      this.#problem = "";
+      moving.problem = null;
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
-      if (problem !== this.#problem) this.#onTrouble("a move to the store broke off", error);
-      this.#problem = problem;
+      if (problem !== moving.problem) this.#options.onTrouble("a move to the store broke off", error);
+      moving.problem = problem;
     }
   }
 }

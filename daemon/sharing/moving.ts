@@ -8,6 +8,10 @@ export class Moving {
   #byPerson = false;
   #byDaemon: Promise<void> = Promise.resolve();
   #isByDaemon = false;
+  /** What the daemon's last try failed by; null: it did not. */
+  problem: string | null = null;
+  /** Hears when a person's command has ended, however it did. */
+  onPersonEnded: () => void = () => {};
 
   /** Runs the work, or `refused` if another command is under way. */
   async byPerson<Result>(work: () => Promise<Result>, refused: () => Promise<Result>): Promise<Result> {
@@ -18,6 +22,7 @@ export class Moving {
       return await work();
     } finally {
       this.#byPerson = false;
+      this.onPersonEnded();
     }
   }
 

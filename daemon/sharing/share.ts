@@ -55,7 +55,7 @@ export async function shareProject(logs: BothLogs, project: string, as: string):
   } catch (error) {
     if (!(error instanceof CopyRefused)) throw error;
     const { code, error: why } = error.refusal;
-    const so = `${project} is shared as ${as}, and not all that it had is in the store yet: it follows when the store opens anew, or with: kite store share`;
+    const so = `${project} is shared as ${as}, and not all that it had is in the store yet: Kite goes on moving it by itself, and now with: kite store share`;
     throw new CopyRefused({ ...error.refusal, code, error: `${so}. ${why}` });
   }
 }

@@ -10,6 +10,7 @@ import {
 } from "../../protocol/store.ts";
 import type { State } from "../core/state.ts";
 import { sharedProject } from "../store/shared-project.ts";
+import { unmovedOf } from "./both-logs.ts";
 import { whyOf } from "./condition.ts";
 import type { StoreServices } from "./services.ts";
 import type { SharedStore } from "./shared-store.ts";
@@ -28,10 +29,12 @@ export async function showStore(services: StoreServices, cwd: string | undefined
   return { ok: true, store: storeRow(shared), nodes, projects, local };
 }
 
-function storeRow({ where: address, node, machine, condition, back }: SharedStore): StoreRow {
+function storeRow(shared: SharedStore): StoreRow {
+  const { where: address, node, machine, condition, back } = shared;
   const where = address.replace(/^postgresql:\/\/|\?.*$/g, "");
   const since = condition.is === "away" ? condition.sinceMs : null;
   const code = condition.is === "refused" ? { code: condition.code } : {};
+  const unmoved = unmovedOf(shared);
   return {
     where,
     node,
@@ -41,6 +44,7 @@ function storeRow({ where: address, node, machine, condition, back }: SharedStor
     why: whyOf(condition),
     wentBackAt: back.atMs,
     ...code,
+    ...(unmoved === null ? {} : { unmoved }),
   };
 }
 

@@ -16,6 +16,9 @@ export function changeLines(before: StoreState, after: StoreState, at: number): 
     ...(isNews ? [lineOf(at, becameOf(before, after, at))] : []),
     ...(after.wentBackAt === null || after.wentBackAt === before.wentBackAt ? [] : [wentBack(after, at)]),
   ];
+  const { why = null } = after.unmoved ?? {};
+  if (why !== null && why !== before.unmoved?.why)
+    lines.push(lineOf(at, { type: "move_broke_off", why: `${why}; Kite goes on moving it by itself` }));
   // What is known of the others is as of an earlier moment.
   return after.is === "open" ? [...lines, ...machineLines(before, after, at)] : lines;
 }

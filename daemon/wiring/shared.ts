@@ -70,7 +70,7 @@ export function openShared(
       listeners.tell(entry, { ...step, events: [...here] });
     },
   });
-  const moves = new MoveTries(store, { clock, onTrouble });
+  const moves = new MoveTries(store, { clock, onTrouble, onEnded: () => news.look() });
   const claims = new LostClaims(store, clock);
   const write = (lines: readonly TrailLine[]) => {
     for (const line of lines) trail.write(line);

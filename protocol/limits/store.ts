@@ -43,6 +43,8 @@ export const storeLimits = {
   outboxOnceMax: 1_000,
   /** Pause before a shared log that ended is opened again. */
   storeReopenMs: 2_000,
+  /** Longest pause between two tries of a move to the store that broke off. */
+  storeMovePauseMs: 60_000,
   /** How long a stop of the daemon waits for the shared log. */
   storeCloseMs: 2_000,
   /** Answers of the shared log of which a client may still say that it did not get them. */

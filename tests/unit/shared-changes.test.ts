@@ -1,5 +1,8 @@
 /** Changes of what a machine shares, while its daemon says anew what it shares. */
 import { expect, it } from "vitest";
+import { bothLogs } from "../../daemon/sharing/both-logs.ts";
+import { shareProject } from "../../daemon/sharing/share.ts";
+import { storeState } from "../../daemon/sharing/show.ts";
 import { begin, claim, copyPathOfTest, create, MemoryStoreOfAll, machine, shared } from "./shared-world.ts";
 
 it("keeps a change of what is shared that comes with a telling of all", async () => {
@@ -47,6 +50,30 @@ it("tries a move again that fails while the store is open", async () => {
   expect(tries).toBe(3);
   expect(laptop.conditions.filter(is => is === "open")).toHaveLength(1);
 }, 60_000);
+
+it("goes on by the clock with a move of a person that broke off, and says so meanwhile", async () => {
+  const all = new MemoryStoreOfAll();
+  const laptop = await machine("laptop", all, { projects: [] });
+  const { store, own } = laptop;
+  expect(await store.open(10_000)).toBe(true);
+  await begin(laptop, "alice");
+  await own.submitAndWait(create(laptop, "alice", "of here"));
+  const { relayed } = store;
+  store.relayed = async () => false;
+  const share = async () => {
+    const logs = bothLogs(store);
+    if ("ok" in logs) throw new Error(logs.error);
+    await shareProject(logs, "/laptop/app", shared);
+  };
+  await expect(store.moving.byPerson(share, share)).rejects.toThrow("has not heard yet");
+  expect(storeState(store).unmoved).toEqual({ projects: [shared], tasks: 1, context: 0, why: null });
+  // The first try by the clock fails, too.
+  await expect.poll(() => storeState(store).unmoved?.why, { timeout: 30_000 }).toContain("has not heard yet");
+  store.relayed = relayed.bind(store);
+  await expect.poll(() => own.state.tasks.all.size, { timeout: 30_000 }).toBe(0);
+  expect(storeState(store).unmoved).toBeUndefined();
+  expect(laptop.conditions).toEqual(["open"]);
+}, 90_000);
 
 it("knows after a kill which store it joined", async () => {
   const copyPath = copyPathOfTest();

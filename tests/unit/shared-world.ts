@@ -177,7 +177,7 @@ function nextNode(): string {
   return `n${machines}`;
 }
 
-/** Starts a machine that shares the project which it has at `/NAME/app`. */
+/** Starts a machine that shares the project which it has at `/NAME/app`, or `projects`. */
 export async function machine(
   name: string,
   all: MemoryStoreOfAll,
@@ -185,7 +185,13 @@ export async function machine(
     copyPath = null,
     node = nextNode(),
     clock = systemClock(),
-  }: { readonly copyPath?: string | null; readonly node?: string; readonly clock?: Clock } = {},
+    projects = [[`/${name}/app`, shared]],
+  }: {
+    readonly copyPath?: string | null;
+    readonly node?: string;
+    readonly clock?: Clock;
+    readonly projects?: readonly (readonly [string, string])[];
+  } = {},
 ): Promise<Machine> {
   const onTrouble = (message: string, error: unknown) => {
     const isOlder = message.includes("did not take rules") || message.includes("broke off");
@@ -215,7 +221,7 @@ export async function machine(
       flush();
     },
   });
-  await own.submitAndWait({ type: "sharing_set", node, projects: [[`/${name}/app`, shared]] });
+  await own.submitAndWait({ type: "sharing_set", node, projects });
   const names: SharedNames = new SharedNames({ node, own: () => own.state, shared: () => store.state });
   const store: SharedStore = new SharedStore({
     ...{
@@ -240,7 +246,7 @@ export async function machine(
       listeners.shared.tell(entry, { ...step, events: [...events] });
     },
   });
-  const moves = new MoveTries(store, { clock, onTrouble });
+  const moves = new MoveTries(store, { clock, onTrouble, onEnded: () => {} });
   const claims = new LostClaims(store, clock);
   const log = new TwoLogs({ own, store, names, clock });
   flush = () => store.flush();

@@ -165,7 +165,7 @@ test("what happened in the store between a move that broke off and the next one 
   // The first run moves the tasks, and does not hear so.
   made.breakAt({ at: 2, how: "lost" });
   await expect(shareProject(made.logs, project, shared)).rejects.toMatchObject({
-    refusal: { error: expect.stringContaining("it follows when the store opens anew") },
+    refusal: { error: expect.stringContaining("Kite goes on moving it by itself") },
   });
   expect(made.tasks(made.store, shared)).toEqual(sharedTasks);
   const { id } = [...made.store.state.tasks.all.values()].find(one => one.description === "late") ?? {

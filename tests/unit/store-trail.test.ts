@@ -59,6 +59,18 @@ it("say that the store went back, once", () => {
   expect(said(back, { ...back, nodes: [...back.nodes] })).toEqual([]);
 });
 
+it("say why a move broke off, once for each reason", () => {
+  const left = (why: string | null): StoreState => ({
+    ...open,
+    unmoved: { projects: ["app"], tasks: 1, context: 0, why },
+  });
+  expect(said(open, left(null))).toEqual([]);
+  expect(said(left(null), left("no room"))).toEqual([
+    expect.stringMatching(/store +no room; Kite goes on moving it by itself$/),
+  ]);
+  expect(said(left("no room"), left("no room"))).toEqual([]);
+});
+
 it("say why the store does not take this machine, with the refusal's code", () => {
   expect(said(open, refused)).toEqual([
     expect.stringContaining("does not take this machine: another daemon of node n"),

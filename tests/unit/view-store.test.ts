@@ -30,6 +30,16 @@ test("a store that was never reached, or that does not take this machine, says w
   expect(storeText({ ...row, is: "refused", why: "another daemon" }, now)).toContain("(another daemon)");
 });
 
+test("a store that lacks what a move left here says so, and that the move goes on", () => {
+  const unmoved = { projects: ["example.com/team/shop"], tasks: 2, context: 1, why: null };
+  expect(storeText({ ...row, unmoved }, now)).toBe(
+    "2 open tasks and 1 durable context key of example.com/team/shop are not in the store yet, and nobody can use them: Kite goes on moving them by itself",
+  );
+  const more = { ...unmoved, projects: ["a", "b", "c"], why: "no room" };
+  expect(storeText({ ...row, unmoved: more }, now)).toMatch(/of a and 2 other projects are .* \(no room\)$/);
+  expect(storeText({ ...row, is: "away", since: now, unmoved }, now)).toMatch(/^store away since /);
+});
+
 test("an open store has a line of its machines, the first eight by name", () => {
   expect(storeText(row, now)).toBeNull();
   const nodes = Array.from({ length: 10 }, (_, i) => ({
