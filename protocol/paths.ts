@@ -37,6 +37,8 @@ export interface KitePaths {
   readonly storeNode: string;
   /** What was known of the shared store at the daemon's last stop. */
   readonly storeCopy: string;
+  /** What this machine's agents had claimed in the shared store. */
+  readonly storeClaims: string;
   /** Windows in which a person said that they are one. */
   readonly personWindows: string;
   /** Exists after `kite down`: hooks then start no daemon. */
@@ -89,6 +91,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     storeSecret: join(home, "store.secret"),
     storeNode: join(home, "store-node.json"),
     storeCopy: join(home, "store-copy"),
+    storeClaims: join(home, "store-claims.json"),
     personWindows: join(home, "person.windows"),
     downFile: join(home, "down"),
     hookFailures: join(home, "hook-failures"),

@@ -1,6 +1,7 @@
 /** The effects of an entry: replies, events, timers. Invariant: a step never changes the state. */
 import type { Refusal } from "../../protocol/codes.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
+import type { ActorRow } from "../../protocol/lock.ts";
 import type { Due } from "./commands.ts";
 import type { LockRequest } from "./locks/commands.ts";
 import type { Origin } from "./origin.ts";
@@ -49,6 +50,8 @@ export interface CoreEvent {
   readonly to?: Origin;
   /** Of `lock_released`: how long each of the named files was locked, in milliseconds. Not on the wire. */
   readonly heldMs?: readonly number[];
+  /** Of a task: who worked on it before the step. Not on the wire. */
+  readonly worker?: ActorRow;
 }
 
 export interface Timer {

@@ -1,47 +1,79 @@
 /**
- * Tells agents of this machine whose claims are gone when the store is back: it was away, this daemon was down, or the machine was
- * silent for so long that the claims ended.
+ * Tells agents of this machine whose claims in the shared log are gone: while it is open at once, and when it is opened anew of what
+ * was known before. Meanwhile the store was away, this daemon was down, or the machine was silent for so long that claims ended.
  *
- * Invariant: an agent hears once of each, by a message in its machine's own log; what it did itself is not told to it.
+ * Invariants: an agent hears once of each, by a message in its machine's own log; what its own session did is not told to it. What
+ * is known outlives a kill of the daemon: see `claims-file.ts`.
  */
-import { limits } from "../../protocol/limits.ts";
-import type { Actor } from "../core/actor.ts";
+import { personName } from "../../protocol/person.ts";
+import type { Entry } from "../core/commands.ts";
 import { nodeOf } from "../core/nodes/shared-ids.ts";
+import type { Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import { assigneeOf } from "../core/tasks/replies.ts";
-import { claimerOf, numberOf, type Task } from "../core/tasks/table.ts";
+import { claimerOf } from "../core/tasks/table.ts";
 import type { Clock } from "../engine/clock.ts";
+import type { Listener } from "../engine/listeners.ts";
+import { becameOf, type ClaimLog, claimWatch, type Post, tellGone } from "../sessions/claim-watch.ts";
+import { ClaimsFile, type Held } from "./claims-file.ts";
 import type { Condition } from "./condition.ts";
-import { actorHere } from "./names.ts";
+import { actorHere, type SharedNames } from "./names.ts";
 import type { SharedStore } from "./shared-store.ts";
 
-interface Held {
-  readonly task: Task;
-  readonly claimer: Actor;
+export interface LostClaimsOptions {
+  readonly store: SharedStore;
+  readonly names: SharedNames;
+  readonly clock: Clock;
+  /** Where the claims are kept; null: nowhere. */
+  readonly path: string | null;
+  readonly onTrouble: (message: string, error: unknown) => void;
 }
+
+/** Steps after which agents may have other claims. */
+const changing: ReadonlySet<string> = new Set([
+  ...["task_claimed", "task_completed", "task_failed", "task_released", "task_updated"],
+  // A session goes on under another id, with its claims.
+  ...["session_started", "session_ended"],
+]);
 
 export class LostClaims {
   readonly #store: SharedStore;
-  readonly #clock: Clock;
+  readonly #post: Post;
+  readonly #file: ClaimsFile;
+  readonly #watch: Listener;
   /** What agents of this machine worked on when the store was known last; null: it is known now. */
   #before: readonly Held[] | null;
+  #isSaving = false;
 
-  constructor(store: SharedStore, clock: Clock) {
+  constructor({ store, names, clock, path, onTrouble }: LostClaimsOptions) {
     this.#store = store;
-    this.#clock = clock;
-    this.#before = this.#held();
+    this.#post = { own: store.own, clock };
+    this.#file = new ClaimsFile({ path, where: store.where, onTrouble });
+    this.#before = this.#file.before ?? this.#held();
+    this.#watch = claimWatch(this.#post, logOf(store, names));
   }
 
   /** The store is something else now. */
   changed(is: Condition["is"]): void {
     if (is !== "open") {
       this.#before ??= this.#held();
+      // Nothing of it is this machine's any more.
+      if (this.#store.left !== null) this.#file.save([]);
       return;
     }
     const before = this.#before ?? [];
     this.#before = null;
     const { state } = this.#store;
     if (state !== null) for (const held of before) this.#look(state, held);
+    this.#saveSoon();
+  }
+
+  /** A step of the shared log, as it is there. */
+  stepped(entry: Entry, step: Step): void {
+    // What comes while the log is opened is looked at when it is open.
+    if (this.#before !== null || !step.events.some(({ event }) => changing.has(event.event))) return;
+    this.#watch.stepped(entry, step);
+    this.#saveSoon();
   }
 
   #held(): readonly Held[] {
@@ -53,8 +85,9 @@ export class LostClaims {
       for (const id of ids) {
         const task = state.tasks.all.get(id);
         const claimer = task === undefined ? null : claimerOf(task);
-        // The table goes on, and changes its rows.
-        if (task !== undefined && claimer !== null) found.push({ task: { ...task }, claimer });
+        if (task === undefined || claimer === null) continue;
+        const { number, description } = task;
+        found.push({ task: { id, ...(number === undefined ? {} : { number }), description }, claimer });
       }
     }
     return found;
@@ -65,28 +98,34 @@ export class LostClaims {
     const now = state.tasks.all.get(task.id);
     const whose = now === undefined ? null : assigneeOf(state, now);
     const actor = actorHere(own.state, claimer);
-    const session = actor === null ? undefined : own.state.sessions.live.get(actor.session);
-    if (whose?.id === claimer.session || actor === null || session === undefined) return;
-    const text = `Kite: ${nameOf(task)} is no longer yours: ${becameOf(now, whose?.name)} while the shared store or this machine was away. Look at it again before you go on with it.`;
-    const to = [{ id: actor.session, agent: actor.agent, name: session.name ?? actor.session }];
-    const requestId = `${task.id} ${now?.updatedAt ?? ""}`;
-    own.submitWithRetry({
-      ...{ type: "message_import", project: session.project, from: kite, to, text },
-      ...{ bytes: Buffer.byteLength(text), urgent: true, broadcast: false, at: this.#clock.wall() },
-      retry: { by: "lost claims", requestId, digest: "" },
+    if (whose?.id === claimer.session || actor === null) return;
+    const became = `${becameOf(now, whose?.name ?? null)} while the shared store or this machine was away`;
+    tellGone(this.#post, actor, { ...task, now }, became);
+  }
+
+  /** Once for all steps of a turn: a move of a project may claim hundreds of tasks. */
+  #saveSoon(): void {
+    if (this.#isSaving) return;
+    this.#isSaving = true;
+    setImmediate(() => {
+      this.#isSaving = false;
+      // The claims of before are still to be looked at.
+      if (this.#before === null) this.#file.save(this.#held());
     });
   }
 }
 
-const kite = { id: "kite", agent: null, name: "Kite" } as const;
-
-function nameOf(task: Task): string {
-  return `task #${numberOf(task)} ${JSON.stringify(task.description.slice(0, limits.quoteChars))}`;
-}
-
-function becameOf(now: Task | undefined, name: string | undefined): string {
-  if (now === undefined) return "it was removed";
-  if (now.state.status === "active") return `${name ?? "a person"} took it`;
-  if (now.state.status === "pending") return "it was given back";
-  return `${name ?? "a person"} ended it`;
+function logOf(store: SharedStore, names: SharedNames): ClaimLog {
+  return {
+    get state() {
+      return store.state;
+    },
+    hasProject: project => names.projectsOf(project).length > 0,
+    actorHere: actor => actorHere(store.own.state, actor),
+    personOf({ origin: { node } }) {
+      if (node === store.node) return personName("agent");
+      const machine = store.state?.leases.all.get(node)?.machine;
+      return machine === undefined ? "a person of another machine" : `a person at ${machine}`;
+    },
+  };
 }

@@ -13,7 +13,10 @@ import type { SharedStoreOptions } from "./shared-store-options.ts";
 export type SharedSettings = Pick<
   SharedStoreOptions,
   "node" | "binding" | "machine" | "where" | "copyPath" | "journal" | "snapshotEntries"
->;
+> & {
+  /** Where claims are kept for a daemon that is killed; null: nowhere. */
+  readonly claimsPath: string | null;
+};
 
 /**
  * Returns what the store of this address is opened by; null: none is set. Where something of this machine is in the way (a
@@ -21,10 +24,10 @@ export type SharedSettings = Pick<
  */
 export function sharedSettings(
   address: string,
-  paths: Pick<KitePaths, "home" | "storeNode" | "storeSecret" | "storeCopy">,
+  paths: Pick<KitePaths, "home" | "storeNode" | "storeSecret" | "storeCopy" | "storeClaims">,
 ): SharedSettings | null {
   if (address === "") return null;
-  const who = { machine: machineName(), copyPath: paths.storeCopy };
+  const who = { machine: machineName(), copyPath: paths.storeCopy, claimsPath: paths.storeClaims };
   const stays = (where: string, why: string) => ({
     ...who,
     node: "none",

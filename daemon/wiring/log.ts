@@ -1,6 +1,7 @@
 /** Opens the log: its journal and engine, and who hears of its steps. */
 import { randomBytes } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
+import { personName } from "../../protocol/person.ts";
 import type { Entry } from "../core/commands.ts";
 import type { Step } from "../core/outcome.ts";
 import { systemClock } from "../engine/clock.ts";
@@ -13,6 +14,7 @@ import { markedEpoch, writeStoreMark } from "../journal/store-mark.ts";
 import type { DaemonOptions } from "../options.ts";
 import { Server } from "../server/server.ts";
 import { Turns } from "../server/turns.ts";
+import { type ClaimLog, claimWatch } from "../sessions/claim-watch.ts";
 import { sharedSettings } from "../sharing/settings.ts";
 import { trailOf } from "../trail/from-events.ts";
 import { Trail } from "../trail/trail.ts";
@@ -67,6 +69,7 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
       is === "opening" ? "the shared store is not reached" : `the shared store is ${is}`,
     );
   const own = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
+  listeners.add(claimWatch({ own, clock }, ownClaims(own)));
   writeStoreMark(paths, own.state, onTrouble);
   const shared =
     settings === null
@@ -75,4 +78,16 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   if (shared !== null) flush = () => shared.store.flush();
   const engine: Log = shared?.engine ?? own;
   return { clock, trail, journal, server, turns, events, listeners, engine, shared };
+}
+
+/** The claims of projects that this machine shares with none. */
+function ownClaims(own: Engine): ClaimLog {
+  return {
+    get state() {
+      return own.state;
+    },
+    hasProject: project => !own.state.outbox.projects.has(project),
+    actorHere: actor => (own.state.sessions.live.has(actor.session) ? actor : null),
+    personOf: () => personName("agent"),
+  };
 }

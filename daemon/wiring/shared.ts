@@ -53,6 +53,7 @@ export function openShared(
       claims.changed(is);
     },
     onStep: (entry, step) => {
+      claims.stepped(entry, step);
       // What nodes say of themselves; who falls silent is seen when another one says that it is there.
       if (entry.command.type.startsWith("node_")) news.look();
       for (const event of toldElsewhere(entry, names, node))
@@ -71,7 +72,7 @@ export function openShared(
     },
   });
   const moves = new MoveTries(store, { clock, onTrouble, onEnded: () => news.look() });
-  const claims = new LostClaims(store, clock);
+  const claims = new LostClaims({ store, names, clock, path: settings.claimsPath, onTrouble });
   const write = (lines: readonly TrailLine[]) => {
     for (const line of lines) trail.write(line);
   };

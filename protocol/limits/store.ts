@@ -58,6 +58,9 @@ export const storeLimits = {
   storeTellMs: 5_000,
   /** Largest copy of a shared store that a stop keeps, in UTF-16 units. */
   storeCopyBytes: 64 * 1024 * 1024,
+  /** Claims of this machine's agents that are kept for a daemon that is killed, and the largest file of them. */
+  keptClaimsMax: 1_000,
+  keptClaimsBytes: 4 * 1024 * 1024,
   /** How long people are shown that the store lacks what it had before. */
   storeWentBackMs: 3_600_000,
   /** How often a wait for the store looks again. */

@@ -1,4 +1,5 @@
 /** Agents on two machines over one real PostgreSQL: what each sees of the other, and what each does by itself. */
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { withServer } from "../journal/postgres-world.ts";
@@ -74,7 +75,30 @@ await withServer("agents that share a store", server => {
       await expect.poll(states).toEqual(["pending", "pending"]);
       await alice.ask({ type: "task_claim", id: "alice" });
       await expect.poll(states).toEqual(["active", "pending"]);
-      await alice.ask({ type: "deregister", id: "alice" });
+      // What the release told with the next event is no message besides; that a person there takes a task is one.
+      const texts = async () => {
+        const { messages } = await alice.ask({ type: "message_list", id: "alice" });
+        return (messages as { text: string }[]).map(({ text }) => text);
+      };
+      expect(await texts()).toEqual([]);
+      await b.kite("task", "release", "1");
+      const taken = 'Kite: task #1 "one" is no longer yours: a person at ';
+      await expect.poll(texts).toEqual([expect.stringContaining(taken)]);
+      await alice.ask({ type: "task_claim", id: "alice" });
+      await expect.poll(states).toEqual(["active", "pending"]);
+      // Her daemon is killed, and the task goes meanwhile: the next daemon knows that it was hers.
+      process.kill(Number(JSON.parse(readFileSync(a.home.paths.daemonFile, "utf8")).pid), "SIGKILL");
+      await alice.ended;
+      await b.kite("task", "release", "1");
+      await a.kite("up");
+      const again = await a.home.connect();
+      const told = async () => JSON.stringify(await again.ask({ type: "message_list", id: "alice" }));
+      await expect
+        .poll(told, { timeout: 60_000 })
+        .toContain("given back while the shared store or this machine");
+      await again.ask({ type: "task_claim", id: "alice" });
+      await expect.poll(states).toEqual(["active", "pending"]);
+      await again.ask({ type: "deregister", id: "alice" });
       await expect.poll(states).toEqual(["pending", "pending"]);
     });
 

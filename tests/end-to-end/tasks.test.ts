@@ -246,6 +246,37 @@ describe("over the wire", () => {
     expect(rows).toMatchObject([{ description: "it", attempts: 1 }]);
   });
 
+  test("an agent is told that a person took its task, and of nothing that it did itself", async () => {
+    const client = await home.session("s", { project: home.work });
+    await client.ask({
+      type: "task_create",
+      id: "s",
+      tasks: [{ description: "it" }, { description: "more" }],
+    });
+    const texts = async () => {
+      const { messages } = await client.ask({ type: "message_list", id: "s" });
+      return (messages as { text: string }[]).map(({ text }) => text);
+    };
+    const { id } = taskOf(await client.ask({ type: "task_claim", id: "s" }));
+    await client.ask({ type: "task_release", id: "s", task: id });
+    await client.ask({ type: "task_claim", id: "s", task: id });
+    await home.kite("task", "release", "1");
+    await expect.poll(texts).toHaveLength(1);
+    await client.ask({ type: "task_claim", id: "s", task: id });
+    await client.ask({ type: "task_update", id: "s", task: id, status: "done" });
+    await client.ask({ type: "task_claim", id: "s" });
+    await home.kite("release", "s");
+    await client.ask({ type: "task_claim", id: "s" });
+    await home.kite("task", "cancel", "2");
+    await expect.poll(texts).toHaveLength(2);
+    const [first, second] = await texts();
+    const user = "your user \\S+|the user";
+    expect(first).toMatch(
+      new RegExp(`^Kite: task #1 "it" is no longer yours: (?:${user}) gave it back\\. Look`),
+    );
+    expect(second).toMatch(new RegExp(`^Kite: task #2 "more" is no longer yours: (?:${user}) ended it\\.`));
+  });
+
   test("queries filter, and page without a gap", async () => {
     const client = await home.session("s");
     const tasks = Array.from({ length: 25 }, (_, n) => {

@@ -1,12 +1,18 @@
 /** Agents whose claims are gone when the store is back. */
-import { expect, it } from "vitest";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { memoryStore } from "../journal/memory-journal.ts";
 import {
+  actorOf,
   begin,
   claim,
+  copyPathOfTest,
   create,
   type Machine,
   MemoryStoreOfAll,
   machine,
+  settled,
   shared,
   takeAway,
 } from "./shared-world.ts";
@@ -63,4 +69,97 @@ it("hear who took a task meanwhile", async () => {
   all.awaySinceMs = null;
   await expect.poll(() => texts(laptop), { timeout: 20_000 }).toHaveLength(1);
   expect(texts(laptop)[0]).toContain("is no longer yours: bob@desk took it while");
+});
+
+describe("a daemon that is killed", () => {
+  /** The laptop's agent claims a task, and its daemon is killed: what follows begins over its log. */
+  async function killed() {
+    const all = new MemoryStoreOfAll();
+    const [kept, path] = [memoryStore(), copyPathOfTest()];
+    const claimsPath = join(dirname(path), "claims");
+    const place = { kept, claimsPath, node: "same" };
+    const [laptop, desk] = [await machine("laptop", all, place), await machine("desk", all)];
+    for (const { store } of [laptop, desk]) expect(await store.open(10_000)).toBe(true);
+    await begin(laptop, "alice");
+    await laptop.log.submitAndWait(create(laptop, "alice", "first"));
+    const reply = await laptop.log.submitAndWait(claim(laptop, "alice"));
+    const { id } = (reply as unknown as { task: { id: string } }).task;
+    await expect.poll(() => existsSync(claimsPath)).toBe(true);
+    const begins = async () => {
+      const next = await machine("laptop", all, place);
+      return { next, isOpen: next.store.open(10_000) };
+    };
+    const release = (n: number) => {
+      const origin = { node: desk.store.node, epoch: all.epoch, n: 1_000 + n };
+      all.append([{ origin, at: 0, command: { type: "task_release", by: null, task: id, wallMs: n } }]);
+    };
+    return { laptop, claimsPath, begins, release };
+  }
+
+  it("finds the claims of before, whether the store was away or open then", async () => {
+    const { laptop, claimsPath, begins, release } = await killed();
+    laptop.kill();
+    release(5);
+    const { next, isOpen } = await begins();
+    expect(await isOpen).toBe(true);
+    await expect.poll(() => texts(next)).toHaveLength(1);
+    expect(texts(next)[0]).toContain('task #1 "first" is no longer yours: it was given back while');
+    expect(texts(laptop)).toEqual([]);
+    // Nobody has a claim any more.
+    await expect.poll(() => existsSync(claimsPath)).toBe(false);
+  });
+
+  it("tells nobody of claims that are still theirs", async () => {
+    const { laptop, claimsPath, begins } = await killed();
+    laptop.kill();
+    const { next, isOpen } = await begins();
+    expect(await isOpen).toBe(true);
+    await settled(next);
+    expect(texts(next)).toEqual([]);
+    expect(existsSync(claimsPath)).toBe(true);
+  });
+});
+
+describe("while the store is open", () => {
+  it("hear who gave their task back or ended it, once, and of nothing that they did themselves", async () => {
+    const { all, laptop, desk, task } = await twoMachines();
+    const release = { type: "task_release", by: null, task, wallMs: 5 } as const;
+    await desk.log.submitAndWait({ ...release, project: "/desk/app" });
+    await expect.poll(() => texts(laptop)).toHaveLength(1);
+    expect(texts(laptop)[0]).toBe(
+      'Kite: task #1 "first" is no longer yours: a person at desk gave it back. Look at it again before you go on with it.',
+    );
+    await laptop.log.submitAndWait(claim(laptop, "alice", task));
+    const own = { by: actorOf("alice"), project: "/laptop/app" };
+    await laptop.log.submitAndWait({ ...release, ...own, wallMs: 6 });
+    await laptop.log.submitAndWait(claim(laptop, "alice", task));
+    await laptop.log.submitAndWait({ ...release, by: null, project: "/laptop/app", wallMs: 7 });
+    await expect.poll(() => texts(laptop)).toHaveLength(2);
+    expect(texts(laptop)[1]).toMatch(/is no longer yours: (?:your user|the user)[^.]* gave it back\./);
+    expect(texts(desk)).toEqual([]);
+    // The release of an agent tells of all that it had.
+    await laptop.log.submitAndWait(claim(laptop, "alice", task));
+    const whole = { ...release, cause: "released by a person", project: "/laptop/app", wallMs: 8 };
+    await laptop.log.submitAndWait(whole);
+    // Another opening finds nothing new.
+    await takeAway(all, laptop);
+    all.awaySinceMs = null;
+    await expect.poll(() => laptop.conditions.at(-1), { timeout: 20_000 }).toBe("open");
+    await laptop.own.submitAndWait({ type: "outbox_sent", node: "none", last: { epoch: 0, n: 0 } });
+    expect(texts(laptop)).toHaveLength(2);
+  });
+
+  it("hear that a person ended it, and nothing when a done one is opened anew", async () => {
+    const { laptop, desk, task } = await twoMachines();
+    const nothing = { dependsOn: null, description: null, priority: null, labels: null, cwd: "/" };
+    const update = { type: "task_update", by: null, task, result: null, ...nothing } as const;
+    const done = { ...update, status: "done", project: "/desk/app", wallMs: 5 } as const;
+    expect(await desk.log.submitAndWait(done)).toMatchObject({ ok: true });
+    await expect.poll(() => texts(laptop)).toHaveLength(1);
+    expect(texts(laptop)[0]).toContain("no longer yours: a person at desk ended it.");
+    await desk.log.submitAndWait({ ...done, status: "pending", wallMs: 6 });
+    await settled(laptop, desk);
+    await laptop.own.submitAndWait({ type: "outbox_sent", node: "none", last: { epoch: 0, n: 0 } });
+    expect(texts(laptop)).toHaveLength(1);
+  });
 });

@@ -17,7 +17,7 @@ import { MoveTries } from "../../daemon/sharing/move-tries.ts";
 import { SharedNames } from "../../daemon/sharing/names.ts";
 import { SharedStore } from "../../daemon/sharing/shared-store.ts";
 import { TwoLogs } from "../../daemon/sharing/two-logs.ts";
-import { MemoryJournal } from "../journal/memory-journal.ts";
+import { MemoryJournal, type MemoryStore, memoryStore } from "../journal/memory-journal.ts";
 
 /** The project's name in the shared log. */
 export const shared = "example.com/team/app";
@@ -168,6 +168,8 @@ export interface Machine {
   readonly told: readonly Entry[];
   /** What the daemon's log says of the store. */
   readonly conditions: string[];
+  /** Its daemon is killed: it hears and writes nothing more. */
+  kill(): void;
 }
 
 let machines = 0;
@@ -183,11 +185,16 @@ export async function machine(
   all: MemoryStoreOfAll,
   {
     copyPath = null,
+    claimsPath = null,
+    kept = memoryStore(),
     node = nextNode(),
     clock = systemClock(),
     projects = [[`/${name}/app`, shared]],
   }: {
     readonly copyPath?: string | null;
+    readonly claimsPath?: string | null;
+    /** What the own log kept before: the machine's daemon begins anew over it, as after a kill. */
+    readonly kept?: MemoryStore;
     readonly node?: string;
     readonly clock?: Clock;
     readonly projects?: readonly (readonly [string, string])[];
@@ -212,9 +219,11 @@ export async function machine(
   const told: Entry[] = [];
   const listeners = { own: new Listeners(), shared: new Listeners() };
   let flush = () => {};
+  let journal: MemorySharedJournal | null = null;
+  let isKilled = false;
   const ends = { clock, onTrouble, onFatal };
   const own = await Engine.start({
-    ...{ journal: new MemoryJournal(), node: "local", storeId: "s", ...ends },
+    ...{ journal: new MemoryJournal(kept), node: "local", storeId: "s", ...ends },
     onStep: (entry, step, _epoch, isReplayed) => {
       if (entry.command.type === "sharing_set") told.push(entry);
       if (!isReplayed) listeners.own.tell(entry, step);
@@ -238,24 +247,30 @@ export async function machine(
     },
     journal: async storeId => {
       all.knownIds.push(storeId);
-      return new MemorySharedJournal(all, node);
+      journal = new MemorySharedJournal(all, node);
+      return journal;
     },
     onStep: (entry, step) => {
+      claims.stepped(entry, step);
       const events = eventsHere(step.events, names, node);
       heard.push(...events);
       listeners.shared.tell(entry, { ...step, events: [...events] });
     },
   });
   const moves = new MoveTries(store, { clock, onTrouble, onEnded: () => {} });
-  const claims = new LostClaims(store, clock);
+  const claims = new LostClaims({ store, names, clock, path: claimsPath, onTrouble });
   const log = new TwoLogs({ own, store, names, clock });
   flush = () => store.flush();
   store.start();
   onTestFinished(async () => {
     await store.close();
-    await own.close();
+    if (!isKilled) await own.close();
   });
-  return { name, own, store, log, heard, listeners, told, conditions };
+  const kill = () => {
+    isKilled = true;
+    if (journal !== null) all.journals.delete(journal);
+  };
+  return { name, own, store, log, heard, listeners, told, conditions, kill };
 }
 
 /** A session of the machine, in its shared project or in another one. */

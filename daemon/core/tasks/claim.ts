@@ -52,7 +52,7 @@ export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => 
 };
 
 export const taskRelease: Handler<"task_release"> = (state, command, _meta, step) => {
-  const { by, wallMs } = command;
+  const { by, wallMs, cause = "released" } = command;
   const task = findTask(state, command.task, command.project ?? null);
   if (!isTask(task)) {
     step.reply = task;
@@ -67,7 +67,7 @@ export const taskRelease: Handler<"task_release"> = (state, command, _meta, step
     step.reply = foreign;
     return;
   }
-  giveBack(state, task, "released", { by, wallMs, attempts: task.attempts }, step);
+  giveBack(state, task, cause, { by, wallMs, attempts: task.attempts }, step);
   step.reply = { ok: true, task: taskRow(state, task) };
 };
 

@@ -72,6 +72,8 @@ export interface TaskClaim {
 export interface TaskRelease {
   readonly by: Actor | null;
   readonly task: string;
+  /** A sentence, of a release of all that the claimer has; absent: `released`. */
+  readonly cause?: string;
   /** The project whose short names count, as in all these commands; absent: whole ids alone. */
   readonly project?: string;
   readonly wallMs: number;

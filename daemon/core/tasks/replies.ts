@@ -174,7 +174,7 @@ export function whoOf(state: BaseState, by: Actor | null): ActorRow | null {
 type TaskEvent = Exclude<Extract<KiteEvent, TaskNews>["event"], "task_released">;
 type TaskEnd = { readonly event: "task_released" | "task_failed"; readonly cause: string };
 
-/** Emits an event of one task, about its creator's and its claimer's sessions. */
+/** Emits an event of one task, about the sessions of its creator and of `about`, who worked on it before the step. */
 export function tell(
   step: Step,
   task: Task,
@@ -193,7 +193,8 @@ export function tell(
   };
   const named = [createdBy?.id, about?.id].filter(session => session !== undefined);
   const full = typeof event === "string" ? { event, ...news } : { ...event, ...news };
-  step.events.push({ event: full, about: [...new Set(named)], project });
+  const worker = about === null ? {} : { worker: about };
+  step.events.push({ event: full, about: [...new Set(named)], project, ...worker });
 }
 
 /** Emits one event per project for the tasks that became ready. */

@@ -46,7 +46,7 @@ const agentRelease: RequestHandler<"agent_release", LeadServices> = (services, r
   else
     call.alone(
       engine.submitAndWait(command).then(async reply => {
-        const all = reply.ok ? await releaseShared(services, whose, by, reply) : reply;
+        const all = reply.ok ? await releaseShared(services, whose, { by, cause }, reply) : reply;
         call.reply(note(all));
       }),
     );
@@ -60,7 +60,7 @@ const agentRelease: RequestHandler<"agent_release", LeadServices> = (services, r
 async function releaseShared(
   { engine, clock }: LeadServices,
   { session, agent }: Whose,
-  by: Actor | null,
+  released: { readonly by: Actor | null; readonly cause: string },
   reply: Extract<Reply, { ok: true }>,
 ): Promise<Reply> {
   const project = engine.state.sessions.live.get(session)?.project;
@@ -69,9 +69,9 @@ async function releaseShared(
   const stayed: string[] = [];
   for (const { id, description } of claimsBy(engine, session, agent)) {
     const wallMs = clock.wall();
-    const released = await engine.submitAndWait({ type: "task_release", by, task: id, project, wallMs });
-    if (released.ok) tasks.push({ id, description: description.slice(0, limits.quoteChars) });
-    else stayed.push(`${id}: ${released.error}`);
+    const back = await engine.submitAndWait({ type: "task_release", ...released, task: id, project, wallMs });
+    if (back.ok) tasks.push({ id, description: description.slice(0, limits.quoteChars) });
+    else stayed.push(`${id}: ${back.error}`);
   }
   const shown = { tasks: tasks.slice(0, limits.releasedNamedMax), taskCount: tasks.length };
   return { ...reply, ...shown, ...(stayed.length === 0 ? {} : { stayed }) };

@@ -1,0 +1,104 @@
+/**
+ * Tells an agent of this machine that a task is no longer its own: a person, a lead or another agent gave it back or ended it.
+ *
+ * Invariants: the agent hears once of each, by a message of Kite in the machine's own log. It does not hear of what its own session
+ * did, nor of what another part tells it: the release of an agent, a merge that came back.
+ */
+import { limits } from "../../protocol/limits.ts";
+import type { ActorRow } from "../../protocol/lock.ts";
+import type { Actor } from "../core/actor.ts";
+import type { Command, Entry } from "../core/commands.ts";
+import type { CoreEvent } from "../core/outcome.ts";
+import { answererOf } from "../core/sessions/agent-names.ts";
+import type { State } from "../core/state.ts";
+import { whoOf } from "../core/tasks/replies.ts";
+import { numberOf, type Task } from "../core/tasks/table.ts";
+import type { Clock } from "../engine/clock.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Listener } from "../engine/listeners.ts";
+
+/** A log whose claims are watched. */
+export interface ClaimLog {
+  /** Null: nothing is known of it yet. */
+  readonly state: State | null;
+  /** Whether agents of this machine have their tasks of the project in this log. */
+  hasProject(project: string): boolean;
+  /** Returns who an actor of the log is on this machine; null: none of its live ones. */
+  actorHere(actor: Actor): Actor | null;
+  /** Returns what agents read of the person who made the entry. */
+  personOf(entry: Entry): string;
+}
+
+/** Where the messages go: the machine's own log. */
+export interface Post {
+  readonly own: Pick<Engine, "state" | "submitWithRetry">;
+  readonly clock: Pick<Clock, "wall">;
+}
+
+/** What became of a task that was an agent's; absent: it was removed. */
+export type GoneTask = Pick<Task, "id" | "number" | "description"> & { readonly now: Task | undefined };
+
+/** Returns what tells agents of claims that a step of the log ends. */
+export function claimWatch(post: Post, log: ClaimLog): Listener {
+  return {
+    events: ["task_completed", "task_failed", "task_released"],
+    stepped: (entry, { events }) => {
+      for (const event of events) look(post, log, entry, event);
+    },
+  };
+}
+
+function look(post: Post, log: ClaimLog, entry: Entry, { event, worker }: CoreEvent): void {
+  const { state } = log;
+  if (worker === undefined || state === null || !("task" in event) || !("status" in event)) return;
+  const task = state.tasks.all.get(event.task);
+  const isReopened = event.event === "task_released" && event.cause === "reopened";
+  if (task === undefined || isReopened || !log.hasProject(task.project)) return;
+  const actor = log.actorHere(actorOf(worker));
+  if (actor === null) return;
+  const { command } = entry;
+  // The log ended the session, which lives here and does not know of it.
+  const isEnded = command.type === "elapse" && !state.sessions.live.has(worker.id);
+  const doer = doerOf(command);
+  const isOthers = doer !== undefined && (doer === null || log.actorHere(doer)?.session !== actor.session);
+  if (!isEnded && !isOthers) return;
+  const name = doer === undefined ? null : (whoOf(state, doer)?.name ?? log.personOf(entry));
+  tellGone(post, actor, { ...task, now: task }, becameOf(task, name));
+}
+
+/** Returns who ended a claim by a request, null for a person; undefined: nobody did so, or another part tells the agent. */
+function doerOf(command: Command): Actor | null | undefined {
+  // With a cause it is a part of the release of the agent, which is told of all that it had.
+  const isRelease = command.type === "task_release" && command.cause === undefined;
+  return isRelease || command.type === "task_update" ? command.by : undefined;
+}
+
+function actorOf({ id, agent }: ActorRow): Actor {
+  return { session: id, agent, incarnation: 0 };
+}
+
+/** Returns what became of the task; `name`: who did that, null: nobody is known. */
+export function becameOf(now: Task | undefined, name: string | null): string {
+  if (now === undefined) return "it was removed";
+  const { status } = now.state;
+  if (status === "active") return `${name ?? "a person"} took it`;
+  if (status === "pending") return name === null ? "it was given back" : `${name} gave it back`;
+  return `${name ?? "a person"} ended it`;
+}
+
+/** Writes to an agent of this machine that a task is no longer its own; `became`: a sentence without its end. */
+export function tellGone({ own, clock }: Post, actor: Actor, task: GoneTask, became: string): void {
+  const { session: id, agent } = answererOf(own.state, actor);
+  const session = own.state.sessions.live.get(id);
+  if (session === undefined) return;
+  const named = `task #${numberOf(task)} ${JSON.stringify(task.description.slice(0, limits.quoteChars))}`;
+  const text = `Kite: ${named} is no longer yours: ${became}. Look at it again before you go on with it.`;
+  own.submitWithRetry({
+    ...{ type: "message_import", project: session.project, from: kite, text },
+    ...{ to: [{ id, agent, name: session.name ?? id }], bytes: Buffer.byteLength(text) },
+    ...{ urgent: true, broadcast: false, at: clock.wall() },
+    retry: { by: "claims that are gone", requestId: `${task.id} ${task.now?.updatedAt ?? ""}`, digest: "" },
+  });
+}
+
+const kite = { id: "kite", agent: null, name: "Kite" } as const;
