@@ -13,6 +13,7 @@ import { ownOne } from "./locks/release-one.ts";
 import { mayAskAs } from "./locks/request.ts";
 import { removeHold } from "./locks/table.ts";
 import { freeFile, grantFree } from "./locks/take-free.ts";
+import { Step } from "./outcome.ts";
 import { livesOn } from "./sessions/begin.ts";
 import { settleRoom } from "./sessions/room.ts";
 
@@ -34,7 +35,7 @@ function take(state: BaseState, request: LockRequest, entry: Entry): boolean {
   if (file === null) return false;
   advance(state, entry);
   // Else a sign of life changes nothing: its lock is why it does not make room.
-  if (session.lostAt !== null || session.suspendedUntil !== null) livesOn(state, session);
+  if (session.lostAt !== null || session.suspendedUntil !== null) livesOn(state, session, new Step());
   grantFree(state, request, file, entry.origin);
   settle(state);
   return true;

@@ -36,7 +36,7 @@ export interface NodePart<S> {
   /** In a node's own log: returns what the other nodes have to know now; null: nothing. No path of the machine is in it. */
   tell(state: S): JsonValue;
   /** In a shared log: takes what the node says. Null, or what has no sense: the node has the part no more. */
-  take(state: S, node: string, value: JsonValue): void;
+  take(state: S, node: string, value: JsonValue, step: Step): void;
 }
 
 export interface Points<S> {
@@ -49,7 +49,7 @@ export interface Points<S> {
   /** An agent within a session ends: its inbox, freezes and declarations have. `isStopped`: another agent stopped it. */
   agentEnds?(state: S, session: string, agent: string, isStopped: boolean): void;
   /** A session began, ended in one of its terminals, got another name, branch or project, or was lost or found. */
-  sessionChanges?(state: S, session: Session): void;
+  sessionChanges?(state: S, session: Session, step: Step): void;
   /** What `traitsOf` says of an actor may be something else now. Null: the session's main agent. */
   actorChanges?(state: S, session: string, agent: string | null): void;
   /** The value of one of `parts` may be something else now. */

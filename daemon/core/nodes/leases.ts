@@ -50,7 +50,7 @@ export const nodeRenew: Handler<"node_renew"> = (state, command, meta, step) => 
     step.reply = refuse("node_twice", error, { node, machine: before.machine });
     return;
   }
-  if (before === undefined && !makesRoom(state)) {
+  if (before === undefined && !makesRoom(state, step)) {
     const error = `the store has ${leases.limits.nodesMax} nodes, as many as it may; leave with one: kite store leave`;
     step.reply = refuse("too_many_nodes", error);
     return;
@@ -86,14 +86,14 @@ export const nodeSessionsAre: Handler<"node_sessions_are"> = (state, command, { 
     }
   }
   if (command.parts !== undefined) forgetParts(state, sessionsAt(state, origin.node), command.parts, step);
-  if (command.nodeParts !== undefined) forgetNodeParts(state, origin.node, command.nodeParts);
+  if (command.nodeParts !== undefined) forgetNodeParts(state, origin.node, step, command.nodeParts);
   step.reply = { ok: true };
 };
 
 export const nodeLeave: Handler<"node_leave"> = (state, _command, { origin }, step) => {
   const { node } = origin;
   for (const session of sessionsAt(state, node)) end(state, session, "left", step);
-  forgetNodeParts(state, node);
+  forgetNodeParts(state, node, step);
   // Their next end would be the next start of its daemon.
   dropVolatile(state, node, step);
   const lease = state.leases.all.get(node);
@@ -108,14 +108,14 @@ function isAway({ renewedAtMs }: NodeLease, t: number): boolean {
 }
 
 /** Drops the node that has been lost for longest and has no session, if there are as many as there may be. */
-function makesRoom(state: BaseState): boolean {
+function makesRoom(state: BaseState, step: Step): boolean {
   const { leases, sessions } = state;
   if (leases.all.size < leases.limits.nodesMax) return true;
   const spare = [...leases.all.values()].filter(({ node, isLost }) => isLost && !sessions.byNode.has(node));
   const [oldest] = spare.sort((a, b) => a.renewedAtMs - b.renewedAtMs);
   if (oldest === undefined) return false;
   leaseRecords.drop(leases, oldest);
-  forgetNodeParts(state, oldest.node);
+  forgetNodeParts(state, oldest.node, step);
   return true;
 }
 

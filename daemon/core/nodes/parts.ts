@@ -47,13 +47,20 @@ export function* partsOf({ points }: BaseState): Generator<readonly [name: strin
 
 /** Takes what a node says of itself, in place of what it said before. */
 export const nodePart: Handler<"node_part"> = (state, { part, value }, { origin }, step) => {
-  for (const [name, rules] of nodePartsOf(state)) if (name === part) rules.take(state, origin.node, value);
+  for (const [name, rules] of nodePartsOf(state))
+    if (name === part) rules.take(state, origin.node, value, step);
   step.reply = { ok: true };
 };
 
 /** Takes from a node the parts that are not named. */
-export function forgetNodeParts(state: BaseState, node: string, named: readonly string[] = []): void {
-  for (const [name, rules] of nodePartsOf(state)) if (!named.includes(name)) rules.take(state, node, null);
+export function forgetNodeParts(
+  state: BaseState,
+  node: string,
+  step: Step,
+  named: readonly string[] = [],
+): void {
+  for (const [name, rules] of nodePartsOf(state))
+    if (!named.includes(name)) rules.take(state, node, null, step);
 }
 
 /** Yields the parts that slices tell of a node, by name. */

@@ -134,7 +134,7 @@ export function ensureSession(
 ): void {
   const session = state.sessions.live.get(request.actor.session);
   if (session !== undefined) {
-    livesOn(state, session);
+    livesOn(state, session, step);
     return;
   }
   const { project, cwd, wallMs } = request;
@@ -192,15 +192,15 @@ function begin(
     endedAgents: new Map(),
   });
   step.events.push({ event: { event: "session_started", id, name, project }, about: [id], project });
-  changed(state, sessionOf(state, id));
+  changed(state, sessionOf(state, id), step);
 }
 
-function changed(state: BaseState, session: Session): void {
-  for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
+function changed(state: BaseState, session: Session, step: Step): void {
+  for (const { sessionChanges } of state.points) sessionChanges?.(state, session, step);
 }
 
 function update(state: BaseState, session: Session, command: SessionBegin, meta: Meta, step: Step): void {
-  livesOn(state, session);
+  livesOn(state, session, step);
   const { preimages, worktrees } = state.sessions;
   leaveWorktree(worktrees, session);
   const writable = preimages.writable(session);
@@ -215,7 +215,7 @@ function update(state: BaseState, session: Session, command: SessionBegin, meta:
     renameSession(state.sessions, session, command.project, wanted);
   if (moves) enterProject(state, session.id, step);
   enterProcess(state, session, command.anchor, meta, step);
-  changed(state, session);
+  changed(state, session, step);
 }
 
 /** Notes the process of a session's terminal: a further one is an incarnation of its own. */
@@ -263,12 +263,12 @@ function sameAnchor(a: Anchor | null, b: Anchor): boolean {
 }
 
 /** Records a sign of life: the session is neither lost nor suspended, and becomes the last to make room. */
-export function livesOn(state: BaseState, session: Session): void {
+export function livesOn(state: BaseState, session: Session, step: Step): void {
   const { sessions } = state;
   if (session.lostAt !== null) {
     sessions.preimages.writable(session).lostAt = null;
     enterPresent(sessions, session);
-    changed(state, session);
+    changed(state, session, step);
   }
   if (session.suspendedUntil !== null) setSuspended(sessions, session, null);
   sessions.touched.add(session.id);

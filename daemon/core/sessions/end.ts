@@ -41,7 +41,7 @@ export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) 
     releaseSession(state, session.id, incarnation, command.cause, step);
     endClaims(state, session.id, incarnation, command.cause, step);
     endFreezesOf(state, { session: session.id, incarnation }, command.cause, step);
-    for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
+    for (const { sessionChanges } of state.points) sessionChanges?.(state, session, step);
     return;
   }
   end(state, session, command.cause, step);
@@ -69,7 +69,7 @@ export function lose(state: BaseState, session: Session, step: Step): void {
     { at: state.t + limits.lostMs, due: { what: "lost_over", session: id, begun } },
   );
   step.events.push({ event: { event: "session_lost", id, name, project }, about: [id], project });
-  for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
+  for (const { sessionChanges } of state.points) sessionChanges?.(state, session, step);
 }
 
 export const sessionFound: Handler<"session_found"> = (state, command, _meta, step) => {
@@ -80,7 +80,7 @@ export const sessionFound: Handler<"session_found"> = (state, command, _meta, st
   }
   state.preimages.writable(session).lostAt = null;
   settlePresence(state, session);
-  for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
+  for (const { sessionChanges } of state.points) sessionChanges?.(state, session, step);
   step.reply = { ok: true };
 };
 

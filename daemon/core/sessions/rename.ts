@@ -37,7 +37,7 @@ export const sessionRename: Handler<"session_rename"> = (state, command, _meta, 
   const was = session.name;
   if (was !== name) renameSession(sessions, session, project, { name, by: "person" });
   else sessions.preimages.writable(session).namedBy = "person";
-  for (const { sessionChanges } of state.points) sessionChanges?.(state, session);
+  for (const { sessionChanges } of state.points) sessionChanges?.(state, session, step);
   const { id } = session;
   if (was !== name)
     step.events.push({ event: { event: "session_renamed", id, name, was, project }, about: [id], project });
