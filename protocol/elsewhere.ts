@@ -35,6 +35,18 @@ export interface SameFileSide {
   readonly branch: string | null;
 }
 
+/** Files that two branches of two machines changed: what is new among them, and what is over. */
+export interface SameFileEvent {
+  readonly event: "same_file_began" | "same_file_ended";
+  readonly project: string;
+  /** The paths within the repository: at most `limits.sameFilesToldMax`. */
+  readonly files: readonly string[];
+  /** How many files are not named; absent: none. */
+  readonly more?: number;
+  /** The session of this machine, then the other one. */
+  readonly sides: readonly [SameFileSide, SameFileSide];
+}
+
 /**
  * The machine of such a session told anew of it, so its name, branch or role may be another one; other changes of it have the events
  * that a session's own have. It is in the log of the store and not in this machine's, so it has no cursor.

@@ -2,7 +2,7 @@
 
 import type { ContextEvent } from "./context.ts";
 import type { DeclarationEvent } from "./declaration.ts";
-import type { ElsewhereEvent } from "./elsewhere.ts";
+import type { ElsewhereEvent, SameFileEvent } from "./elsewhere.ts";
 import type { GuardEvent } from "./guard.ts";
 import type { CheckEvent } from "./lead/check.ts";
 import type { DebateEvent } from "./lead/debate.ts";
@@ -40,6 +40,7 @@ export type KiteEvent =
   | RestoreEvent
   | StoreEvent
   | ElsewhereEvent
+  | SameFileEvent
   | HealthEvent;
 
 export type EventName = KiteEvent["event"];

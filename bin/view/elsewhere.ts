@@ -4,6 +4,10 @@ import { paint } from "./color.ts";
 import { table } from "./table.ts";
 import { clean, counted, type Screen } from "./text.ts";
 
+/** What a list of files is called that branches of two machines changed, and what is said of it. */
+export const sameFileTitle = "Same file";
+export const sameFileAbout = "changed on a branch of another machine, too";
+
 const elsewhereShownMax = 20;
 /** What is said of a session's state. */
 export const elsewhereStates = { there: "", away: "its machine is silent", lost: "lost" } as const;

@@ -1,10 +1,10 @@
 /** Files that are changed in two worktrees, or on branches of two machines, as text. */
 import { basename } from "node:path";
-import type { SameFileRow, SameFileSide } from "../../protocol/elsewhere.ts";
+import type { SameFileEvent, SameFileRow, SameFileSide } from "../../protocol/elsewhere.ts";
 import type { MergeSideRow, RiskRow } from "../../protocol/write.ts";
 import { projectName } from "./places.ts";
 import { type Cell, table } from "./table.ts";
-import { clean, type Screen } from "./text.ts";
+import { clean, listed, type Screen } from "./text.ts";
 
 /** Files with work in two worktrees, a line each: the file, then the session and worktree of each side. */
 export function riskLines(risks: readonly RiskRow[], screen: Screen): string[] {
@@ -32,6 +32,14 @@ export function sameFileLines(all: readonly SameFileRow[], screen: Screen): stri
     ...sides.map(branchText),
   ]);
   return table(rows, [{ min: 4 }, { min: 12, cut: "start" }, { min: 8 }, { min: 8 }], screen, 2);
+}
+
+/** Returns what is new or over among the files of two machines, for a list of events. */
+export function sameFileText({ event, files, more = 0, sides }: SameFileEvent): string {
+  const [mine, theirs] = sides.map(branchText);
+  const who = `${mine} and ${theirs}`;
+  const what = listed(files.map(clean), more);
+  return event === "same_file_began" ? `${what} of ${who}` : `${what}: over between ${who}`;
 }
 
 function branchText({ name, branch }: SameFileSide): string {

@@ -12,7 +12,7 @@ import type { TaskRow } from "../../protocol/task.ts";
 import type { RiskRow } from "../../protocol/write.ts";
 import { refusalText } from "../refusal-text.ts";
 import { paint } from "./color.ts";
-import { elsewhereLines } from "./elsewhere.ts";
+import { elsewhereLines, sameFileAbout, sameFileTitle } from "./elsewhere.ts";
 import { lockLines } from "./locks.ts";
 import { needsLines } from "./needs.ts";
 import { locksOfProject, ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
@@ -113,7 +113,7 @@ export function statusView(all: StatusData, screen: Screen): string[] {
   }
   const { sameFiles = [] } = data;
   if (sameFiles.length > 0) {
-    lines.push("", title("Same file", "changed on a branch of another machine, too", screen));
+    lines.push("", title(sameFileTitle, sameFileAbout, screen));
     lines.push(...sameFileLines(sameFiles.slice(0, risksShownMax), screen));
     lines.push(...left(sameFiles.length - risksShownMax, "file", screen, ""));
   }

@@ -1,7 +1,7 @@
 /** `kite watch`: sessions, locks, tasks and events on one screen of any size. */
 
 import type { RefusalRow } from "../../protocol/daemon.ts";
-import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
+import type { ElsewhereRow, SameFileRow } from "../../protocol/elsewhere.ts";
 import type { LockRow } from "../../protocol/lock.ts";
 import { nameOrPerson } from "../../protocol/person.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
@@ -10,10 +10,11 @@ import type { TaskRow } from "../../protocol/task.ts";
 import { refusalText } from "../refusal-text.ts";
 import { summaryOf } from "../tasks/standing.ts";
 import { paint, unpainted } from "./color.ts";
-import { elsewhereTable, elsewhereTitle } from "./elsewhere.ts";
+import { elsewhereTable, elsewhereTitle, sameFileAbout, sameFileTitle } from "./elsewhere.ts";
 import { lockItems } from "./locks.ts";
 import { needsText } from "./needs.ts";
 import { locksOfProject, ofProject, otherProjectLines, shownProject } from "./other-projects.ts";
+import { sameFileLines } from "./risks.ts";
 import { briefSessions, heading, inRowOrder, sessionLines } from "./sessions.ts";
 import { storeHead } from "./store.ts";
 import { table } from "./table.ts";
@@ -32,6 +33,8 @@ export interface WatchData {
   /** The store that machines share, and the sessions of the others; absent: none is set. */
   readonly store?: StoreState;
   readonly elsewhere?: readonly ElsewhereRow[];
+  /** Files that branches here and on other machines changed. */
+  readonly sameFiles?: readonly SameFileRow[];
   /** Unfinished tasks. */
   readonly tasks: readonly TaskRow[];
   readonly refusals: readonly RefusalRow[];
@@ -123,6 +126,7 @@ function sectionsOf(data: WatchData, all: WatchData, screen: Screen): Section[] 
   const sections = [
     sessionSection(data, screen),
     elsewhereSection(data, screen),
+    sameFileSection(data, screen),
     otherSection(data, all, screen),
     lockSection(data, screen),
     taskSection(data, screen),
@@ -148,6 +152,13 @@ function withoutOthers(all: WatchData): WatchData {
       : {
           elsewhere: ofProject(all.elsewhere, project).filter(s =>
             has(s.name, s.branch, s.machine, s.role ?? null),
+          ),
+        }),
+    ...(all.sameFiles === undefined
+      ? {}
+      : {
+          sameFiles: ofProject(all.sameFiles, project).filter(({ file, sides }) =>
+            has(file, ...sides.flatMap(({ name, branch }) => [name, branch])),
           ),
         }),
     locks: locksOfProject(all.locks, project).filter(l =>
@@ -298,6 +309,12 @@ function sessionSection(data: WatchData, screen: Screen): Section {
 function elsewhereSection({ elsewhere = [] }: WatchData, screen: Screen): Section {
   const items = lineItems(elsewhereTable(elsewhere, screen));
   return { title: elsewhereTitle(elsewhere), items, noun: "session", more: "kite status" };
+}
+
+/** Files that others changed, too, on a branch of another machine. */
+function sameFileSection({ sameFiles = [] }: WatchData, screen: Screen): Section {
+  const items = lineItems(sameFileLines(sameFiles, screen));
+  return { title: `${sameFileTitle}: ${sameFileAbout}`, items, noun: "file", more: "kite status" };
 }
 
 function otherSection({ project = null }: WatchData, all: WatchData, screen: Screen): Section {

@@ -1,11 +1,11 @@
 /** `kite watch` in a pipe: a line for each event; and what each way to show events does. */
-import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
+import type { ElsewhereRow, SameFileRow } from "../../protocol/elsewhere.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import type { StoreState } from "../../protocol/store.ts";
 import { type Client, type ProcessContext, printFramed, printJson } from "../process-context.ts";
 import { eventSentence } from "../view/events.ts";
 import { storeHead } from "../view/store.ts";
-import { clock } from "../view/text.ts";
+import { clock, counted } from "../view/text.ts";
 import { fail, rowsOf } from "../with-daemon.ts";
 
 /** A way to show events: a screen or lines. */
@@ -21,17 +21,22 @@ export interface Shown {
   end(): void;
 }
 
-/** The store that machines share, and the sessions of the others. */
+/** The store that machines share, the sessions of the others, and the files that branches here and there changed. */
 export interface SharedThere {
   readonly store?: StoreState;
   readonly elsewhere?: readonly ElsewhereRow[];
+  readonly sameFiles?: readonly SameFileRow[];
 }
 
 /** Returns nothing, and sends no request, where no store is set. */
 export async function sharedThere(client: Client): Promise<SharedThere> {
   if (client.daemon.sharedStoreId === undefined) return {};
-  const [[store], elsewhere] = await Promise.all([rowsOf(client, "store"), rowsOf(client, "elsewhere")]);
-  return store === undefined ? {} : { store, elsewhere };
+  const [[store], elsewhere, sameFiles] = await Promise.all([
+    rowsOf(client, "store"),
+    rowsOf(client, "elsewhere"),
+    rowsOf(client, "same_files"),
+  ]);
+  return store === undefined ? {} : { store, elsewhere, sameFiles };
 }
 
 /** Prints a line for each event. */
@@ -54,9 +59,10 @@ export class Listing implements Shown {
     ]);
     if (this.#json) return printJson(this.#world, { sessions, locks, ...shared });
     this.#say(`watching  sessions: ${sessions.length}, locks: ${locks.length}`);
-    const { store, elsewhere = [] } = shared;
+    const { store, elsewhere = [], sameFiles = [] } = shared;
     if (store === undefined) return;
-    const far = elsewhere.length === 0 ? "" : `; ${elsewhere.length} on other machines`;
+    const same = sameFiles.length === 0 ? "" : `; ${counted(sameFiles.length, "same file")}`;
+    const far = elsewhere.length === 0 ? same : `; ${elsewhere.length} on other machines${same}`;
     this.#say(`store     ${storeHead(store, this.#world.now()).text}${far}`);
   }
 

@@ -19,7 +19,9 @@ type Target =
   | "merges"
   | "checks"
   | "teams"
-  | "elsewhere";
+  | "elsewhere"
+  | "same_files"
+  | "merges_elsewhere";
 
 /** What a view may show; a topic is a target of `query`, or stands in for one. */
 export interface Rows extends Pick<QueryRows, Target> {
@@ -68,6 +70,8 @@ export const keyOf: { readonly [T in Topic]: (row: Rows[T]) => string } = {
   checks: row => `${row.project}\n${row.worktree}\n${row.name}`,
   teams: row => `${row.project}\n${row.team}`,
   elsewhere: row => row.id,
+  same_files: row => `${row.project}\n${row.sides.map(side => side.id).join("\n")}\n${row.file}`,
+  merges_elsewhere: row => `${row.machine}\n${row.project}\n${row.id}`,
   debates: row => row.id,
   wiped: row => row.wipe,
   notices: row => row.text,

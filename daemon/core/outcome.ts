@@ -48,6 +48,8 @@ export interface CoreEvent {
   readonly about: readonly string[];
   readonly project: string;
   readonly to?: Origin;
+  /** In a shared log: the node whose news it is, which has another event of it. */
+  readonly from?: string;
   /** Of `lock_released`: how long each of the named files was locked, in milliseconds. Not on the wire. */
   readonly heldMs?: readonly number[];
   /** Of a task: who worked on it before the step. Not on the wire. */

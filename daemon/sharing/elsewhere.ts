@@ -4,8 +4,7 @@ import type { Overlap } from "../../protocol/declaration.ts";
 import type { ElsewhereRow, SameFileRow } from "../../protocol/elsewhere.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Session } from "../core/base-state.ts";
-import { sameFilesOf } from "../core/branches/same-files.ts";
-import type { BranchRow } from "../core/branches/table.ts";
+import { sameFilesOf, sideOf } from "../core/branches/same-files.ts";
 import { declaredField } from "../core/declarations/rows.ts";
 import { overlapsElsewhere } from "../core/declarations/shared.ts";
 import { noteKey, type Whose } from "../core/messages/notice-table.ts";
@@ -41,17 +40,12 @@ export function* sameFileRows(
 ): Generator<Keyed<SameFileRow>, void> {
   const own = logs.state.outbox.node;
   for (const log of project === undefined ? logs.logs : [logs.logOf(project)]) {
-    const { branches, leases, sessions } = log.state;
+    const { branches, leases } = log.state;
     if (leases.all.size === 0) continue;
-    const sideOf = ({ session, branch }: BranchRow) => ({
-      id: session,
-      name: sessions.live.get(session)?.name ?? session,
-      branch,
-    });
     for (const mine of branches.bySession.values()) {
       if (nodeOf(mine.session) !== own || (id !== undefined && ownIdOf(mine.session) !== id)) continue;
       for (const { path: file, other } of sameFilesOf(log.state, mine)) {
-        const sides = [sideOf(mine), sideOf(other)] as const;
+        const sides = [sideOf(log.state, mine), sideOf(log.state, other)] as const;
         const key = createHash("sha256")
           .update(`${mine.session}\n${other.session}\n${file}`)
           .digest("base64url");

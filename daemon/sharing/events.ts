@@ -27,7 +27,10 @@ export function eventsHere(
   node: string,
   isOnce = false,
 ): readonly CoreEvent[] {
-  return events.flatMap(({ event, about, project: shared }) => {
+  return events.flatMap(({ event: told, about, project: shared, from }) => {
+    if (from === node) return [];
+    const event = ownSideFirst(told, node);
+    if (event === null) return [];
     if (ofSessions.has(event.event) && about.every(id => nodeOf(id) === node)) return [];
     const projects = names.projectsOf(shared);
     return (isOnce ? projects.slice(0, 1) : projects).map(project => ({
@@ -36,6 +39,14 @@ export function eventsHere(
       project,
     }));
   });
+}
+
+/** Returns the event as this machine's screens show it; null: it is about files of two other machines. */
+function ownSideFirst(event: KiteEvent, node: string): KiteEvent | null {
+  if (event.event !== "same_file_began" && event.event !== "same_file_ended") return event;
+  const [one, two] = event.sides;
+  if (nodeOf(one.id) === node) return event;
+  return nodeOf(two.id) === node ? { ...event, sides: [two, one] } : null;
 }
 
 /** Returns what another machine told anew of a session, for each project of this machine that the session is in; else nothing. */

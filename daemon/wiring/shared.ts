@@ -13,7 +13,7 @@ import { StoreNews } from "../sharing/news.ts";
 import type { SharedSettings } from "../sharing/settings.ts";
 import { SharedStore } from "../sharing/shared-store.ts";
 import type { SharedStoreOptions } from "../sharing/shared-store-options.ts";
-import { changeLines, joinedLine, refusedLines } from "../sharing/trail.ts";
+import { changeLines, joinedLine, refusedLines, sameFileLines } from "../sharing/trail.ts";
 import { TwoLogs } from "../sharing/two-logs.ts";
 import { trailOf } from "../trail/from-events.ts";
 import type { TrailLine } from "../trail/line.ts";
@@ -65,9 +65,10 @@ export function openShared(
       write(refusedLines(entry, step.reply, store.state, clock.wall()));
       const here = eventsHere(step.events, names, node);
       if (here.length > 0) events.publishBeside(here);
-      // Each machine's trail has what its own sessions did.
-      if (entry.origin.node === node)
-        write(trailOf(eventsHere(step.events, names, node, true), clock.wall()));
+      // Each machine's trail has what its own sessions did, and what others do to their files.
+      const once = here.length === 0 ? [] : eventsHere(step.events, names, node, true);
+      if (entry.origin.node === node) write(trailOf(once, clock.wall()));
+      write(once.flatMap(({ event }) => sameFileLines(event, own.state, clock.wall())));
       listeners.tell(entry, { ...step, events: [...here] });
     },
   });

@@ -213,7 +213,22 @@ export interface MergeCancelReply {
 }
 
 /** The events of merges. */
-export type MergeEvent = {
+export type MergeEvent = MergeChanged | MergeElsewhereChanged;
+
+/** The row of another machine's merge is new or has another state. It is in the log of the store, so it has no cursor. */
+interface MergeElsewhereChanged {
+  readonly event: "merge_elsewhere_changed";
+  readonly merge: string;
+  readonly machine: string;
+  readonly project: string;
+  /** The branch, and the one that it goes into, without `refs/heads/`. */
+  readonly branch: string;
+  readonly base: string;
+  /** Null: its machine tells of it no more, since it was merged or cancelled, or came back before others. */
+  readonly state: MergeState | null;
+}
+
+interface MergeChanged {
   /** A merge was queued, began or ended; `state` queued after running: its runner is gone. */
   readonly event: "merge_changed";
   readonly merge: string;
@@ -227,7 +242,7 @@ export type MergeEvent = {
   readonly reason: string | null;
   /** Null: a person. */
   readonly by: ActorRow | null;
-};
+}
 
 export const mergeRequests = {
   merge_queue: { params: mergeQueueSchema, reply: reply<MergeQueueReply>(), traits: once },

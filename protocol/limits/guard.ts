@@ -7,8 +7,10 @@ export const guardLimits = {
   /** Files that a session's branch changed, as other machines hear of them, and their length as JSON. */
   branchFilesMax: 500,
   branchFilesChars: 64 * 1024,
-  /** Files that branches of two machines changed: those that one step tells of, and files of others that it looks at. */
+  /** Files that branches of two machines changed: those that one step or event names, and files of others that a step looks at. */
   sameFilesToldMax: 10,
+  /** Pairs of branches of which one step has events. */
+  sameFilePairsMax: 100,
   sameFilesLookedAtMax: 5_000,
   /** Dirty files kept, and writers of each. */
   writesMax: 10_000,

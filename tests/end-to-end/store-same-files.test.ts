@@ -1,48 +1,11 @@
 /** Branches of two machines that changed one file, over one real PostgreSQL and with real commits. */
-import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, it } from "vitest";
 import { withServer } from "../journal/postgres-world.ts";
-import type { Client } from "./daemon.ts";
-import { database, Machine } from "./store-machine.ts";
+import type { Message } from "./daemon.ts";
+import { agentAt, commit, machineOn, prompted } from "./store-branches.ts";
+import { database, type Machine } from "./store-machine.ts";
 
 const patient = { timeout: 60_000 };
-
-/** A machine whose clone is on a branch. */
-async function machineOn(branch: string): Promise<Machine> {
-  const machine = new Machine();
-  git(machine, "commit", "--allow-empty", "-m", "first");
-  git(machine, "checkout", "-b", branch);
-  return machine.start();
-}
-
-async function agent({ home, repo }: Machine, id: string): Promise<Client> {
-  const client = await home.connect();
-  await client.ask({ type: "register", id, cwd: repo, name: id });
-  return client;
-}
-
-function git({ repo, home }: Machine, ...args: string[]): void {
-  const env = { PATH: process.env["PATH"] ?? "", HOME: home.work, GIT_CONFIG_NOSYSTEM: "1" };
-  const named = ["-c", "user.name=t", "-c", "user.email=t@example.org", ...args];
-  execFileSync("git", named, { cwd: repo, env, stdio: "pipe" });
-}
-
-function commit(machine: Machine, name: string, text: string): void {
-  writeFileSync(join(machine.repo, name), text);
-  git(machine, "add", "-A");
-  git(machine, "commit", "-m", "work");
-}
-
-/** What the agent reads with its next prompt. */
-async function prompted(client: Client, { repo }: Machine, id: string): Promise<string> {
-  const event = { hook_event_name: "UserPromptSubmit", prompt: "go on" };
-  const place = { session_id: id, cwd: repo, permission_mode: "default", transcript_path: "/dev/null" };
-  return JSON.stringify(
-    await client.ask({ type: "hook", client: "claude-code", event: { ...place, ...event } }),
-  );
-}
 
 await withServer("the same file over a store", server => {
   it("is shown on both machines and told to both agents, until one side has it no more", {
@@ -51,7 +14,9 @@ await withServer("the same file over a store", server => {
     const url = await database(server);
     const [a, b] = [await machineOn("paging"), await machineOn("login")];
     for (const machine of [a, b]) await machine.kite("store", "join", url, "--yes");
-    const [alice, bob] = [await agent(a, "alice"), await agent(b, "bob")];
+    const [alice, bob] = [await agentAt(a, "alice"), await agentAt(b, "bob")];
+    const looker = await a.home.connect();
+    await looker.ask({ type: "subscribe" });
     commit(a, "prices.ts", "one");
     commit(b, "prices.ts", "two");
     await prompted(alice, a, "alice");
@@ -71,5 +36,18 @@ await withServer("the same file over a store", server => {
     commit(b, "prices.ts", "one");
     await prompted(bob, b, "bob");
     await expect.poll(() => a.kite("status"), patient).not.toContain("Same file");
+    const isOwn = ({ sides }: Message) => JSON.stringify(sides).startsWith('[{"id":"alice","name":"alice"');
+    for (const event of ["same_file_began", "same_file_ended"])
+      expect(await looker.event(event, isOwn)).toMatchObject({ files: ["prices.ts"], project: a.repo });
+    const log = async (machine: Machine) =>
+      (await machine.kite("log")).split("\n").filter(line => line.includes(" same file "));
+    expect(await log(a)).toEqual([
+      expect.stringMatching(/ alice +same file +prices\.ts +bob@\S+ changed it, too, on branch login$/),
+      expect.stringMatching(/ alice +same file +prices\.ts +the risk with bob@\S+ on branch login is over$/),
+    ]);
+    expect(await log(b)).toEqual([
+      expect.stringMatching(/ bob +same file +prices\.ts +alice@\S+ changed it, too, on branch paging$/),
+      expect.stringMatching(/ bob +same file +prices\.ts +the risk with alice@\S+ on branch paging is over$/),
+    ]);
   });
 });

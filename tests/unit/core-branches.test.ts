@@ -21,6 +21,19 @@ function told({ state }: Store, session: string): string[] {
   );
 }
 
+/** What was told with events since the latest of these calls. */
+function events({ steps }: Store): string[] {
+  return steps.splice(0).flatMap(step =>
+    step.events.flatMap(({ event, about }) => {
+      if (event.event !== "same_file_began" && event.event !== "same_file_ended") return [];
+      const { files, more = 0, sides } = event;
+      expect(about).toEqual(sides.map(({ id }) => id));
+      const who = sides.map(({ name, branch }) => `${name} ${branch}`).join(" and ");
+      return [`${event.event.slice("same_file_".length)} ${files.join(" ")} +${more}: ${who}`];
+    }),
+  );
+}
+
 function same({ state }: Store, session: string): string[] {
   const row = state.branches.bySession.get(session);
   return row === undefined
@@ -50,6 +63,7 @@ describe("the same file", () => {
     const both = [["src/a.ts with bob@b-machine on login"], ["src/a.ts with alice@a-machine on paging"]];
     expect([told(store, alice), told(store, bob)]).toEqual(both);
     expect([same(store, alice), same(store, bob)]).toEqual([[`src/a.ts ${bob}`], [`src/a.ts ${alice}`]]);
+    expect(events(store)).toEqual(["began src/a.ts +0: bob@b-machine login and alice@a-machine paging"]);
     for (const [node, session] of [
       ["a", alice],
       ["b", bob],
@@ -62,7 +76,7 @@ describe("the same file", () => {
     take();
     a.do({ type: "daemon_started", epoch: 7, storeId: "own" });
     take();
-    expect([told(store, alice), told(store, bob)]).toEqual([[], []]);
+    expect([told(store, alice), told(store, bob), events(store)]).toEqual([[], [], []]);
     expect(same(store, alice)).toEqual([`src/a.ts ${bob}`]);
   });
 
@@ -73,7 +87,7 @@ describe("the same file", () => {
     changed(a, "s2", ["own.ts", blob("6")]);
     changed(b, "s1", ["one.ts", blob("1")], ["gone.ts", null], ["two.ts", blob("2")]);
     take();
-    expect([told(store, alice), same(store, alice)]).toEqual([[], []]);
+    expect([told(store, alice), same(store, alice), events(store)]).toEqual([[], [], []]);
     changed(b, "s1", ["gone.ts", blob("7")]);
     take();
     expect(told(store, alice)).toEqual(["gone.ts with bob@b-machine on login"]);
@@ -93,8 +107,10 @@ describe("the same file", () => {
       changed(b, "s1", ["a.ts", blob("2")]);
       take();
       expect(told(store, alice)).toHaveLength(1);
+      events(store);
       over(b);
       take();
+      expect(events(store)).toEqual([expect.stringMatching(/^ended a\.ts \+0: bob\S+ login and alice/)]);
       expect([told(store, alice), told(store, bob), same(store, alice)]).toEqual([[], [], []]);
     }
   });
@@ -109,6 +125,11 @@ describe("the same file", () => {
     const pending = store.state.notes.pending.get(alice);
     expect((pending?.notes.length ?? 0) + (pending?.dropped ?? 0)).toBe(limits.sameFilesToldMax);
     expect(same(store, alice)).toHaveLength(limits.branchFilesMax);
+    const named = Array.from({ length: limits.sameFilesToldMax }, (_, n) => `${n}.ts`).join(" ");
+    const left = limits.branchFilesMax - limits.sameFilesToldMax;
+    expect(events(store)).toEqual([
+      `began ${named} +${left}: bob@b-machine login and alice@a-machine paging`,
+    ]);
     const say = (value: unknown) =>
       store.as("a", {
         ...{ type: "relayed", number: { epoch: 1e15, n: store.state.seq } },

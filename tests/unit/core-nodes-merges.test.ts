@@ -206,6 +206,17 @@ describe("merges of other machines", () => {
       authorName,
     ]);
 
+  /** What was told with events since the latest of these calls. */
+  const events = ({ steps }: Store) =>
+    steps.splice(0).flatMap(step =>
+      step.events.flatMap(({ event, from }) => {
+        if (event.event !== "merge_elsewhere_changed") return [];
+        const { machine, project, branch, base, state } = event;
+        expect(project).toBe(shared);
+        return [`${from} ${machine}: ${branch} into ${base} ${state}`];
+      }),
+    );
+
   it("are seen as rows while they wait or run, and when they came back, without a path or a reason", () => {
     const { store, a, task } = worked();
     comesBack(a, "s1", [task], { file: "secret.ts" });
@@ -221,6 +232,10 @@ describe("merges of other machines", () => {
       ["next", "queued", null],
     ];
     expect(part(store, "a")).toEqual(seen);
+    expect(events(store)).toEqual([
+      "a a-machine: work into main returned",
+      "a a-machine: next into main queued",
+    ]);
     expect(store.state.mergesThere.get("a")?.[0]).toMatchObject({ project: shared, author: a.idOf("s1") });
     expect(readState(writeState(store.state)).mergesThere).toEqual(store.state.mergesThere);
     // What did not change is not told again, but at a start.
@@ -230,9 +245,11 @@ describe("merges of other machines", () => {
     a.start();
     store.take("a", a);
     expect(part(store, "a")).toEqual(seen);
+    expect(events(store)).toEqual([]);
     a.do({ type: "merge_cancel", by: null, merge: null, runner: "r3", reason: cancelled, wallMs: 9 });
     store.take("a", a);
     expect(part(store, "a")).toEqual(seen.slice(0, 1));
+    expect(events(store)).toEqual(["a a-machine: next into main null"]);
   });
 
   it("go with their node, and with what a power cut took back", () => {
@@ -250,8 +267,10 @@ describe("merges of other machines", () => {
     a.do({ type: "sharing_set", node: "a", projects: [["/p", shared]], relayed: { epoch: 9_000_000, n: 1 } });
     store.take("a", a);
     expect(part(store, "a")).toHaveLength(1);
+    events(store);
     store.as("a", { type: "node_leave" });
     expect(store.state.mergesThere.size).toBe(0);
+    expect(events(store)).toEqual(["a a-machine: next into main null"]);
   });
 
   it("that make no sense are not kept", () => {

@@ -5,6 +5,7 @@ import { noteIds } from "../../daemon/engine/log-view.ts";
 import { BranchLooks } from "../../daemon/hooks/branch-looks.ts";
 import type { Services } from "../../daemon/services.ts";
 import { sameFileRows } from "../../daemon/sharing/elsewhere.ts";
+import { sameFileLines } from "../../daemon/sharing/trail.ts";
 import { begin, type Machine, MemoryStoreOfAll, machine, settled } from "./shared-world.ts";
 
 const blob = (letter: string) => letter.repeat(40);
@@ -47,6 +48,48 @@ function notes({ log }: Machine, session: string): unknown[] {
     (state.notes.pending.get(id)?.notes ?? []).map(({ note }) => note),
   );
 }
+
+/** What the machine heard, and the lines of its trail. */
+function news({ heard, own }: Machine): string[] {
+  const all = heard.splice(0);
+  const told = all.flatMap(({ event }) =>
+    event.event === "same_file_began" || event.event === "same_file_ended"
+      ? [`${event.event} ${event.project} ${event.files} ${event.sides.map(({ name }) => name)}`]
+      : [],
+  );
+  const lines = all
+    .flatMap(({ event }) => sameFileLines(event, own.state, 5))
+    .map(({ id, name, project, file, why }) => `${id} ${name} ${project} ${file}: ${why}`);
+  return [...told, ...lines];
+}
+
+it("is told by events and in the trail when it begins and when it is over, of a machine's own files", async () => {
+  const { all, laptop, desk } = await two();
+  const far = await machine("far", all);
+  expect(await far.store.open(10_000)).toBe(true);
+  const [here, there] = [looksOf(laptop), looksOf(desk)];
+  here.branch.files = [["src/a.ts", blob("1")]];
+  there.branch.files = [["src/a.ts", blob("2")]];
+  await here.look("alice");
+  await there.look("bob");
+  await settled(laptop, desk, far);
+  expect(news(laptop)).toEqual([
+    "same_file_began /laptop/app src/a.ts alice,bob@desk",
+    "alice alice /laptop/app /laptop/app/src/a.ts: bob@desk changed it, too, on branch login",
+  ]);
+  expect(news(desk)).toEqual([
+    "same_file_began /desk/app src/a.ts bob,alice@laptop",
+    "bob bob /desk/app /desk/app/src/a.ts: alice@laptop changed it, too, on branch paging",
+  ]);
+  await begin(desk, "bob", { branch: "another" });
+  await settled(laptop, desk, far);
+  expect(news(laptop)).toEqual([
+    "same_file_ended /laptop/app src/a.ts alice,bob@desk",
+    "alice alice /laptop/app /laptop/app/src/a.ts: the risk with bob@desk on branch login is over",
+  ]);
+  expect(news(desk)).toHaveLength(2);
+  expect(news(far)).toEqual([]);
+});
 
 it("is a row on both machines, and a note for both agents, without a path or a content", async () => {
   const { all, laptop, desk } = await two();

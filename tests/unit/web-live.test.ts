@@ -20,22 +20,25 @@ function message(id: string, more: Partial<PostedRow> = {}): PostedRow {
   };
 }
 
-/** Opens a page that shows these topics; its clock stands still. */
-async function open(topics: readonly Topic[]) {
+/** Opens a page that shows these topics; its clock stands still. `store`: the id of the store that the machine shares. */
+async function open(topics: readonly Topic[], store?: string) {
   const home = mkdtempSync(join(tmpdir(), "kite-live-"));
   onTestFinished(() => rmSync(home, { recursive: true }));
   const rows: { messages: PostedRow[]; acknowledged: PostedRow[] } = { messages: [], acknowledged: [] };
   const daemon = fakeDaemon({
     subscribe: { ok: true, cursor: "1.1.1" },
     overview,
+    "query same_files": { ok: true, rows: [] },
+    "query merges_elsewhere": { ok: true, rows: [] },
     "query messages": () => ({ ok: true, rows: rows.messages }),
     "query messages_acknowledged": () => ({ ok: true, rows: rows.acknowledged }),
   });
   const world = fakeWorld({ daemon, home });
+  const sharing = store === undefined ? {} : { sharedStoreId: store };
   const lines: StreamLine[] = [];
   const faults: unknown[] = [];
   const live = new Live(world, viewer, {
-    connect: async () => daemon.client,
+    connect: async () => ({ ...daemon.client, daemon: { ...daemon.client.daemon, ...sharing } }),
     onTrouble: error => faults.push(error),
   });
   const close = live.open(topics, { unreadBytes: 0, write: line => lines.push(JSON.parse(line)) });
@@ -137,7 +140,28 @@ it("what is lost is asked for when work is wiped or comes back", async () => {
 });
 
 it("other machines are asked for only where a store is set", async () => {
-  const { asked, lines } = await open(["elsewhere"]);
-  expect(asked("elsewhere")).toBe(0);
-  expect(lines.find(line => line.kind === "rows")).toMatchObject({ topic: "elsewhere", set: [] });
+  const topics = ["elsewhere", "same_files", "merges_elsewhere"] as const;
+  const { asked, lines } = await open(topics);
+  for (const topic of topics) {
+    expect(asked(topic)).toBe(0);
+    const sent = lines.find(line => line.kind === "rows" && line.topic === topic);
+    expect(sent).toMatchObject({ set: [] });
+  }
+});
+
+it("files of two machines and merges of others are asked for when an event tells of them", async () => {
+  const { daemon, asked, until, rounds } = await open(["same_files", "merges_elsewhere"], "s1");
+  await rounds();
+  expect([asked("same_files"), asked("merges_elsewhere")]).toEqual([1, 1]);
+  const place = { project: "/p", machine: "desk" };
+  const side = { id: "a", name: "a", branch: null };
+  daemon.push({ event: "same_file_ended", project: "/p", files: ["a.ts"], sides: [side, side] });
+  await until(() => asked("same_files") === 2);
+  daemon.push({
+    ...{ event: "merge_elsewhere_changed", merge: "mg-1", ...place },
+    ...{ branch: "work", base: "main", state: "running" },
+  });
+  await until(() => asked("merges_elsewhere") === 2);
+  await rounds();
+  expect([asked("same_files"), asked("merges_elsewhere")]).toEqual([2, 2]);
 });

@@ -25,6 +25,11 @@ function sentence(event: EventLine, file: FileName): string | null {
       const why = event.reason === null ? "" : `: ${clean(event.reason)}`;
       return `merge     ${branch} into ${base} is ${event.state}${why}`;
     }
+    case "merge_elsewhere_changed": {
+      const { state, machine, branch, base } = event;
+      const is = state === null ? "no longer waits" : `is ${state}`;
+      return `merge     ${clean(branch)} into ${clean(base)} on ${clean(machine)} ${is}`;
+    }
     case "agent_stalled":
       return `${event.state.padEnd(9)} ${clean(event.agent.name)} for ${duration(event.forMs)}: ${event.todo.map(clean).join(", ")}`;
     case "agent_recovered":

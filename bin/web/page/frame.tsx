@@ -52,11 +52,7 @@ export function Frame({ store, state, view, query, go, children }: FrameProps) {
       )}
       {(state.rows("notices") ?? []).map(({ text, isOfStore, isFine }) =>
         isOfStore === true && state.away !== null ? null : (
-          <p
-            key={text}
-            class={isFine === true ? "dim" : "away"}
-            role={isFine === true ? undefined : "status"}
-          >
+          <p key={text} class={isFine === true ? "fine dim" : "away"} role="status">
             {clean(text)}
           </p>
         ),

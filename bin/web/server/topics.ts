@@ -32,6 +32,13 @@ function rowsOfTarget<T extends Exclude<Topic, "debates" | "notices" | "titles" 
   return (client: Asking, { project }: Viewer) => rowsOf(client, target, project === null ? {} : { project });
 }
 
+/** Rows of other machines: where no store is set there are none, and nobody asks. */
+function rowsOfOthers<T extends "elsewhere" | "same_files" | "merges_elsewhere">(target: T) {
+  const look = rowsOfTarget(target);
+  return async (client: Asking, viewer: Viewer) =>
+    client.daemon.sharedStoreId === undefined ? [] : look(client, viewer);
+}
+
 const sessionsWanted = /^(?:session_|agent_|lock_|task_|role_|spawn_|merge_|declared|hold_|message_)/;
 
 export const sources: { readonly [T in Topic]: Source<T> } = {
@@ -83,8 +90,18 @@ export const sources: { readonly [T in Topic]: Source<T> } = {
   checks: { look: rowsOfTarget("checks"), events: /^check_/, everyMs: 30 * seconds },
   teams: { look: rowsOfTarget("teams"), events: /^(?:session_|agent_)/, everyMs: 5 * seconds },
   elsewhere: {
-    look: elsewhereShown,
+    look: rowsOfOthers("elsewhere"),
     events: /^(?:session_|task_|elsewhere_|store_)/,
+    everyMs: 60 * seconds,
+  },
+  same_files: {
+    look: rowsOfOthers("same_files"),
+    events: /^(?:same_file_|session_|elsewhere_|store_)/,
+    everyMs: 60 * seconds,
+  },
+  merges_elsewhere: {
+    look: rowsOfOthers("merges_elsewhere"),
+    events: /^(?:merge_elsewhere_|store_)/,
     everyMs: 60 * seconds,
   },
   debates: { look: debatesShown, events: /^(?:debate_|session_)/, everyMs: 30 * seconds },
@@ -113,11 +130,6 @@ async function tasksShown(client: Asking, { project }: Viewer): Promise<readonly
     for (const row of rows.slice(0, room)) found.set(row.id, row);
   }
   return [...found.values()];
-}
-
-/** Sessions of other machines: where no store is set there are none, and nobody asks. */
-async function elsewhereShown(client: Asking, viewer: Viewer): Promise<readonly Rows["elsewhere"][]> {
-  return client.daemon.sharedStoreId === undefined ? [] : rowsOfTarget("elsewhere")(client, viewer);
 }
 
 /** Messages that are in an inbox, and those that their readers acknowledged. */

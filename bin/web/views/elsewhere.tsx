@@ -1,6 +1,8 @@
-/** Sessions of other machines, which share a store with this one. Only their own machine knows what they edit. */
-import { elsewhereStates, elsewhereTitle } from "../../view/elsewhere.ts";
-import { Section } from "./parts.tsx";
+/** What other machines tell that share a store with this one: their sessions, and files that both sides changed. */
+import type { SameFileSide } from "../../../protocol/elsewhere.ts";
+import { elsewhereStates, elsewhereTitle, sameFileTitle } from "../../view/elsewhere.ts";
+import { counted } from "../../view/text.ts";
+import { Agent, Section } from "./parts.tsx";
 import { clean, projectName } from "./state.ts";
 import type { ViewProps } from "./view.ts";
 
@@ -38,4 +40,47 @@ export function Elsewhere({ state }: Pick<ViewProps, "state">) {
       </table>
     </Section>
   );
+}
+
+interface SameFilesProps extends ViewProps {
+  readonly shownMax: number;
+}
+
+/** Files that a branch here and one of another machine changed. */
+export function SameFiles({ state, page, shownMax }: SameFilesProps) {
+  const rows = state.rows("same_files") ?? [];
+  if (rows.length === 0) return null;
+  const more = rows.length - shownMax;
+  return (
+    <Section title={sameFileTitle} count={rows.length}>
+      <p class="dim">
+        Changed on a branch of another machine, too. Whether that conflicts, only the merge shows.
+      </p>
+      <ul class="rows">
+        {rows.slice(0, shownMax).map(({ file, project, sides: [mine, theirs] }) => (
+          <li key={`${project}\n${mine.id}\n${theirs.id}\n${file}`} class="dispute">
+            {state.project === null ? <span class="dim">{projectName(project)}</span> : null}
+            <code>{clean(file)}</code>
+            <span>
+              <Agent name={mine.name} id={mine.id} agent={null} page={page} />
+              {branchText(mine)}
+            </span>
+            <span>
+              <bdi>{clean(theirs.name)}</bdi>
+              {branchText(theirs)}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {more <= 0 ? null : (
+        <p class="dim">
+          and {counted(more, "file")} more: <code>kite status --json</code>
+        </p>
+      )}
+    </Section>
+  );
+}
+
+function branchText({ branch }: SameFileSide): string {
+  return branch === null ? "" : ` (${clean(branch)})`;
 }

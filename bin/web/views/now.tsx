@@ -4,7 +4,7 @@ import { features } from "../../view/features.ts";
 import { doingText } from "../../view/session-notes.ts";
 import { compare, needsPerson } from "../../view/urgency.ts";
 import type { Rows } from "../wire.ts";
-import { Elsewhere } from "./elsewhere.tsx";
+import { Elsewhere, SameFiles } from "./elsewhere.tsx";
 import { Age, Agent, Empty, File, Loading, Section } from "./parts.tsx";
 import { agoMs, clean, pathText, projectName, type ViewState } from "./state.ts";
 import type { View, ViewProps } from "./view.ts";
@@ -12,9 +12,12 @@ import type { View, ViewProps } from "./view.ts";
 export const now: View = {
   path: "now",
   title: "Now",
-  topics: ["sessions", "locks", "holds", "refusals", "titles", "elsewhere"],
+  topics: ["sessions", "locks", "holds", "refusals", "titles", "elsewhere", "same_files"],
   Body: Now,
 };
+
+/** The view of uncommitted work shows more of them. */
+const sameFilesShownMax = 10;
 
 function Now(props: ViewProps) {
   const { state } = props;
@@ -48,6 +51,7 @@ function Now(props: ViewProps) {
           </Section>
         ))
       )}
+      <SameFiles {...props} shownMax={sameFilesShownMax} />
       <Elsewhere state={state} />
     </>
   );

@@ -1,9 +1,10 @@
-/** Uncommitted work: what is to be merged and what was wiped first, then whose work is in which file. */
+/** Uncommitted work: what is to be merged, what other machines changed, too, and what was wiped first, then whose work is in which file. */
 import { nameOrPerson } from "../../../protocol/person.ts";
 import type { MergeSideRow, WriteRow } from "../../../protocol/write.ts";
 import { counted, listed } from "../../view/text.ts";
 import { order } from "../../view/urgency.ts";
 import type { Rows } from "../wire.ts";
+import { SameFiles } from "./elsewhere.tsx";
 import { Agent, Empty, File, Loading, Section } from "./parts.tsx";
 import { agoText, clean, pathText, projectName } from "./state.ts";
 import type { View, ViewProps } from "./view.ts";
@@ -12,7 +13,7 @@ import { type Directory, type Worktree, worktreesOf, writtenAtMs } from "./work-
 export const work: View = {
   path: "work",
   title: "Uncommitted work",
-  topics: ["writes", "risks", "wiped"],
+  topics: ["writes", "risks", "same_files", "wiped"],
   Body: Work,
 };
 
@@ -31,6 +32,7 @@ function Work(props: ViewProps) {
   return (
     <>
       <Risks {...props} risks={risks} />
+      <SameFiles {...props} shownMax={risksShownMax} />
       <Wiped {...props} wiped={wiped} />
       {rows.length === 0 ? (
         <Empty

@@ -16,7 +16,7 @@ const branchFiles: Handler<"branch_files"> = (state, { session, files }, _meta, 
     return;
   }
   step.reply = { ok: true };
-  setFiles(state, session, files);
+  setFiles(state, session, files, step);
   tellNodes(state, session);
 };
 
@@ -28,8 +28,8 @@ const filesPart: Part<BaseState> = {
     const row = agent === null ? branches.bySession.get(session) : undefined;
     return row === undefined ? null : (row.files as JsonValue);
   },
-  take(state, session, agent, value) {
-    if (agent === null) setFiles(state, session, readFiles(value));
+  take(state, session, agent, value, step) {
+    if (agent === null) setFiles(state, session, readFiles(value), step);
   },
 };
 
@@ -37,11 +37,11 @@ export const branchRules: Rules<BranchCommands> = {
   commands: { branch_files: passing(branchFiles) },
   points: {
     parts: { branch_files: filesPart },
-    sessionChanges(state, { id, project, branch }) {
+    sessionChanges(state, { id, project, branch }, step) {
       const row = state.branches.bySession.get(id);
       if (row === undefined || (row.project === project && row.branch === branch)) return;
       // What the other branch changed is not known yet.
-      setFiles(state, id, null);
+      setFiles(state, id, null, step);
       tellNodes(state, id);
     },
     sessionMoves({ branches }, from, to) {
@@ -50,7 +50,7 @@ export const branchRules: Rules<BranchCommands> = {
       branchRecords.drop(branches, row);
       branchRecords.put(branches, { ...row, session: to });
     },
-    sessionEnds: (state, { id }) => setFiles(state, id, null),
+    sessionEnds: (state, { id }, _cause, step) => setFiles(state, id, null, step),
   },
 };
 

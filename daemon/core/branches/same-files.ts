@@ -2,10 +2,12 @@
  * Files that branches of sessions of two nodes changed, and that are not the same in both: the same file, not a conflict, since
  * no machine has both contents.
  *
- * Invariants: both sides get a notice of such a file once, and lose it again if it is over before it reached them; a step tells
- * of at most `limits.sameFilesToldMax` files, and looks at no more than `limits.sameFilesLookedAtMax` files of others. Sessions
- * of one node have none: what they do is one repository's.
+ * Invariants: both sides get a notice of such a file once, and lose it again if it is over before it reached them; a step gives
+ * notice of at most `limits.sameFilesToldMax` files, has events of at most `limits.sameFilePairsMax` pairs of branches, one of
+ * what began and one of what ended, and looks at no more than `limits.sameFilesLookedAtMax` files of others. Sessions of one node
+ * have none: what they do is one repository's.
  */
+import type { SameFileSide } from "../../../protocol/elsewhere.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { BaseState } from "../base-state.ts";
 import { actorRow } from "../locks/replies.ts";
@@ -13,6 +15,7 @@ import type { Whose } from "../messages/notice-table.ts";
 import { takeBack, tellLater } from "../messages/notices.ts";
 import { nodeOf } from "../nodes/shared-ids.ts";
 import { isShared } from "../nodes/table.ts";
+import type { Step } from "../outcome.ts";
 import { type BranchFile, type BranchRow, branchFileKey, branchRecords } from "./table.ts";
 
 /** A file that a branch of another node changed, too. */
@@ -22,13 +25,18 @@ export interface SameFile {
 }
 
 /** Gives the session's branch these files in the place of those before; null: it has none. Tells both sides of new same files. */
-export function setFiles(state: BaseState, session: string, files: readonly BranchFile[] | null): void {
+export function setFiles(
+  state: BaseState,
+  session: string,
+  files: readonly BranchFile[] | null,
+  step: Step,
+): void {
   const { branches, sessions } = state;
   const before = branches.bySession.get(session);
   const { project = "", branch = null } = sessions.live.get(session) ?? {};
   const next = files === null || files.length === 0 ? null : { session, project, branch, files };
   // The row of another project went with the session's change.
-  tellChanges(state, next ?? before, before?.files ?? [], next?.files ?? []);
+  tellChanges(state, next ?? before, [before?.files ?? [], next?.files ?? []], step);
   if (next !== null) branchRecords.put(branches, next);
   else if (before !== undefined) branchRecords.drop(branches, before);
 }
@@ -39,26 +47,66 @@ export function* sameFilesOf(state: BaseState, row: BranchRow): Generator<SameFi
     if (theirs !== blob) yield { path, other };
 }
 
+/** What became of the files of two branches. */
+interface PairNews {
+  readonly began: string[];
+  readonly ended: string[];
+}
+
 /** Tells the sides of what is the same file now and was not before, and takes back what is no more. */
 function tellChanges(
   state: BaseState,
   mine: BranchRow | undefined,
-  before: readonly BranchFile[],
-  after: readonly BranchFile[],
+  [before, after]: readonly [readonly BranchFile[], readonly BranchFile[]],
+  step: Step,
 ): void {
   if (mine === undefined || !isShared(state)) return;
   const [were, are] = [new Map(before), new Map(after)];
   const changed = [...new Map([...before, ...after])].filter(([path]) => were.get(path) !== are.get(path));
   let left: number = limits.sameFilesToldMax;
+  const pairs = new Map<BranchRow, PairNews>();
   for (const [path, , other, theirs] of othersAt(state, mine, changed)) {
     const differed = were.has(path) && were.get(path) !== theirs;
     const differs = are.has(path) && are.get(path) !== theirs;
-    if (differed && !differs) forget(state, mine, other, path);
-    if (differed || !differs || left === 0) continue;
+    if (differed === differs) continue;
+    const news = pairs.get(other) ?? { began: [], ended: [] };
+    pairs.set(other, news);
+    (differs ? news.began : news.ended).push(path);
+    if (!differs) forget(state, mine, other, path);
+    if (!differs || left === 0) continue;
     left -= 1;
     tell(state, mine, other, path);
     tell(state, other, mine, path);
   }
+  for (const [other, news] of [...pairs].slice(0, limits.sameFilePairsMax))
+    pushEvents(state, mine, other, news, step);
+}
+
+function pushEvents(
+  state: BaseState,
+  mine: BranchRow,
+  other: BranchRow,
+  { began, ended }: PairNews,
+  step: Step,
+): void {
+  const { project } = mine;
+  const sides = [sideOf(state, mine), sideOf(state, other)] as const;
+  const about = [mine.session, other.session];
+  for (const [event, all] of [
+    ["same_file_ended", ended],
+    ["same_file_began", began],
+  ] as const) {
+    if (all.length === 0) continue;
+    const files = all.slice(0, limits.sameFilesToldMax);
+    const more = all.length - files.length;
+    const rest = more === 0 ? {} : { more };
+    step.events.push({ event: { event, project, files, ...rest, sides }, about, project });
+  }
+}
+
+/** Returns a side as rows and events have it. */
+export function sideOf(state: BaseState, { session, branch }: BranchRow): SameFileSide {
+  return { id: session, name: nameOf(state, session), branch };
 }
 
 function tell(state: BaseState, to: BranchRow, { session, branch }: BranchRow, file: string): void {

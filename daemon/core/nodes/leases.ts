@@ -114,8 +114,8 @@ function makesRoom(state: BaseState, step: Step): boolean {
   const spare = [...leases.all.values()].filter(({ node, isLost }) => isLost && !sessions.byNode.has(node));
   const [oldest] = spare.sort((a, b) => a.renewedAtMs - b.renewedAtMs);
   if (oldest === undefined) return false;
-  leaseRecords.drop(leases, oldest);
   forgetNodeParts(state, oldest.node, step);
+  leaseRecords.drop(leases, oldest);
   return true;
 }
 

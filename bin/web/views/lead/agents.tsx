@@ -10,12 +10,12 @@ import { Agent, Empty, Loading, Section } from "../parts.tsx";
 import { clean, projectName } from "../state.ts";
 import type { View, ViewProps } from "../view.ts";
 import { Checks } from "./checks.tsx";
-import { Merges } from "./merges.tsx";
+import { Merges, MergesElsewhere } from "./merges.tsx";
 
 export const agents: View = {
   path: "agents",
   title: "Spawned agents and merges",
-  topics: ["spawns", "merges", "checks", "tasks"],
+  topics: ["spawns", "merges", "merges_elsewhere", "checks", "tasks"],
   Body: Agents,
 };
 
@@ -42,6 +42,7 @@ function Agents(props: ViewProps) {
         </Section>
       )}
       <Merges {...props} merges={merges} sessions={new Set(spawns.map(({ session }) => session))} />
+      <MergesElsewhere state={state} />
       <Checks {...props} checks={checks} />
     </>
   );

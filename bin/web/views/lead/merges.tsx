@@ -102,6 +102,53 @@ function Base({ merges, sessions, state, page }: MergesProps) {
   );
 }
 
+/** Merges of other machines that wait, run or came back, of which their own machine has the rest. */
+export function MergesElsewhere({ state }: Pick<ViewProps, "state">) {
+  const merges = [...(state.rows("merges_elsewhere") ?? [])].sort((a, b) => b.changedAt - a.changedAt);
+  if (merges.length === 0) return null;
+  const more = merges.length - waitingShownMax;
+  return (
+    <Section title="Merges on other machines" count={merges.length}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Branch</th>
+            <th scope="col">State</th>
+            <th scope="col">Into</th>
+            <th scope="col">Author</th>
+            <th scope="col">Machine</th>
+            <th scope="col">Since</th>
+          </tr>
+        </thead>
+        <tbody>
+          {merges.slice(0, waitingShownMax).map(merge => (
+            <tr key={`${merge.machine}\n${merge.id}`}>
+              <th scope="row">
+                <code>{clean(merge.branch)}</code>
+                {state.project === null ? <div class="dim">{projectName(merge.project)}</div> : null}
+              </th>
+              <td data-label="State">
+                <span class={`state-${merge.state}`}>{merge.state}</span>
+              </td>
+              <td data-label="Into">
+                <code>{clean(merge.base)}</code>
+              </td>
+              <td data-label="Author">{clean(merge.authorName ?? "")}</td>
+              <td data-label="Machine">{clean(merge.machine)}</td>
+              <td data-label="Since">{agoText(state, merge.changedAt)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {more <= 0 ? null : (
+        <p class="dim">
+          and {counted(more, "merge")} more: <code>kite merge --list</code>
+        </p>
+      )}
+    </Section>
+  );
+}
+
 function stateText({ state, moving, rebase, checkOnly }: Merge): string {
   const how = [rebase ? "rebased" : "", checkOnly ? "checked only" : "", moving ? "the base moves" : ""];
   const more = how.filter(one => one !== "").join(", ");

@@ -9,6 +9,7 @@ import type { MergeThere } from "../../../../protocol/lead/merge.ts";
 import { limits } from "../../../../protocol/limits.ts";
 import { nodeOf } from "../../nodes/shared-ids.ts";
 import { sharedActorOf } from "../../outbox/publish.ts";
+import type { Step } from "../../outcome.ts";
 import type { NodePart } from "../../points.ts";
 import type { Handler } from "../../rules.ts";
 import type { State } from "../../state.ts";
@@ -27,12 +28,35 @@ export const mergesPart: NodePart<State> = {
     const rows = [...returned, ...open].map(merge => rowOf(state, merge));
     return rows.length === 0 ? null : rows;
   },
-  take({ mergesThere }, node, value) {
-    const rows = Array.isArray(value) ? value.filter(isMergeThere) : [];
+  take(state, node, value, step) {
+    const { mergesThere } = state;
+    const before = mergesThere.get(node) ?? [];
+    const rows = Array.isArray(value) ? value.filter(isMergeThere).slice(0, 2 * limits.mergesToldMax) : [];
     if (rows.length === 0) mergesThere.delete(node);
-    else mergesThere.set(node, rows.slice(0, 2 * limits.mergesToldMax));
+    else mergesThere.set(node, rows);
+    pushEvents(state, node, [before, rows], step);
   },
 };
+
+/** Tells the other nodes which merges are new, have another state, or are told of no more. */
+function pushEvents(
+  { leases }: State,
+  node: string,
+  [before, rows]: readonly [readonly MergeThere[], readonly MergeThere[]],
+  step: Step,
+): void {
+  const machine = leases.all.get(node)?.machine ?? node;
+  const left = new Map(before.map(row => [row.id, row]));
+  const push = ({ id: merge, project, branch, base }: MergeThere, state: MergeThere["state"] | null) => {
+    const event = { event: "merge_elsewhere_changed", merge, machine, project, branch, base, state } as const;
+    step.events.push({ event, about: [], project, from: node });
+  };
+  for (const row of rows) {
+    if (left.get(row.id)?.state !== row.state) push(row, row.state);
+    left.delete(row.id);
+  }
+  for (const row of left.values()) push(row, null);
+}
 
 const partName = "merges";
 
