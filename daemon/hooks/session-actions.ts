@@ -5,6 +5,7 @@ import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Session } from "../core/base-state.ts";
+import { declarationsOf } from "../core/declarations/table.ts";
 import { rowsOfSession } from "../core/locks/by-actor.ts";
 import { sayable } from "../core/sessions/names.ts";
 import { sessionsAt } from "../core/sessions/table.ts";
@@ -188,10 +189,15 @@ export async function reconcile(run: Run, action: ActionOf<"reconcile">): Promis
   const { engine, presence } = run.services;
   if (!isLive(run, action.session)) return { did: "reconcile", ok: true };
   const { incarnation } = actorOfAction(run, action);
-  const agents = new Set(presence.of(action.session).agents.keys());
-  for (const { actor } of rowsOfSession(engine.state.locks.actors, action.session, incarnation)) {
-    if (actor.agent !== null) agents.add(actor.agent);
-  }
+  const { sessions, declarations, locks } = engine.state;
+  // Those that were named are known after a kill of the daemon, too, which takes presence along.
+  const named = sessions.live.get(action.session)?.agents.keys() ?? [];
+  const agents = new Set([...presence.of(action.session).agents.keys(), ...named]);
+  const others = [
+    ...rowsOfSession(locks.actors, action.session, incarnation).map(({ actor }) => actor),
+    ...declarationsOf(declarations, action.session),
+  ];
+  for (const { agent } of others) if (agent !== null) agents.add(agent);
   for (const agent of agents) {
     if (!action.isGone(agent)) continue;
     const actor: Actor = { session: action.session, agent, incarnation };

@@ -111,6 +111,26 @@ test("a subagent's declaration is its own", async () => {
   expect(await declarations(hooks)).toMatchObject([{ id: "s1", agent: who.agent_id, task: "look around" }]);
 });
 
+test("a subagent's declaration is over with its main agent's turn, although its daemon was killed", async () => {
+  const hooks = await home.session("s1");
+  const who = { session_id: "s1", cwd: home.work };
+  const child = { agent_id: "a0954b2b04fdf61ec", agent_type: "Explore" };
+  await hooks.ask({ type: "hook", event: { hook_event_name: "SubagentStart", ...who, ...child } });
+  await hooks.ask({
+    type: "declare",
+    id: "s1",
+    agent: child.agent_id,
+    understanding: { task: "look around" },
+  });
+  await home.daemon.kill();
+  await home.start();
+  const after = await home.connect();
+  expect(await declarations(after)).toMatchObject([{ agent: child.agent_id }]);
+  const stop = { hook_event_name: "Stop", ...who, background_tasks: [] };
+  expect(await after.ask({ type: "hook", event: stop })).toMatchObject({ ok: true });
+  await expect.poll(() => declarations(after)).toEqual([]);
+});
+
 test("kite_declare takes the parts, and tells overlaps and what is missing", async () => {
   askForAll();
   await session("ann");
