@@ -70,6 +70,11 @@ const mustOccur = [
   "debate_open ok",
   "debate_challenge ok",
   "debate_close ok",
+  "declare ok",
+  "an overlap with another machine",
+  "an overlap told to another machine",
+  "an end of a session that declared",
+  "an end of an agent that declared",
   "an end context_over",
   "an end node_silent",
 ];

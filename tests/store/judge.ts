@@ -38,7 +38,8 @@ export function* faultsOf(history: Judged): Generator<string> {
   yield* faultsOfDebates(history.history.operations, history.log);
 }
 
-const ownRequests: ReadonlySet<unknown> = new Set(["register", "deregister"]);
+const ownRequests: ReadonlySet<unknown> = new Set(["register", "deregister", "declare"]);
+const ofStore: ReadonlySet<string> = new Set(["store_away", "outcome_unknown"]);
 
 /** What a client was told has to be what the log says of its request; what was refused as not stored is not in the log. */
 export function* faultsOfAnswer({ machine, session, request, reply, tries }: Operation, log: SharedLog) {
@@ -46,7 +47,11 @@ export function* faultsOfAnswer({ machine, session, request, reply, tries }: Ope
   const outcome = tries.at(-1) ?? "";
   if (reply !== null && outcome !== "ok" && !expected.has(outcome))
     yield `${what} was refused: ${JSON.stringify(reply)}`;
-  if (ownRequests.has(request["type"])) return;
+  if (ownRequests.has(request["type"])) {
+    // What only the machine's own log has to know waits for no store.
+    if (tries.some(one => ofStore.has(one))) yield `${what} waited for the store: ${tries}`;
+    return;
+  }
   const found = log.byRequest.get(requestKey(machine.node, session, String(request["requestId"]))) ?? [];
   const stored = found.find(({ reply: one }) => one.ok);
   if (tries.every(one => one === "store_away") && stored !== undefined)

@@ -9,6 +9,8 @@ import type { StoreRow } from "../../protocol/store.ts";
 import { withServer } from "../journal/postgres-world.ts";
 import { Random } from "../simulation/random.ts";
 import { buildDaemon, quickBounds } from "./build.ts";
+import { declarationFaults } from "./declaration-faults.ts";
+import { Declarer } from "./declarations.ts";
 import { faultsOfAnswer } from "./judge.ts";
 import { Machine, Store } from "./machines.ts";
 import { History, outcomeOf } from "./operations.ts";
@@ -55,11 +57,13 @@ await withServer("a standby that lacks entries", (_server, bin) => {
         await Promise.all(machines.map(machine => machine.share()));
         await store.keepAll();
         let isOver = false;
+        const declared = new Random(-seed);
         const working = Promise.all([
           ...machines.flatMap(machine =>
             [0, 1].map(slot => new Worker(machine, slot, random.fork(), common).run(() => isOver)),
           ),
           ...machines.map(machine => comeAndGo(machine, random.fork(), common, () => isOver)),
+          ...machines.map(machine => new Declarer(machine, declared.fork(), common).run(() => isOver)),
         ]);
         working.catch(() => {});
         await delay(random.int(500, 1_500));
@@ -88,6 +92,8 @@ await withServer("a standby that lacks entries", (_server, bin) => {
         const wrong = isHeard ? [] : [`a session heard nothing for ${settleMs} ms although all was well`];
         wrong.push(...(await settledFaults(store, machines, common.speakers, settleMs)));
         wrong.push(...(await viewFaults(store, machines, common.speakers, settleMs)));
+        wrong.push(...(await declarationFaults(machines, common.declarations, settleMs)));
+        wrong.push(...common.declarations.wrong);
         for (const speaker of common.speakers) speaker.close();
         if (!(await saysSo(alone))) wrong.push("no person reads that the store went back");
         await Promise.all(machines.map(machine => machine.stop()));
@@ -103,7 +109,7 @@ await withServer("a standby that lacks entries", (_server, bin) => {
             reply?.["ok"] === true &&
             to !== null &&
             to < lostFrom &&
-            !["register", "deregister"].includes(String(request["type"])) &&
+            !["register", "deregister", "declare"].includes(String(request["type"])) &&
             !log.byRequest.has(requestKey(machine.node, session, String(request["requestId"]))),
         );
         // Or it was no standby that lacks anything.

@@ -1,9 +1,12 @@
 /** A machine leaves the store, and joins again; another one gets a new id there. All is quiet meanwhile. */
+import { nodeOf } from "../../daemon/core/nodes/shared-ids.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Message } from "../end-to-end/daemon.ts";
 import { type Machine, type Store, within } from "./machines.ts";
 import type { Speaker } from "./operations.ts";
+import { settledFaults } from "./settled.ts";
 import { readSharedLog, sessionsOf } from "./shared-log.ts";
+import { haveRenewed } from "./silence.ts";
 
 /** Has a machine leave and join again; yields what it did not take along, and what it left behind. */
 export async function* faultsOfLeaving(
@@ -18,11 +21,13 @@ export async function* faultsOfLeaving(
   const reply = await asked(machine, speakers, { type: "store_leave" });
   if (reply["ok"] !== true) yield `machine ${machine.index} could not leave: ${JSON.stringify(reply)}`;
   const isGone = async () => {
-    const { leases, sessions, tasks } = (await readSharedLog(store)).state;
+    const { declarations, leases, sessions, tasks } = (await readSharedLog(store)).state;
+    const declared = [...declarations.live.values()].some(({ session }) => session.includes(machine.node));
     const claims = [...tasks.claims.keys()].filter(session => session.includes(machine.node));
-    return !leases.all.has(machine.node) && !sessions.byNode.has(machine.node) && claims.length === 0;
+    const hasSession = sessions.byNode.has(machine.node) || claims.length > 0 || declared;
+    return !leases.all.has(machine.node) && !hasSession;
   };
-  if (!(await within(isGone, ms))) yield `${what} the log has its sessions, or claims of them`;
+  if (!(await within(isGone, ms))) yield `${what} the log has its sessions, or what they claimed or declared`;
   const client = await machine.connect();
   const shown = await client.ask({ type: "query", target: "tasks", project: machine.clone, limit: 1_000 });
   client.destroy();
@@ -67,6 +72,26 @@ export async function* faultsOfRejoining(
   };
   if (!(await within(isLost, ms)))
     yield `the sessions of the id that machine ${machine.index} had are not lost, or others are`;
+}
+
+/** Lets the time pass after which sessions of an id that a machine had are over; yields what is not over, or not there. */
+export async function* faultsOfFormerId(
+  store: Store,
+  machines: readonly Machine[],
+  speakers: readonly Speaker[],
+  ms: number,
+): AsyncGenerator<string> {
+  const nodes = machines.map(({ node }) => node);
+  const from = await store.moveClock(limits.lostMs + 1_000);
+  if (!(await haveRenewed(store, nodes, from, ms))) yield "a machine did not renew its lease";
+  yield* await settledFaults(store, machines, speakers, ms);
+  const isOver = async () => {
+    const { declarations, sessions } = (await readSharedLog(store)).state;
+    const ids = [...sessions.live.keys(), ...[...declarations.live.values()].map(({ session }) => session)];
+    return ids.every(id => nodes.includes(nodeOf(id) ?? ""));
+  };
+  if (!(await within(isOver, ms)))
+    yield "the log keeps sessions of an id that a machine had, or what they declared";
 }
 
 /** Asks for what a person does while no agent is at work. */

@@ -48,6 +48,8 @@ export class Machine {
   readonly #command: readonly [string, ...string[]];
   #daemon: Daemon | null = null;
   #starting: Promise<unknown> = Promise.resolve();
+  /** How often its daemon was killed: with one goes what only its memory has. */
+  kills = 0;
   /** How a daemon ended that nobody killed. */
   readonly ends: string[] = [];
 
@@ -103,6 +105,7 @@ export class Machine {
 
   /** Ends the daemon in the middle of everything. */
   async kill(): Promise<void> {
+    this.kills += 1;
     await this.daemon.kill();
     this.#daemon = null;
   }
@@ -113,6 +116,7 @@ export class Machine {
 
   /** Ends the daemon in the middle of everything, and starts another one. */
   async restart(pauseMs: number): Promise<void> {
+    this.kills += 1;
     await this.daemon.kill();
     await delay(pauseMs);
     await this.start();

@@ -21,6 +21,8 @@ const passing: ReadonlySet<unknown> = new Set(["outcome_unknown", "store_away", 
 
 /** A daemon that does not answer for so long has a fault: no pause of a history lasts as long. */
 const answerMs = 30_000;
+/** Tries of a hook, which a daemon answers that was started. */
+const triesMax = 1_000;
 
 /** All that was asked in a history. */
 export class History {
@@ -109,6 +111,22 @@ export class Speaker {
       this.#client = null;
       if (error instanceof Closed) return null;
       throw error;
+    }
+  }
+
+  /** Tells the daemon of an event of the client's hooks once; returns its answer, or null if the connection ends first. */
+  hook(event: Message): Promise<Message | null> {
+    const where = { session_id: this.id, cwd: this.machine.clone };
+    return this.send({ type: "hook", event: { ...where, ...event } });
+  }
+
+  /** The same, again until there is an answer; its daemon may be killed meanwhile. */
+  async hookUntilHeard(event: Message): Promise<Message> {
+    for (let tries = 1; ; tries += 1) {
+      const reply = await this.hook(event);
+      if (reply !== null && reply["code"] !== "restarting") return reply;
+      if (tries > triesMax) throw new Error(`a hook was not answered: ${JSON.stringify(event)}`);
+      await delay(20);
     }
   }
 

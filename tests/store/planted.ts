@@ -93,4 +93,32 @@ export const plantedInStore: readonly PlantedInStore[] = [
     tells:
       /heard nothing|threw in a daemon|ended by itself|another state|was acknowledged|fits no order|was told|is not shared/,
   },
+  {
+    bug: "the end of what an agent declared is not told",
+    file: "daemon/core/declarations/end.ts",
+    find: "endDeclaration(state.declarations, declaration, state.t);\n  tellNodes(state, declaration);",
+    put: "endDeclaration(state.declarations, declaration, state.t);",
+    tells: /shows of .* which declared nothing, or has ended/,
+  },
+  {
+    bug: "a start tells nothing of what agents declared",
+    file: "daemon/core/outbox/publish.ts",
+    find: "if (isAnew || !wasTold || known.size > 0) sayParts(state, session.id, id);",
+    put: "if (!wasTold || known.size > 0) sayParts(state, session.id, id);",
+    tells: /shows of .* which declared/,
+  },
+  {
+    bug: "an overlap that is over is told to other machines",
+    file: "daemon/core/declarations/shared.ts",
+    find: "takeBackOverlaps(state, known, struck, known.project === after.project ? after.files : []);",
+    put: "void takeBackOverlaps;",
+    tells: /which was struck off before/,
+  },
+  {
+    bug: "agents of two machines overlap for the later one alone",
+    file: "daemon/core/declarations/overlaps.ts",
+    find: "tellLater(state, other, { what, file: own.path, other: by.name, will: own.will });",
+    put: 'if (mine.project.startsWith("/")) tellLater(state, other, { what, file: own.path, other: by.name, will: own.will });',
+    tells: /was not told of .* which overlaps/,
+  },
 ];

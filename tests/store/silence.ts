@@ -27,14 +27,24 @@ export async function silence(machine: Machine, { machines, store, probe, note }
   const others = machines.filter(one => one !== machine).map(({ node }) => node);
   for (let step = 0; step < steps; step += 1) {
     const from = await store.moveClock(stepMs);
-    await within(async () => {
-      const renewed = await renewals(store);
-      return others.every(node => (renewed.get(node) ?? 0) >= from);
-    }, othersMs);
+    await haveRenewed(store, others, from, othersMs);
   }
   if (await within(() => isLost(store, machine), othersMs)) note(`lost is ${machine.index}`);
   await probe(machine);
   for (const proxy of machine.proxies) proxy.refuses = false;
+}
+
+/** Waits until these nodes renewed their leases at `from` or later, by the store's clock; resolves with whether they did. */
+export function haveRenewed(
+  store: Store,
+  nodes: readonly string[],
+  from: number,
+  ms: number,
+): Promise<boolean> {
+  return within(async () => {
+    const renewed = await renewals(store);
+    return nodes.every(node => (renewed.get(node) ?? 0) >= from);
+  }, ms);
 }
 
 /** Returns the time of each node's last renewal, by the store's clock. */

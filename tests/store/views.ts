@@ -3,7 +3,7 @@ import type { State } from "../../daemon/core/state.ts";
 import type { Message } from "../end-to-end/daemon.ts";
 import { shownDebates } from "./debates.ts";
 import { type Machine, type Store, within } from "./machines.ts";
-import type { Speaker } from "./operations.ts";
+import { fieldOf, type Speaker } from "./operations.ts";
 import { readSharedLog, type SharedLog, sharedIdAt } from "./shared-log.ts";
 
 /** More rows than a history makes. */
@@ -44,8 +44,8 @@ async function machineFaults(machine: Machine, log: SharedLog): Promise<string[]
   return [
     ...differences(
       `the sessions elsewhere of machine ${machine.index}`,
-      elsewhere.map(one => `${one["id"]} ${one["state"]}`),
-      others.map(({ id }) => `${id} there`),
+      elsewhere.map(one => `${one["id"]} ${one["state"]}: ${fieldOf(one, "declared", "task")}`),
+      others.map(({ id }) => `${id} there: ${state.declarations.live.get(id)?.task ?? ""}`),
     ),
     ...differences(`the debates of machine ${machine.index}`, ...(await shownDebates(machine, log))),
     ...differences(

@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Message } from "../end-to-end/daemon.ts";
 import type { Random } from "../simulation/random.ts";
 import { type Debates, debateRequest, heardDebate } from "./debates.ts";
+import { Declarations } from "./declarations.ts";
 import type { Machine } from "./machines.ts";
 import { fieldOf, type History, type Operation, outcomeOf, Speaker } from "./operations.ts";
 import { passingKey } from "./passing.ts";
@@ -24,13 +25,15 @@ export interface Common {
   /** Which tokens a hook's answer gave to a session, in the order of the history: `at` is when it was asked for. */
   readonly taken: { readonly reader: string; readonly token: string; readonly at: number }[];
   readonly debates: Debates;
+  readonly declarations: Declarations;
   count: number;
 }
 
 /** Returns what sessions have in common before any of them says something. */
 export function emptyCommon(history: History): Common {
   const debates: Debates = { ids: [], challenges: [], opened: 0 };
-  return { history, tasks: [], speakers: [], letters: new Set(), taken: [], count: 0, debates };
+  const declarations = new Declarations();
+  return { history, tasks: [], speakers: [], letters: new Set(), taken: [], count: 0, debates, declarations };
 }
 
 /**
@@ -175,8 +178,7 @@ export class Worker {
       return;
     }
     const at = this.#common.history.next();
-    const prompt = { hook_event_name: "UserPromptSubmit", session_id: speaker.id, cwd: this.#machine.clone };
-    const reply = await speaker.send({ type: "hook", event: { ...prompt, prompt: "go on" } });
+    const reply = await speaker.hook({ hook_event_name: "UserPromptSubmit", prompt: "go on" });
     for (const [token] of String(reply?.["output"] ?? "").matchAll(tokenForm))
       this.#common.taken.push({ reader: speaker.key, token, at });
   }
