@@ -15,6 +15,8 @@ export interface SharedJournal extends Journal {
   readonly storeId: string | null;
   /** Why the store did not answer last; empty: it always did. */
   readonly awayWhy: string;
+  /** The callback, of which there is one, hears each time that `awaySinceMs` becomes null or a time. */
+  onReach(callback: () => void): void;
 }
 
 /**

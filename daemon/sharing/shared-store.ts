@@ -291,6 +291,9 @@ export class SharedStore {
     // The renewal that goes through shows that the store is back, and then the rows follow.
     const relay = new Relay(engine, { node, own, onRefused, onFailed: () => lease.renew() });
     this.#opening = { engine, journal, lease, relay };
+    journal.onReach(() => {
+      if (this.#opening?.journal === journal) this.#changed();
+    });
     this.#hasOpened = true;
     this.#problem = null;
     const { outbox } = own.state;

@@ -50,6 +50,8 @@ await withServer("what screens show of a store", server => {
     const log = async () => (await machine.kite("log")).split("\n").filter(line => / store/.test(line));
     await machine.kite("task", "add", "one");
     await machine.kite("store", "join", await database(server), "--yes");
+    // The trail is written a moment after the answer.
+    await expect.poll(async () => (await log()).join("\n")).toContain("store share");
     const [joined, opened, shared, ...more] = await log();
     expect(joined).toMatch(/ note .* store joined .*: this machine is in it as \S+, node [0-9a-f]{8}$/);
     expect(opened).toMatch(/ note .* store +\S+ is open$/);

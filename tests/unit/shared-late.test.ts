@@ -115,7 +115,7 @@ it("does not say that nothing was stored of a request that the store may have", 
     code: "store_away",
   });
   expect(await laptop.log.submitAndWait(command)).toMatchObject({ code: "outcome_unknown" });
-  expect(laptop.conditions).toEqual(["open", "opening"]);
+  expect(laptop.conditions).toEqual(["open", "away", "opening"]);
   all.holds = false;
   all.release();
   all.awaySinceMs = null;

@@ -1,5 +1,6 @@
 /** What an outage of the store costs, and what comes first after it. */
 import { expect, it } from "vitest";
+import { systemClock } from "../../daemon/engine/clock.ts";
 import { begin, create, MemoryStoreOfAll, machine } from "./shared-world.ts";
 
 it("sends a row that waits not again with each step while the store is away, and all when it is back", async () => {
@@ -33,4 +34,16 @@ it("tells of a session before what it says just as the store is back", async () 
   await new Promise(resolve => setImmediate(resolve));
   all.awaySinceMs = null;
   expect(await laptop.log.submitAndWait(create(laptop, "bob", "after"))).toMatchObject({ ok: true });
+});
+
+it("says that the store is away and that it is back when it is, and not with the next renewal", async () => {
+  const all = new MemoryStoreOfAll();
+  // No renewal of the lease comes but the first.
+  const clock = { ...systemClock(), at: () => () => {} };
+  const laptop = await machine("laptop", all, { clock });
+  await expect.poll(() => laptop.conditions).toEqual(["open"]);
+  all.awaySinceMs = Date.now();
+  expect(laptop.conditions).toEqual(["open", "away"]);
+  all.awaySinceMs = null;
+  expect(laptop.conditions).toEqual(["open", "away", "open"]);
 });

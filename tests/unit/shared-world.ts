@@ -34,11 +34,21 @@ export class MemoryStoreOfAll {
   epoch = 0;
   /** How much its clock is ahead of the machines'. */
   aheadMs = 0;
-  /** Wall time since which nobody reaches it. */
-  awaySinceMs: number | null = null;
+  #awaySinceMs: number | null = null;
   /** Whether it keeps what comes, and answers nothing, until `release`. */
   holds = false;
   #kept: Omit<Entry, "seq">[] = [];
+
+  /** Wall time since which nobody reaches it. */
+  get awaySinceMs(): number | null {
+    return this.#awaySinceMs;
+  }
+
+  set awaySinceMs(ms: number | null) {
+    const wasAway = this.#awaySinceMs !== null;
+    this.#awaySinceMs = ms;
+    if (wasAway !== (ms !== null)) for (const journal of this.journals) journal.reachChanged();
+  }
 
   append(proposals: readonly Omit<Entry, "seq">[]): void {
     if (this.holds) {
@@ -80,6 +90,7 @@ class MemorySharedJournal implements SharedJournal {
   #deliver: (batch: readonly Entry[]) => void = () => {};
   #onDurable: (seq: number) => void = () => {};
   end: (error: Error) => void = () => {};
+  reachChanged: () => void = () => {};
   durableSeq = 0;
   readonly storeId: string;
   readonly awayWhy = "the test took it away";
@@ -136,6 +147,10 @@ class MemorySharedJournal implements SharedJournal {
 
   onFatal(callback: (error: Error) => void): void {
     this.end = callback;
+  }
+
+  onReach(callback: () => void): void {
+    this.reachChanged = callback;
   }
 
   verify(): void {}
@@ -330,7 +345,8 @@ export async function settled(...machines: readonly Machine[]): Promise<void> {
 export async function takeAway(all: MemoryStoreOfAll, { conditions }: Machine): Promise<void> {
   all.awaySinceMs = Date.now();
   all.end();
-  await expect.poll(() => conditions.at(-1)).not.toBe("open");
+  // It is to be opened anew.
+  await expect.poll(() => conditions.at(-1)).toBe("opening");
 }
 
 /** Returns where a machine keeps a copy of the store; it is gone after the test. */

@@ -5,6 +5,8 @@ import { errorMessage } from "./sql-state.ts";
 
 /** Since when the store cannot be reached, and why; what all connections of a journal know together. */
 export class Reach {
+  /** Hears each time that the store does not answer any more, and that it answers again. */
+  onChange: () => void = () => {};
   #awaySinceMs: number | null = null;
   /** The same by the clock that never goes back. */
   #failedMs = 0;
@@ -26,15 +28,17 @@ export class Reach {
   }
 
   answered(): void {
+    if (this.#awaySinceMs === null) return;
     this.#awaySinceMs = null;
+    this.onChange();
   }
 
   failed(error: unknown): void {
-    if (this.#awaySinceMs === null) {
-      this.#awaySinceMs = Date.now();
-      this.#failedMs = performance.now();
-    }
     this.#reason = errorMessage(error);
+    if (this.#awaySinceMs !== null) return;
+    this.#awaySinceMs = Date.now();
+    this.#failedMs = performance.now();
+    this.onChange();
   }
 }
 

@@ -133,6 +133,10 @@ export class PostgresJournal implements Journal {
     if (this.#fatal !== null) callback(this.#fatal);
   }
 
+  onReach(callback: () => void): void {
+    this.#reach.onChange = callback;
+  }
+
   /** Rejects with `StoreAway`, `StoreUnfit` or `StoreTooNew`. */
   loadSnapshot(): Promise<Snapshot | null> {
     return this.#apart(connection => this.#snapshots.load(connection));
