@@ -19,7 +19,10 @@ export interface ElsewhereRow {
   readonly declared?: DeclaredBrief;
 }
 
-/** A file that the branches of two sessions changed, one of this machine and one of another, and not to the same content. */
+/**
+ * A file that the branches of two sessions changed, one of this machine and one of another, and not to the same content, as far as
+ * that is known: of work that is not committed it is not.
+ */
 export interface SameFileRow {
   /** The path within the repository. */
   readonly file: string;
@@ -33,6 +36,8 @@ export interface SameFileSide {
   /** Of the other machine: with its machine, `alice@desk`. */
   readonly name: string;
   readonly branch: string | null;
+  /** In rows: its work in the file is not committed. */
+  readonly uncommitted?: true;
 }
 
 /** Files that two branches of two machines changed: what is new among them, and what is over. */

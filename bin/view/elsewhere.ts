@@ -4,9 +4,9 @@ import { paint } from "./color.ts";
 import { table } from "./table.ts";
 import { clean, counted, type Screen } from "./text.ts";
 
-/** What a list of files is called that branches of two machines changed, and what is said of it. */
+/** What a list of files is called that agents of two machines changed, and what is said of it. */
 export const sameFileTitle = "Same file";
-export const sameFileAbout = "changed on a branch of another machine, too";
+export const sameFileAbout = "changed on another machine, too";
 
 const elsewhereShownMax = 20;
 /** What is said of a session's state. */

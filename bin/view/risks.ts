@@ -42,6 +42,10 @@ export function sameFileText({ event, files, more = 0, sides }: SameFileEvent): 
   return event === "same_file_began" ? `${what} of ${who}` : `${what}: over between ${who}`;
 }
 
-function branchText({ name, branch }: SameFileSide): string {
-  return branch === null ? clean(name) : `${clean(name)} (${clean(branch)})`;
+function branchText({ name, branch, uncommitted }: SameFileSide): string {
+  const parts = [
+    ...(branch === null ? [] : [clean(branch)]),
+    ...(uncommitted === true ? ["not committed"] : []),
+  ];
+  return parts.length === 0 ? clean(name) : `${clean(name)} (${parts.join(", ")})`;
 }

@@ -1,19 +1,27 @@
 /**
- * Tells the log which files the branches of sessions changed, for the machines that share their projects.
+ * Tells the log which files the branches of sessions changed, for the machines that share their projects: in commits, and by writes
+ * of the session that are not committed.
  *
  * Invariants: no event of an agent waits for it; a project that no other machine shares is not looked at; git is run only when
- * HEAD's log has changed since the last look at the session; a session has one look at a time, and one more after it at the most.
+ * HEAD's log has changed since the last look at the session, and for files that the session wrote and had not committed by then;
+ * a session has one look at a time, and one more after it at the most.
  */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
+import { type BranchFile, uncommitted } from "../core/branches/table.ts";
 import { isSame } from "../core/same-index.ts";
+import type { Session } from "../core/sessions/table.ts";
+import { firstFiles } from "../facts/git/branch-files.ts";
+import type { GitPlace } from "../facts/git/process.ts";
+import type { FileState } from "../facts/git/status.ts";
 import type { Services } from "../services.ts";
+import { lookAt } from "../worktree/uncommitted.ts";
 import type { HookPart } from "./points.ts";
 
 export class BranchLooks {
-  /** What HEAD was like at the last look at a session, and whether its branch had changed files. */
-  readonly #seen = new BoundedMap<string, { readonly mark: string; readonly isEmpty: boolean }>({
-    entriesMax: limits.baselinesMax,
+  /** What HEAD was like at the last look at a session, and the files that its commits changed. */
+  readonly #seen = new BoundedMap<string, { readonly mark: string; readonly files: readonly BranchFile[] }>({
+    entriesMax: limits.branchLooksMax,
   });
   /** Sessions that are looked at; true: once more after that. */
   readonly #running = new Map<string, boolean>();
@@ -43,28 +51,59 @@ export class BranchLooks {
     }
   }
 
-  async #look({ engine, facts }: Services, id: string): Promise<void> {
+  async #look(services: Services, id: string): Promise<void> {
+    const { engine, facts } = services;
     const session = engine.state.sessions.live.get(id);
     if (session === undefined) return;
     const { worktree, project, branch, begun } = session;
     const repository = await facts.repository(worktree);
     if ("unreachable" in repository || repository.gitDir === null) return;
-    const { gitDir } = repository;
-    const log = await facts.stamped(`${gitDir}/logs/HEAD`);
-    const mark = JSON.stringify([begun, project, branch, gitDir, log?.stamp]);
-    // Without a log of HEAD nothing shows that it is the same.
-    const seen = this.#seen.get(id);
-    // The log forgets the files of a session that goes to another branch, from which it may have come back.
-    const isKnown = seen?.isEmpty === true || engine.state.branches.bySession.has(id);
-    if (log?.stamp && seen?.mark === mark && isKnown) return;
-    const files = await facts.branchFiles({ worktree, gitDir });
-    if ("unreachable" in files) return;
+    const place = { worktree, gitDir: repository.gitDir };
+    // In this order a file that is committed meanwhile is in one of the two, or in both.
+    const work = await workOf(services, session, place);
+    const commits = work === null ? null : await this.#commits(services, session, place);
+    if (work === null || commits === null) return;
     const now = engine.state.sessions.live.get(id);
     if (now === undefined || now.begun !== begun || now.project !== project || now.branch !== branch) return;
-    this.#seen.set(id, { mark, isEmpty: files.length === 0 });
+    const inWork = new Set(work.map(([file]) => file));
+    const files = firstFiles([...work, ...commits.filter(([file]) => !inWork.has(file))]);
     const known = engine.state.branches.bySession.get(id)?.files ?? [];
     if (!isSame(known, files)) await engine.submitAndWait({ type: "branch_files", session: id, files });
   }
+
+  /** Returns the files that the commits of the session's branch changed; null: they cannot be told now. */
+  async #commits(
+    { facts }: Services,
+    { id, project, branch, begun }: Session,
+    place: GitPlace,
+  ): Promise<readonly BranchFile[] | null> {
+    const log = await facts.stamped(`${place.gitDir}/logs/HEAD`);
+    const mark = JSON.stringify([begun, project, branch, place.gitDir, log?.stamp]);
+    const seen = this.#seen.get(id);
+    // Without a log of HEAD nothing shows that it is the same.
+    if (log?.stamp && seen?.mark === mark) return seen.files;
+    const files = await facts.branchFiles(place);
+    if ("unreachable" in files) return null;
+    this.#seen.set(id, { mark, files });
+    return files;
+  }
+}
+
+/** Returns the files of its worktree with work of the session that is not committed, by name; null: git does not tell now. */
+async function workOf(
+  services: Services,
+  { id, worktree, project }: Session,
+  place: GitPlace,
+): Promise<readonly BranchFile[] | null> {
+  const { files, byWriter } = services.engine.state.writes;
+  const written = [...(byWriter.get(id) ?? [])].flatMap(key => {
+    const work = files.get(key);
+    return work?.worktree === worktree && work.project === project ? [work.file] : [];
+  });
+  const { states, unseen } = await lookAt(services, place, written.sort());
+  if (states.size === 0 && unseen !== null) return null;
+  const isWork = ({ staged, changed, untracked }: FileState) => staged || changed || untracked;
+  return [...states].flatMap(([file, state]) => (isWork(state) ? [[file, uncommitted] as const] : []));
 }
 
 interface LookingServices extends Services {

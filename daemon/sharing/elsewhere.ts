@@ -44,8 +44,8 @@ export function* sameFileRows(
     if (leases.all.size === 0) continue;
     for (const mine of branches.bySession.values()) {
       if (nodeOf(mine.session) !== own || (id !== undefined && ownIdOf(mine.session) !== id)) continue;
-      for (const { path: file, other } of sameFilesOf(log.state, mine)) {
-        const sides = [sideOf(log.state, mine), sideOf(log.state, other)] as const;
+      for (const { path: file, other, blobs } of sameFilesOf(log.state, mine)) {
+        const sides = [sideOf(log.state, mine, blobs[0]), sideOf(log.state, other, blobs[1])] as const;
         const key = createHash("sha256")
           .update(`${mine.session}\n${other.session}\n${file}`)
           .digest("base64url");

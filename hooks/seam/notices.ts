@@ -102,7 +102,7 @@ export interface OverlapNote {
   readonly will: string;
 }
 
-/** A branch of an agent on another machine changed a file that this session's branch changed, too, and otherwise. */
+/** An agent on another machine changed a file that this session changed, too, and otherwise, as far as that is known. */
 export interface SameFileNote {
   readonly what: "same_file";
   /** Absolute. */
@@ -111,6 +111,8 @@ export interface SameFileNote {
   readonly other: string;
   /** Its branch; null: unknown, or none. */
   readonly branch: string | null;
+  /** The other agent has not committed what it changed. */
+  readonly uncommitted?: true;
 }
 
 /** A git command of another actor took the agent's uncommitted work. */

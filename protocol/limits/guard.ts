@@ -7,6 +7,8 @@ export const guardLimits = {
   /** Files that a session's branch changed, as other machines hear of them, and their length as JSON. */
   branchFilesMax: 500,
   branchFilesChars: 64 * 1024,
+  /** Sessions of whose branches the files are kept until the branch has other commits. */
+  branchLooksMax: 500,
   /** Files that branches of two machines changed: those that one step or event names, and files of others that a step looks at. */
   sameFilesToldMax: 10,
   /** Pairs of branches of which one step has events. */

@@ -32,8 +32,22 @@ export function commit(machine: Machine, name: string, text: string): void {
 }
 
 /** What the agent reads with its next prompt. */
-export async function prompted(client: Client, { repo }: Machine, id: string): Promise<string> {
-  const event = { hook_event_name: "UserPromptSubmit", prompt: "go on" };
+export async function prompted(client: Client, machine: Machine, id: string): Promise<string> {
+  return hook(client, machine, id, { hook_event_name: "UserPromptSubmit", prompt: "go on" });
+}
+
+/** The agent writes a file with a tool, in a turn that is over then. */
+export async function edited(client: Client, machine: Machine, id: string, name: string): Promise<void> {
+  const path = join(machine.repo, name);
+  const call = { tool_name: "Write", tool_input: { file_path: path, content: id }, tool_use_id: `t-${id}` };
+  const allowed = await hook(client, machine, id, { hook_event_name: "PreToolUse", ...call });
+  if (allowed.includes("deny")) throw new Error(allowed);
+  write(machine, name, id);
+  await hook(client, machine, id, { hook_event_name: "PostToolUse", tool_response: {}, ...call });
+  await hook(client, machine, id, { hook_event_name: "Stop" });
+}
+
+async function hook(client: Client, { repo }: Machine, id: string, event: object): Promise<string> {
   const place = { session_id: id, cwd: repo, permission_mode: "default", transcript_path: "/dev/null" };
   return JSON.stringify(
     await client.ask({ type: "hook", client: "claude-code", event: { ...place, ...event } }),

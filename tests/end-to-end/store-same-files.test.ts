@@ -1,8 +1,10 @@
 /** Branches of two machines that changed one file, over one real PostgreSQL and with real commits. */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { withServer } from "../journal/postgres-world.ts";
 import type { Message } from "./daemon.ts";
-import { agentAt, commit, machineOn, prompted } from "./store-branches.ts";
+import { agentAt, commit, edited, machineOn, prompted } from "./store-branches.ts";
 import { database, type Machine } from "./store-machine.ts";
 
 const patient = { timeout: 60_000 };
@@ -49,5 +51,26 @@ await withServer("the same file over a store", server => {
       expect.stringMatching(/ bob +same file +prices\.ts +alice@\S+ changed it, too, on branch paging$/),
       expect.stringMatching(/ bob +same file +prices\.ts +the risk with alice@\S+ on branch paging is over$/),
     ]);
+  });
+
+  it("is shown and told before anybody commits, and is over when one side takes its work back", {
+    timeout: 240_000,
+  }, async () => {
+    const url = await database(server);
+    const [a, b] = [await machineOn("paging"), await machineOn("login")];
+    for (const machine of [a, b]) await machine.kite("store", "join", url, "--yes");
+    const [alice, bob] = [await agentAt(a, "alice"), await agentAt(b, "bob")];
+    await edited(alice, a, "alice", "src/new.ts");
+    await edited(bob, b, "bob", "src/new.ts");
+    const row =
+      /Same file: .*\n +src\/new\.ts +alice \(paging, not committed\) +bob@\S+ \(login, not committed\)/;
+    await expect.poll(() => a.kite("status"), patient).toMatch(row);
+    await expect
+      .poll(() => prompted(alice, a, "alice"), patient)
+      .toContain("has uncommitted changes of the same file");
+    expect(await prompted(bob, b, "bob")).toContain("has uncommitted changes of the same file");
+    rmSync(join(b.repo, "src/new.ts"));
+    await prompted(bob, b, "bob");
+    await expect.poll(() => a.kite("status"), patient).not.toContain("Same file");
   });
 });

@@ -1,7 +1,7 @@
 /** Files that branches changed, from their node's log to the shared one, and where those of two nodes are the same. */
 import { describe, expect, it } from "vitest";
 import { sameFilesOf } from "../../daemon/core/branches/same-files.ts";
-import type { BranchFile } from "../../daemon/core/branches/table.ts";
+import { type BranchFile, uncommitted } from "../../daemon/core/branches/table.ts";
 import { noteKey } from "../../daemon/core/messages/notice-table.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -17,7 +17,9 @@ function changed(local: Local, session: string, ...files: readonly BranchFile[])
 function told({ state }: Store, session: string): string[] {
   const pending = state.notes.pending.get(noteKey({ session, agent: null }))?.notes ?? [];
   return pending.flatMap(({ note }) =>
-    note.what === "same_file" ? [`${note.file} with ${note.other} on ${note.branch}`] : [note.what],
+    note.what === "same_file"
+      ? [`${note.file} with ${note.other} on ${note.branch}${note.uncommitted === true ? ", open" : ""}`]
+      : [note.what],
   );
 }
 
@@ -39,6 +41,12 @@ function same({ state }: Store, session: string): string[] {
   return row === undefined
     ? []
     : [...sameFilesOf(state, row)].map(({ path, other }) => `${path} ${other.session}`);
+}
+
+/** The agent is told what waits for it. */
+function hears(store: Store, node: string, session: string): void {
+  const notes = store.state.notes.pending.get(session)?.notes.map(({ n }) => n) ?? [];
+  store.as(node, { type: "notes_told", session, agent: null, notes, risks: [] });
 }
 
 /** Two nodes with an agent each: alice on a, bob on b. */
@@ -64,13 +72,8 @@ describe("the same file", () => {
     expect([told(store, alice), told(store, bob)]).toEqual(both);
     expect([same(store, alice), same(store, bob)]).toEqual([[`src/a.ts ${bob}`], [`src/a.ts ${alice}`]]);
     expect(events(store)).toEqual(["began src/a.ts +0: bob@b-machine login and alice@a-machine paging"]);
-    for (const [node, session] of [
-      ["a", alice],
-      ["b", bob],
-    ] as const) {
-      const notes = store.state.notes.pending.get(session)?.notes.map(({ n }) => n) ?? [];
-      store.as(node, { type: "notes_told", session, agent: null, notes, risks: [] });
-    }
+    hears(store, "a", alice);
+    hears(store, "b", bob);
     // Another commit of the same file is no news; a daemon's start tells all again.
     changed(a, "s1", ["src/a.ts", blob("4")], ["src/b.ts", blob("2")]);
     take();
@@ -93,11 +96,45 @@ describe("the same file", () => {
     expect(told(store, alice)).toEqual(["gone.ts with bob@b-machine on login"]);
   });
 
+  it("is one before either side has committed, told once, until a commit makes them the same", () => {
+    const { store, a, b, take, alice, bob } = agents();
+    changed(a, "s1", ["a.ts", uncommitted]);
+    changed(b, "s1", ["a.ts", uncommitted], ["b.ts", uncommitted]);
+    take();
+    expect([told(store, alice), told(store, bob)]).toEqual([
+      ["a.ts with bob@b-machine on login, open"],
+      ["a.ts with alice@a-machine on paging, open"],
+    ]);
+    hears(store, "a", alice);
+    hears(store, "b", bob);
+    events(store);
+    for (const [mine, theirs] of [
+      [blob("1"), uncommitted],
+      [uncommitted, blob("1")],
+      [blob("2"), blob("1")],
+    ] as const) {
+      changed(a, "s1", ["a.ts", mine]);
+      changed(b, "s1", ["a.ts", theirs]);
+      take();
+      expect([told(store, alice), events(store), same(store, alice)]).toEqual([[], [], [`a.ts ${bob}`]]);
+    }
+    changed(b, "s1", ["a.ts", blob("2")]);
+    take();
+    expect([same(store, alice), same(store, bob)]).toEqual([[], []]);
+    expect(events(store)).toEqual([expect.stringMatching(/^ended a\.ts/)]);
+    // Of work that is not committed nobody knows whether it is the same.
+    changed(b, "s1", ["a.ts", uncommitted]);
+    take();
+    expect(told(store, alice)).toEqual(["a.ts with bob@b-machine on login, open"]);
+    expect(told(store, bob)).toEqual(["a.ts with alice@a-machine on paging"]);
+  });
+
   it("is over, untold, when a side has the file no more, ends, or goes to another branch", () => {
     const overs: ((b: Local) => void)[] = [
       b => changed(b, "s1", ["b.ts", blob("2")]),
       b => changed(b, "s1", ["a.ts", blob("1")]),
       b => changed(b, "s1"),
+      b => changed(b, "s1", ["c.ts", uncommitted]),
       b => b.do(end("s1")),
       b => b.begin("s1", { name: "bob", branch: "another" }),
     ];

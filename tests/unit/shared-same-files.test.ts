@@ -1,21 +1,50 @@
 /** The same file on branches of two machines: looked at, told and shown. */
 import { expect, it } from "vitest";
-import type { BranchFile } from "../../daemon/core/branches/table.ts";
+import { type BranchFile, uncommitted } from "../../daemon/core/branches/table.ts";
 import { noteIds } from "../../daemon/engine/log-view.ts";
+import type { FileState } from "../../daemon/facts/git/status.ts";
 import { BranchLooks } from "../../daemon/hooks/branch-looks.ts";
 import type { Services } from "../../daemon/services.ts";
 import { sameFileRows } from "../../daemon/sharing/elsewhere.ts";
 import { sameFileLines } from "../../daemon/sharing/trail.ts";
-import { begin, type Machine, MemoryStoreOfAll, machine, settled } from "./shared-world.ts";
+import { limits } from "../../protocol/limits.ts";
+import { actorOf, begin, type Machine, MemoryStoreOfAll, machine, settled } from "./shared-world.ts";
 
 const blob = (letter: string) => letter.repeat(40);
 
+const clean: FileState = { staged: false, changed: false, untracked: false, ignored: false, isNew: false };
+
+/** The agent wrote these files of its worktree. */
+function wrote({ own, name }: Machine, session: string, ...files: readonly string[]): Promise<unknown> {
+  const [worktree, project] = [`/${name}/app`, `/${name}/app`];
+  const noted = files.map(file => ({ key: `n:${worktree}/${file}`, file, worktree, project }));
+  return own.submitAndWait({
+    type: "writes_noted",
+    actor: actorOf(session),
+    noted: { files: noted, by: "edit", ancestors: [], wallMs: 1 },
+  });
+}
+
 /** A machine's looks at its branches; `looks` counts those that run git. */
 function looksOf({ log, name }: Machine) {
-  const branch = { stamp: "1", files: [] as readonly BranchFile[], looks: 0, troubles: [] as unknown[] };
+  const branch = {
+    stamp: "1",
+    files: [] as readonly BranchFile[],
+    looks: 0,
+    /** What git says of files that were written; null: nothing now. */
+    work: new Map<string, Partial<FileState>>() as ReadonlyMap<string, Partial<FileState>> | null,
+    worksAsked: 0,
+    troubles: [] as unknown[],
+  };
   const facts = {
     repository: async () => ({ worktree: `/${name}/app`, gitDir: `/${name}/app/.git` }),
     stamped: async () => ({ stamp: branch.stamp, changedAt: 0 }),
+    work: async (_place: unknown, files: readonly string[]) => {
+      branch.worksAsked += 1;
+      const { work } = branch;
+      if (work === null) return { unreachable: "it takes too long" };
+      return new Map(files.map(file => [file, { ...clean, ...work.get(file) }]));
+    },
     branchFiles: async () => {
       branch.looks += 1;
       return branch.files;
@@ -136,10 +165,68 @@ it("is looked for when HEAD has moved, or the session has another branch, and in
   // There and back, without a look in between.
   for (const there of ["paging", "another"]) await begin(laptop, "alice", { branch: there });
   await look("alice");
-  expect([branch.looks, laptop.own.state.branches.bySession.size]).toEqual([4, 1]);
+  expect([branch.looks, laptop.own.state.branches.bySession.size]).toEqual([3, 1]);
   branch.stamp = "3";
   branch.files = [];
   for (let n = 0; n < 2; n += 1) await look("alice");
-  expect([branch.looks, laptop.own.state.branches.bySession.size]).toEqual([5, 0]);
-  expect(branch.troubles).toEqual([]);
+  expect([branch.looks, laptop.own.state.branches.bySession.size]).toEqual([4, 0]);
+  expect([branch.worksAsked, branch.troubles]).toEqual([0, []]);
+});
+
+it("has what the session wrote and did not commit, as git says now, before what it committed", async () => {
+  const { laptop, desk } = await two();
+  const [here, there] = [looksOf(laptop), looksOf(desk)];
+  const known = () => laptop.own.state.branches.bySession.get("alice")?.files ?? [];
+  here.branch.files = [
+    ["b.ts", blob("1")],
+    ["c.ts", blob("2")],
+  ];
+  await wrote(laptop, "alice", "c.ts", "new.ts", "clean.ts", "secret.env");
+  here.branch.work = new Map([
+    ["c.ts", { changed: true }],
+    ["new.ts", { untracked: true }],
+    ["secret.env", { ignored: true }],
+  ]);
+  await here.look("alice");
+  const all = [
+    ["c.ts", uncommitted],
+    ["new.ts", uncommitted],
+    ["b.ts", blob("1")],
+  ];
+  expect(known()).toEqual(all);
+  await wrote(desk, "bob", "new.ts");
+  there.branch.work = new Map([["new.ts", { staged: true }]]);
+  await there.look("bob");
+  await settled(laptop, desk);
+  const [row] = [...sameFileRows(laptop.log, {})].map(one => one.row());
+  expect(row?.sides).toMatchObject([
+    { name: "alice", uncommitted: true },
+    { name: "bob@desk", uncommitted: true },
+  ]);
+  // If git cannot tell, what was told stays.
+  here.branch.work = null;
+  await here.look("alice");
+  expect(known()).toEqual(all);
+  // The work went: one file was committed, the other was taken back.
+  here.branch.work = new Map();
+  here.branch.stamp = "2";
+  here.branch.files = [["c.ts", blob("3")]];
+  await here.look("alice");
+  await settled(laptop, desk);
+  expect([known(), rows(laptop), rows(desk)]).toEqual([[["c.ts", blob("3")]], [], []]);
+  expect([...here.branch.troubles, ...there.branch.troubles]).toEqual([]);
+});
+
+it("names 500 files at most, those that are not committed first", async () => {
+  const { laptop } = await two();
+  const { branch, look } = looksOf(laptop);
+  const names = (letter: string, count: number) =>
+    Array.from({ length: count }, (_, n) => `${letter}${n}.ts`);
+  branch.files = names("c", limits.branchFilesMax).map(name => [name, blob("1")]);
+  await wrote(laptop, "alice", ...names("w", 20));
+  branch.work = new Map(names("w", 20).map(name => [name, { changed: true }]));
+  await look("alice");
+  const files = laptop.own.state.branches.bySession.get("alice")?.files ?? [];
+  expect(files).toHaveLength(limits.branchFilesMax);
+  expect(files.filter(([, it]) => it === uncommitted)).toHaveLength(20);
 });

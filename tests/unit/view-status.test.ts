@@ -502,7 +502,7 @@ it("a file that branches of two machines changed is the same file, and no confli
   const same = (file: string) => ({
     file,
     project: "/home/ana/code/shop",
-    sides: [side("alice", "paging"), side("bob@desk\u001b[2J", null)] as const,
+    sides: [{ ...side("alice", "paging"), uncommitted: true }, side("bob@desk\u001b[2J", null)] as const,
   });
   const shown = (count: number, width: number) => {
     const sameFiles = Array.from({ length: count }, (_, i) => same(`src/${i}.ts`));
@@ -512,8 +512,8 @@ it("a file that branches of two machines changed is the same file, and no confli
   };
   expect(shown(0, 80)).toEqual([]);
   expect(shown(1, 80)).toEqual([
-    "Same file: changed on a branch of another machine, too",
-    "  src/0.ts  alice (paging)  bob@desk [2J",
+    "Same file: changed on another machine, too",
+    "  src/0.ts  alice (paging, not committed)  bob@desk [2J",
   ]);
   expect(shown(12, 80).at(-1)).toBe("  and 2 files more");
   for (const line of shown(12, 40)) expect(widthOf(line)).toBeLessThanOrEqual(40);

@@ -109,7 +109,7 @@ it("shows foreign text as text", () => {
 it("shows files that branches here and on another machine changed, of the project and the filter", () => {
   const sameFiles = [same("src/a.ts"), same("b.ts", { project: "/home/ana/code/blog/.git" })];
   const all = shown({ store, sameFiles });
-  const at = all.indexOf("Same file: changed on a branch of another machine, too");
+  const at = all.indexOf("Same file: changed on another machine, too");
   expect(all.slice(at + 1, at + 3)).toEqual([
     "  shop  src/a.ts  alice (paging)  bob@desk (login)",
     "  blog  b.ts      alice (paging)  bob@desk (login)",

@@ -53,9 +53,7 @@ export function SameFiles({ state, page, shownMax }: SameFilesProps) {
   const more = rows.length - shownMax;
   return (
     <Section title={sameFileTitle} count={rows.length}>
-      <p class="dim">
-        Changed on a branch of another machine, too. Whether that conflicts, only the merge shows.
-      </p>
+      <p class="dim">Changed on another machine, too. Whether that conflicts, only the merge shows.</p>
       <ul class="rows">
         {rows.slice(0, shownMax).map(({ file, project, sides: [mine, theirs] }) => (
           <li key={`${project}\n${mine.id}\n${theirs.id}\n${file}`} class="dispute">
@@ -81,6 +79,10 @@ export function SameFiles({ state, page, shownMax }: SameFilesProps) {
   );
 }
 
-function branchText({ branch }: SameFileSide): string {
-  return branch === null ? "" : ` (${clean(branch)})`;
+function branchText({ branch, uncommitted }: SameFileSide): string {
+  const parts = [
+    ...(branch === null ? [] : [clean(branch)]),
+    ...(uncommitted === true ? ["not committed"] : []),
+  ];
+  return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
 }

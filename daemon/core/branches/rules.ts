@@ -8,7 +8,7 @@ import type { Part } from "../points.ts";
 import type { Handler, Rules } from "../rules.ts";
 import { noSession } from "../sessions/end.ts";
 import { setFiles } from "./same-files.ts";
-import { type BranchCommands, type BranchFile, branchRecords } from "./table.ts";
+import { type BranchCommands, type BranchFile, branchRecords, uncommitted } from "./table.ts";
 
 const branchFiles: Handler<"branch_files"> = (state, { session, files }, _meta, step) => {
   if (!state.sessions.live.has(session)) {
@@ -64,7 +64,8 @@ function readFiles(value: JsonValue): BranchFile[] | null {
   const files = new Map<string, string | null>();
   for (const one of value as readonly JsonValue[]) {
     const [path, blob] = Array.isArray(one) ? one : [];
-    const isBlob = blob === null || (typeof blob === "string" && /^[0-9a-f]{40,64}$/.test(blob));
+    const isBlob =
+      blob === null || (typeof blob === "string" && (blob === uncommitted || /^[0-9a-f]{40,64}$/.test(blob)));
     if (typeof path !== "string" || !isWithin(path) || !isBlob) return null;
     files.set(path, blob);
   }

@@ -16,12 +16,14 @@ import { takeBack, tellLater } from "../messages/notices.ts";
 import { nodeOf } from "../nodes/shared-ids.ts";
 import { isShared } from "../nodes/table.ts";
 import type { Step } from "../outcome.ts";
-import { type BranchFile, type BranchRow, branchFileKey, branchRecords } from "./table.ts";
+import { type BranchFile, type BranchRow, branchFileKey, branchRecords, uncommitted } from "./table.ts";
 
 /** A file that a branch of another node changed, too. */
 export interface SameFile {
   readonly path: string;
   readonly other: BranchRow;
+  /** What each side has of it: see `BranchFile`. */
+  readonly blobs: readonly [mine: string | null, theirs: string | null];
 }
 
 /** Gives the session's branch these files in the place of those before; null: it has none. Tells both sides of new same files. */
@@ -44,7 +46,7 @@ export function setFiles(
 /** Yields the files of the branch that branches of other nodes changed otherwise. */
 export function* sameFilesOf(state: BaseState, row: BranchRow): Generator<SameFile, void> {
   for (const [path, blob, other, theirs] of othersAt(state, row, row.files))
-    if (theirs !== blob) yield { path, other };
+    if (differ(blob, theirs)) yield { path, other, blobs: [blob, theirs] };
 }
 
 /** What became of the files of two branches. */
@@ -66,8 +68,9 @@ function tellChanges(
   let left: number = limits.sameFilesToldMax;
   const pairs = new Map<BranchRow, PairNews>();
   for (const [path, , other, theirs] of othersAt(state, mine, changed)) {
-    const differed = were.has(path) && were.get(path) !== theirs;
-    const differs = are.has(path) && are.get(path) !== theirs;
+    const differed = were.has(path) && differ(were.get(path), theirs);
+    const blob = are.get(path);
+    const differs = are.has(path) && differ(blob, theirs);
     if (differed === differs) continue;
     const news = pairs.get(other) ?? { began: [], ended: [] };
     pairs.set(other, news);
@@ -75,8 +78,8 @@ function tellChanges(
     if (!differs) forget(state, mine, other, path);
     if (!differs || left === 0) continue;
     left -= 1;
-    tell(state, mine, other, path);
-    tell(state, other, mine, path);
+    tell(state, mine, other, path, theirs);
+    tell(state, other, mine, path, blob);
   }
   for (const [other, news] of [...pairs].slice(0, limits.sameFilePairsMax))
     pushEvents(state, mine, other, news, step);
@@ -104,13 +107,32 @@ function pushEvents(
   }
 }
 
-/** Returns a side as rows and events have it. */
-export function sideOf(state: BaseState, { session, branch }: BranchRow): SameFileSide {
-  return { id: session, name: nameOf(state, session), branch };
+/** Returns a side as rows and events have it. `blob`: what it has of the file that a row is about. */
+export function sideOf(
+  state: BaseState,
+  { session, branch }: BranchRow,
+  blob: string | null = null,
+): SameFileSide {
+  const side = { id: session, name: nameOf(state, session), branch };
+  return blob === uncommitted ? { ...side, uncommitted: true } : side;
 }
 
-function tell(state: BaseState, to: BranchRow, { session, branch }: BranchRow, file: string): void {
-  tellLater(state, whoseOf(to), { what: "same_file", file, other: nameOf(state, session), branch });
+/** `blob`: what the other side has of the file. */
+function tell(
+  state: BaseState,
+  to: BranchRow,
+  { session, branch }: BranchRow,
+  file: string,
+  blob: string | null | undefined,
+): void {
+  const other = nameOf(state, session);
+  const how = blob === uncommitted ? ({ uncommitted: true } as const) : {};
+  tellLater(state, whoseOf(to), { what: "same_file", file, other, branch, ...how });
+}
+
+/** Whether two branches changed a file otherwise, as far as that is known. */
+function differ(blob: string | null | undefined, theirs: string | null): boolean {
+  return blob !== theirs || theirs === uncommitted;
 }
 
 function forget(state: BaseState, one: BranchRow, two: BranchRow, file: string): void {

@@ -1,5 +1,6 @@
 /**
- * The files that the sessions' branches changed against their base, as git's commits have them.
+ * The files that the sessions' branches changed against their base, as git's commits have them, and those with work of the
+ * session that is not committed.
  *
  * Invariants: a session has at most one row, and is alive; the row is of the project and the branch that the session has; a file
  * is named by its path within the repository, once; a row has at most `limits.branchFilesMax` files.
@@ -8,8 +9,11 @@ import type { Limits } from "../../../protocol/limits.ts";
 import { Records, sets } from "../records.ts";
 import { valueList } from "../rows.ts";
 
-/** A file with the id of its content in git; null: the branch removed it. */
+/** A file with the id of its content in git, or `uncommitted`; null: the branch removed it. */
 export type BranchFile = readonly [path: string, blob: string | null];
+
+/** In place of the id of a content: the session's work in the file is not committed, so no id tells whether another is the same. */
+export const uncommitted = "uncommitted";
 
 export interface BranchRow {
   readonly session: string;
@@ -19,7 +23,10 @@ export interface BranchRow {
   readonly files: readonly BranchFile[];
 }
 
-/** The session's branch changed these files against its base, in commits: at most `limits.branchFilesMax`. None: an empty list. */
+/**
+ * The session's branch changed these files against its base, in commits, and the session others since: at most
+ * `limits.branchFilesMax`. None: an empty list.
+ */
 export interface BranchFilesSeen {
   readonly session: string;
   readonly files: readonly BranchFile[];

@@ -2,7 +2,7 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { BudgetedFs, Unreachable } from "../filesystem.ts";
 import { Allowance } from "../work-clock.ts";
-import { commitDiff } from "./commit-diff.ts";
+import { type CommitDiff, commitDiff } from "./commit-diff.ts";
 import { type GitChild, type GitPlace, unreachable } from "./process.ts";
 
 /** A file with the id of its content; null: the branch removed it. */
@@ -43,13 +43,21 @@ export async function branchFiles(
   if (parting.code !== 0) return [];
   const diff = await commitDiff(outside, git, place, [parting.out.trim(), commit]);
   if ("unreachable" in diff) return diff;
+  return firstFiles(changedIn(diff));
+}
+
+function* changedIn(diff: CommitDiff): Generator<ChangedFile> {
+  for (const [path, [, now]] of diff) yield [path, /[0-9a-f]{40,64}$/.exec(now)?.[0] ?? null];
+}
+
+/** Returns the first of these files: at most `limits.branchFilesMax` of `limits.branchFilesChars`. */
+export function firstFiles(files: Iterable<ChangedFile>): readonly ChangedFile[] {
   const found: ChangedFile[] = [];
   let chars = 2;
-  for (const [path, [, now]] of diff) {
-    const blob = /[0-9a-f]{40,64}$/.exec(now)?.[0] ?? null;
-    chars += JSON.stringify([path, blob]).length + 1;
+  for (const file of files) {
+    chars += JSON.stringify(file).length + 1;
     if (found.length === limits.branchFilesMax || chars > limits.branchFilesChars) break;
-    found.push([path, blob]);
+    found.push(file);
   }
   return found;
 }

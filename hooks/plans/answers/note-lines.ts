@@ -32,7 +32,7 @@ export const baseHeadings: readonly Heading[] = [
   ["agents wrote files without holding their locks", "bypassed", "lost_update"],
   ["the time of a lock of yours is over", "lease_over"],
   ["another agent plans to change the same files as you", "overlap"],
-  ["branches on other machines changed the same file as yours", "same_file"],
+  ["agents on other machines changed the same file as you", "same_file"],
   ["another agent changed a file that you wrote", "conflict"],
 ];
 
@@ -66,9 +66,10 @@ function overlapLine({ file, will }: OverlapNote, who: string, reader: Reader): 
   return `- ${who} declared ${quote(nearPath(file, reader.cwd))}, too${what}. Agree with ${who} who changes it (${howToWrite(reader)}) before you edit it.`;
 }
 
-function sameFileLine({ file, branch }: SameFileNote, who: string, reader: Reader): string {
+function sameFileLine({ file, branch, uncommitted }: SameFileNote, who: string, reader: Reader): string {
   const where = branch === null ? "" : ` on branch ${quote(branch)}`;
-  return `- ${who} committed changes of the same file${where}: ${quote(nearPath(file, reader.cwd))}. Whether they conflict is not known here. Agree with ${who} who merges first (${howToWrite(reader)}).`;
+  const did = uncommitted === true ? "has uncommitted" : "committed";
+  return `- ${who} ${did} changes of the same file${where}: ${quote(nearPath(file, reader.cwd))}. Whether they conflict is not known here. Agree with ${who} who merges first (${howToWrite(reader)}).`;
 }
 
 function takenLine({ what, files, more, command, commit }: TakenNote, who: string, { cwd }: Reader): string {
