@@ -58,6 +58,8 @@ export interface StoreRow {
   /** This node's id, and what the store calls this machine; null: not known yet. */
   readonly node: string;
   readonly machine: string | null;
+  /** Kite is off somewhere, or only observes, so not all edits are coordinated now. Absent: they are. Events do not say it. */
+  readonly uncoordinated?: true;
 }
 
 /** What is not in the store yet. Nobody can claim or read it meanwhile. */

@@ -26,9 +26,10 @@ export async function checkSharedStore(world: ProcessContext): Promise<Check[]> 
   const own = "ok" in node || node.is === "copied" ? [fail(check, node.error, "kite store rejoin")] : [];
   const connection = storeConnection(address, paths);
   if ("ok" in connection) return [...own, fail(check, connection.error)];
-  const reached = await lookAtStore(connection).then(lookChecks, errorCheck);
+  const shown = await showOf(world);
+  const reached = await lookAtStore(connection).then(lookChecks, error => errorCheck(error, shown));
   const said = new Set(reached.map(({ detail }) => detail));
-  return [...own, ...reached, ...(await daemonChecks(world, said))];
+  return [...own, ...reached, ...(shown === null ? [] : daemonChecks(world, shown, said))];
 }
 
 async function storeless(world: ProcessContext): Promise<Check[]> {
@@ -60,24 +61,19 @@ function lookChecks(look: StoreLook): Check[] {
 const mend =
   "start its server, or see whether its address is right (kite config get store) and reached from here";
 
-function errorCheck(error: unknown): Check[] {
+/** `shown`: what the daemon says; null: none answers, and then nobody coordinates edits. */
+function errorCheck(error: unknown, shown: StoreShowReply | null): Check[] {
   if (!(error instanceof Error) || !/^Store(?:Away|Unfit|TooNew)$/.test(error.name)) throw error;
+  const goesOn = shown !== null && shown.store !== null && shown.store.uncoordinated === undefined;
+  const edits = goesOn ? "edits are still coordinated, and " : "";
   // The others say by themselves what to do.
   return error.name === "StoreAway"
-    ? [
-        fail(
-          check,
-          error.message,
-          `${mend}; edits are still coordinated, and tasks and messages come back with it`,
-        ),
-      ]
+    ? [fail(check, error.message, `${mend}; ${edits}tasks and messages come back with it`)]
     : [fail(check, error.message)];
 }
 
 /** `said`: what other rows say, which is not said twice. */
-async function daemonChecks(world: ProcessContext, said: ReadonlySet<string>): Promise<Check[]> {
-  const shown = await showOf(world);
-  if (shown === null) return [];
+function daemonChecks(world: ProcessContext, shown: StoreShowReply, said: ReadonlySet<string>): Check[] {
   const { store, nodes, projects, local } = shown;
   if (store === null)
     return [warn(check, "the running daemon began before the store was set", restart("begin it anew"))];

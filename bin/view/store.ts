@@ -5,7 +5,8 @@ import { clean, clock, counted } from "./text.ts";
 
 /** Returns what is wrong with the store, or null: it is open, and has what it had, and what belongs there. */
 export function storeText(store: StoreRow, now: number): string | null {
-  const { is, since, why, wentBackAt, unmoved } = store;
+  const { is, since, why, wentBackAt, unmoved, uncoordinated } = store;
+  const edits = uncoordinated === true ? "" : "; edits are still coordinated";
   const because = why === null ? "" : ` (${clean(why)})`;
   if (is === "open") {
     if (wentBackAt !== null && now < wentBackAt + limits.storeWentBackMs)
@@ -13,10 +14,10 @@ export function storeText(store: StoreRow, now: number): string | null {
     return unmoved === undefined ? null : unmovedText(unmoved);
   }
   if (is === "away") {
-    return `store away since ${minute(since ?? now, now)}: tasks and messages as of then; edits are still coordinated`;
+    return `store away since ${minute(since ?? now, now)}: tasks and messages as of then${edits}`;
   }
-  if (is === "refused") return `the store does not take this machine${because}; edits are still coordinated`;
-  return `store not reached since the daemon began${because}: no tasks and messages of shared projects; edits are still coordinated`;
+  if (is === "refused") return `the store does not take this machine${because}${edits}`;
+  return `store not reached since the daemon began${because}: no tasks and messages of shared projects${edits}`;
 }
 
 function unmovedText({ projects, tasks, context, why }: UnmovedRow): string {

@@ -10,7 +10,7 @@ import type { MountView } from "../facts/mounts/view.ts";
 import { type Call, isRefusal } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import type { DaemonServices, HandlersOf, RequestHandler } from "./handler.ts";
-import { query } from "./query.ts";
+import { type QueryServices, query } from "./query.ts";
 import { statsOf } from "./stats.ts";
 
 /** Only a client in a container waits: what it asks next, it asks in its own paths. */
@@ -101,7 +101,7 @@ const shutdown: RequestHandler<"shutdown", DaemonServices> = (services, request,
   return undefined;
 };
 
-export const daemonHandlers: HandlersOf<typeof daemonRequests, DaemonServices> = {
+export const daemonHandlers: HandlersOf<typeof daemonRequests, QueryServices> = {
   hello,
   subscribe,
   query,

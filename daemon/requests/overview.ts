@@ -9,7 +9,7 @@ import { countTasks } from "../core/tasks/table.ts";
 import type { RescueServices } from "../rescue/services.ts";
 import type { Steps } from "../server/turns.ts";
 import type { StoreServices } from "../sharing/services.ts";
-import { storeState } from "../sharing/show.ts";
+import { storeNow } from "../sharing/show.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { lostNow } from "./points.ts";
 import { answerFor } from "./query.ts";
@@ -81,9 +81,9 @@ function* overviewText(
   return `${parts.join(",")}}`;
 }
 
-function storeField({ shared }: OverviewServices): Pick<OverviewReply, "store"> {
-  if (shared === null) return {};
-  return { store: storeState(shared) };
+function storeField(services: OverviewServices): Pick<OverviewReply, "store"> {
+  const { shared } = services;
+  return shared === null ? {} : { store: storeNow(services, shared) };
 }
 
 function settingsRow({ problem = null, waiting = [] }: UserConfig): { readonly settings?: SettingsRow } {

@@ -7,7 +7,7 @@ import type { Reply } from "../core/outcome.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { Steps } from "../server/turns.ts";
 import { elsewhereRows, sameFileRows } from "../sharing/elsewhere.ts";
-import { storeState } from "../sharing/show.ts";
+import { storeNow } from "../sharing/show.ts";
 import { clientTaskRows } from "../views/client-tasks.ts";
 import { contextPage } from "../views/context.ts";
 import { declarationRows, endedDeclarationRows } from "../views/declarations.ts";
@@ -20,6 +20,8 @@ import type { DaemonServices, RequestHandler } from "./handler.ts";
 import { leadTargets, rescueTargets } from "./points.ts";
 import { statsOf } from "./stats.ts";
 import type { Target } from "./target.ts";
+
+export type QueryServices = DaemonServices & Pick<HookServices, "offSwitches" | "settings">;
 
 /** Keeps the type of a target's rows. */
 function target<Row extends { readonly project: string }>(one: Target<Row>): Target<Row> {
@@ -110,7 +112,7 @@ const targets: { readonly [T in Exclude<QueryTarget, Apart>]: Target } = {
   ...rescueTargets,
 };
 
-export const query: RequestHandler<"query", DaemonServices> = async (services, request, call) => {
+export const query: RequestHandler<"query", QueryServices> = async (services, request, call) => {
   await call.connection.room();
   const shown = await answerFor(services, request);
   if (typeof shown !== "function") return call.reply(shown);
@@ -119,7 +121,7 @@ export const query: RequestHandler<"query", DaemonServices> = async (services, r
 
 /** Returns what makes the answer to a query, or why there is none. */
 export async function answerFor(
-  services: DaemonServices,
+  services: QueryServices,
   request: RequestOf<"query">,
 ): Promise<(() => Steps<string | Reply>) | Refusal> {
   const { target, id, project, file, reader, after, limit: max = limits.rowsDefault } = request;
@@ -141,7 +143,7 @@ function isPaged(target: QueryTarget): target is Exclude<QueryTarget, Apart> {
 }
 
 /** Answers for the targets that other logs may have, and for those whose rows have no position each. */
-function* apart(services: DaemonServices, request: RequestOf<"query">, max: number): Steps<string | Reply> {
+function* apart(services: QueryServices, request: RequestOf<"query">, max: number): Steps<string | Reply> {
   const { engine, recorder, shared } = services;
   const { target, project = null } = request;
   if (isOfTasks(target)) return yield* taskPage(engine, request);
@@ -149,6 +151,6 @@ function* apart(services: DaemonServices, request: RequestOf<"query">, max: numb
   if (target === "messages") return yield* postedPage(engine, { ...request, project, max });
   if (target === "messages_acknowledged")
     return { ok: true, rows: services.acknowledged.rows(engine, { ...request, max }) };
-  if (target === "store") return { ok: true, rows: shared === null ? [] : [storeState(shared)] };
+  if (target === "store") return { ok: true, rows: shared === null ? [] : [storeNow(services, shared)] };
   return { ok: true, rows: target === "stats" ? [statsOf(services)] : recorder.refusals.slice(-max) };
 }

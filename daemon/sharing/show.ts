@@ -8,6 +8,7 @@ import {
   type StoreState,
   storeRowsMax,
 } from "../../protocol/store.ts";
+import { offRows } from "../config/off-switch.ts";
 import type { State } from "../core/state.ts";
 import { sharedProject } from "../store/shared-project.ts";
 import { unmovedOf } from "./both-logs.ts";
@@ -26,7 +27,7 @@ export async function showStore(services: StoreServices, cwd: string | undefined
   if (shared === null) return { ok: true, store: null, nodes: [], projects, local: [] };
   const nodes = nodeRows(shared);
   const local = await localRows(services, shared, cwd);
-  return { ok: true, store: storeRow(shared), nodes, projects, local };
+  return { ok: true, store: { ...storeRow(shared), ...coordination(services) }, nodes, projects, local };
 }
 
 function storeRow(shared: SharedStore): StoreRow {
@@ -52,6 +53,18 @@ function storeRow(shared: SharedStore): StoreRow {
 export function storeState(shared: SharedStore): StoreState {
   const nodes = nodeRows(shared).map(({ machine, is }) => ({ machine, is }));
   return { ...storeRow(shared), nodes };
+}
+
+/** Returns the same with whether edits are coordinated now: they do not need the store, but Kite may be off. */
+export function storeNow(services: Coordinating, shared: SharedStore): StoreState {
+  return { ...storeState(shared), ...coordination(services) };
+}
+
+type Coordinating = Pick<StoreServices, "offSwitches" | "settings" | "clock">;
+
+function coordination({ offSwitches, settings, clock }: Coordinating): Pick<StoreRow, "uncoordinated"> {
+  const isOn = offRows(offSwitches.read(), clock.wall()).length === 0 && settings.values.mode === "act";
+  return isOn ? {} : { uncoordinated: true };
 }
 
 /**

@@ -34,7 +34,7 @@ function becameOf(before: StoreState, after: StoreState, at: number): Partial<Tr
       return { ...what, why: `${before.where} is open${after}` };
     }
     case "away":
-      return { ...what, why: `${after.where} does not answer${because}; edits are still coordinated` };
+      return { ...what, why: `${after.where} does not answer${because}; locks and edits go on without it` };
     case "refused":
       return { ...what, why: `${after.where} does not take this machine${because}` };
     default:

@@ -65,7 +65,7 @@ await withServer("what screens show of a store", server => {
     const last = async () => (await log()).at(-1);
     await expect
       .poll(last, { timeout: 60_000 })
-      .toMatch(/ store +\S+ does not answer: .*; edits are still coordinated$/);
+      .toMatch(/ store +\S+ does not answer: .*; locks and edits go on without it$/);
     await server.start();
     await expect.poll(last, { timeout: 60_000 }).toMatch(/ store +\S+ is open again after /);
     await machine.kite("store", "rejoin", "--yes");

@@ -122,6 +122,19 @@ await withServer("machines that share a store", server => {
       await expect
         .poll(() => machine.kite("status"), { timeout: 60_000 })
         .toMatch(/^store away since \d\d:\d\d: tasks and messages as of then; edits are still coordinated\n/);
+      // What a person reads of edits is so at that moment.
+      const says = async (...words: string[]) => (await machine.home.command(words, wide, machine.repo)).out;
+      await machine.kite("off", "--project", machine.repo, "--for", "1h");
+      for (const words of [["status"], ["store"], ["doctor"]]) {
+        expect(await says(...words)).toMatch(/away since|does not answer|cannot be used now/);
+        expect(await says(...words)).not.toContain("still coordinated");
+      }
+      await machine.kite("on", "--project", machine.repo);
+      for (const words of [["status"], ["store"], ["doctor"]])
+        expect(await says(...words)).toContain("edits are still coordinated");
+      await machine.kite("down", "--yes");
+      expect(await says("doctor")).not.toContain("still coordinated");
+      await machine.kite("up");
       expect(await machine.tasks()).toEqual(["kept"]);
       expect(await machine.fails("task", "add", "not now")).toContain("does not answer");
       expect(await machine.fails("store", "leave", "--yes")).toContain("does not answer");

@@ -38,7 +38,7 @@ const said = (before: StoreState, after: StoreState) =>
 
 it("say when the store is away and why, and for how long it was when it is back", () => {
   expect(said(open, away)).toEqual([
-    "14:00:00  note   -                 store         kite@db/kite does not answer: the connection ended; edits are still coordinated",
+    "14:00:00  note   -                 store         kite@db/kite does not answer: the connection ended; locks and edits go on without it",
   ]);
   expect(said(away, open)).toEqual([expect.stringMatching(/kite@db\/kite is open again after 5 min$/)]);
   expect(said(begun, open)).toEqual([expect.stringMatching(/kite@db\/kite is open$/)]);

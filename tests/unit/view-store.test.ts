@@ -25,6 +25,14 @@ test("a store that is away says since when, and what goes on", () => {
   );
 });
 
+test("a store that is away says nothing of edits while Kite is off, or only observes", () => {
+  const off = { ...row, why: "the connection ended", uncoordinated: true } as const;
+  for (const is of ["away", "refused", "opening"] as const) {
+    expect(storeText({ ...off, is, since: now }, now)).not.toContain("coordinated");
+    expect(storeText({ ...row, is, since: now }, now)).toMatch(/; edits are still coordinated$/);
+  }
+});
+
 test("a store that was never reached, or that does not take this machine, says why", () => {
   expect(storeText({ ...row, is: "opening", why: "ECONNREFUSED" }, now)).toContain("(ECONNREFUSED)");
   expect(storeText({ ...row, is: "refused", why: "another daemon" }, now)).toContain("(another daemon)");
