@@ -39,6 +39,8 @@ export interface KitePaths {
   readonly storeCopy: string;
   /** What this machine's agents had claimed in the shared store. */
   readonly storeClaims: string;
+  /** How shared projects were when this machine left the store. */
+  readonly storeLeft: string;
   /** Windows in which a person said that they are one. */
   readonly personWindows: string;
   /** Exists after `kite down`: hooks then start no daemon. */
@@ -92,6 +94,7 @@ export function kitePaths(env: Readonly<Record<string, string | undefined>>): Ki
     storeNode: join(home, "store-node.json"),
     storeCopy: join(home, "store-copy"),
     storeClaims: join(home, "store-claims.json"),
+    storeLeft: join(home, "store-left.json"),
     personWindows: join(home, "person.windows"),
     downFile: join(home, "down"),
     hookFailures: join(home, "hook-failures"),

@@ -53,6 +53,8 @@ export interface StoreRow {
   readonly code?: string;
   /** When this machine last saw that the store lacks what it had before; null: never since the daemon began. */
   readonly wentBackAt: number | null;
+  /** When this daemon undid a leave that had broken off; absent: never. */
+  readonly leaveUndoneAt?: number;
   /** What is left here of shared projects: it moves by itself while the store is open. Absent: nothing. */
   readonly unmoved?: UnmovedRow;
   /** This node's id, and what the store calls this machine; null: not known yet. */
@@ -144,9 +146,20 @@ export interface CopyNotes {
   readonly numbers: readonly { readonly task: string; readonly before: number; readonly after: number }[];
   /** Keys that had another value there, and under which key this one is kept; null: nowhere. */
   readonly keys: readonly { readonly key: string; readonly as: string | null }[];
-  /** Tasks that a session worked on, and that nobody has now. */
+  /** Ids of tasks that agents of this machine worked on, and that they do not have now. */
   readonly released: readonly string[];
+  /** Changes of this machine that the store does not have: it has another one, or refused them. */
+  readonly leftOut: readonly LeftOutRow[];
 }
+
+export interface LeftOutRow {
+  readonly task: string;
+  /** Its number in the store. */
+  readonly number: number;
+  readonly fields: readonly LeftOutField[];
+}
+
+export type LeftOutField = "description" | "priority" | "labels" | "needs" | "risk" | "status" | "result";
 
 export interface StoreShareReply extends CopyRow, SharedProjectRow, CopyNotes {
   readonly ok: true;

@@ -78,13 +78,19 @@ export function counts(tasks: number, context: number): string {
 }
 
 /** Returns what a person has to know of a copy. */
-export function noteLines({ numbers, keys, released }: CopyNotes): string[] {
+export function noteLines({ numbers, keys, released, leftOut }: CopyNotes): string[] {
   const moved = numbers.map(({ before, after }) => `#${before} is #${after} now`);
   const aside = keys.map(({ key, as }) => (as === null ? `${key} (not kept)` : `${key} as ${as}`));
+  const lost = leftOut.map(({ number, fields }) => `#${number} (${fields.join(", ")})`);
   return [
     ...(moved.length === 0 ? [] : [`Tasks with another number: ${some(moved)}.`]),
     ...(aside.length === 0 ? [] : [`Keys that had another value there: yours is kept: ${some(aside)}.`]),
-    ...(released.length === 0 ? [] : [`Nobody works on these any more: ${some(released)}.`]),
+    ...(released.length === 0 ? [] : [`Your agents work on these no longer: ${some(released)}.`]),
+    ...(leftOut.length === 0
+      ? []
+      : [
+          `Changed here, and not taken over, since the store changed it too or refused it: ${some(lost)}. Look at them: kite task show NUMBER`,
+        ]),
   ].map(clean);
 }
 

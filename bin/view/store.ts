@@ -5,12 +5,14 @@ import { clean, clock, counted } from "./text.ts";
 
 /** Returns what is wrong with the store, or null: it is open, and has what it had, and what belongs there. */
 export function storeText(store: StoreRow, now: number): string | null {
-  const { is, since, why, wentBackAt, unmoved, uncoordinated } = store;
+  const { is, since, why, wentBackAt, leaveUndoneAt, unmoved, uncoordinated } = store;
   const edits = uncoordinated === true ? "" : "; edits are still coordinated";
   const because = why === null ? "" : ` (${clean(why)})`;
   if (is === "open") {
     if (wentBackAt !== null && now < wentBackAt + limits.storeWentBackMs)
       return `store went back at ${minute(wentBackAt, now)}: a backup was restored, or a standby that lagged took over; look whether tasks and messages of just before are there`;
+    if (leaveUndoneAt !== undefined && now < leaveUndoneAt + limits.storeWentBackMs)
+      return `kite store leave broke off, and was undone at ${minute(leaveUndoneAt, now)}: this machine is still in the store; to leave it: kite store leave`;
     return unmoved === undefined ? null : unmovedText(unmoved);
   }
   if (is === "away") {

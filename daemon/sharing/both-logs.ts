@@ -5,8 +5,8 @@ import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { storeRowsMax, type UnmovedRow } from "../../protocol/store.ts";
 import { emptyState } from "../core/empty-state.ts";
-import { type CopyLog, CopyRefused, contentsOf } from "./copy.ts";
-import { type BothLogs, moveRest, unmoved } from "./share.ts";
+import { type CopyLog, contentsOf } from "./copy.ts";
+import { type BothLogs, type Copied, moveAll, type Sharing, unmoved } from "./share.ts";
 import type { SharedStore } from "./shared-store.ts";
 
 export function bothLogs(shared: SharedStore): BothLogs | Refusal {
@@ -18,13 +18,15 @@ export function bothLogs(shared: SharedStore): BothLogs | Refusal {
     shared: engine,
     node,
     machine: shared.machine ?? "machine",
+    records: shared.records,
+    wall: () => shared.wall(),
     relayed: () => shared.relayed(limits.storeShareMs),
   };
 }
 
 /** Both logs where the store does not answer: it is read as this daemon knows it. */
-export function logsOfCopy(store: SharedStore): Pick<BothLogs, "own" | "shared" | "node"> {
-  const { state, node } = store;
+export function logsOfCopy(store: SharedStore): Pick<BothLogs, "own" | "shared" | "node" | "records"> {
+  const { state, node, records } = store;
   const error = "the store does not answer";
   // A store that this daemon never read has nothing to copy back.
   const copy: CopyLog = {
@@ -32,7 +34,7 @@ export function logsOfCopy(store: SharedStore): Pick<BothLogs, "own" | "shared" 
     now: state?.t ?? 0,
     submitAndWait: () => Promise.resolve(refuse("store_away", error)),
   };
-  return { own: ownLog(store), shared: copy, node };
+  return { own: ownLog(store), shared: copy, node, records };
 }
 
 function ownLog(shared: SharedStore): CopyLog {
@@ -51,47 +53,40 @@ function ownLog(shared: SharedStore): CopyLog {
 
 /** Returns what the own log still has that belongs to the store; null: nothing. */
 export function unmovedOf(shared: SharedStore): UnmovedRow | null {
-  const own = ownLog(shared);
-  const left = unmoved(own).map(([project, as]) => ({ as, ...contentsOf({ log: own, project }) }));
-  if (left.length === 0) return null;
+  const [own, { records }] = [ownLog(shared), shared];
+  const left = unmoved({ own, records }).map(([project, as]) => {
+    const { tasks, context } = contentsOf({ log: own, project });
+    // The store has what a leave that broke off copied.
+    const before = records.get(project, as)?.before ?? null;
+    return {
+      as,
+      tasks: tasks.filter(({ id }) => before === null || before.tasks.includes(id)).length,
+      context: context.filter(({ key }) => before === null || before.keys.includes(key)).length,
+    };
+  });
+  const projects = [...new Set(left.filter(one => one.tasks + one.context > 0).map(({ as }) => as))];
+  if (projects.length === 0) return null;
   return {
-    projects: [...new Set(left.map(({ as }) => as))].slice(0, storeRowsMax),
-    tasks: left.reduce((sum, { tasks }) => sum + tasks.length, 0),
-    context: left.reduce((sum, { context }) => sum + context.length, 0),
+    projects: projects.slice(0, storeRowsMax),
+    tasks: left.reduce((sum, { tasks }) => sum + tasks, 0),
+    context: left.reduce((sum, { context }) => sum + context, 0),
     why: shared.moving.problem,
   };
 }
 
-/** Whether the own log still has something that belongs to the store. */
+/** Whether a move to the store, or a leave, broke off. */
 export function hasUnmoved(shared: SharedStore): boolean {
-  return unmoved(ownLog(shared)).length > 0;
+  return unmoved({ own: ownLog(shared), records: shared.records }).length > 0;
 }
 
-/**
- * Moves to the store what a move that broke off left in the own log. A person's command goes
- * first. Rejects, when each project was tried, with an error that says of which one something is left here.
- */
-export async function finishMoves(shared: SharedStore): Promise<void> {
-  const left = unmoved(ownLog(shared));
-  if (left.length === 0) return;
+/** Finishes what broke off. A person's command goes first. Rejects if something is left here. */
+export async function finishMoves(
+  shared: SharedStore,
+  onMoved: (sharing: Sharing, copied: Copied) => void,
+): Promise<void> {
+  if (!hasUnmoved(shared)) return;
   await shared.moving.byDaemon(async () => {
-    const problems: Error[] = [];
-    for (const [project, as] of left) {
-      const logs = bothLogs(shared);
-      if ("ok" in logs) return;
-      try {
-        await moveRest(logs, project, as);
-      } catch (error) {
-        if (!(error instanceof CopyRefused)) throw error;
-        problems.push(
-          new Error(
-            `${project} is shared as ${as}, and what is left of it here could not go to the store: ${error.message}`,
-            { cause: error },
-          ),
-        );
-      }
-    }
-    const [first] = problems;
-    if (first !== undefined) throw first;
+    const logs = bothLogs(shared);
+    if (!("ok" in logs)) await moveAll(logs, onMoved);
   });
 }

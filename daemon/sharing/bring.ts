@@ -1,22 +1,28 @@
 /**
  * Brings over what happened here to tasks that the other log has already: a machine left, people and agents went on, and it
- * shares the project again; or a move broke off.
+ * shares the project again.
  *
- * Invariant: what somebody works on there or did there keeps its status. Of the two texts the later one counts.
+ * Invariant: only what the project's record knows is brought over, so what a share copied itself stays as it is there. A run that
+ * broke off brings nothing twice, within `limits.replyKeptMs`.
  */
+import type { LeftOutField, LeftOutRow } from "../../protocol/store.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
-import { claimerOf, listOf, type Task, taskAt } from "../core/tasks/table.ts";
+import type { Retry } from "../core/origin.ts";
+import { claimerOf, listOf, numberOf, type Task, taskAt } from "../core/tasks/table.ts";
 import {
   type CopyLog,
   CopyRefused,
+  contentsOf,
   dependenciesFirst,
-  enter,
   isCopy,
-  isNewer,
+  isLeaving,
   noChange,
   type Place,
+  type Replaces,
 } from "./copy.ts";
+import { digestOf, type ProjectRecord } from "./leave-records.ts";
+import { mergeTask } from "./merge-task.ts";
 
 /** Returns the done tasks of a project. */
 export function doneIn({ log, project }: Place): readonly Task[] {
@@ -24,78 +30,105 @@ export function doneIn({ log, project }: Place): readonly Task[] {
   return [...listOf(tasks, "done", project)].map(place => taskAt(tasks, place));
 }
 
-/** Brings over each task that is newer here. `isFresh`: the project was not shared until now. */
-export async function bringNewer(
+/** Returns the record that a share begins with: of a task that both logs have, and of which none says how it was, nothing is known. */
+export function recordForShare(known: ProjectRecord | null, from: Place, to: Place): ProjectRecord | null {
+  const { all } = to.log.state.tasks;
+  const twins = [...contentsOf(from).tasks, ...doneIn(from)].filter(task =>
+    isCopy(task, all.get(task.id), to),
+  );
+  if (known === null && twins.length === 0) return null;
+  const unknown = Object.fromEntries(twins.map(({ id, createdAt }) => [id, { createdAt }]));
+  const { tasks = {}, keys = {} } = known ?? {};
+  return { as: to.project, before: null, tasks: { ...unknown, ...tasks }, keys };
+}
+
+/** Brings over what changed here of these tasks, and returns what is left out. Rejects with `CopyRefused` if the log takes nothing now. */
+export async function bringChanges(
   from: Place,
   to: Place,
   tasks: readonly Task[],
-  isFresh: boolean,
-): Promise<void> {
+  record: ProjectRecord | null,
+): Promise<readonly LeftOutRow[]> {
+  if (record === null) return [];
   const { all } = to.log.state.tasks;
-  const newer = tasks.filter(task => {
-    const there = all.get(task.id);
-    return isCopy(task, there, to) && isNewer(task, there, isFresh);
-  });
-  for (const task of dependenciesFirst(newer)) {
-    const there = all.get(task.id);
-    if (there === undefined || !isNewer(task, there, isFresh)) continue;
-    const { id, description, priority, labels, risk = "green", updatedAt: wallMs } = task;
-    const text = { ...noChange, description, priority, labels, project: to.project, wallMs };
-    const update = { ...text, type: "task_update", task: id } as const;
-    const dependsOn = task.dependsOn.filter(other =>
-      isCopy(from.log.state.tasks.all.get(other), all.get(other), to),
-    );
-    const isBusy = there.state.status === "active";
-    const rated = risk === (there.risk ?? "green") ? {} : { risk };
-    const whole = { ...update, ...rated, dependsOn, ...statusOf(task, there, isFresh) };
-    if (!isBusy && (await isTaken(to.log, whole))) continue;
-    await enter(to.log, { ...update, status: null, result: null });
+  const isThere = (id: string) => isCopy(from.log.state.tasks.all.get(id), all.get(id), to);
+  const rows: LeftOutRow[] = [];
+  // What is being removed here was brought over.
+  const changed = tasks.filter(task => task.id in record.tasks && !isLeaving(task));
+  for (const task of dependenciesFirst(changed)) {
+    const [base, there] = [record.tasks[task.id], all.get(task.id)];
+    if (base?.createdAt !== task.createdAt || !isCopy(task, there, to)) continue;
+    const { edits, leftOut } = mergeTask(base, task, there, isThere);
+    const fields = new Set<LeftOutField>(leftOut);
+    for (const edit of edits) {
+      const wallMs = Math.max(task.updatedAt, there.updatedAt);
+      const update = { ...noChange, status: null, result: null, ...edit.change };
+      const retry = retryOf(task, [...edit.fields, edit.change.status].join(" "));
+      const where = { project: to.project, wallMs, retry };
+      const isTaken = await takes(to.log, { ...update, ...where, type: "task_update", task: task.id });
+      if (!isTaken) for (const field of edit.fields) fields.add(field);
+    }
+    if (fields.size > 0) rows.push({ task: task.id, number: numberOf(there), fields: [...fields] });
   }
+  return rows;
 }
 
-/** Returns the status that the task gets there, with its result. */
-function statusOf({ state }: Task, there: Task, isFresh: boolean) {
-  if (state.status === "done") return { status: state.status, result: state.result };
-  if (state.status === "failed") return { status: state.status, result: state.reason };
-  const isOpenedAnew = isFresh && there.state.status === "failed";
-  return { status: isOpenedAnew ? ("pending" as const) : null, result: null };
+/** Returns which of two values under a key counts, by how the key was when this machine left. */
+export function replacing({ keys }: ProjectRecord): Replaces {
+  return (mine, theirs) => {
+    const was = keys[mine.key];
+    if (was === undefined) return null;
+    if (digestOf(mine.value) === was) return "theirs";
+    return digestOf(theirs.value) === was ? "mine" : null;
+  };
 }
 
 /**
  * Claims again what a session works on here, and nobody there. A claim that is older than what happened there counts only if the
- * project was not shared until now: since then its sessions speak to the other log.
+ * project was left meanwhile: since it is shared its sessions speak to the other log.
  */
 export async function claimAgain(
   to: Place,
   tasks: readonly Task[],
   actorIn: (actor: Actor) => Actor | null,
-  isFresh: boolean,
+  record: ProjectRecord | null,
 ): Promise<void> {
   for (const task of tasks) {
     const there = to.log.state.tasks.all.get(task.id);
     const claimer = claimerOf(task);
     const actor = claimer === null ? null : actorIn(claimer);
     if (actor === null || there?.state.status !== "pending" || !isCopy(task, there, to)) continue;
-    if (!isFresh && there.updatedAt > task.updatedAt) continue;
+    const wasLeft = record !== null && task.id in record.tasks;
+    if (!wasLeft && there.updatedAt > task.updatedAt) continue;
     const wallMs = Math.max(task.updatedAt, there.updatedAt);
     const claim = { actor, task: task.id, labels: [], project: to.project, cwd: "", wallMs };
-    await isTaken(to.log, { type: "task_claim", ...claim });
+    await takes(to.log, { type: "task_claim", ...claim, retry: retryOf(task, "claim") });
   }
 }
 
-/** Returns those of the tasks that a session worked on here, and that it does not have there. */
+/** What a run that broke off entered is not entered again. */
+function retryOf({ id, updatedAt }: Task, what: string): Retry {
+  return { by: "store share", requestId: `${id} ${updatedAt} ${what}`, digest: "" };
+}
+
+/** Returns those of the tasks that a session worked on here, and that it does not have, or did not do, there. */
 export function releasedOf(
   to: Place,
   claims: ReadonlyMap<string, Actor>,
   actorIn: (actor: Actor) => Actor | null,
 ): readonly string[] {
   return [...claims].flatMap(([id, claimer]) => {
-    const there = to.log.state.tasks.all.get(id);
-    if (there === undefined || there.state.status === "done") return [];
-    const [now, meant] = [claimerOf(there), actorIn(claimer)];
+    const [there, meant] = [to.log.state.tasks.all.get(id), actorIn(claimer)];
+    if (there === undefined || (there.state.status === "done" && meant === null)) return [];
+    const { state } = there;
+    const now = state.status === "done" && state.by !== null ? asActor(state.by) : claimerOf(there);
     const isTheirs = now !== null && now.session === meant?.session && now.agent === meant.agent;
     return isTheirs ? [] : [id];
   });
+}
+
+function asActor({ id: session, agent }: { readonly id: string; readonly agent: string | null }) {
+  return { session, agent };
 }
 
 /** Returns the claims of these tasks. */
@@ -109,10 +142,10 @@ export function claimsIn(tasks: readonly Task[]): ReadonlyMap<string, Actor> {
 }
 
 /** Refusals of a store that does not take commands now. */
-const isAway: ReadonlySet<string> = new Set(["unknown_node", "outcome_unknown", "node_twice"]);
+const isAway: ReadonlySet<string> = new Set(["unknown_node", "outcome_unknown", "node_twice", "restarting"]);
 
 /** Whether the log takes the command. Rejects if it takes none now. */
-async function isTaken(log: CopyLog, command: Command): Promise<boolean> {
+async function takes(log: CopyLog, command: Command): Promise<boolean> {
   const reply = await log.submitAndWait(command);
   if (!reply.ok && (isAway.has(reply.code) || reply.code.startsWith("store_"))) throw new CopyRefused(reply);
   return reply.ok;

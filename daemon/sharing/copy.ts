@@ -9,6 +9,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { CopyNotes } from "../../protocol/store.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
+import { contextAt } from "../core/context.ts";
 import { type ContextItem, isVerdictKey, itemKey, itemsOf, sizeOf } from "../core/context-index.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
@@ -165,14 +166,11 @@ export function isCopy(task: Task | undefined, there: Task | undefined, to: Plac
   return task !== undefined && there?.project === to.project && there.createdAt === task.createdAt;
 }
 
-/** Whether the task changed here later than there. `isFresh`: also one that somebody works on there. */
-export function isNewer({ state, updatedAt }: Task, there: Task, isFresh: boolean): boolean {
-  if (state.status === "failed" && state.reason === movedReason) return false;
-  const { status } = there.state;
-  return updatedAt > there.updatedAt && status !== "done" && (isFresh || status !== "active");
+/** Whether the task is being removed here, since the other log has all of it. */
+export function isLeaving({ state }: Task): boolean {
+  return state.status === "failed" && state.reason === movedReason;
 }
 
-/** Of a task that is being removed here. */
 const movedReason = "it is in another log now";
 
 function takenId({ id }: Task): Refusal {
@@ -204,35 +202,43 @@ export function dependenciesFirst(tasks: readonly Task[]): readonly Task[] {
 }
 
 /**
- * Copies the values. The value that the other log has under a key stays; another one of here is kept there as `key@aside`, or
- * as `key@aside-2`... Returns those.
+ * Copies the values. The value that the other log has under a key stays, unless `replaces` says of it, and of the one of here, that it
+ * goes; else another one of here is kept there as `key@aside`, or as `key@aside-2`... Returns those.
  */
 export async function copyContext(
   from: Place,
   to: Place,
   items: readonly ContextItem[],
-  aside: string,
+  { aside, replaces }: { readonly aside: string; readonly replaces?: Replaces },
 ): Promise<readonly KeptAside[]> {
   const kept: KeptAside[] = [];
   await eachOf(items, async item => {
     const ttlMs = item.endsAt === null ? null : Math.max(1, item.endsAt - from.log.now);
-    const as = await copyItem(to, { ...item, ttlMs }, aside);
+    const there = contextAt(to.log.state, to.project, item.key, to.log.now);
+    const which = there === undefined || replaces === undefined ? null : replaces(item, there);
+    if (which === "theirs") return;
+    const ifVersion = which === "mine" ? (there?.version ?? 0) : 0;
+    const as = await copyItem(to, { ...item, ttlMs, ifVersion }, aside);
     if (as !== item.key) kept.push({ key: item.key, as });
   });
   return kept;
 }
 
+/** Returns which of two values under one key counts; null: both. */
+export type Replaces = (mine: ContextItem, theirs: ContextItem) => "mine" | "theirs" | null;
+
 /** Returns the key under which the value is there now; null: there is no room for another key. */
 async function copyItem(
   { log, project }: Place,
-  item: ContextItem & { readonly ttlMs: number | null },
+  item: ContextItem & { readonly ttlMs: number | null; readonly ifVersion: number },
   aside: string,
 ): Promise<string | null> {
   const { value, bytes, ttlMs, at: wallMs } = item;
   for (const key of keysFor(item.key, aside)) {
+    const ifVersion = key === item.key ? item.ifVersion : 0;
     const reply = await log.submitAndWait({
       ...{ type: "context_set", actor: null, project, key, value, bytes },
-      ...{ durable: true, ifVersion: 0, ttlMs, wallMs },
+      ...{ durable: true, ifVersion, ttlMs, wallMs },
     });
     if (reply.ok) return key;
     if (reply.code !== "context_conflict") throw new CopyRefused(reply);
@@ -258,21 +264,22 @@ function isSame(a: ContextItem, b: ContextItem): boolean {
   return JSON.stringify(a.value) === JSON.stringify(b.value);
 }
 
-/**
- * Removes what the other log has now, and what was copied of the context. What is newer here stays. A removal that broke off may
- * run again.
- */
-export async function removeCopied(from: Place, to: Place, context: readonly ContextItem[]): Promise<void> {
-  const { log } = from;
+/** Removes the tasks that the other log has now, but for those that `stays`. A removal that broke off may run again. */
+export async function removeCopied(from: Place, to: Place, stays: (task: Task) => boolean): Promise<void> {
   const { all } = to.log.state.tasks;
-  const there = contentsOf(from).tasks.filter(task => {
-    const copy = all.get(task.id);
-    return isCopy(task, copy, to) && !isNewer(task, copy, false);
-  });
+  const isThere = (task: Task) => isCopy(task, all.get(task.id), to);
+  await removeTasks(
+    from.log,
+    contentsOf(from).tasks.filter(task => isThere(task) && !stays(task)),
+  );
+}
+
+/** Removes tasks, also those that are not over. */
+export async function removeTasks(log: CopyLog, tasks: readonly Task[]): Promise<void> {
   // A task leaves when no open one depends on it, and only one that is over.
-  const leaving = [...dependenciesFirst(there)].reverse();
+  const leaving = [...dependenciesFirst(tasks)].reverse();
   await eachOf(leaving, async ({ id, state }) => {
-    if (state.status === "failed") return;
+    if (state.status === "failed" || state.status === "done") return;
     const moved = { status: "failed", result: movedReason } as const;
     await enter(log, { ...noChange, type: "task_update", task: id, ...moved, wallMs: log.state.t });
   });
@@ -280,12 +287,15 @@ export async function removeCopied(from: Place, to: Place, context: readonly Con
     const tasks = leaving.slice(at, at + tasksPerEntry).map(({ id }) => id);
     await enter(log, { type: "task_remove", by: null, tasks });
   }
-  await eachOf(context, async ({ key, version }) => {
-    const { project } = from;
+}
+
+/** Removes values, but for those that somebody set anew meanwhile. */
+export async function removeContext({ log, project }: Place, items: readonly ContextItem[]): Promise<void> {
+  await eachOf(items, async ({ key, version }) => {
     const reply = await log.submitAndWait({
       ...{ type: "context_delete", actor: null, project, key, ifVersion: version },
     });
-    // Somebody set it anew meanwhile, or an earlier run removed it.
+    // An earlier run may have removed it.
     if (!reply.ok && reply.code !== "context_conflict" && reply.code !== "context_absent")
       throw new CopyRefused(reply);
   });

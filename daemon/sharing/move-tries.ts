@@ -7,12 +7,15 @@
 import { limits } from "../../protocol/limits.ts";
 import type { Clock } from "../engine/clock.ts";
 import { finishMoves, hasUnmoved } from "./both-logs.ts";
+import type { Copied, Sharing } from "./share.ts";
 import type { SharedStore } from "./shared-store.ts";
 
 export interface MoveTriesOptions {
   readonly clock: Clock;
   /** Hears what a try failed by, the same once. */
   readonly onTrouble: (message: string, error: unknown) => void;
+  /** Hears what a try moved of a project. */
+  readonly onMoved: (sharing: Sharing, copied: Copied) => void;
   /** Hears when a try, or a person's command, has ended. */
   readonly onEnded: () => void;
 }
@@ -69,7 +72,7 @@ export class MoveTries {
   async #try(): Promise<void> {
     const { moving } = this.#store;
     try {
-      await finishMoves(this.#store);
+      await finishMoves(this.#store, this.#options.onMoved);
       moving.problem = null;
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);

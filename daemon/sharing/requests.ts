@@ -19,7 +19,7 @@ import { bothLogs, logsOfCopy } from "./both-logs.ts";
 import { CopyRefused, contentsOf, mayCopy } from "./copy.ts";
 import { unreadOf } from "./copy-messages.ts";
 import type { StoreServices } from "./services.ts";
-import { type Copied, isSharedAs, projectsByName, shareProject, takeBack } from "./share.ts";
+import { type Copied, isSharedAs, moveAll, projectsByName, shareProject, takeBack } from "./share.ts";
 import { showStore } from "./show.ts";
 import { askedFields } from "./trail.ts";
 
@@ -125,8 +125,9 @@ async function leave(
   // An earlier command ended before it took the setting out.
   if (shared.left !== null) return leftBefore(shared.left.isTold);
   if (!away) await shared.open(limits.storeOpenMs);
-  const logs = away ? logsOfCopy(shared) : bothLogs(shared);
-  if ("ok" in logs) return logs;
+  const both = away ? null : bothLogs(shared);
+  if (both !== null && "ok" in both) return both;
+  const logs = both ?? logsOfCopy(shared);
   const { own } = shared;
   const projects = [...own.state.outbox.projects].map(([project, as]) => ({ project, as }));
   if (dryRun) {
@@ -142,10 +143,22 @@ async function leave(
   const busy = busyRefusal(services, project => own.state.outbox.projects.has(project));
   if (busy !== null) return busy;
   const [, view] = services.engine.logs;
-  const copied = await takeBack(logs, shown => view?.outward(shown) ?? shown);
+  // What broke off before: what is left here goes there, and comes back with the rest.
+  const moved: Copied[] = [];
+  if (both !== null) await moveAll(both, (_sharing, one) => moved.push(one));
+  const back = await takeBack(logs, shown => view?.outward(shown) ?? shown).catch(notLeft);
+  const copied = { ...back, leftOut: moved.flatMap(({ leftOut }) => leftOut) };
   const told = (await shared.leave()).ok;
   const { unread } = copied;
   return { ok: true, projects, unread, told, ...shown(copied) } satisfies StoreLeaveReply;
+}
+
+/** Says that a leave broke off. */
+function notLeft(error: unknown): never {
+  if (!(error instanceof CopyRefused)) throw error;
+  const so =
+    "this machine is still in the store, and what was copied back is taken out again; run this again";
+  throw new CopyRefused({ ...error.refusal, error: `${so}. ${error.message}` });
 }
 
 function leftBefore(told: boolean): Reply {
@@ -203,14 +216,15 @@ function unreadIn({ messages }: State, project: string): number {
   return count;
 }
 
-const nothing: CopyNotes = { numbers: [], keys: [], released: [] };
+const nothing: CopyNotes = { numbers: [], keys: [], released: [], leftOut: [] };
 
-function shown({ tasks, context, numbers, keys, released }: Copied) {
+function shown({ tasks, context, numbers, keys, released, leftOut }: Copied) {
   return {
     tasks,
     context,
     numbers: numbers.slice(0, storeRowsMax),
     keys: keys.slice(0, storeRowsMax),
     released: released.slice(0, storeRowsMax),
+    leftOut: leftOut.slice(0, storeRowsMax),
   };
 }

@@ -12,7 +12,7 @@ import type { SharedStoreOptions } from "./shared-store-options.ts";
 /** A store that machines share, and who this one is in it. */
 export type SharedSettings = Pick<
   SharedStoreOptions,
-  "node" | "binding" | "machine" | "where" | "copyPath" | "journal" | "snapshotEntries"
+  "node" | "binding" | "machine" | "where" | "copyPath" | "leftPath" | "journal" | "snapshotEntries"
 > & {
   /** Where claims are kept for a daemon that is killed; null: nowhere. */
   readonly claimsPath: string | null;
@@ -24,10 +24,11 @@ export type SharedSettings = Pick<
  */
 export function sharedSettings(
   address: string,
-  paths: Pick<KitePaths, "home" | "storeNode" | "storeSecret" | "storeCopy" | "storeClaims">,
+  paths: Pick<KitePaths, "home" | "storeNode" | "storeSecret" | "storeCopy" | "storeClaims" | "storeLeft">,
 ): SharedSettings | null {
   if (address === "") return null;
-  const who = { machine: machineName(), copyPath: paths.storeCopy, claimsPath: paths.storeClaims };
+  const kept = { copyPath: paths.storeCopy, claimsPath: paths.storeClaims, leftPath: paths.storeLeft };
+  const who = { machine: machineName(), ...kept };
   const stays = (where: string, why: string) => ({
     ...who,
     node: "none",

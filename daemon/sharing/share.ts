@@ -3,13 +3,22 @@
  *
  * Invariants: the entry `sharing_set` of the own log is the moment from which a project is shared, or no longer is. What
  * a project has moves to the store behind it: until then nobody here or elsewhere can claim these tasks, and a move that
- * broke off goes on whenever the store opens. What comes back is copied before it. So nothing is in neither log, and each step
- * may run again.
+ * broke off goes on whenever the store opens. What comes back is copied before it, and a copy that broke off is undone. So nothing is
+ * in neither log, and each step may run again.
  */
 import { refuse } from "../../protocol/codes.ts";
 import type { CopyNotes, CopyRow } from "../../protocol/store.ts";
 import type { Actor } from "../core/actor.ts";
-import { bringNewer, claimAgain, claimsIn, doneIn, releasedOf } from "./bring.ts";
+import type { Task } from "../core/tasks/table.ts";
+import {
+  bringChanges,
+  claimAgain,
+  claimsIn,
+  doneIn,
+  recordForShare,
+  releasedOf,
+  replacing,
+} from "./bring.ts";
 import {
   type CopyLog,
   CopyRefused,
@@ -17,12 +26,17 @@ import {
   copyContext,
   copyTasks,
   enter,
+  isCopy,
+  isLeaving,
   mayCopy,
   missingAt,
   type Place,
+  removeContext,
   removeCopied,
+  removeTasks,
 } from "./copy.ts";
 import { copyMessages } from "./copy-messages.ts";
+import { basesOf, digestOf, type LeaveRecords, type ProjectRecord } from "./leave-records.ts";
 import { actorHere, actorThere } from "./names.ts";
 
 /** Both logs, and who this machine is in the shared one. */
@@ -32,10 +46,14 @@ export interface BothLogs {
   readonly node: string;
   /** What the store calls this machine. */
   readonly machine: string;
+  readonly records: LeaveRecords;
+  /** Wall time in milliseconds. */
+  wall(): number;
   /** Resolves with whether the store has heard of all sessions of this machine. */
   relayed(): Promise<boolean>;
 }
 
+/** What a move of one project, or of all, came to. */
 export type Copied = Pick<CopyRow, "tasks" | "context"> & CopyNotes;
 
 /**
@@ -43,15 +61,17 @@ export type Copied = Pick<CopyRow, "tasks" | "context"> & CopyNotes;
  * behind that if the store ends the move, which may run again then.
  */
 export async function shareProject(logs: BothLogs, project: string, as: string): Promise<Copied> {
-  const { own, shared, node } = logs;
-  const isFresh = !isSharedAs(own, project, as);
-  if (isFresh) {
-    mayCopy({ log: own, project }, { log: shared, project: as });
+  const { own, shared, node, records } = logs;
+  if (!isSharedAs(own, project, as)) {
+    const here: Place = { log: own, project };
+    const there: Place = { log: shared, project: as };
+    mayCopy(here, there);
+    records.put(project, recordForShare(records.get(project, as), here, there));
     const projects = [...own.state.outbox.projects, [project, as] as const];
     await enter(own, { type: "sharing_set", node, projects });
   }
   try {
-    return await moveRest(logs, project, as, isFresh);
+    return await moveRest(logs, project, as);
   } catch (error) {
     if (!(error instanceof CopyRefused)) throw error;
     const { code, error: why } = error.refusal;
@@ -60,87 +80,184 @@ export async function shareProject(logs: BothLogs, project: string, as: string):
   }
 }
 
-/**
- * Moves what the own log still has of a shared project. `isFresh`: it was not shared until now. Rejects with `CopyRefused`, and
- * may run again then.
- */
-export async function moveRest(
-  logs: BothLogs,
-  project: string,
-  as: string,
-  isFresh = false,
-): Promise<Copied> {
-  const { own, shared, machine } = logs;
+/** Moves what the own log still has of a shared project. Rejects with `CopyRefused`, and may run again then. */
+export async function moveRest(logs: BothLogs, project: string, as: string): Promise<Copied> {
+  const { own, shared, machine, records } = logs;
   const here: Place = { log: own, project };
   const there: Place = { log: shared, project: as };
   const actorIn = (actor: Actor) => actorThere(own.state, actor);
+  await undoLeave(logs, here, as);
+  const record = records.get(project, as);
   // Claims go along, so the store has to know whose they are.
   if (!(await logs.relayed())) throw new CopyRefused(unheard);
   const { tasks, context } = contentsOf(here);
   const claims = claimsIn(tasks);
   // A task that is copied may depend on one that was done here meanwhile.
-  await bringNewer(here, there, doneIn(here), isFresh);
+  const leftOut = [...(await bringChanges(here, there, doneIn(here), record))];
   const { numbers, imported } = await copyTasks(here, there, tasks, actorIn);
-  await bringNewer(here, there, tasks, isFresh);
-  await claimAgain(there, tasks, actorIn, isFresh);
+  leftOut.push(...(await bringChanges(here, there, tasks, record)));
+  await claimAgain(there, tasks, actorIn, record);
   const released = releasedOf(there, claims, actorIn);
-  const keys = await copyContext(here, there, context, machine);
-  await removeCopied(here, there, context);
-  return { tasks: imported, context: context.length, numbers, keys, released };
+  const replaces = record === null ? {} : { replaces: replacing(record) };
+  const keys = await copyContext(here, there, context, { aside: machine, ...replaces });
+  await removeCopied(here, there, () => false);
+  await removeContext(here, context);
+  records.put(project, null);
+  return { tasks: imported, context: context.length, numbers, keys, released, leftOut };
 }
 
 const unheard = refuse("store_away", "the store has not heard yet of the sessions of this machine");
+
+/** Removes what a leave that broke off copied: this machine is still in the store. */
+async function undoLeave({ records, wall }: BothLogs, here: Place, as: string): Promise<void> {
+  const { log, project } = here;
+  const record = records.get(project, as);
+  if (record === null || record.before === null) return;
+  const [ids, keys] = [new Set(record.before.tasks), new Set(record.before.keys)];
+  const { tasks, context } = contentsOf(here);
+  await removeTasks(
+    log,
+    tasks.filter(({ id }) => !ids.has(id)),
+  );
+  await removeContext(
+    here,
+    context.filter(({ key }) => !keys.has(key)),
+  );
+  // What a share left here goes on by how it was before.
+  const known = Object.entries(record.tasks).filter(([id]) => ids.has(id));
+  const values = Object.entries(record.keys).filter(([key]) => keys.has(key));
+  const [rest, restKeys] = [Object.fromEntries(known), Object.fromEntries(values)];
+  const isOver = known.length + values.length === 0;
+  records.put(project, isOver ? null : { as, before: null, tasks: rest, keys: restKeys });
+  records.undoneAtMs = wall();
+}
 
 /** Whether the project is shared under this name. */
 export function isSharedAs({ state }: Pick<CopyLog, "state">, project: string, as: string): boolean {
   return state.outbox.node !== "" && state.outbox.projects.get(project) === as;
 }
 
-/** Returns the shared projects of which the own log still has something that belongs to the store. */
-export function unmoved(own: CopyLog): readonly (readonly [project: string, as: string])[] {
-  return [...own.state.outbox.projects].filter(([project]) => {
+/** Returns the shared projects whose move to the store, or whose leave, broke off. */
+export function unmoved({ own, records }: Pick<BothLogs, "own" | "records">): readonly Sharing[] {
+  return [...own.state.outbox.projects].filter(([project, as]) => {
     const { tasks, context } = contentsOf({ log: own, project });
-    return tasks.length + context.length > 0;
+    return tasks.length + context.length > 0 || records.get(project, as) !== null;
   });
+}
+
+/** A project as this machine calls it, and as the store does. */
+export type Sharing = readonly [project: string, as: string];
+
+/** Finishes all that broke off. Rejects, when each project was tried, with an error that says of which one something is left here. */
+export async function moveAll(
+  logs: BothLogs,
+  onMoved: (sharing: Sharing, copied: Copied) => void,
+): Promise<void> {
+  const problems: CopyRefused[] = [];
+  for (const [project, as] of unmoved(logs)) {
+    try {
+      onMoved([project, as], await moveRest(logs, project, as));
+    } catch (error) {
+      if (!(error instanceof CopyRefused)) throw error;
+      const why = `${project} is shared as ${as}, and what is left of it here could not go to the store: ${error.message}`;
+      problems.push(new CopyRefused({ ...error.refusal, error: why }));
+    }
+  }
+  const [first] = problems;
+  if (first !== undefined) throw first;
 }
 
 /**
  * Copies back what is open in all shared projects, with the messages that this machine's sessions have not read, and shares none
- * any more; the store keeps its own. Of clones that share one name, the first gets it. Rejects with `CopyRefused`, and may run again then.
+ * any more; the store keeps its own. Of clones that share one name, the first gets it. What broke off before is finished, or
+ * the store is away. Rejects with `CopyRefused`, and may run again then.
  */
 export async function takeBack(
-  { own, shared, node }: Pick<BothLogs, "own" | "shared" | "node">,
+  logs: Pick<BothLogs, "own" | "shared" | "node" | "records">,
   outward: <Shown>(shown: Shown) => Shown,
 ): Promise<Copied & { readonly unread: number }> {
-  const all: Copied[] = [];
+  const { own, shared, node } = logs;
+  const all: Pick<Copied, "tasks" | "context" | "numbers" | "keys">[] = [];
   let unread = 0;
-  for (const [as, project] of projectsByName(own)) {
-    const here: Place = { log: own, project };
-    const there: Place = { log: shared, project: as };
-    // What a move or a copy that broke off left here is older than what the store has.
-    await removeCopied(here, there, []);
-    const { tasks, context } = contentsOf(there);
-    const { numbers } = await copyTasks(there, here, tasks, actor => actorHere(own.state, actor));
-    const keys = await copyContext(there, here, context, "store");
-    unread += await copyMessages(there, here, node, outward);
-    all.push({ tasks: tasks.length, context: context.length, numbers, keys, released: [] });
-  }
   const names = projectsByName(own);
-  await enter(own, { type: "sharing_set", node: "", projects: [] });
-  // What others made in the store while the copy went on.
   for (const [as, project] of names) {
-    const there: Place = { log: shared, project: as };
     const here: Place = { log: own, project };
-    await copyTasks(there, here, missingAt(here, contentsOf(there).tasks), () => null);
+    const there: Place = { log: shared, project: as };
+    const { tasks, context } = await beginLeave(logs, here, there);
+    const { numbers } = await copyTasks(there, here, tasks, actor => actorHere(own.state, actor));
+    const keys = await copyContext(there, here, context, { aside: "store" });
+    unread += await copyMessages(there, here, node, outward);
+    all.push({ tasks: tasks.length, context: context.length, numbers, keys });
   }
+  await copyLate(logs, names);
+  await enter(own, { type: "sharing_set", node: "", projects: [] });
+  await copyLate(logs, names);
   return {
     tasks: all.reduce((sum, { tasks }) => sum + tasks, 0),
     context: all.reduce((sum, { context }) => sum + context, 0),
     numbers: all.flatMap(({ numbers }) => numbers),
     keys: all.flatMap(({ keys }) => keys),
     released: [],
+    leftOut: [],
     unread,
   };
+}
+
+/** Copies back what others made in the store while the copy went on. */
+async function copyLate(
+  { own, shared, records }: Pick<BothLogs, "own" | "shared" | "records">,
+  names: ReadonlyMap<string, string>,
+): Promise<void> {
+  for (const [as, project] of names) {
+    const here: Place = { log: own, project };
+    const there: Place = { log: shared, project: as };
+    const known = records.get(project, as);
+    const tasks = missingAt(here, contentsOf(there).tasks);
+    if (known === null || tasks.length === 0) continue;
+    const ids = new Set(tasks.map(({ id }) => id));
+    const isHere = (id: string) => ids.has(id) || own.state.tasks.all.has(id);
+    records.put(project, { ...known, tasks: { ...known.tasks, ...basesOf(tasks, isHere) } });
+    await copyTasks(there, here, tasks, () => null);
+  }
+}
+
+/** Makes room for what comes back, keeps how it is, and returns it. */
+async function beginLeave({ records }: Pick<BothLogs, "records">, here: Place, there: Place) {
+  const { log, project } = here;
+  const as = there.project;
+  const known = records.get(project, as);
+  // What broke off before, while the store is away: these are newer here than what is known of the store.
+  const isNewer = ({ id }: Task) => known !== null && id in known.tasks;
+  await removeCopied(here, there, task => isNewer(task) && !isLeaving(task));
+  const contents = contentsOf(there);
+  const ids = new Set(contents.tasks.map(({ id }) => id));
+  const { all } = there.log.state.tasks;
+  // Others opened anew what was done here.
+  const reopened = doneIn(here).filter(task => ids.has(task.id) && isCopy(task, all.get(task.id), there));
+  await removeTasks(
+    log,
+    reopened.filter(task => !isNewer(task)),
+  );
+  // The table goes on, and changes its rows.
+  const tasks = contents.tasks.map(task => ({ ...task }));
+  const mine = contentsOf(here);
+  const isHere = (id: string) => ids.has(id) || log.state.tasks.all.has(id);
+  const record: ProjectRecord = {
+    as,
+    before: known?.before ?? {
+      tasks: mine.tasks.map(({ id }) => id),
+      keys: mine.context.map(({ key }) => key),
+    },
+    tasks: { ...basesOf(tasks, isHere), ...known?.tasks },
+    keys: {
+      ...Object.fromEntries(contents.context.map(({ key, value }) => [key, digestOf(value)])),
+      ...known?.keys,
+    },
+  };
+  records.put(project, record);
+  const isContinued = known !== null && known.before !== null;
+  const held = new Set(isContinued ? mine.context.map(({ key }) => key) : []);
+  return { tasks, context: contents.context.filter(({ key }) => !held.has(key)) };
 }
 
 /** Returns each shared name with the first of this machine's projects that has it. */

@@ -20,6 +20,8 @@ export interface SharedStoreOptions {
   readonly where: string;
   /** Where a stop keeps what is known of the store; null: nowhere. */
   readonly copyPath: string | null;
+  /** Where is kept how shared projects were when this machine left; null: nowhere. */
+  readonly leftPath: string | null;
   /**
    * Makes a journal that is not opened. Rejects if it cannot be made now. `storeId`: the store that this machine joined, over
    * no other one of which it opens; null: any.

@@ -18,6 +18,7 @@ import type { SharedJournal } from "../journal/shared-journal.ts";
 import { awayRefusal, type Condition, ConditionNotes, lastingRefusal, storeLeft } from "./condition.ts";
 import { StoreFile } from "./copy-file.ts";
 import { Lease } from "./lease.ts";
+import { LeaveRecords } from "./leave-records.ts";
 import { Moving } from "./moving.ts";
 import { numberIn, Relay } from "./relay.ts";
 import type { SharedStoreOptions } from "./shared-store-options.ts";
@@ -41,6 +42,7 @@ export class SharedStore {
   readonly where: string;
   readonly moving = new Moving();
   readonly back = new WentBack();
+  readonly records: LeaveRecords;
   readonly #options: SharedStoreOptions;
   #opening: Opening | null = null;
   /** The state of the last opening, or what the last stop kept: what is known while there is none. */
@@ -82,7 +84,8 @@ export class SharedStore {
     this.#waits = new Waits(options.clock);
     this.#notes = new ConditionNotes(options.onCondition);
     this.#telling = new Telling(options.clock, () => this.#tell());
-    const { own, where, copyPath: path, onTrouble } = options;
+    const { own, where, copyPath: path, leftPath, onTrouble } = options;
+    this.records = new LeaveRecords({ path: leftPath, onTrouble });
     const hasJoined = () => own.state.outbox.projects.size > 0;
     this.#file = new StoreFile({ path, where, hasJoined, onTrouble });
     const { before } = this.#file;
@@ -140,6 +143,11 @@ export class SharedStore {
   /** Whether nothing is entered any more until the daemon's next start. */
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** Wall time in milliseconds. */
+  wall(): number {
+    return this.#options.clock.wall();
   }
 
   /** Sends what the outbox has: before anything that its sessions say. */

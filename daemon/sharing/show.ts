@@ -35,7 +35,7 @@ function storeRow(shared: SharedStore): StoreRow {
   const where = address.replace(/^postgresql:\/\/|\?.*$/g, "");
   const since = condition.is === "away" ? condition.sinceMs : null;
   const code = condition.is === "refused" ? { code: condition.code } : {};
-  const unmoved = unmovedOf(shared);
+  const [unmoved, leaveUndoneAt] = [unmovedOf(shared), shared.records.undoneAtMs];
   return {
     where,
     node,
@@ -45,6 +45,7 @@ function storeRow(shared: SharedStore): StoreRow {
     why: whyOf(condition),
     wentBackAt: back.atMs,
     ...code,
+    ...(leaveUndoneAt === null ? {} : { leaveUndoneAt }),
     ...(unmoved === null ? {} : { unmoved }),
   };
 }

@@ -1,13 +1,14 @@
 /** Trail lines of the store that machines share: what became of it and of its machines, and what a person changed. */
 
 import type { KiteEvent } from "../../protocol/events.ts";
-import type { StoreLeaveReply, StoreShareReply, StoreState } from "../../protocol/store.ts";
+import type { LeftOutRow, StoreLeaveReply, StoreShareReply, StoreState } from "../../protocol/store.ts";
 import { duration } from "../../protocol/text.ts";
 import type { Entry } from "../core/commands.ts";
 import { pathOfWork } from "../core/files/dirty-files.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import type { TrailLine } from "../trail/line.ts";
+import type { Copied, Sharing } from "./share.ts";
 
 /** Returns what became of the store between two states of it. */
 export function changeLines(before: StoreState, after: StoreState, at: number): TrailLine[] {
@@ -18,6 +19,8 @@ export function changeLines(before: StoreState, after: StoreState, at: number): 
     ...(isNews ? [lineOf(at, becameOf(before, after, at))] : []),
     ...(after.wentBackAt === null || after.wentBackAt === before.wentBackAt ? [] : [wentBack(after, at)]),
   ];
+  if (after.leaveUndoneAt !== undefined && after.leaveUndoneAt !== before.leaveUndoneAt)
+    lines.push(lineOf(at, { type: "leave_undone", why: leaveUndone }));
   const { why = null } = after.unmoved ?? {};
   if (why !== null && why !== before.unmoved?.why)
     lines.push(lineOf(at, { type: "move_broke_off", why: `${why}; Kite goes on moving it by itself` }));
@@ -41,6 +44,9 @@ function becameOf(before: StoreState, after: StoreState, at: number): Partial<Tr
       return { ...what, why: `${after.where} is not reached${because}` };
   }
 }
+
+const leaveUndone =
+  "kite store leave broke off, and what it had copied back is taken out again: this machine is still in the store; to leave: kite store leave";
 
 function wentBack({ where }: StoreState, at: number): TrailLine {
   const why = `${where} went back: a backup was restored, or a standby that lagged took over; tasks and messages of just before may be gone`;
@@ -107,19 +113,41 @@ export function askedFields(reply: Reply): Partial<TrailLine> {
   const what = { rule: "store", type: null };
   if (!reply.ok) return what;
   if ("as" in reply) {
-    const { project, as, tasks, context } = reply as unknown as StoreShareReply;
-    return { ...what, project, why: `shared as ${as}; copied: tasks ${tasks}, context keys ${context}` };
+    const { project, as, tasks, context, leftOut } = reply as unknown as StoreShareReply;
+    const copied = `copied: tasks ${tasks}, context keys ${context}${leftOutText(leftOut)}`;
+    return { ...what, project, why: `shared as ${as}; ${copied}` };
   }
   if ("projects" in reply) {
-    const { tasks, context, told } = reply as unknown as StoreLeaveReply;
+    const { tasks, context, told, leftOut } = reply as unknown as StoreLeaveReply;
     const knows = told ? "" : "; the store does not know it";
     return {
       ...what,
-      why: `this machine left the store; back here: tasks ${tasks}, context keys ${context}${knows}`,
+      why: `this machine left the store; back here: tasks ${tasks}, context keys ${context}${leftOutText(leftOut)}${knows}`,
     };
   }
   return { ...what, why: "this home has an id of its own in the store from the next start on" };
 }
+
+/** Returns what the daemon moved of a shared project by itself, since a move broke off. */
+export function movedLine([project, as]: Sharing, copied: Copied, at: number): TrailLine[] {
+  const { tasks, context, leftOut, released } = copied;
+  if (tasks + context + leftOut.length + released.length === 0) return [];
+  const lost = released.length === 0 ? "" : `; claims of this machine that are gone: ${released.join(", ")}`;
+  const why = `what was left here of ${as} is in the store now: tasks ${tasks}, context keys ${context}${leftOutText(leftOut)}${lost}`;
+  return [lineOf(at, { type: "moved", project, why })];
+}
+
+/** Returns which changes the store does not have. */
+function leftOutText(rows: readonly LeftOutRow[]): string {
+  if (rows.length === 0) return "";
+  const named = rows
+    .slice(0, leftOutShownMax)
+    .map(({ number, fields }) => `#${number} (${fields.join(", ")})`);
+  const more = rows.length > leftOutShownMax ? ` and ${rows.length - leftOutShownMax} more` : "";
+  return `; changed here, and not taken over: ${named.join(", ")}${more}`;
+}
+
+const leftOutShownMax = 20;
 
 /** Returns that this home is in the store, in which it was not, or under another id. `before`: its id then, or empty. */
 export function joinedLine({ where, node, machine }: StoreState, before: string, at: number): TrailLine {

@@ -13,7 +13,7 @@ import { StoreNews } from "../sharing/news.ts";
 import type { SharedSettings } from "../sharing/settings.ts";
 import { SharedStore } from "../sharing/shared-store.ts";
 import type { SharedStoreOptions } from "../sharing/shared-store-options.ts";
-import { changeLines, joinedLine, refusedLines, sameFileLines } from "../sharing/trail.ts";
+import { changeLines, joinedLine, movedLine, refusedLines, sameFileLines } from "../sharing/trail.ts";
 import { TwoLogs } from "../sharing/two-logs.ts";
 import { trailOf } from "../trail/from-events.ts";
 import type { TrailLine } from "../trail/line.ts";
@@ -72,7 +72,12 @@ export function openShared(
       listeners.tell(entry, { ...step, events: [...here] });
     },
   });
-  const moves = new MoveTries(store, { clock, onTrouble, onEnded: () => news.look() });
+  const moves = new MoveTries(store, {
+    clock,
+    onTrouble,
+    onMoved: (sharing, copied) => write(movedLine(sharing, copied, clock.wall())),
+    onEnded: () => news.look(),
+  });
   const claims = new LostClaims({ store, names, clock, path: settings.claimsPath, onTrouble });
   const write = (lines: readonly TrailLine[]) => {
     for (const line of lines) trail.write(line);

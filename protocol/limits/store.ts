@@ -61,7 +61,7 @@ export const storeLimits = {
   /** Claims of this machine's agents that are kept for a daemon that is killed, and the largest file of them. */
   keptClaimsMax: 1_000,
   keptClaimsBytes: 4 * 1024 * 1024,
-  /** How long people are shown that the store lacks what it had before. */
+  /** How long people are shown that the store lacks what it had before, and that a leave was undone. */
   storeWentBackMs: 3_600_000,
   /** How often a wait for the store looks again. */
   storeLookMs: 250,

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Connection } from "../../daemon/journal/postgres/connection.ts";
@@ -233,7 +233,7 @@ await withServer("machines that share a store", server => {
       const shared = await machine.kite("store", "share", "--yes");
       expect(shared).toContain("1 open task and 0 durable context keys moved there");
       expect(shared).toContain("1 message that nobody has read yet is read here.");
-      expect(shared).not.toContain("Nobody works on");
+      expect(shared).not.toContain("work on these no longer");
       expect(await bob.ask({ type: "task_claim", id: "s2", task })).toMatchObject({ code: "task_claimed" });
       expect(await alice.ask({ type: "task_update", id: "s1", task, status: "done" })).toMatchObject({
         ok: true,
@@ -284,6 +284,67 @@ await withServer("machines that share a store", server => {
       expect(again).toMatchObject({ wasShared: true, tasks: 0 });
       await look.end();
     });
+  });
+
+  describe("a machine that left and shares again", () => {
+    it("brings what changed there, and says what the store's version keeps out", async () => {
+      const url = await database(server);
+      const [a, b] = [await new Machine().start(), await new Machine().start()];
+      for (const name of ["first", "second", "third"]) await a.kite("task", "add", name);
+      await a.kite("store", "join", url, "--yes");
+      await b.kite("store", "join", url, "--yes");
+      await a.kite("store", "leave", "--yes");
+      const { tasks: mine } = (await a.json("task", "list")) as { tasks: { id: string }[] };
+      const [first = "", second = "", third = ""] = mine.map(({ id }) => id);
+      await a.kite("task", "edit", first, "--description", "first of a");
+      await a.kite("task", "edit", second, "--description", "second of a");
+      await a.kite("task", "done", third, "well");
+      await b.kite("task", "edit", first, "--priority", "high");
+      await b.kite("task", "edit", second, "--description", "second of b");
+      const again = await a.kite("store", "join", url, "--yes");
+      expect(again).toContain(
+        "Changed here, and not taken over, since the store changed it too or refused it: #2 (description).",
+      );
+      expect(await a.kite("log")).toContain("changed here, and not taken over: #2 (description)");
+      for (const machine of [a, b])
+        await expect.poll(() => machine.tasks()).toEqual(["first of a", "second of b", "third"]);
+      const { tasks } = (await b.json("task", "list")) as { tasks: Message[] };
+      expect(tasks).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ description: "first of a", priority: "high" }),
+          expect.objectContaining({ description: "third", status: "done", result: "well" }),
+        ]),
+      );
+    });
+  });
+
+  describe("a leave whose daemon is killed", () => {
+    it("has happened, or is undone and said so, and can be run again", async () => {
+      const url = await database(server);
+      const machine = await new Machine().start();
+      const count = 600;
+      const tasks = Array.from({ length: count }, (_, i) => ({ description: `task ${i}` }));
+      const client = await machine.home.connect();
+      const create = { type: "task_create", project: machine.repo, tasks };
+      expect(await client.ask(create)).toMatchObject({ ok: true });
+      await machine.kite("store", "join", url, "--yes");
+      const { storeLeft, daemonFile } = machine.home.paths;
+      const person = await machine.home.connectPerson();
+      person.send({ type: "store_leave" });
+      // The record is written before anything is copied.
+      await expect.poll(() => existsSync(storeLeft), { interval: 1 }).toBe(true);
+      process.kill(Number(JSON.parse(readFileSync(daemonFile, "utf8")).pid), "SIGKILL");
+      await person.ended;
+      await machine.kite("up");
+      const { projects } = await machine.json("store");
+      if ((projects as Message[]).length > 0)
+        await expect
+          .poll(() => machine.kite("status"), { timeout: 30_000 })
+          .toMatch(/^kite store leave broke off, and was undone at /);
+      await machine.kite("store", "leave", "--yes");
+      const back = await machine.tasks();
+      expect(back).toHaveLength(count);
+    }, 120_000);
   });
 
   describe("a leave that was ended before its setting went", () => {

@@ -4,24 +4,58 @@ import type { Command } from "../../daemon/core/commands.ts";
 import { itemsOf } from "../../daemon/core/context-index.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import { claimerOf } from "../../daemon/core/tasks/table.ts";
-import { contentsOf } from "../../daemon/sharing/copy.ts";
+import { CopyRefused, contentsOf } from "../../daemon/sharing/copy.ts";
+import { LeaveRecords } from "../../daemon/sharing/leave-records.ts";
 import { SharedNames } from "../../daemon/sharing/names.ts";
 import type { BothLogs } from "../../daemon/sharing/share.ts";
 import { bounded, type World } from "./core-world.ts";
-import { Local, Store } from "./nodes-world.ts";
+import { Local, Store, shared } from "./nodes-world.ts";
 
 export const project = "/p";
 
-/** Where a command of the copy ends: the log refuses it, or takes it and the answer is lost. */
-export type Break = { readonly at: number; readonly how: "refused" | "lost" };
+/**
+ * Where a step of the copy ends, a command or a write of the records: it is refused, or taken and the answer is lost. `isKill`: so are
+ * all steps behind it.
+ */
+export interface Break {
+  readonly at: number;
+  readonly how: "refused" | "lost";
+  readonly isKill?: boolean;
+}
+
+/** Records that may break off as commands do. */
+class Records extends LeaveRecords {
+  readonly #step: (apply: () => Reply) => Reply;
+
+  constructor(step: (apply: () => Reply) => Reply) {
+    super({ path: null, onTrouble: () => {} });
+    this.#step = step;
+  }
+
+  override put(...args: Parameters<LeaveRecords["put"]>): void {
+    const [project, record] = args;
+    if (record === null && !this.has(project)) return;
+    const reply = this.#step(() => {
+      super.put(...args);
+      return { ok: true };
+    });
+    if (!reply.ok) throw new CopyRefused(reply);
+  }
+
+  has(project: string): boolean {
+    return this.get(project, shared) !== null;
+  }
+}
 
 /** This machine, the store, and another machine in it. */
 export class Scene {
   readonly own = new Local("", bounded({}));
   readonly store = new Store();
+  readonly records = new Records(apply => this.#step(apply));
   #left = Number.POSITIVE_INFINITY;
   #how: Break["how"] = "refused";
-  /** Commands that the copy entered. */
+  #isKill = false;
+  /** Steps that the copy made. */
   count = 0;
   /** What the other machine does after each of them. */
   meanwhile = () => {};
@@ -35,13 +69,27 @@ export class Scene {
       this.store.join(node, machine);
   }
 
-  breakAt({ at, how }: Break): void {
-    [this.#left, this.#how] = [at, how];
+  breakAt({ at, how, isKill = false }: Break): void {
+    [this.#left, this.#how, this.#isKill] = [at, how, isKill];
+  }
+
+  /** The daemon starts anew: nothing breaks off any more. */
+  revive(): void {
+    this.breakAt({ at: Number.POSITIVE_INFINITY, how: "refused" });
+  }
+
+  get isDead(): boolean {
+    return this.#isKill && this.#left <= 0;
   }
 
   readonly #refused: Reply = { ok: false, code: "store_away", error: "the store does not answer" };
 
   async #enter(apply: () => Reply): Promise<Reply> {
+    return this.#step(apply);
+  }
+
+  #step(apply: () => Reply): Reply {
+    if (this.isDead) return this.#refused;
     this.count += 1;
     this.#left -= 1;
     if (this.#left === 0 && this.#how === "refused") return this.#refused;
@@ -64,7 +112,10 @@ export class Scene {
       shared: log(store, command => store.as("a", command)),
       node: "a",
       machine: "laptop",
+      records: this.records,
+      wall: () => this.own.now,
       relayed: async () => {
+        if (this.isDead) return false;
         store.take("a", own);
         return true;
       },

@@ -256,6 +256,7 @@ export async function machine(
       machine: name,
       where: "memory",
       copyPath,
+      leftPath: null,
       version: "0",
       onTrouble,
       onCondition,
@@ -272,7 +273,7 @@ export async function machine(
       listeners.shared.tell(entry, { ...step, events: [...events] });
     },
   });
-  const moves = new MoveTries(store, { clock, onTrouble, onEnded: () => {} });
+  const moves = new MoveTries(store, { clock, onTrouble, onMoved: () => {}, onEnded: () => {} });
   const claims = new LostClaims({ store, names, clock, path: claimsPath, onTrouble });
   const log = new TwoLogs({ own, store, names, clock });
   flush = () => store.flush();

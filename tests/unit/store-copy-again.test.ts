@@ -2,6 +2,8 @@
 import { expect, test } from "vitest";
 import type { Command } from "../../daemon/core/commands.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
+import type { TaskUpdate } from "../../daemon/core/tasks/commands.ts";
+import { numberOf } from "../../daemon/core/tasks/table.ts";
 import { shareProject, takeBack } from "../../daemon/sharing/share.ts";
 import { project, Scene } from "./copy-world.ts";
 import { actor } from "./core-world.ts";
@@ -46,6 +48,158 @@ test("what happened here between a leave and the next share goes along, with its
     ...["taken active by s9", "after it pending on ended"],
   ]);
   expect(store.state.tasks.all.get(ended)?.state).toMatchObject({ status: "done", result: "well" });
+  expect(made.tasks(own, project)).toEqual([]);
+});
+
+/** Two machines that shared tasks of these names, of which the first has left. */
+async function left(names: readonly string[]) {
+  const made = new Scene();
+  const { own, store, logs } = made;
+  own.begin("s1", { name: "alice" });
+  const ids = names.map(name => made.add(name));
+  for (const [key, value] of Object.entries({ same: "0", mine: "0", theirs: "0", both: "0" }))
+    made.set(command => own.do(command), key, value);
+  await shareProject(logs, project, shared);
+  await takeBack(logs, made.outward);
+  expect(store.as("a", { type: "node_leave" }).ok).toBe(true);
+  const desk = new Local("b");
+  desk.begin("s9", { name: "bob" });
+  store.take("b", desk);
+  const change = { by: null, dependsOn: null, description: null, priority: null, labels: null } as const;
+  const none = { ...change, type: "task_update", status: null, result: null, cwd: "" } as const;
+  return {
+    ...{ made, own, store, ids, desk },
+    here(task: string, what: Partial<TaskUpdate>, wallMs = 7_000) {
+      expect(own.do({ ...none, task, project, wallMs, ...what })).toMatchObject({ ok: true });
+    },
+    there(task: string, what: Partial<TaskUpdate>, wallMs = 8_000) {
+      const update = { ...none, task, project: shared, wallMs, ...what };
+      expect(store.as("b", update)).toMatchObject({ ok: true });
+    },
+    again() {
+      store.join("a", "laptop");
+      return shareProject(logs, project, shared);
+    },
+    of(task: string) {
+      const found = store.state.tasks.all.get(task);
+      if (found === undefined) throw new Error(`no task ${task}`);
+      return found;
+    },
+  };
+}
+
+test("of a task that changed here and there each field counts that one side changed", async () => {
+  const { made, here, there, again, of, ids, store, desk } = await left([
+    "claimed",
+    "edited",
+    "sets",
+    "need",
+  ]);
+  const [claimed = "", edited = "", sets = "", need = ""] = ids;
+  here(claimed, { description: "claimed there, written here" });
+  expect(store.claim("b", desk.idOf("s9"), claimed).ok).toBe(true);
+  here(edited, { description: "written here", labels: ["x", "here"] });
+  there(edited, { priority: "high", labels: ["there", "x"] });
+  here(sets, { labels: ["y"], dependsOn: [need], status: "failed", result: "not so" });
+  there(sets, { description: "written there", labels: ["x", "z"] });
+  const { leftOut, released } = await again();
+  expect([leftOut, released]).toEqual([[], []]);
+  expect(of(claimed)).toMatchObject({
+    description: "claimed there, written here",
+    state: { status: "active" },
+  });
+  expect(of(edited)).toMatchObject({ description: "written here", priority: "high" });
+  expect(of(edited).labels).toEqual(["there", "x", "here"]);
+  const ended = { status: "failed", reason: "not so" };
+  expect(of(sets)).toMatchObject({ description: "written there", dependsOn: [need], state: ended });
+  expect(of(sets).labels).toEqual(["z", "y"]);
+  expect(made.tasks(made.own, project)).toEqual([]);
+});
+
+test("what both sides changed stays as it is in the store, and is named", async () => {
+  const { here, there, again, of, ids, store, desk, own, made } = await left(["a", "b", "c", "d", "e"]);
+  const [text = "", busy = "", done = "", twice = "", mine = ""] = ids;
+  here(text, { description: "of here", priority: "low" }, 9_000);
+  there(text, { description: "of there", labels: [] });
+  here(busy, { status: "done", result: "done here" });
+  expect(store.claim("b", desk.idOf("s9"), busy).ok).toBe(true);
+  here(done, { status: "failed", result: "not needed" });
+  there(done, { status: "done", result: "done there" });
+  here(twice, { status: "done", result: "one way" });
+  there(twice, { status: "done", result: "another way" });
+  const claim = { actor: actor("s1"), task: mine, labels: [], project, cwd: "", wallMs: 7_000 } as const;
+  expect(own.do({ type: "task_claim", ...claim }).ok).toBe(true);
+  there(mine, { status: "done", result: "done there" });
+  const { leftOut, released } = await again();
+  const named = new Map(leftOut.map(({ number, fields }) => [number, fields]));
+  expect(named).toEqual(
+    new Map([
+      [numberOf(of(text)), ["description"]],
+      [numberOf(of(busy)), ["status"]],
+      [numberOf(of(done)), ["status"]],
+      [numberOf(of(twice)), ["result"]],
+    ]),
+  );
+  expect(released).toEqual([mine]);
+  expect(of(text)).toMatchObject({ description: "of there", priority: "low", labels: [] });
+  expect(of(busy).state).toMatchObject({ status: "active" });
+  expect(of(done).state).toMatchObject({ status: "done", result: "done there" });
+  expect(made.tasks(own, project)).toEqual([]);
+});
+
+test("a task that had failed, and is done here, is done", async () => {
+  const { here, again, of, there, ids, made } = await left(["one", "two"]);
+  const [one = "", two = ""] = ids;
+  // They fail while they are shared, and come along at a second leave.
+  await again();
+  for (const task of ids) there(task, { status: "failed", result: "no" });
+  await takeBack(made.logs, made.outward);
+  expect(made.store.as("a", { type: "node_leave" }).ok).toBe(true);
+  here(one, { status: "pending" });
+  here(one, { status: "done", result: "at last" });
+  here(two, { status: "pending" });
+  const { leftOut } = await again();
+  expect(leftOut).toEqual([]);
+  expect(of(one).state).toMatchObject({ status: "done", result: "at last" });
+  expect(of(two).state.status).toBe("pending");
+});
+
+test("a task that was done here and is open in the store is back after the next leave", async () => {
+  const { here, again, of, there, ids, made, own } = await left(["one"]);
+  const [one = ""] = ids;
+  here(one, { status: "done", result: "well" });
+  await again();
+  there(one, { status: "pending" }, 9_000);
+  expect(of(one).state.status).toBe("pending");
+  await takeBack(made.logs, made.outward);
+  expect(made.tasks(own, project)).toEqual(["one pending"]);
+});
+
+test("a value that one side changed counts, and of both that of here is kept aside", async () => {
+  const { made, again, own, store } = await left([]);
+  for (const key of ["mine", "both"]) made.set(command => own.do(command), key, "here");
+  for (const key of ["theirs", "both"]) made.set(command => store.as("b", command), key, "there", shared);
+  const { keys } = await again();
+  expect(keys).toEqual([{ key: "both", as: "both@laptop" }]);
+  expect(made.context(store, shared)).toEqual({
+    ...{ same: "0", mine: "here", theirs: "there", both: "there", "both@laptop": "here" },
+  });
+});
+
+test("a task of which nobody knows how it was keeps what the store has, and says so", async () => {
+  const { made, here, there, again, of, ids, own } = await left(["imported", "ended"]);
+  const [imported = "", ended = ""] = ids;
+  // As if this machine had them from a file of exported tasks.
+  made.records.put(project, null);
+  here(imported, { description: "of here", labels: ["x", "more"] });
+  here(ended, { status: "done", result: "well" });
+  there(imported, { priority: "low" });
+  const { leftOut } = await again();
+  expect(leftOut).toEqual([
+    { task: imported, number: numberOf(of(imported)), fields: ["description", "priority"] },
+  ]);
+  expect(of(imported)).toMatchObject({ description: "imported", priority: "low", labels: ["x", "more"] });
+  expect(of(ended).state).toMatchObject({ status: "done", result: "well" });
   expect(made.tasks(own, project)).toEqual([]);
 });
 

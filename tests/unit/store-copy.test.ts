@@ -184,9 +184,9 @@ test("what happened in the store between a move that broke off and the next one 
   made.store.add("b", null, "made since");
   // Who worked on one of them ends: the store hears of it.
   made.own.do({ type: "session_end", session: "s1", incarnation: null, cause: "ended" });
-  expect(unmoved(made.logs.own)).toEqual([[project, shared]]);
+  expect(unmoved(made.logs)).toEqual([[project, shared]]);
   await moveRest(made.logs, project, shared);
-  expect(unmoved(made.logs.own)).toEqual([]);
+  expect(unmoved(made.logs)).toEqual([]);
   expect(made.tasks(made.store, shared)).toEqual([
     ...["of b pending", "first pending on late", "second pending on first", "lost failed"],
     ...["working pending", "made since pending"],

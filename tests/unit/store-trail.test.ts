@@ -5,7 +5,7 @@ import { TrailCounter } from "../../bin/trail/stats.ts";
 import { logLines } from "../../bin/view/log.ts";
 import type { Entry } from "../../daemon/core/commands.ts";
 import { emptyState } from "../../daemon/core/empty-state.ts";
-import { askedFields, changeLines, joinedLine, refusedLines } from "../../daemon/sharing/trail.ts";
+import { askedFields, changeLines, joinedLine, movedLine, refusedLines } from "../../daemon/sharing/trail.ts";
 import { decode, encode, type TrailLine } from "../../daemon/trail/line.ts";
 import type { StoreState } from "../../protocol/store.ts";
 import { now, screen } from "./view-rows.ts";
@@ -71,6 +71,21 @@ it("say why a move broke off, once for each reason", () => {
   expect(said(left("no room"), left("no room"))).toEqual([]);
 });
 
+it("say what the daemon moved by itself, and that it undid a leave", () => {
+  const moved = { tasks: 1, context: 0, numbers: [], keys: [], released: ["t-9"], leftOut: [] };
+  const sharing = ["/p/.git", "example.com/p"] as const;
+  expect(movedLine(sharing, moved, now)).toMatchObject([
+    {
+      project: "/p/.git",
+      why: "what was left here of example.com/p is in the store now: tasks 1, context keys 0; claims of this machine that are gone: t-9",
+    },
+  ]);
+  expect(movedLine(sharing, { ...moved, tasks: 0, released: [] }, now)).toEqual([]);
+  const undone = { ...open, leaveUndoneAt: now };
+  expect(said(open, undone)).toEqual([expect.stringContaining("kite store leave broke off, and what it")]);
+  expect(said(undone, { ...undone })).toEqual([]);
+});
+
 it("say why the store does not take this machine, with the refusal's code", () => {
   expect(said(open, refused)).toEqual([
     expect.stringContaining("does not take this machine: another daemon of node n"),
@@ -92,12 +107,17 @@ it("say which machine came, fell silent, is back, is lost or left, as long as th
 });
 
 it("say what a person did, and what was refused", () => {
-  const share = { ok: true, project: "/p/.git", as: "example.com/p", tasks: 2, context: 1 } as const;
+  const counts = { ok: true, tasks: 2, context: 1, leftOut: [] } as const;
+  const share = { ...counts, project: "/p/.git", as: "example.com/p" };
   expect(askedFields(share)).toMatchObject({
     ...{ rule: "store", project: "/p/.git" },
     why: "shared as example.com/p; copied: tasks 2, context keys 1",
   });
-  const leave = { ok: true, projects: [], tasks: 2, context: 1 } as const;
+  const leftOut = [{ task: "t-1", number: 3, fields: ["description", "status"] }];
+  expect(askedFields({ ...share, leftOut }).why).toMatch(
+    /; changed here, and not taken over: #3 \(description, status\)$/,
+  );
+  const leave = { ...counts, projects: [] };
   expect(askedFields({ ...leave, told: true })).toMatchObject({
     why: "this machine left the store; back here: tasks 2, context keys 1",
   });

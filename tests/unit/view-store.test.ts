@@ -1,6 +1,7 @@
 /** How people read of the store that machines share. */
 import { expect, test } from "vitest";
 import { machinesText, storeText } from "../../bin/view/store.ts";
+import { limits } from "../../protocol/limits.ts";
 import type { StoreRow } from "../../protocol/store.ts";
 
 const now = new Date(2026, 10, 28, 15, 0, 0).getTime();
@@ -46,6 +47,14 @@ test("a store that lacks what a move left here says so, and that the move goes o
   const more = { ...unmoved, projects: ["a", "b", "c"], why: "no room" };
   expect(storeText({ ...row, unmoved: more }, now)).toMatch(/of a and 2 other projects are .* \(no room\)$/);
   expect(storeText({ ...row, is: "away", since: now, unmoved }, now)).toMatch(/^store away since /);
+});
+
+test("a leave that was undone is said for an hour", () => {
+  const leaveUndoneAt = new Date(2026, 10, 28, 14, 31, 5).getTime();
+  expect(storeText({ ...row, leaveUndoneAt }, now)).toBe(
+    "kite store leave broke off, and was undone at 14:31: this machine is still in the store; to leave it: kite store leave",
+  );
+  expect(storeText({ ...row, leaveUndoneAt }, now + limits.storeWentBackMs)).toBeNull();
 });
 
 test("an open store has a line of its machines, the first eight by name", () => {
