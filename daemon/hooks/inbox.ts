@@ -140,17 +140,23 @@ function takeNotes({ services, delivery }: Pick<Run, "services" | "delivery">, a
         engine.submitWithRetry({ type: "notes_told", ...whose, notes: numbers, risks: [] }),
       );
       if (id === session) noteRead({ services, delivery }, actor, { ...whose, incarnation }, notes);
-      all.push(...(id === session ? notes : notes.map(note => noteHere(log.outward(note), worktree))));
+      all.push(
+        ...(id === session ? notes : notes.map(note => log.outward(noteHere(note, log.state, worktree)))),
+      );
       if (notes.length > 0) dropped += pending.dropped;
     }
   return { notes: all, dropped };
 }
 
-/** Returns a notice of a shared log, whose files are named by their paths within a worktree, with those of this one. */
-function noteHere(note: FileNote, worktree: string): FileNote {
-  return note.what === "overlap" || note.what === "same_file"
-    ? { ...note, file: `${worktree}/${note.file}` }
-    : note;
+/**
+ * Returns a notice of a shared log, whose files are named by their paths within a worktree, with those of this one, and with what
+ * the other agent is called now.
+ */
+function noteHere(note: FileNote, { sessions }: Pick<State, "sessions">, worktree: string): FileNote {
+  if (note.what !== "overlap" && note.what !== "same_file") return note;
+  const here = { ...note, file: `${worktree}/${note.file}` };
+  if (here.what === "overlap") return here;
+  return { ...here, other: sessions.live.get(here.session)?.name ?? here.other };
 }
 
 /**

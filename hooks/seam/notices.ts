@@ -109,6 +109,8 @@ export interface SameFileNote {
   readonly file: string;
   /** The other agent, by its name for people. */
   readonly other: string;
+  /** Its session in the shared log, by which the notice is found again, whatever the agent is called then. */
+  readonly session: string;
   /** Its branch; null: unknown, or none. */
   readonly branch: string | null;
   /** The other agent has not committed what it changed. */

@@ -152,6 +152,23 @@ describe("the same file", () => {
     }
   });
 
+  it("is taken back also if the other agent has another name and id since", () => {
+    const { store, a, b, take, alice } = agents();
+    const anchor = { pid: 3, startTime: "9" };
+    b.begin("s1", { name: "bob", branch: "login", anchor });
+    changed(a, "s1", ["a.ts", blob("1")]);
+    changed(b, "s1", ["a.ts", blob("2")]);
+    take();
+    b.do({ type: "session_rename", by: null, of: "s1", name: "carol", project: "/p" });
+    b.do({ type: "session_suspend", session: "s1" });
+    b.begin("s4", { name: null, anchor, branch: "login" });
+    take();
+    expect([told(store, alice).length, same(store, alice)]).toEqual([1, [`a.ts ${b.idOf("s4")}`]]);
+    changed(b, "s4", ["a.ts", blob("1")]);
+    take();
+    expect([told(store, alice), same(store, alice)]).toEqual([[], []]);
+  });
+
   it("is told of within bounds, and all that is too much has no sense", () => {
     const { store, a, b, take, alice } = agents();
     const many = (letter: string, count: number) =>

@@ -53,7 +53,13 @@ describe("a teammate within its lead's process", () => {
     const held = refused("lock", refusal, { holder: noteOf({ stays: "kept" }) });
     expect(reasonOf(answerOf(byTeammate, begun, held))).toContain(`to release it ${way}`);
     const overlap = { what: "overlap", file: "/p/a.ts", other: "bob", will: "" } as const;
-    const same = { what: "same_file", file: "/p/b.ts", other: "bob@desk", branch: "pay" } as const;
+    const same = {
+      what: "same_file",
+      file: "/p/b.ts",
+      other: "bob@desk",
+      session: "bob@n2.1.1",
+      branch: "pay",
+    } as const;
     const health = [
       {
         what: "asked",

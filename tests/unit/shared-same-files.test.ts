@@ -136,7 +136,13 @@ it("is a row on both machines, and a note for both agents, without a path or a c
   expect(rows(laptop, { project: "/laptop/app", id: "alice" })).toEqual([mine]);
   expect([rows(laptop, { project: "/elsewhere" }), rows(laptop, { id: "bob" })]).toEqual([[], []]);
   expect(notes(laptop, "alice")).toEqual([
-    { what: "same_file", file: "src/a.ts", other: "bob@desk", branch: "login" },
+    {
+      what: "same_file",
+      file: "src/a.ts",
+      other: "bob@desk",
+      session: expect.stringMatching(/^bob@/),
+      branch: "login",
+    },
   ]);
   expect(notes(desk, "bob")).toHaveLength(1);
   expect(JSON.stringify(all.entries)).not.toMatch(/\/(?:laptop|desk)\/app/);

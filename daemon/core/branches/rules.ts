@@ -7,7 +7,7 @@ import { isWithin } from "../file-ref.ts";
 import type { Part } from "../points.ts";
 import type { Handler, Rules } from "../rules.ts";
 import { noSession } from "../sessions/end.ts";
-import { setFiles } from "./same-files.ts";
+import { moveSameFiles, setFiles } from "./same-files.ts";
 import { type BranchCommands, type BranchFile, branchRecords, uncommitted } from "./table.ts";
 
 const branchFiles: Handler<"branch_files"> = (state, { session, files }, _meta, step) => {
@@ -44,9 +44,11 @@ export const branchRules: Rules<BranchCommands> = {
       setFiles(state, id, null, step);
       tellNodes(state, id);
     },
-    sessionMoves({ branches }, from, to) {
+    sessionMoves(state, from, to) {
+      const { branches } = state;
       const row = branches.bySession.get(from);
       if (row === undefined) return;
+      moveSameFiles(state, row, to);
       branchRecords.drop(branches, row);
       branchRecords.put(branches, { ...row, session: to });
     },

@@ -12,7 +12,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { BaseState } from "../base-state.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Whose } from "../messages/notice-table.ts";
-import { takeBack, tellLater } from "../messages/notices.ts";
+import { correct, takeBack, tellLater } from "../messages/notices.ts";
 import { nodeOf } from "../nodes/shared-ids.ts";
 import { isShared } from "../nodes/table.ts";
 import type { Step } from "../outcome.ts";
@@ -127,7 +127,7 @@ function tell(
 ): void {
   const other = nameOf(state, session);
   const how = blob === uncommitted ? ({ uncommitted: true } as const) : {};
-  tellLater(state, whoseOf(to), { what: "same_file", file, other, branch, ...how });
+  tellLater(state, whoseOf(to), { what: "same_file", file, other, session, branch, ...how });
 }
 
 /** Whether two branches changed a file otherwise, as far as that is known. */
@@ -136,14 +136,24 @@ function differ(blob: string | null | undefined, theirs: string | null): boolean
 }
 
 function forget(state: BaseState, one: BranchRow, two: BranchRow, file: string): void {
-  for (const [to, from] of [
-    [one, nameOf(state, two.session)],
-    [two, nameOf(state, one.session)],
+  for (const [to, { session }] of [
+    [one, two],
+    [two, one],
   ] as const)
     takeBack(
       state,
       whoseOf(to),
-      note => note.what === "same_file" && note.file === file && note.other === from,
+      note => note.what === "same_file" && note.file === file && note.session === session,
+    );
+}
+
+/** The session of the row goes on under the id `to`: notices of others name it so from now on. */
+export function moveSameFiles(state: BaseState, row: BranchRow, to: string): void {
+  const others = new Map([...othersAt(state, row, row.files)].map(([, , other]) => [other.session, other]));
+  const { session: from } = row;
+  for (const other of others.values())
+    correct(state, whoseOf(other), note =>
+      note.what === "same_file" && note.session === from ? { ...note, session: to } : note,
     );
 }
 
