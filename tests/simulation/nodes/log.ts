@@ -1,9 +1,9 @@
 /** A log in the hand of a simulation. */
 import { apply } from "../../../daemon/core/apply.ts";
 import { check } from "../../../daemon/core/check.ts";
-import type { Entry, Proposal } from "../../../daemon/core/commands.ts";
+import type { Command, Entry, Proposal } from "../../../daemon/core/commands.ts";
 import { emptyState } from "../../../daemon/core/empty-state.ts";
-import type { Reply, Timer } from "../../../daemon/core/outcome.ts";
+import type { Reply, Step, Timer } from "../../../daemon/core/outcome.ts";
 import type { State } from "../../../daemon/core/state.ts";
 import { dueAt } from "../../../daemon/core/timers.ts";
 
@@ -12,11 +12,14 @@ export class Log {
   state: State = emptyState();
   #timers: Timer[] = [];
   now = 1_000_000;
+  /** Hears of each entry. */
+  hear: (step: Step, command: Command) => void = () => {};
 
   enter({ origin, command }: Pick<Proposal, "origin" | "command">): Reply | null {
     const entry: Entry = { seq: this.state.seq + 1, at: this.now, origin, command };
     const step = apply(this.state, entry);
     this.#timers.push(...step.timers);
+    this.hear(step, command);
     const wrong = check(this.state);
     if (wrong.length > 0) throw new Error(`after ${JSON.stringify(command)}: ${wrong.join("; ")}`);
     return step.reply;
