@@ -11,12 +11,21 @@ export interface ElsewhereRow {
   readonly branch: string | null;
   /** Its role; absent: it has the default one. */
   readonly role?: string;
+  /** Roles that a person gave it and agents within it, and that its machine has not given yet, at most 10; absent: none. */
+  readonly rolesWaiting?: readonly WaitingRole[];
   /** `away`: its machine has been silent for a minute; `lost`: for five. */
   readonly state: "there" | "away" | "lost";
   /** What it claims, the latest first. */
   readonly tasks: readonly WorkedOn[];
   /** What its main agent declared. */
   readonly declared?: DeclaredBrief;
+}
+
+export interface WaitingRole {
+  /** The name of the agent within the session; null: its main agent. */
+  readonly agent: string | null;
+  /** Null: the role that it was given is taken back. */
+  readonly role: string | null;
 }
 
 /**
@@ -53,7 +62,7 @@ export interface SameFileEvent {
 }
 
 /**
- * The machine of such a session told anew of it, so its name, branch or role may be another one; other changes of it have the events
+ * The machine of such a session told anew of it, so its name, branch or role may be another one, or a role waits for it or no more; other changes of it have the events
  * that a session's own have. It is in the log of the store and not in this machine's, so it has no cursor.
  */
 export interface ElsewhereEvent {

@@ -9,8 +9,18 @@ export const sameFileTitle = "Same file";
 export const sameFileAbout = "changed on another machine, too";
 
 const elsewhereShownMax = 20;
-/** What is said of a session's state. */
-export const elsewhereStates = { there: "", away: "its machine is silent", lost: "lost" } as const;
+const elsewhereStates = { there: "", away: "its machine is silent", lost: "lost" } as const;
+
+/** Returns what is said of a session's state, and of roles that wait for its machine to give them; empty: nothing. */
+export function elsewhereState({ state, rolesWaiting = [] }: ElsewhereRow): string {
+  const roles = rolesWaiting.map(({ agent, role }) => {
+    const what = role === null ? "the end of its role" : `the role ${role}`;
+    return clean(
+      agent === null ? `${what} waits` : `${what.replace("its role", "the role")} of ${agent} waits`,
+    );
+  });
+  return [elsewhereStates[state], ...roles].filter(text => text !== "").join(", ");
+}
 
 /** Returns a heading, and a line each. */
 export function elsewhereLines(all: readonly ElsewhereRow[], screen: Screen): string[] {
@@ -29,12 +39,12 @@ export function elsewhereTitle(all: readonly ElsewhereRow[]): string {
 
 /** Returns a line for each session: its name with its machine, role, branch, what it claims, and whether it is silent. */
 export function elsewhereTable(all: readonly ElsewhereRow[], screen: Screen): string[] {
-  const rows = all.map(({ name, role = "", branch, state, tasks, declared }) => [
-    { text: clean(name), style: "bold" as const },
-    clean(role),
-    { text: clean(branch ?? ""), style: "dim" as const },
-    clean(tasks[0]?.description ?? declared?.task ?? ""),
-    { text: elsewhereStates[state], style: "yellow" as const },
+  const rows = all.map(row => [
+    { text: clean(row.name), style: "bold" as const },
+    clean(row.role ?? ""),
+    { text: clean(row.branch ?? ""), style: "dim" as const },
+    clean(row.tasks[0]?.description ?? row.declared?.task ?? ""),
+    { text: elsewhereState(row), style: "yellow" as const },
   ]);
   const columns = [{ min: 9, max: 30 }, { max: 12 }, { min: 4, max: 20 }, { min: 9 }, { min: 4 }];
   return table(rows, columns, screen, 2);

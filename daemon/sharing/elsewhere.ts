@@ -81,6 +81,7 @@ function rowOf({ state }: Pick<LogView, "state">, session: Session): ElsewhereRo
     project,
     branch,
     ...roleIn(state, id),
+    ...rolesWaiting(state, session),
     state: lostAt !== null ? "lost" : isAway ? "away" : "there",
     tasks: claimsOf(state, id)
       .reverse()
@@ -97,4 +98,11 @@ function roleIn(state: State, session: string): Pick<ElsewhereRow, "role"> {
   const role = traitsOf(state, session, null).traits?.["role"];
   const named = typeof role === "object" && role !== null && "role" in role ? role["role"] : undefined;
   return typeof named === "string" ? { role: named } : {};
+}
+
+function rolesWaiting({ rolesSent }: State, { id, agents }: Session): Pick<ElsewhereRow, "rolesWaiting"> {
+  const sent = [...(rolesSent.get(id) ?? [])].slice(0, limits.idsNamedMax);
+  if (sent.length === 0) return {};
+  const named = (agent: string | null) => (agent === null ? null : (agents.get(agent) ?? agent));
+  return { rolesWaiting: sent.map(([agent, { role }]) => ({ agent: named(agent), role })) };
 }

@@ -1,9 +1,10 @@
 /** What this machine hears of a step of the shared log: its events, with this machine's names. */
 import type { ElsewhereEvent } from "../../protocol/elsewhere.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
-import type { Entry } from "../core/commands.ts";
+import type { Command, Entry } from "../core/commands.ts";
 import { nodeOf } from "../core/nodes/shared-ids.ts";
 import type { CoreEvent } from "../core/outcome.ts";
+import type { State } from "../core/state.ts";
 import type { SharedNames } from "./names.ts";
 
 /** Events that the own log has of its own sessions. */
@@ -49,14 +50,25 @@ function ownSideFirst(event: KiteEvent, node: string): KiteEvent | null {
   return nodeOf(two.id) === node ? { ...event, sides: [two, one] } : null;
 }
 
-/** Returns what another machine told anew of a session, for each project of this machine that the session is in; else nothing. */
+/**
+ * Returns that a session of another machine has another row, for each project of this machine that it is in; else nothing: its
+ * machine told anew of it, or a role begins or ends to wait for it. `state`: the shared log's.
+ */
 export function toldElsewhere(
-  { origin, command }: Entry,
+  { command }: Entry,
   names: SharedNames,
   node: string,
+  state: State | null,
 ): ElsewhereEvent[] {
-  if (origin.node === node || command.type !== "relayed" || command.command.type !== "session_begin")
-    return [];
-  const { session, project } = command.command;
+  const session = sessionIn(command);
+  if (session === null || nodeOf(session) === node) return [];
+  const project = state?.sessions.live.get(session)?.project ?? "";
   return names.projectsOf(project).map(own => ({ event: "elsewhere_changed", session, project: own }));
+}
+
+function sessionIn(command: Command): string | null {
+  if (command.type === "role_send") return command.whose.session;
+  if (command.type !== "relayed") return null;
+  const { command: told } = command;
+  return told.type === "session_begin" || told.type === "role_taken" ? told.session : null;
 }

@@ -56,7 +56,7 @@ export function openShared(
       claims.stepped(entry, step);
       // What nodes say of themselves; who falls silent is seen when another one says that it is there.
       if (entry.command.type.startsWith("node_")) news.look();
-      for (const event of toldElsewhere(entry, names, node))
+      for (const event of toldElsewhere(entry, names, node, store.state))
         events.tell({ ...event }, [event.session], event.project);
       const read = store.state === null ? null : inboxEvent(entry, store.state);
       if (read !== null)

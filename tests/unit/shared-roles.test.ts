@@ -1,9 +1,14 @@
 /** Roles that a person gives to agents of another machine. */
 import { expect, it } from "vitest";
+import { elsewhereState } from "../../bin/view/elsewhere.ts";
+import type { Entry } from "../../daemon/core/commands.ts";
 import { roleOf } from "../../daemon/core/lead/roles/role-of.ts";
 import { partsLevel } from "../../daemon/core/nodes/parts.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { roleCommand, takesSentRoles } from "../../daemon/lead/roles/elsewhere.ts";
+import { elsewhereRows } from "../../daemon/sharing/elsewhere.ts";
+import { toldElsewhere } from "../../daemon/sharing/events.ts";
+import { SharedNames } from "../../daemon/sharing/names.ts";
 import type { Role } from "../../protocol/lead/roles.ts";
 import { actorOf, begin, type Machine, MemoryStoreOfAll, machine } from "./shared-world.ts";
 
@@ -47,7 +52,7 @@ function roleSeen(one: Machine, name: string): string {
 }
 
 it("are given by the agent's own machine, told to it, and then known to all", async () => {
-  const { laptop, desk } = await twoMachines();
+  const { all, laptop, desk } = await twoMachines();
   const given = await give(laptop, "bob@desk", "reviewer");
   expect(given).toMatchObject({
     ok: true,
@@ -62,6 +67,19 @@ it("are given by the agent's own machine, told to it, and then known to all", as
   // Nothing waits any more, on either side.
   const { state } = laptop.log.logOf("/laptop/app");
   await expect.poll(() => state.rolesSent.size).toBe(0);
+  // Who looks on hears that a role waits, and that it does no more.
+  const { node } = laptop.store;
+  const names = new SharedNames({ node, own: () => laptop.own.state, shared: () => state });
+  const [bob = ""] = state.sessions.byNode.get(desk.store.node) ?? [];
+  const told = { event: "elsewhere_changed", session: bob, project: "/laptop/app" };
+  const isOfRoles = ({ command }: Entry) =>
+    command.type === "role_send" || (command.type === "relayed" && command.command.type === "role_taken");
+  const entries = all.entries.filter(isOfRoles);
+  expect(entries).toHaveLength(2);
+  for (const entry of entries) {
+    expect(toldElsewhere(entry, names, node, state)).toEqual([told]);
+    expect(toldElsewhere(entry, names, desk.store.node, state)).toEqual([]);
+  }
   await expect.poll(() => desk.own.state.outbox.rows.size).toBe(0);
   await give(laptop, "Explore", "tester");
   await expect.poll(() => roleAt(desk, "bob", "ex-1")).toBe("tester by person");
@@ -80,6 +98,16 @@ it("wait for a machine that is away, and the latest one is given", async () => {
   ]);
   expect(writeState(readState(writeState(state)))).toBe(writeState(state));
   expect(roleAt(desk, "bob")).toBe("implementer by default");
+  // Both are shown as long as they wait.
+  await give(laptop, "Explore", null);
+  const [row] = [...elsewhereRows(laptop.log, "/laptop/app")].map(one => one.row());
+  expect(row).toMatchObject({
+    rolesWaiting: [
+      { agent: null, role: "reviewer" },
+      { agent: "Explore", role: null },
+    ],
+  });
+  expect(row && elsewhereState(row)).toBe("the role reviewer waits, the end of the role of Explore waits");
   const back = await machine("desk", all, { node: desk.store.node });
   await begin(back, "bob");
   const { own, shared } = takesSentRoles({ engine: back.log });
@@ -88,6 +116,8 @@ it("wait for a machine that is away, and the latest one is given", async () => {
   expect(await back.store.open(10_000)).toBe(true);
   await expect.poll(() => state.rolesSent.size, { timeout: 10_000 }).toBe(0);
   expect(roleAt(back, "bob")).toBe("reviewer by person");
+  for (const one of elsewhereRows(laptop.log, "/laptop/app"))
+    expect(one.row()).not.toHaveProperty("rolesWaiting");
 });
 
 it("go to an agent of this machine first, and are refused to agents, and where nobody is called so", async () => {

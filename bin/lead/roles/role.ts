@@ -74,6 +74,6 @@ export async function giveRole(
 function sentLines({ name, machine = "" }: RoleSetReply, role: Role | null): string[] {
   const does = role === null ? "takes its role back" : `gives it the role ${role}`;
   return [
-    `${clean(name)} is on ${clean(machine)}, which ${does} as soon as its daemon hears of it: kite status shows it then`,
+    `${clean(name)} is on ${clean(machine)}, which ${does} as soon as its daemon hears of it; until then kite status shows that it waits`,
   ];
 }

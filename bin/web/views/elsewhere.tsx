@@ -1,6 +1,6 @@
 /** What other machines tell that share a store with this one: their sessions, and files that both sides changed. */
 import type { SameFileSide } from "../../../protocol/elsewhere.ts";
-import { elsewhereStates, elsewhereTitle, sameFileTitle } from "../../view/elsewhere.ts";
+import { elsewhereState, elsewhereTitle, sameFileTitle } from "../../view/elsewhere.ts";
 import { counted } from "../../view/text.ts";
 import { Agent, Section } from "./parts.tsx";
 import { clean, projectName } from "./state.ts";
@@ -23,19 +23,22 @@ export function Elsewhere({ state }: Pick<ViewProps, "state">) {
           </tr>
         </thead>
         <tbody>
-          {rows.map(({ id, name, machine, state: is, role = "", branch, tasks, declared, project }) => (
-            <tr key={id}>
-              <th scope="row">
-                <bdi>{clean(name)}</bdi>
-                {state.project === null ? <div class="dim">{projectName(project)}</div> : null}
-              </th>
-              <td data-label="Machine">{clean(machine)}</td>
-              <td data-label="State">{elsewhereStates[is]}</td>
-              <td data-label="Role">{clean(role)}</td>
-              <td data-label="Branch">{branch === null ? null : <code>{clean(branch)}</code>}</td>
-              <td data-label="Task">{clean(tasks[0]?.description ?? declared?.task ?? "")}</td>
-            </tr>
-          ))}
+          {rows.map(row => {
+            const { id, name, machine, role = "", branch, tasks, declared, project } = row;
+            return (
+              <tr key={id}>
+                <th scope="row">
+                  <bdi>{clean(name)}</bdi>
+                  {state.project === null ? <div class="dim">{projectName(project)}</div> : null}
+                </th>
+                <td data-label="Machine">{clean(machine)}</td>
+                <td data-label="State">{elsewhereState(row)}</td>
+                <td data-label="Role">{clean(role)}</td>
+                <td data-label="Branch">{branch === null ? null : <code>{clean(branch)}</code>}</td>
+                <td data-label="Task">{clean(tasks[0]?.description ?? declared?.task ?? "")}</td>
+              </tr>
+            );
+          })}
         </tbody>
       </table>
     </Section>
