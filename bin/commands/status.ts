@@ -32,7 +32,8 @@ With --sessions it lists the sessions; --json then has {"sessions":[...]}, rows 
 locks, then a line for each change.
 
 With --lead: the agents of the working directory's project by state, the critical path of its tasks, who waits for whom,
-what is new, and at most one suggestion; --json then has {"project", "sessions", "locks", "tasks", "sinceMs", "reader"}.
+what is new, and at most one suggestion; --json then has {"project", "sessions", "locks", "tasks", "sinceMs", "reader"}, with
+a store that machines share "elsewhere".
 
 --json: {"running":true, "socket", "stats", "sessions":[...], "locks":[...], "holds":[...], "refusals":[...],
 "risks":[...], "watched":[...], "wiped":[...], "warnings":[...]}, with "store" if one is set, rows as \`query\` gives them, and with a store that

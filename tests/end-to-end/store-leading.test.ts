@@ -46,6 +46,14 @@ await withServer("leading over a store", server => {
       await expect.poll(() => prompted(bob, b, "bob"), { timeout: 30_000 }).toContain("rewrite the past");
       // It is told once.
       expect(await prompted(bob, b, "bob")).not.toContain("rewrite the past");
+      // A role that waits is shown until it is given.
+      await b.kite("down", "--yes");
+      expect(await a.kite("role", "bob", "tester")).toContain("until then kite status shows that it waits");
+      expect(await a.kite("status")).toMatch(/\n +bob@.* the role tester waits\n/);
+      expect(await a.kite("status", "--lead")).toMatch(/On 1 other machine\n +bob@.*the role tester waits\n/);
+      await b.kite("up");
+      await expect.poll(() => b.kite("role"), { timeout: 60_000 }).toMatch(/bob +tester +given by a person/);
+      await expect.poll(() => a.kite("status"), { timeout: 60_000 }).not.toContain("waits");
     });
 
     it("a merge that comes back gives the shared task back, and others see its row", {

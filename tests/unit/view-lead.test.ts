@@ -6,6 +6,7 @@ import { suggestionFor } from "../../bin/lead/screen/suggestion.ts";
 import { isLead, membersOf } from "../../bin/lead/screen/team.ts";
 import { type LeadData, leadView } from "../../bin/lead/view/lead.ts";
 import { widthOf } from "../../bin/view/text.ts";
+import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import type { HealthRow } from "../../protocol/lead/health.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import type { TaskRow } from "../../protocol/task.ts";
@@ -49,6 +50,12 @@ function data(sessions: readonly SessionRow[], more: Partial<LeadData> = {}): Le
     ...more,
   };
 }
+
+const far = (name: string, more: Partial<ElsewhereRow> = {}): ElsewhereRow => ({
+  ...{ id: name, name, machine: name.slice(name.indexOf("@") + 1), project, branch: null },
+  ...{ state: "there", tasks: [] },
+  ...more,
+});
 
 const helper = (name: string, more: Partial<AgentRow>): AgentRow => ({
   agent: `a${name}-5d0b10a1332e636f`,
@@ -152,14 +159,44 @@ describe("the screen of a lead", () => {
     const tasks = Array.from({ length: 500 }, (_, n) =>
       task(`t-${n}`, "x\u001b[31m".repeat(50), { updatedAt: now, dependsOn: n === 0 ? [] : [`t-${n - 1}`] }),
     );
+    const elsewhere = many.map(({ name }) => far(`${name}\u001b@desk`));
     for (const width of [30, 80, 120]) {
       const lines = leadView(data(many, { tasks }), screen(width));
       expect(lines.length).toBeLessThanOrEqual(40);
+      const shared = leadView(data(many, { tasks, elsewhere }), screen(width));
+      expect(shared.length).toBe(lines.length + 7);
+      lines.push(...shared);
       for (const line of lines) {
         expect(widthOf(line)).toBeLessThanOrEqual(width);
         expect(line).not.toContain("\u001b");
       }
     }
+  });
+});
+
+describe("agents of other machines", () => {
+  it("are shown with their role, task and state, at most five", () => {
+    const claims = { id: "t-1", description: "Build the parser" };
+    const elsewhere = [
+      far("ann@desk", { role: "reviewer", tasks: [claims], state: "away" }),
+      far("ben@desk", { rolesWaiting: [{ agent: null, role: "tester" }] }),
+      far("cy@desk", { declared: { role: "", task: "Page the list" } }),
+      far("di@tower"),
+    ];
+    const lines = leadView(data([], { tasks: [parser], elsewhere }), screen(80));
+    const from = lines.indexOf("On 2 other machines");
+    expect(lines.slice(from - 1, from + 5)).toEqual([
+      "",
+      "On 2 other machines",
+      '  ann@desk: reviewer, #1 "Build the parser", its machine is silent',
+      "  ben@desk: the role tester waits",
+      '  cy@desk: on "Page the list"',
+      "  di@tower",
+    ]);
+    expect(lines[0]).toContain("no other agents on this machine");
+    const many = Array.from({ length: 9 }, (_, n) => far(`a${n}@desk`));
+    expect(leadView(data([], { elsewhere: many }), screen(80))).toContain("  and 5 more");
+    expect(leadView(data([], { elsewhere: [] }), screen(80)).join()).not.toContain("machine");
   });
 });
 

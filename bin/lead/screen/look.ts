@@ -13,12 +13,15 @@ export async function leadData(
   reader: Reader | null,
   sinceMs: number,
 ): Promise<LeadData> {
-  const [sessions, locks, tasks] = await Promise.all([
+  const isSharing = client.daemon.sharedStoreId !== undefined;
+  const [sessions, locks, tasks, elsewhere] = await Promise.all([
     rowsOf(client, "sessions", { project }),
     rowsOf(client, "locks", { project }),
     rowsOf(client, "tasks", { project }),
+    isSharing ? rowsOf(client, "elsewhere", { project }) : null,
   ]);
-  return { project, reader, sessions, locks, tasks, sinceMs };
+  const far = elsewhere === null ? {} : { elsewhere };
+  return { project, reader, sessions, locks, tasks, sinceMs, ...far };
 }
 
 /** When each of several readers looked last. */

@@ -1,11 +1,13 @@
 /** What a lead reads: its agents by state, the critical path, who waits for whom, what is new, and one suggestion. */
 
+import type { ElsewhereRow } from "../../../protocol/elsewhere.ts";
 import type { LockRow } from "../../../protocol/lock.ts";
 import { nameOrPerson } from "../../../protocol/person.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
 import type { TaskRow } from "../../../protocol/task.ts";
 import { quote, shellArgument } from "../../../protocol/text.ts";
 import { standing } from "../../tasks/standing.ts";
+import { elsewhereState, elsewhereTitle } from "../../view/elsewhere.ts";
 import { Places, projectName } from "../../view/places.ts";
 import { clean, clock, counted, cut, duration, pad, type Screen, widthOf, wrap } from "../../view/text.ts";
 import { criticalPath } from "../screen/critical-path.ts";
@@ -22,22 +24,26 @@ export interface LeadData {
   readonly tasks: readonly TaskRow[];
   /** Wall time of the reader's last look, in milliseconds. */
   readonly sinceMs: number;
+  /** Sessions of other machines; absent where no store is set. */
+  readonly elsewhere?: readonly ElsewhereRow[];
 }
 
 const membersMax = 12;
+const farMax = 5;
 const pathMax = 5;
 const blockedMax = 5;
 const newsMax = 5;
 /** Characters of a task's description. */
 const taskChars = 40;
 
-/** Returns one screen of text: at most about 35 lines, each as wide as the screen at most. */
+/** Returns one screen of text: at most about 35 lines, and 7 where a store is set; each is as wide as the screen at most. */
 export function leadView(data: LeadData, screen: Screen): string[] {
   const members = membersOf(data.sessions, data.reader);
   const suggestion = suggestionFor(members, data.tasks);
   return [
     ...wrap(headline(data, members), screen.width, 2),
     ...memberLines(data, members, screen),
+    ...section(elsewhereTitle(data.elsewhere ?? []), farLines(data), screen),
     ...section("Critical path", pathLines(data, screen), screen),
     ...section("Blocked", blockedLines(data, screen), screen),
     ...section(`New since ${clock(data.sinceMs, screen.now)}`, newsLines(data, members), screen),
@@ -45,15 +51,16 @@ export function leadView(data: LeadData, screen: Screen): string[] {
   ];
 }
 
-function headline({ project, tasks }: LeadData, members: readonly Member[]): string {
+function headline({ project, tasks, elsewhere = [] }: LeadData, members: readonly Member[]): string {
   const states = [...new Set(members.map(({ state }) => state))];
   const byState = states.map(state => `${members.filter(one => one.state === state).length} ${state}`);
   const open = tasks.filter(({ status }) => status !== "done");
   const of = byState.length === 0 ? "" : ` (${byState.join(", ")})`;
-  const none = members.length === 0 ? "no other agents" : counted(members.length, "agent");
+  const here = elsewhere.length === 0 ? "" : " on this machine";
+  const agents = members.length === 0 ? `no other agents${here}` : counted(members.length, "agent");
   const ready = open.filter(task => standing(task) === "ready").length;
   const left = open.length === 0 ? "no open tasks" : `${counted(open.length, "open task")}, ${ready} ready`;
-  return `${projectName(project)}: ${none}${of}; ${left}`;
+  return `${projectName(project)}: ${agents}${of}; ${left}`;
 }
 
 /** Each agent on a line; of many, the last ones share a line. */
@@ -92,6 +99,19 @@ function doing(member: Member, tasks: readonly TaskRow[]): string {
   const task = claimed === undefined ? "" : `#${claimed.number} ${quote(claimed.description, taskChars)}`;
   const declared = member.task === "" ? "" : `on ${quote(member.task, taskChars)}`;
   return `${role}${task === "" ? declared : task}`.replace(/, $/, "");
+}
+
+/** Agents of other machines: what each does, and whether its machine is silent. */
+function farLines({ elsewhere = [], tasks }: LeadData): string[] {
+  const lines = elsewhere.map(row => {
+    const { name, role = "", tasks: claimed, declared } = row;
+    const number = tasks.find(({ id }) => id === claimed[0]?.id)?.number;
+    const what = claimed[0]?.description ?? declared?.task ?? "";
+    const on = what === "" ? "" : `${number === undefined ? "on" : `#${number}`} ${quote(what, taskChars)}`;
+    const parts = [clean(role), on, elsewhereState(row)].filter(part => part !== "");
+    return [clean(name), ...(parts.length === 0 ? [] : [parts.join(", ")])].join(": ");
+  });
+  return bounded(lines, farMax);
 }
 
 function pathLines({ tasks }: LeadData, screen: Screen): string[] {
