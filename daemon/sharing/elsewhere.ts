@@ -43,13 +43,16 @@ export function* sameFileRows(
     const { branches, leases } = log.state;
     if (leases.all.size === 0) continue;
     for (const mine of branches.bySession.values()) {
-      if (nodeOf(mine.session) !== own || (id !== undefined && ownIdOf(mine.session) !== id)) continue;
+      const session = ownIdOf(mine.session);
+      if (nodeOf(mine.session) !== own || (id !== undefined && session !== id)) continue;
+      // Clones of one repository have one name in the store.
+      const its = logs.state.sessions.live.get(session ?? "")?.project ?? mine.project;
       for (const { path: file, other, blobs } of sameFilesOf(log.state, mine)) {
         const sides = [sideOf(log.state, mine, blobs[0]), sideOf(log.state, other, blobs[1])] as const;
         const key = createHash("sha256")
           .update(`${mine.session}\n${other.session}\n${file}`)
           .digest("base64url");
-        yield { place: 0, key, row: () => log.outward({ file, project: mine.project, sides }) };
+        yield { place: 0, key, row: () => log.outward({ file, project: its, sides }) };
       }
     }
   }

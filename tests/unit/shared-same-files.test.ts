@@ -1,5 +1,6 @@
 /** The same file on branches of two machines: looked at, told and shown. */
 import { expect, it } from "vitest";
+import { rulesLevel } from "../../daemon/core/base-state.ts";
 import { type BranchFile, uncommitted } from "../../daemon/core/branches/table.ts";
 import { noteIds } from "../../daemon/engine/log-view.ts";
 import type { FileState } from "../../daemon/facts/git/status.ts";
@@ -8,7 +9,7 @@ import type { Services } from "../../daemon/services.ts";
 import { sameFileRows } from "../../daemon/sharing/elsewhere.ts";
 import { sameFileLines } from "../../daemon/sharing/trail.ts";
 import { limits } from "../../protocol/limits.ts";
-import { actorOf, begin, type Machine, MemoryStoreOfAll, machine, settled } from "./shared-world.ts";
+import { actorOf, begin, type Machine, MemoryStoreOfAll, machine, settled, shared } from "./shared-world.ts";
 
 const blob = (letter: string) => letter.repeat(40);
 
@@ -146,6 +147,24 @@ it("is a row on both machines, and a note for both agents, without a path or a c
   ]);
   expect(notes(desk, "bob")).toHaveLength(1);
   expect(JSON.stringify(all.entries)).not.toMatch(/\/(?:laptop|desk)\/app/);
+});
+
+it("is of the clone in which the session works, if the machine has two", async () => {
+  const { laptop, desk } = await two();
+  const again = "/laptop/again";
+  const { node } = laptop.own.state.outbox;
+  const projects = [...laptop.own.state.outbox.projects, [again, shared]] as const;
+  await laptop.own.submitAndWait({ type: "sharing_set", node, projects, level: rulesLevel });
+  await begin(laptop, "ann", { project: again, worktree: again, cwd: again, branch: "paging" });
+  const [here, there] = [looksOf(laptop), looksOf(desk)];
+  here.branch.files = [["src/a.ts", blob("1")]];
+  there.branch.files = [["src/a.ts", blob("2")]];
+  await here.look("ann");
+  await there.look("bob");
+  await settled(laptop, desk);
+  const row = ["src/a.ts", again, "ann paging", "bob@desk login"];
+  for (const project of [undefined, "/laptop/app", again])
+    expect(rows(laptop, project === undefined ? {} : { project })).toEqual([row]);
 });
 
 it("is looked for when HEAD has moved, or the session has another branch, and in shared projects alone", async () => {
