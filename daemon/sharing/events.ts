@@ -3,7 +3,7 @@ import type { ElsewhereEvent } from "../../protocol/elsewhere.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
 import type { Command, Entry } from "../core/commands.ts";
 import { nodeOf } from "../core/nodes/shared-ids.ts";
-import type { CoreEvent } from "../core/outcome.ts";
+import type { CoreEvent, Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import type { SharedNames } from "./names.ts";
 
@@ -17,6 +17,16 @@ const ofSessions: ReadonlySet<KiteEvent["event"]> = new Set<KiteEvent["event"]>(
   "role_changed",
   "declared",
 ]);
+
+/**
+ * Returns a step of the own log without its events of tasks and values that belong to the store: they are copied or removed here while
+ * they move, and nobody ended or deleted them.
+ */
+export function ownEvents(step: Step, isShared: (project: string) => boolean): Step {
+  const isMove = ({ event: { event }, project }: CoreEvent) =>
+    (event.startsWith("task_") || event === "context_changed") && isShared(project);
+  return step.events.some(isMove) ? { ...step, events: step.events.filter(one => !isMove(one)) } : step;
+}
 
 /**
  * Returns the events for each of this machine's projects that they are about; none of a project that is not shared here. `isOnce`:

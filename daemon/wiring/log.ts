@@ -15,6 +15,7 @@ import type { DaemonOptions } from "../options.ts";
 import { Server } from "../server/server.ts";
 import { Turns } from "../server/turns.ts";
 import { type ClaimLog, claimWatch } from "../sessions/claim-watch.ts";
+import { ownEvents } from "../sharing/events.ts";
 import { sharedSettings } from "../sharing/settings.ts";
 import { trailOf } from "../trail/from-events.ts";
 import { Trail } from "../trail/trail.ts";
@@ -46,6 +47,7 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   const before = settings === null ? loadEvents(paths.events) : null;
   if (before !== null) events.take(before);
   const listeners = new Listeners();
+  let isShared: (project: string) => boolean = () => false;
   listeners.add({
     events: "all",
     stepped: (_entry, { events }) => {
@@ -55,8 +57,9 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   let flush: (() => void) | null = null;
   const onStep = (entry: Entry, step: Step, epoch: number, replayed: boolean) => {
     if (replayed) return settings === null ? events.recall(epoch, entry.seq, step) : undefined;
-    events.publish(epoch, entry.seq, step);
-    listeners.tell(entry, step);
+    const told = ownEvents(step, isShared);
+    events.publish(epoch, entry.seq, told);
+    listeners.tell(entry, told);
     // The entry may have left something in the outbox.
     flush?.();
   };
@@ -69,6 +72,7 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
       is === "opening" ? "the shared store is not reached" : `the shared store is ${is}`,
     );
   const own = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
+  isShared = project => own.state.outbox.projects.has(project);
   listeners.add(claimWatch({ own, clock }, ownClaims(own)));
   writeStoreMark(paths, own.state, onTrouble);
   const shared =

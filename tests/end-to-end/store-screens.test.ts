@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from "vitest";
 import type { StoreState } from "../../protocol/store.ts";
 import { withServer } from "../journal/postgres-world.ts";
 import type { Client, Message } from "./daemon.ts";
-import { database, Machine } from "./store-machine.ts";
+import { database, Machine, wide } from "./store-machine.ts";
 
 /** Every event of the daemon from now on. */
 async function follower({ home }: Machine): Promise<Client> {
@@ -43,6 +43,31 @@ await withServer("what screens show of a store", server => {
     await server.start();
     const back = await looker.event("store_changed", ({ store }) => (store as StoreState).is === "open");
     expect(back).toMatchObject({ store: { since: null, why: null } });
+  });
+
+  it("a move to the store and back is told as no end of tasks and values", { timeout: 240_000 }, async () => {
+    const machine = await new Machine().start();
+    const { home, repo } = machine;
+    await home.command(["store", "join", await database(server), "--yes"], wide, home.work);
+    await machine.kite("task", "add", "one");
+    await machine.kite("context", "set", "port", "1");
+    const looker = await follower(machine);
+    await machine.kite("store", "share", "--yes");
+    await machine.kite("task", "add", "behind the share");
+    const person = await home.connectPerson();
+    expect(await person.ask({ type: "store_leave" })).toMatchObject({ ok: true, tasks: 2, context: 1 });
+    await machine.kite("task", "add", "behind the leave");
+    const heard: string[] = [];
+    while (!heard.includes("behind the leave")) {
+      const event = await looker.next(({ type }) => type === "event");
+      const { event: name, project, deleted, description } = event;
+      expect([name, deleted]).not.toContainEqual(
+        expect.stringMatching(/^task_(?:failed|removed|completed)$/),
+      );
+      expect([name, deleted]).not.toEqual(["context_changed", true]);
+      if (project === repo) heard.push(String(description ?? name));
+    }
+    expect(heard).toContain("behind the share");
   });
 
   it("the trail tells what a person did and what became of the store", { timeout: 240_000 }, async () => {
