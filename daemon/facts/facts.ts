@@ -36,7 +36,8 @@ export interface Facts {
   stampedNow(lexical: string, path: string): Stamped | null;
   /** The parent that the client's file about a nested agent names; null if it names none. */
   parentAgent(file: string): Promise<string | null | Unreachable>;
-  repository(cwd: string): Promise<Repository | Unreachable>;
+  /** The repository around a directory (absolute), at most `limits.repositoryKeptMs` old; `isAnew`: as it is now. */
+  repository(cwd: string, isAnew?: boolean): Promise<Repository | Unreachable>;
   /** The directory that all worktrees of a repository have in common, by the git directory of one of them. */
   commonDirOf(gitDir: string): Promise<string | Unreachable>;
   /** The uncommitted state of `files` (relative to the worktree). */
@@ -98,7 +99,7 @@ export function outsideFacts(
   const work = new WorkFacts(outside, gitChild);
   const changes = new ChangeFacts(outside, gitChild);
   const commits = new CommitFacts(outside, gitChild);
-  const repository = (cwd: string) => git.repositoryOf(cwd);
+  const repository = (cwd: string, isAnew?: boolean) => git.repositoryOf(cwd, isAnew);
   const agentFiles = adapters.flatMap(({ agentFile }) => agentFile ?? []);
   const lifeFiles = adapters.flatMap(({ lifeFiles }) => lifeFiles ?? []);
   const states = new StateFacts(outside, gitChild, cwd => git.lookUp(cwd));

@@ -58,11 +58,11 @@ export class GitFacts {
     this.#mounted = options.mounted ?? (() => []);
   }
 
-  /** Returns the repository around `cwd` (absolute), at most `limits.repositoryKeptMs` old. */
-  repositoryOf(cwd: string): Promise<Repository | Unreachable> {
+  /** Returns the repository around `cwd` (absolute), at most `limits.repositoryKeptMs` old; `isAnew`: as it is now. */
+  repositoryOf(cwd: string, isAnew = false): Promise<Repository | Unreachable> {
     const now = this.#outside.now();
     const kept = this.#kept.get(cwd);
-    if (kept !== undefined && now < kept.until) return kept.repository;
+    if (!isAnew && kept !== undefined && now < kept.until) return kept.repository;
     const repository = this.lookUp(cwd);
     const fresh = { until: now + limits.repositoryKeptMs, repository };
     this.#kept.set(cwd, fresh);

@@ -109,7 +109,8 @@ async function repositoryOf(
   { facts, engine, presence }: Services,
   { session, cwd, project }: Beginning,
 ): Promise<Pick<Repository, "project" | "worktree" | "branch">> {
-  const found = await facts.repository(cwd);
+  // It may come right after a checkout, and keeps this branch until it is registered again.
+  const found = await facts.repository(cwd, true);
   const row = presence.of(session);
   if (!("unreachable" in found)) {
     row.unplaced = null;

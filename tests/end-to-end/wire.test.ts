@@ -1,6 +1,6 @@
 /** Lines, replies and sessions on the wire, against the built daemon. */
 
-import { realpathSync } from "node:fs";
+import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { version } from "../../bin/version.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -343,6 +343,19 @@ describe("a session", () => {
     expect(await name("other names", "bob")).toBe("bob");
     expect(await name("names", "\u001b[31mred\u0007\r\nline\u202e\u2028end\u0000")).toBe("[31mred line end");
     expect(await name("names", "\u0000\u001b")).toBe("unnamed");
+  });
+
+  test("has the branch of when it is registered, also right after a checkout", async () => {
+    const repo = home.folder();
+    for (const folder of ["objects", "refs"]) mkdirSync(`${repo}/.git/${folder}`, { recursive: true });
+    const client = await home.connect();
+    for (const branch of ["main", "other", "third"]) {
+      writeFileSync(`${repo}/.git/HEAD`, `ref: refs/heads/${branch}\n`);
+      const id = fresh();
+      await client.ask({ type: "register", id, cwd: repo });
+      const { rows } = await client.ask({ type: "query", target: "sessions", id });
+      expect(rows).toMatchObject([{ branch, worktree: realpathSync(repo) }]);
+    }
   });
 
   test("outlives the connection it was registered on", async () => {

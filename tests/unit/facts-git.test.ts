@@ -165,6 +165,10 @@ test("what was read counts for a moment", async () => {
   git(main, "checkout", "-b", "other");
   now += limits.repositoryKeptMs;
   expect(await facts.repositoryOf(main)).toMatchObject({ branch: "other" });
+  // Who asks for it as it is now has it, and so have all after it.
+  git(main, "checkout", "-b", "third");
+  expect(await facts.repositoryOf(main, true)).toMatchObject({ branch: "third" });
+  expect(await facts.repositoryOf(main)).toMatchObject({ branch: "third" });
 });
 
 test("that it could not be told counts for nobody who asks later", async () => {
