@@ -160,6 +160,27 @@ await withServer("several nodes over one store", server => {
       }
     });
 
+    it("read what others append one by one together, and at once what they wait for", async () => {
+      const world = new StoreWorld(server);
+      const one = await world.node("n1");
+      const never = { newsPauseMs: 600_000, heardPollMs: 600_000, pollMinMs: 600_000, pollMaxMs: 600_000 };
+      const { client, journal } = await world.node("n2", never);
+      // It listens from its first read on.
+      await journal.barrier();
+      const append = async (count: number) => {
+        for (let i = 1; i <= count; i += 1) {
+          one.client.propose(wants(`${i}`));
+          await settled(one);
+        }
+      };
+      await append(20);
+      client.propose(wants("own"));
+      await expect.poll(() => client.batches).toEqual([21]);
+      await append(3);
+      await journal.barrier();
+      expect(client.batches).toEqual([21, 3]);
+    });
+
     it("that may not listen read by time alone", async () => {
       const world = new StoreWorld(server);
       const one = await world.node("n1");

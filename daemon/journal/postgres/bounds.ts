@@ -20,6 +20,8 @@ export interface StoreBounds {
   readonly pollMaxMs: number;
   /** The same while notifications arrive: a look whether the connection still lives. */
   readonly heardPollMs: number;
+  /** From one read to the next that only notifications of other nodes' entries ask for. */
+  readonly newsPauseMs: number;
   /** How often this node writes down how far it has read. */
   readonly renewMs: number;
   /** A node that was seen within this time is not taken by a start of another machine. */
@@ -58,6 +60,7 @@ export const storeBounds: StoreBounds = {
   pollMinMs: 100,
   pollMaxMs: 1_000,
   heardPollMs: 5_000,
+  newsPauseMs: 50,
   renewMs: 20_000,
   holdMs: 60_000,
   absentMs: 24 * 3_600_000,

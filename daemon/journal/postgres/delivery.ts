@@ -37,6 +37,10 @@ export class Delivery {
   #pollMs: number;
   /** Whether notifications arrived on this connection, and none was missed. */
   #hears = false;
+  /** The last entry that a notification told of, when the last read began, and what waits for the next one to be due. */
+  #heardSeq = 0;
+  #readAtMs = Number.NEGATIVE_INFINITY;
+  #newsTimer: NodeJS.Timeout | null = null;
   /** Those who wait for the end of a read that has not begun, and of the one that runs. */
   #waiters: (() => void)[] = [];
   #readers: (() => void)[] = [];
@@ -63,10 +67,27 @@ export class Delivery {
     this.#wake();
   }
 
-  /** A notification says that the log has come to entry `seq`. `isOwn`: by an append of this node, which delivers it. */
+  /**
+   * A notification says that the log has come to entry `seq`. `isOwn`: by an append of this node, which delivers it. While other
+   * nodes append one entry after the other, nodes that wait for none of them read several at once: `newsPauseMs`.
+   */
   heard(seq: number, isOwn: boolean): void {
     this.#hears = true;
-    if (!isOwn && seq > this.#position.seq) this.wake();
+    if (isOwn || seq <= this.#position.seq) return;
+    this.#heardSeq = Math.max(this.#heardSeq, seq);
+    const restMs = this.#readAtMs + this.#options.bounds.newsPauseMs - performance.now();
+    if (restMs <= 0) this.wake();
+    else this.#newsTimer ??= setTimeout(() => this.#lookForNews(), restMs).unref();
+  }
+
+  #lookForNews(): void {
+    this.#newsTimer = null;
+    if (this.#hasNews && !this.#closed) this.wake();
+  }
+
+  /** Whether a notification told of entries that were not delivered yet. */
+  get #hasNews(): boolean {
+    return this.#heardSeq > this.#position.seq;
   }
 
   /** Resolves when all that is in the log now has been delivered, or the store has been away for `barrierMs`. */
@@ -103,6 +124,7 @@ export class Delivery {
 
   async close(): Promise<void> {
     this.#closed = true;
+    if (this.#newsTimer !== null) clearTimeout(this.#newsTimer);
     this.#release();
     this.wake();
     await this.#running;
@@ -112,14 +134,18 @@ export class Delivery {
     while (!this.#closed) {
       const wasWoken = await this.#pause();
       if (this.#closed) return;
+      const [heardSeq, isTold] = [this.#heardSeq, wasWoken || this.#hasNews];
+      this.#readAtMs = performance.now();
       // Those who ask from here on wait for the next read.
       this.#readers = this.#waiters.splice(0);
       try {
         const connection = await this.#options.link.connection();
         const count = await this.#readAll(connection);
         this.#options.reach.answered();
+        // All that had been told of by then is read, or was lost with what the store lacks.
+        if (this.#heardSeq === heardSeq) this.#heardSeq = 0;
         // A notification should have told of these.
-        if (count > 0 && !wasWoken) this.#hears = false;
+        if (count > 0 && !isTold) this.#hears = false;
         this.#setPace(count);
         for (const resolve of this.#readers.splice(0)) resolve();
         await this.#options.between(connection);
@@ -128,7 +154,7 @@ export class Delivery {
         // They wait for the next read.
         this.#waiters.unshift(...this.#readers.splice(0));
         if (this.#closed || this.#isAway) this.#release();
-        this.#isWoken ||= this.#waiters.length > 0;
+        this.#isWoken ||= this.#waiters.length > 0 || this.#hasNews;
         await this.#rest();
       }
     }
