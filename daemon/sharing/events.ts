@@ -52,9 +52,16 @@ export function eventsHere(
   });
 }
 
+/** Whether the event says that one file was changed on two machines, or that this is over. */
+export function isOfSameFile(
+  event: KiteEvent,
+): event is Extract<KiteEvent, { readonly event: "same_file_began" | "same_file_ended" }> {
+  return event.event === "same_file_began" || event.event === "same_file_ended";
+}
+
 /** Returns the event as this machine's screens show it; null: it is about files of two other machines. */
 function ownSideFirst(event: KiteEvent, node: string): KiteEvent | null {
-  if (event.event !== "same_file_began" && event.event !== "same_file_ended") return event;
+  if (!isOfSameFile(event)) return event;
   const [one, two] = event.sides;
   if (nodeOf(one.id) === node) return event;
   return nodeOf(two.id) === node ? { ...event, sides: [two, one] } : null;

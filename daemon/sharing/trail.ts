@@ -8,6 +8,7 @@ import { pathOfWork } from "../core/files/dirty-files.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import type { TrailLine } from "../trail/line.ts";
+import { isOfSameFile } from "./events.ts";
 import type { Copied, Sharing } from "./share.ts";
 
 /** Returns what became of the store between two states of it. */
@@ -92,7 +93,7 @@ export function sameFileLines(
   { sessions }: Pick<State, "sessions">,
   at: number,
 ): TrailLine[] {
-  if (event.event !== "same_file_began" && event.event !== "same_file_ended") return [];
+  if (!isOfSameFile(event)) return [];
   const { files, more = 0, sides } = event;
   const [{ id, name }, other] = sides;
   const { project = event.project, worktree } = sessions.live.get(id) ?? {};

@@ -5,7 +5,7 @@ import type { Engine, Log } from "../engine/engine.ts";
 import { Listeners } from "../engine/listeners.ts";
 import type { EventHub } from "../events/hub.ts";
 import { inboxEvent } from "../events/inbox-event.ts";
-import { eventsHere, toldElsewhere } from "../sharing/events.ts";
+import { eventsHere, isOfSameFile, toldElsewhere } from "../sharing/events.ts";
 import { LostClaims } from "../sharing/lost-claims.ts";
 import { MoveTries } from "../sharing/move-tries.ts";
 import { SharedNames } from "../sharing/names.ts";
@@ -66,8 +66,10 @@ export function openShared(
       const here = eventsHere(step.events, names, node);
       if (here.length > 0) events.publishBeside(here);
       // Each machine's trail has what its own sessions did, and what others do to their files.
-      const once = here.length === 0 ? [] : eventsHere(step.events, names, node, true);
-      if (entry.origin.node === node) write(trailOf(once, clock.wall()));
+      const isOwn = entry.origin.node === node;
+      const told = step.events.filter(({ event }) => isOwn || isOfSameFile(event));
+      const once = here.length === 0 || told.length === 0 ? [] : eventsHere(told, names, node, true);
+      if (isOwn) write(trailOf(once, clock.wall()));
       write(once.flatMap(({ event }) => sameFileLines(event, own.state, clock.wall())));
       listeners.tell(entry, { ...step, events: [...here] });
     },
