@@ -94,11 +94,11 @@ export const plantedInStore: readonly PlantedInStore[] = [
       /heard nothing|threw in a daemon|ended by itself|another state|was acknowledged|fits no order|was told|is not shared/,
   },
   {
-    bug: "the end of what an agent declared is not told",
-    file: "daemon/core/declarations/end.ts",
-    find: "endDeclaration(state.declarations, declaration, state.t);\n  tellNodes(state, declaration);",
-    put: "endDeclaration(state.declarations, declaration, state.t);",
-    tells: /shows of .* which declared nothing, or has ended/,
+    bug: "other machines hear nothing of files that were struck off",
+    file: "daemon/core/declarations/declare.ts",
+    find: "  tellNodes(state, after);",
+    put: "  if (after.files.length >= before.files.length) tellNodes(state, after);",
+    tells: /shows of .* which declared/,
   },
   {
     bug: "a start tells nothing of what agents declared",
