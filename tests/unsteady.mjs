@@ -9,8 +9,11 @@ import { join } from "node:path";
 /** The most files of one run that may run once more. */
 export const unsteadyMax = 3;
 
-/** Files whose failure is a find: they draw what they try, or hold what must never be lost. */
-const finds = /^tests\/(?:simulation|journal)\/|property|random|planted|guard|tidy/;
+/**
+ * Files whose failure is a find: they draw what they try, or hold what must never be lost. Histories of real daemons over a store
+ * meet a planted bug now and then alone, since sockets and processes take their own time.
+ */
+const finds = /^tests\/(?:simulation|journal)\/|property|random|(?<!^tests\/store\/)planted|guard|tidy/;
 
 /** Returns the failed files that may run once more, and for the others why they may not. */
 export function excuses(failed, before) {

@@ -30,6 +30,11 @@ it("runs up to three files once more", () => {
   expect(verdict(files.slice(0, 3))).toEqual({ again: files.slice(0, 3), refused: 0 });
 });
 
+it("runs planted bugs of a store once more, which histories meet by chance", () => {
+  const path = "tests/store/planted.test.ts";
+  expect(verdict([path])).toEqual({ again: [path], refused: 0 });
+});
+
 it("runs none of four", () => {
   expect(verdict(files)).toEqual({ again: [], refused: 1 });
 });
