@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Connection } from "../../daemon/journal/postgres/connection.ts";
 import { findPostgres, PostgresServer } from "../journal/postgres-server.ts";
 import { interleaved, ratio } from "./measure.ts";
-import { Bench } from "./processes.ts";
+import { Bench, heard, type Started } from "./processes.ts";
 import { figure, plain, type Table, type Tables, table } from "./report.ts";
 import { Conversation } from "./talk.ts";
 import { sessionId } from "./wire-words.ts";
@@ -19,6 +19,7 @@ const openTriesMax = 300;
 
 /** A daemon, and a session that speaks on a connection of its own. */
 interface Member {
+  readonly daemon: Started;
   readonly talk: Conversation;
   readonly id: string;
   readonly cwd: string;
@@ -59,13 +60,13 @@ async function member(bench: Bench, n: number, server: PostgresServer | null): P
   writeFileSync(join(cwd, ".git", "config"), '[remote "origin"]\n\turl = https://example.com/team/app.git\n');
   const store = server === null ? {} : { store: `postgresql://kite@127.0.0.1:${server.port}/postgres` };
   writeFileSync(join(home, "config.json"), JSON.stringify({ rescue: "off", ...store }), { mode: 0o600 });
-  await bench.start("kite-daemon", [home, "file"]);
+  const daemon = await bench.start("kite-daemon", [home, "file"]);
   const socket = join(home, "kite.sock");
   if (server !== null) await share(socket, readFileSync(join(home, "person.token"), "utf8").trim(), cwd);
   const talk = await Conversation.at(socket);
   const id = sessionId(n);
   await answered(talk, { type: "register", id, cwd, name: `agent-${n}` });
-  return { talk, id, cwd };
+  return { daemon, talk, id, cwd };
 }
 
 /** Shares the clone when the store is open. */
@@ -132,16 +133,31 @@ async function finishClaim({ talk, id, cwd }: Member): Promise<void> {
 
 async function allAtOnce(members: readonly Member[]): Promise<Table> {
   const samples: number[] = [];
+  const before = await cpuOf(members);
   const until = performance.now() + contendedMs;
   await Promise.all(
     members.map(async one => {
       while (performance.now() < until) samples.push(await timed(() => create(one)));
     }),
   );
+  const cpuMs = (await cpuOf(members)) - before;
   return table(`task_create by ${members.length} daemons at once`, [
     plain("until it is answered", samples, " ms"),
     plain("tasks a second, of all", (samples.length * 1000) / contendedMs),
+    // Each applies each task: on one machine that is what bounds them.
+    plain("a task's processor time in one daemon", cpuMs / samples.length / members.length, " ms"),
   ]);
+}
+
+/** Returns the processor time of the daemons so far, in milliseconds. */
+async function cpuOf(members: readonly Member[]): Promise<number> {
+  const all = members.map(async ({ daemon: { child } }) => {
+    const reply = heard(child, "kite-daemon");
+    child.send("cpu");
+    const { user, system } = (await reply) as NodeJS.CpuUsage;
+    return (user + system) / 1_000;
+  });
+  return (await Promise.all(all)).reduce((sum, ms) => sum + ms, 0);
 }
 
 /** An edit's two events over the socket: what the hook's process costs is the same for both. */
