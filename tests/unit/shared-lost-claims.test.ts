@@ -162,4 +162,18 @@ describe("while the store is open", () => {
     await laptop.own.submitAndWait({ type: "outbox_sent", node: "none", last: { epoch: 0, n: 0 } });
     expect(texts(laptop)).toHaveLength(1);
   });
+
+  it("hear of it when the machine was silent for so long that the store ended its sessions", async () => {
+    const { all, laptop, desk, task } = await twoMachines();
+    const isActive = () => laptop.store.state?.tasks.all.get(task)?.state.status === "active";
+    // The laptop sleeps, and still has the connection when it wakes: an hour each time that the desk says something.
+    for (let hours = 1; isActive() && hours < 60; hours += 1) {
+      all.aheadMs = hours * 3_600_000;
+      await desk.log.submitAndWait(create(desk, "bob", `at ${hours}`));
+      await laptop.store.engine?.upToDate();
+    }
+    await expect.poll(() => texts(laptop)).toHaveLength(1);
+    expect(texts(laptop)[0]).toContain('task #1 "first" is no longer yours: it was given back.');
+    expect(laptop.conditions).toEqual(["open"]);
+  });
 });
