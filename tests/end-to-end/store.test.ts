@@ -305,7 +305,9 @@ await withServer("machines that share a store", server => {
       expect(again).toContain(
         "Changed here, and not taken over, since the store changed it too or refused it: #2 (description).",
       );
-      expect(await a.kite("log")).toContain("changed here, and not taken over: #2 (description)");
+      // The trail is written a moment after the answer.
+      const inTrail = "changed here, and not taken over: #2 (description)";
+      await expect.poll(() => a.kite("log"), { timeout: 30_000 }).toContain(inTrail);
       for (const machine of [a, b])
         await expect.poll(() => machine.tasks()).toEqual(["first of a", "second of b", "third"]);
       const { tasks } = (await b.json("task", "list")) as { tasks: Message[] };

@@ -1,8 +1,10 @@
 /** Changes of what a machine shares, while its daemon says anew what it shares. */
 import { expect, it } from "vitest";
 import { bothLogs } from "../../daemon/sharing/both-logs.ts";
+import { LeaveRecords } from "../../daemon/sharing/leave-records.ts";
 import { shareProject } from "../../daemon/sharing/share.ts";
 import { storeState } from "../../daemon/sharing/show.ts";
+import { memoryStore } from "../journal/memory-journal.ts";
 import { begin, claim, copyPathOfTest, create, MemoryStoreOfAll, machine, shared } from "./shared-world.ts";
 
 it("keeps a change of what is shared that comes with a telling of all", async () => {
@@ -74,6 +76,34 @@ it("goes on by the clock with a move of a person that broke off, and says so mea
   expect(storeState(store).unmoved).toBeUndefined();
   expect(laptop.conditions).toEqual(["open"]);
 }, 90_000);
+
+it("undoes a leave that was killed when the store opens, keeps what was here before, and says so", async () => {
+  const leftPath = copyPathOfTest();
+  const all = new MemoryStoreOfAll();
+  all.awaySinceMs = Date.now();
+  const [kept, node] = [memoryStore(), "n-left"];
+  const laptop = await machine("laptop", all, { kept, node });
+  await begin(laptop, "alice");
+  for (const name of ["not moved yet", "copied back"])
+    await laptop.own.submitAndWait(create(laptop, "alice", name));
+  const [before = ""] = laptop.own.state.tasks.all.keys();
+  const record = { as: shared, before: { tasks: [before], keys: [] }, tasks: {}, keys: {} };
+  new LeaveRecords({ path: leftPath, onTrouble: () => {} }).put("/laptop/app", record);
+  await laptop.store.close();
+  laptop.kill();
+  const next = await machine("laptop", all, { kept, node, leftPath });
+  expect(storeState(next.store).unmoved).toMatchObject({ tasks: 1 });
+  // Its first try to open the store ends in vain.
+  await expect.poll(() => next.conditions).toContain("opening");
+  all.awaySinceMs = null;
+  await expect
+    .poll(() => storeState(next.store).leaveUndoneAt, { timeout: 30_000 })
+    .toEqual(expect.any(Number));
+  await expect.poll(() => next.own.state.tasks.all.size, { timeout: 30_000 }).toBe(0);
+  const { tasks } = next.log.logOf("/laptop/app").state;
+  expect([...tasks.all.values()].map(({ description }) => description)).toEqual(["not moved yet"]);
+  expect(storeState(next.store).unmoved).toBeUndefined();
+}, 60_000);
 
 it("knows after a kill which store it joined", async () => {
   const copyPath = copyPathOfTest();

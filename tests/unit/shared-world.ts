@@ -205,7 +205,9 @@ export async function machine(
     node = nextNode(),
     clock = systemClock(),
     projects = [[`/${name}/app`, shared]],
+    leftPath = null,
   }: {
+    readonly leftPath?: string | null;
     readonly copyPath?: string | null;
     readonly claimsPath?: string | null;
     /** What the own log kept before: the machine's daemon begins anew over it, as after a kill. */
@@ -256,7 +258,7 @@ export async function machine(
       machine: name,
       where: "memory",
       copyPath,
-      leftPath: null,
+      leftPath,
       version: "0",
       onTrouble,
       onCondition,
