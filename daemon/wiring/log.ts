@@ -57,7 +57,7 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   let flush: (() => void) | null = null;
   const onStep = (entry: Entry, step: Step, epoch: number, replayed: boolean) => {
     if (replayed) return settings === null ? events.recall(epoch, entry.seq, step) : undefined;
-    const told = ownEvents(step, isShared);
+    const told = settings === null ? step : ownEvents(step, isShared);
     events.publish(epoch, entry.seq, told);
     listeners.tell(entry, told);
     // The entry may have left something in the outbox.
