@@ -72,8 +72,9 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
       is === "opening" ? "the shared store is not reached" : `the shared store is ${is}`,
     );
   const own = await Engine.start({ ...parts, onStep, onTrouble, onFatal });
-  isShared = project => own.state.outbox.projects.has(project);
-  listeners.add(claimWatch({ own, clock }, ownClaims(own)));
+  // A store that was taken out of the settings by hand has nothing: what is shared is here alone meanwhile.
+  if (settings !== null) isShared = project => own.state.outbox.projects.has(project);
+  listeners.add(claimWatch({ own, clock }, ownClaims(own, isShared)));
   writeStoreMark(paths, own.state, onTrouble);
   const shared =
     settings === null
@@ -85,12 +86,12 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
 }
 
 /** The claims of projects that this machine shares with none. */
-function ownClaims(own: Engine): ClaimLog {
+function ownClaims(own: Engine, isShared: (project: string) => boolean): ClaimLog {
   return {
     get state() {
       return own.state;
     },
-    hasProject: project => !own.state.outbox.projects.has(project),
+    hasProject: project => !isShared(project),
     actorHere: actor => (own.state.sessions.live.has(actor.session) ? actor : null),
     personOf: () => personName("agent"),
   };

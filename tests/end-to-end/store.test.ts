@@ -209,7 +209,10 @@ await withServer("machines that share a store", server => {
       expect((await machine.home.command(["doctor"], wide, machine.repo)).out).toContain(
         "kite store join URL",
       );
+      const looker = await machine.home.connect();
+      await looker.ask({ type: "subscribe" });
       await machine.kite("task", "add", "meanwhile");
+      await looker.event("task_created", ({ description }) => description === "meanwhile");
       await machine.kite("store", "join", url, "--yes");
       expect(await machine.shared()).toEqual([1, 0]);
     });
