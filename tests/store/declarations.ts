@@ -281,13 +281,13 @@ export class Declarer {
     for (const file of files)
       if (file !== drop && random.chance(0.35)) wills.set(file, this.#all.will(agent));
     const next = { task: this.#all.task(), wills, drops: drop === null ? [] : [drop], isAnew };
-    const { kills } = this.#machine;
+    const { starts } = this.#machine;
     const tool = { tool_name: "mcp__kite__declare", tool_use_id: next.task, tool_input: {} };
     if (agent.agent !== null)
       await agent.speaker.hookUntilHeard({ hook_event_name: "PreToolUse", ...whoIs(agent.agent), ...tool });
     // A client that has little patience takes what it hears at first.
     const operation = await agent.declare(next, random.chance(0.15) ? random.int(1, 2) : undefined);
-    if (this.#machine.kills !== kills) agent.isPlaced = false;
+    if (this.#machine.starts !== starts) agent.isPlaced = false;
     this.#all.heard(agent, operation);
   }
 

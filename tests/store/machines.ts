@@ -48,8 +48,8 @@ export class Machine {
   readonly #command: readonly [string, ...string[]];
   #daemon: Daemon | null = null;
   #starting: Promise<unknown> = Promise.resolve();
-  /** How often its daemon was killed: with one goes what only its memory has. */
-  kills = 0;
+  /** How often its daemon began: with one goes what only its memory had, where it was killed or the clock jumped meanwhile. */
+  starts = 0;
   /** How a daemon ended that nobody killed. */
   readonly ends: string[] = [];
 
@@ -96,6 +96,7 @@ export class Machine {
   }
 
   async #start(): Promise<void> {
+    this.starts += 1;
     const daemon = await this.home.start(this.#command);
     this.#daemon = daemon;
     void daemon.exited.then(({ code, signal }) => {
@@ -105,7 +106,6 @@ export class Machine {
 
   /** Ends the daemon in the middle of everything. */
   async kill(): Promise<void> {
-    this.kills += 1;
     await this.daemon.kill();
     this.#daemon = null;
   }
@@ -116,7 +116,6 @@ export class Machine {
 
   /** Ends the daemon in the middle of everything, and starts another one. */
   async restart(pauseMs: number): Promise<void> {
-    this.kills += 1;
     await this.daemon.kill();
     await delay(pauseMs);
     await this.start();

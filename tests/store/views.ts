@@ -80,7 +80,8 @@ async function inboxFaults(speaker: Speaker, state: State): Promise<string[]> {
       `${speaker.name} has ${own.length} of ${speaker.early.length} messages of before its project was shared`,
     ];
   const kept = [...state.messages.all.values()]
-    .filter(({ letters }) => [...letters.values()].some(({ to }) => to.id === id))
+    // An agent within the session has an inbox of its own.
+    .filter(({ letters }) => [...letters.values()].some(({ to }) => to.id === id && to.agent === null))
     .map(one => `${one.id} ${one.text}`)
     .concat(own.map(one => `${one["id"]} ${one["text"]}`));
   return differences(`the inbox of ${speaker.name}`, shown, kept);
