@@ -62,8 +62,9 @@ export interface SameFileEvent {
 }
 
 /**
- * The machine of such a session told anew of it, so its name, branch or role may be another one, or a role waits for it or no more; other changes of it have the events
- * that a session's own have. It is in the log of the store and not in this machine's, so it has no cursor.
+ * The machine of such a session told anew of it, so its name, branch or role may be another one, or a role waits for it or no more;
+ * other changes of it have the events that a session's own have. It is in the log of the store and not in this machine's, so it has
+ * no cursor.
  */
 export interface ElsewhereEvent {
   readonly event: "elsewhere_changed";

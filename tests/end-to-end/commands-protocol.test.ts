@@ -96,7 +96,9 @@ describe("protocol/README.md", () => {
       name.endsWith(".ts"),
     );
     const texts = files.map(name => readFileSync(at(`protocol/${name}`), "utf8"));
-    const events = texts.flatMap(text => [...text.matchAll(/readonly event: "(\w+)"/g)].map(m => m[1]));
+    const events = texts
+      .flatMap(text => [...text.matchAll(/readonly event: ("\w+"(?: \| "\w+")*)/g)])
+      .flatMap(([, names = ""]) => names.match(/\w+/g) ?? []);
     const firstCells = [...readme.matchAll(/^\| `(\w+)` +\|/gm)].map(m => m[1]);
     const known = [...Object.keys(requests), ...events, ...Object.keys(codes), ...queryTargets];
     expect(firstCells.sort()).toEqual(known.sort());
