@@ -108,20 +108,29 @@ export async function moveRest(logs: BothLogs, project: string, as: string): Pro
 
 const unheard = refuse("store_away", "the store has not heard yet of the sessions of this machine");
 
-/** Removes what a leave that broke off copied: this machine is still in the store. */
-async function undoLeave({ records, wall }: BothLogs, here: Place, as: string): Promise<void> {
+/** Removes what a leave that broke off copied: this machine is still in the store. What was made here since goes there. */
+async function undoLeave({ shared, records, wall }: BothLogs, here: Place, as: string): Promise<void> {
   const { log, project } = here;
   const record = records.get(project, as);
   if (record === null || record.before === null) return;
   const [ids, keys] = [new Set(record.before.tasks), new Set(record.before.keys)];
   const { tasks, context } = contentsOf(here);
+  const there: Place = { log: shared, project: as };
+  const { all } = shared.state.tasks;
+  const isCopied = (task: Task) =>
+    !ids.has(task.id) && (task.id in record.tasks || isCopy(task, all.get(task.id), there));
+  // What one that stays depends on stays, and goes with it.
+  const stay = new Set(tasks.filter(task => !isCopied(task)).map(({ id }) => id));
+  for (const id of stay) for (const need of log.state.tasks.all.get(id)?.dependsOn ?? []) stay.add(need);
   await removeTasks(
     log,
-    tasks.filter(({ id }) => !ids.has(id)),
+    tasks.filter(({ id }) => !stay.has(id)),
   );
+  // A key that was taken here already got its copy beside it.
+  const wasOf = (key: string) => record.keys[key] ?? record.keys[key.replace(/@store(-\d+)?$/, "")];
   await removeContext(
     here,
-    context.filter(({ key }) => !keys.has(key)),
+    context.filter(({ key, value }) => !keys.has(key) && wasOf(key) === digestOf(value)),
   );
   // What a share left here goes on by how it was before.
   const known = Object.entries(record.tasks).filter(([id]) => ids.has(id));

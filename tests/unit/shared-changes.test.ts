@@ -86,8 +86,9 @@ it("undoes a leave that was killed when the store opens, keeps what was here bef
   await begin(laptop, "alice");
   for (const name of ["not moved yet", "copied back"])
     await laptop.own.submitAndWait(create(laptop, "alice", name));
-  const [before = ""] = laptop.own.state.tasks.all.keys();
-  const record = { as: shared, before: { tasks: [before], keys: [] }, tasks: {}, keys: {} };
+  const [before = "", copied = ""] = laptop.own.state.tasks.all.keys();
+  const tasksThen = { [copied]: { createdAt: laptop.own.state.tasks.all.get(copied)?.createdAt ?? 0 } };
+  const record = { as: shared, before: { tasks: [before], keys: [] }, tasks: tasksThen, keys: {} };
   new LeaveRecords({ path: leftPath, onTrouble: () => {} }).put("/laptop/app", record);
   await laptop.store.close();
   laptop.kill();

@@ -340,6 +340,27 @@ test("what was copied back before a store was gone for good stays, also if less 
   expect(moves.of("own").context).toEqual({ one: "0", two: "0", far: "newer" });
 });
 
+test("what is made here while no store is set goes to the store, also behind a leave that was killed", async () => {
+  for (let at = 1, isOver = false; !isOver; at += 1) {
+    const moves = new Moves();
+    await moves.share();
+    moves.breakAt({ at, how: "lost", isKill: true });
+    await moves.leave().catch(refused);
+    isOver = !moves.isDead;
+    if (!moves.isShared) continue;
+    // A person took the setting out, and joins again later.
+    const isBack = moves.own.state.tasks.all.get(moves.first)?.project === project;
+    moves.add("made here", isBack ? { dependsOn: [moves.first] } : {});
+    moves.set(command => moves.own.do(command), "made", "here");
+    await openAnew(moves);
+    expect([at, moves.of("store").open]).toContainEqual(
+      expect.arrayContaining([isBack ? "made here pending on first" : "made here pending"]),
+    );
+    expect([at, moves.of("store").context]).toEqual([at, expect.objectContaining({ made: "here" })]);
+    expect([at, moves.of("own").open, moves.of("own").context]).toEqual([at, [], {}]);
+  }
+});
+
 function refused(error: unknown): void {
   expect(error).toBeInstanceOf(CopyRefused);
 }
