@@ -129,6 +129,21 @@ describe("the same file", () => {
     expect(told(store, bob)).toEqual(["a.ts with alice@a-machine on paging"]);
   });
 
+  it("is told as it is by then, if the other side commits before that, or goes on", () => {
+    const { store, a, b, take, alice, bob } = agents();
+    changed(a, "s1", ["a.ts", uncommitted]);
+    changed(b, "s1", ["a.ts", blob("1")]);
+    take();
+    const notes = () => [told(store, alice), told(store, bob)].flat();
+    const [ofBob, ofAlice] = ["a.ts with bob@b-machine on login", "a.ts with alice@a-machine on paging"];
+    expect(notes()).toEqual([ofBob, `${ofAlice}, open`]);
+    changed(a, "s1", ["a.ts", blob("2")]);
+    changed(b, "s1", ["a.ts", uncommitted]);
+    take();
+    expect(notes()).toEqual([`${ofBob}, open`, ofAlice]);
+    expect(events(store)).toHaveLength(1);
+  });
+
   it("is over, untold, when a side has the file no more, ends, or goes to another branch", () => {
     const overs: ((b: Local) => void)[] = [
       b => changed(b, "s1", ["b.ts", blob("2")]),

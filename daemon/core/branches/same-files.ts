@@ -71,6 +71,9 @@ function tellChanges(
     const differed = were.has(path) && differ(were.get(path), theirs);
     const blob = are.get(path);
     const differs = are.has(path) && differ(blob, theirs);
+    const isOpen = blob === uncommitted;
+    if (differed && differs && isOpen !== (were.get(path) === uncommitted))
+      restate(state, other, mine, path, isOpen);
     if (differed === differs) continue;
     const news = pairs.get(other) ?? { began: [], ended: [] };
     pairs.set(other, news);
@@ -145,6 +148,21 @@ function forget(state: BaseState, one: BranchRow, two: BranchRow, file: string):
       whoseOf(to),
       note => note.what === "same_file" && note.file === file && note.session === session,
     );
+}
+
+/** Changes a notice that did not reach `to` yet, since the other side committed the file, or changed it again. */
+function restate(
+  state: BaseState,
+  to: BranchRow,
+  { session }: BranchRow,
+  file: string,
+  isOpen: boolean,
+): void {
+  correct(state, whoseOf(to), note => {
+    if (note.what !== "same_file" || note.file !== file || note.session !== session) return note;
+    const { uncommitted: _was, ...rest } = note;
+    return isOpen ? { ...rest, uncommitted: true } : rest;
+  });
 }
 
 /** The session of the row goes on under the id `to`: notices of others name it so from now on. */
