@@ -145,7 +145,7 @@ async function leave(
   const [, view] = services.engine.logs;
   // What broke off before: what is left here goes there, and comes back with the rest.
   const moved: Copied[] = [];
-  if (both !== null) await moveAll(both, (_sharing, one) => moved.push(one));
+  if (both !== null) await moveAll(both, (_sharing, one) => moved.push(one)).catch(notMoved);
   const back = await takeBack(logs, shown => view?.outward(shown) ?? shown).catch(notLeft);
   const copied = { ...back, leftOut: moved.flatMap(({ leftOut }) => leftOut) };
   const told = (await shared.leave()).ok;
@@ -153,11 +153,19 @@ async function leave(
   return { ok: true, projects, unread, told, ...shown(copied) } satisfies StoreLeaveReply;
 }
 
+/** Says that a leave did not begin, and what gets a person out where the store takes no more. */
+function notMoved(error: unknown): never {
+  if (!(error instanceof CopyRefused)) throw error;
+  const so =
+    "This machine is still in the store. To leave without moving that first: kite store leave --away";
+  throw new CopyRefused({ ...error.refusal, error: `${error.message}. ${so}` });
+}
+
 /** Says that a leave broke off. */
 function notLeft(error: unknown): never {
   if (!(error instanceof CopyRefused)) throw error;
   const so =
-    "this machine is still in the store, and what was copied back is taken out again; run this again";
+    "this machine is still in the store, and Kite takes out by itself what was copied back; to leave, run this again";
   throw new CopyRefused({ ...error.refusal, error: `${so}. ${error.message}` });
 }
 
