@@ -7,7 +7,6 @@
  */
 import { personName } from "../../protocol/person.ts";
 import type { Entry } from "../core/commands.ts";
-import { nodeOf } from "../core/nodes/shared-ids.ts";
 import type { Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import { assigneeOf } from "../core/tasks/replies.ts";
@@ -80,9 +79,8 @@ export class LostClaims {
     const { state, node } = this.#store;
     if (state === null) return [];
     const found: Held[] = [];
-    for (const [session, ids] of state.tasks.claims) {
-      if (nodeOf(session) !== node) continue;
-      for (const id of ids) {
+    for (const session of state.sessions.byNode.get(node) ?? []) {
+      for (const id of state.tasks.claims.get(session) ?? []) {
         const task = state.tasks.all.get(id);
         const claimer = task === undefined ? null : claimerOf(task);
         if (task === undefined || claimer === null) continue;
