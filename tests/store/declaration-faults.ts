@@ -55,11 +55,11 @@ async function differencesAt(
     const key = keyOf(one.speaker.machine.node, one.speaker.id, one.agent);
     const [texts, shown] = [one.texts(), left.get(key) ?? []];
     left.delete(key);
-    const isRight =
-      texts.length === 0 ? shown.length === 0 : shown.length === 1 && texts.includes(`${shown}`);
+    const isRight = shown.length < 2 && texts.includes(shown[0] ?? null);
+    const nothing = "nothing, or has ended";
     if (!isRight)
       wrong.push(
-        `machine ${machine.index} shows of ${one.name} ${shown.join(" and ") || "nothing"}, which declared ${texts.join(" or ") || "nothing, or has ended"}`,
+        `machine ${machine.index} shows of ${one.name} ${shown.join(" and ") || "nothing"}, which declared ${texts.map(text => text ?? nothing).join(" or ")}`,
       );
   }
   for (const [key, texts] of left)
@@ -182,7 +182,7 @@ async function* faultsOfEnd(
   ms: number,
 ): AsyncGenerator<string> {
   const { speaker } = ending;
-  const [text = ""] = ending.texts();
+  const [text] = ending.texts();
   speaker.hasEnded = true;
   await speaker.ask({ type: "deregister" });
   speaker.close();

@@ -35,8 +35,8 @@ const nothingSaid: Said = { task: "", files: new Map() };
 export class DeclaringAgent {
   readonly speaker: Speaker;
   readonly agent: string | null;
-  /** What holds, by what its client was told: one of these, or nothing if there is none. */
-  possible: readonly Said[] = [];
+  /** What holds, by what its client was told: one of these. */
+  possible: readonly Said[] = [nothingSaid];
   /** Its daemon knew for whom it works whenever it declared: else what it and these declared overlaps. */
   isPlaced = true;
   /** Each declaration that it ever may have had, as a text, with the number of the request that made it. */
@@ -53,12 +53,18 @@ export class DeclaringAgent {
   }
 
   get hasEnded(): boolean {
-    return this.speaker.hasEnded || this.possible.length === 0;
+    return this.speaker.hasEnded || !this.hasDeclared;
   }
 
-  /** Returns the texts of what may hold. */
-  texts(): readonly string[] {
-    return this.hasEnded ? [] : this.possible.map(textOf);
+  /** Whether it may have declared something that holds. */
+  get hasDeclared(): boolean {
+    return this.possible.some(one => one !== nothingSaid);
+  }
+
+  /** Returns the texts of what may hold; null stands for nothing. */
+  texts(): readonly (string | null)[] {
+    if (this.hasEnded) return [null];
+    return this.possible.map(one => (one === nothingSaid ? null : textOf(one)));
   }
 
   /** Returns a file that it has declared for certain, or null. */
@@ -77,7 +83,7 @@ export class DeclaringAgent {
     ];
     const request = { type: "declare", understanding: { task }, codeView, anew: isAnew };
     const whose = this.agent === null ? {} : { agent: this.agent };
-    const before: readonly Said[] = this.possible.length === 0 ? [nothingSaid] : this.possible;
+    const before = this.possible;
     const after = before.map(one => said(isAnew ? nothingSaid : one, next));
     this.#count += 1;
     // Others may see it before its client hears of it.
@@ -86,7 +92,7 @@ export class DeclaringAgent {
     const outcome = outcomeOf(operation);
     if (outcome === "ok") this.possible = after;
     // Its daemon was killed, with the request or behind it.
-    else if (outcome === null) this.possible = [...before.filter(one => one !== nothingSaid), ...after];
+    else if (outcome === null) this.possible = [...before, ...after];
     return operation;
   }
 
@@ -101,7 +107,7 @@ export class DeclaringAgent {
   }
 
   end(): void {
-    this.possible = [];
+    this.possible = [nothingSaid];
   }
 }
 
@@ -266,7 +272,7 @@ export class Declarer {
   async #end(agents: readonly DeclaringAgent[]): Promise<void> {
     const [main] = agents;
     if (main === undefined) return;
-    if (main.possible.length > 0) this.#all.count("an end of a session that declared");
+    if (main.hasDeclared) this.#all.count("an end of a session that declared");
     main.speaker.hasEnded = true;
     await main.speaker.ask({ type: "deregister" });
     for (const one of agents) one.end();
@@ -315,7 +321,7 @@ export class Declarer {
         : { hook_event_name: "Stop", background_tasks: [] },
     );
     for (const one of isOne ? [first] : children) {
-      if (one.possible.length > 0) this.#all.count("an end of an agent that declared");
+      if (one.hasDeclared) this.#all.count("an end of an agent that declared");
       one.end();
     }
     return isOne ? others : [];
