@@ -19,7 +19,7 @@ await withServer("histories of daemons over one store", async (server, bin) => {
   afterAll(async () => (await quick).remove());
   const seen = new Map<string, number>();
 
-  it.each(seeds)("history %i", { timeout: 300_000 }, async seed => {
+  it.each(seeds)("history %i", { timeout: 600_000 }, async seed => {
     const takesOver = seed % 4 === 2;
     const door = seed % 4 === 3 ? (pooler ?? server) : server;
     const store = takesOver ? await Store.withStandby(bin) : await Store.on(server, `history_${seed}`, door);

@@ -41,7 +41,7 @@ await withServer("a standby that lacks entries", (_server, bin) => {
 
   it.each(seeds)(
     "takes over, and all go on with what it has: history %i",
-    { timeout: 180_000 },
+    { timeout: 360_000 },
     async seed => {
       const random = new Random(seed);
       const store = await Store.withLateStandby(bin);

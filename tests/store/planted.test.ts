@@ -13,7 +13,7 @@ await withServer("planted bugs of daemons over one store", server => {
   describe("a planted bug of a shared store is caught", () => {
     it.each(plantedInStore.map(one => [one.bug, one] as const))(
       "%s",
-      { timeout: 600_000 },
+      { timeout: 1_200_000 },
       async (_, bug) => {
         const { program, remove } = await buildDaemon([...quickBounds, bug]);
         const found: string[] = [];
