@@ -43,14 +43,23 @@ await withServer("the same file over a store", server => {
       expect(await looker.event(event, isOwn)).toMatchObject({ files: ["prices.ts"], project: a.repo });
     const log = async (machine: Machine) =>
       (await machine.kite("log")).split("\n").filter(line => line.includes(" same file "));
-    expect(await log(a)).toEqual([
-      expect.stringMatching(/ alice +same file +prices\.ts +bob@\S+ changed it, too, on branch login$/),
-      expect.stringMatching(/ alice +same file +prices\.ts +the risk with bob@\S+ on branch login is over$/),
-    ]);
-    expect(await log(b)).toEqual([
-      expect.stringMatching(/ bob +same file +prices\.ts +alice@\S+ changed it, too, on branch paging$/),
-      expect.stringMatching(/ bob +same file +prices\.ts +the risk with alice@\S+ on branch paging is over$/),
-    ]);
+    // Each machine writes its trail when it has heard.
+    await expect
+      .poll(() => log(a), patient)
+      .toEqual([
+        expect.stringMatching(/ alice +same file +prices\.ts +bob@\S+ changed it, too, on branch login$/),
+        expect.stringMatching(
+          / alice +same file +prices\.ts +the risk with bob@\S+ on branch login is over$/,
+        ),
+      ]);
+    await expect
+      .poll(() => log(b), patient)
+      .toEqual([
+        expect.stringMatching(/ bob +same file +prices\.ts +alice@\S+ changed it, too, on branch paging$/),
+        expect.stringMatching(
+          / bob +same file +prices\.ts +the risk with alice@\S+ on branch paging is over$/,
+        ),
+      ]);
   });
 
   it("is shown and told before anybody commits, and is over when one side takes its work back", {
@@ -68,7 +77,9 @@ await withServer("the same file over a store", server => {
     await expect
       .poll(() => prompted(alice, a, "alice"), patient)
       .toContain("has uncommitted changes of the same file");
-    expect(await prompted(bob, b, "bob")).toContain("has uncommitted changes of the same file");
+    await expect
+      .poll(() => prompted(bob, b, "bob"), patient)
+      .toContain("has uncommitted changes of the same file");
     rmSync(join(b.repo, "src/new.ts"));
     await prompted(bob, b, "bob");
     await expect.poll(() => a.kite("status"), patient).not.toContain("Same file");
