@@ -10,13 +10,19 @@ import { database, type Machine } from "./store-machine.ts";
 const patient = { timeout: 60_000 };
 
 await withServer("the same file over a store", server => {
-  it("is shown on both machines and told to both agents, until one side has it no more", {
-    timeout: 240_000,
-  }, async () => {
+  /** Two machines of one store, with an agent on a branch of its own each. */
+  const pair = async () => {
     const url = await database(server);
     const [a, b] = [await machineOn("paging"), await machineOn("login")];
     for (const machine of [a, b]) await machine.kite("store", "join", url, "--yes");
     const [alice, bob] = [await agentAt(a, "alice"), await agentAt(b, "bob")];
+    return { a, b, alice, bob };
+  };
+
+  it("is shown on both machines and told to both agents, until one side has it no more", {
+    timeout: 240_000,
+  }, async () => {
+    const { a, b, alice, bob } = await pair();
     const looker = await a.home.connect();
     await looker.ask({ type: "subscribe" });
     commit(a, "prices.ts", "one");
@@ -65,10 +71,7 @@ await withServer("the same file over a store", server => {
   it("is shown and told before anybody commits, and is over when one side takes its work back", {
     timeout: 240_000,
   }, async () => {
-    const url = await database(server);
-    const [a, b] = [await machineOn("paging"), await machineOn("login")];
-    for (const machine of [a, b]) await machine.kite("store", "join", url, "--yes");
-    const [alice, bob] = [await agentAt(a, "alice"), await agentAt(b, "bob")];
+    const { a, b, alice, bob } = await pair();
     await edited(alice, a, "alice", "src/new.ts");
     await edited(bob, b, "bob", "src/new.ts");
     const row =
