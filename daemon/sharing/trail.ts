@@ -47,7 +47,7 @@ function becameOf(before: StoreState, after: StoreState, at: number): Partial<Tr
 }
 
 const leaveUndone =
-  "kite store leave broke off, and what it had copied back is taken out again: this machine is still in the store; to leave: kite store leave";
+  "kite store leave broke off, and Kite took out again what it had copied back: this machine is still in the store; to leave: kite store leave";
 
 function wentBack({ where }: StoreState, at: number): TrailLine {
   const why = `${where} went back: a backup was restored, or a standby that lagged took over; tasks and messages of just before may be gone`;

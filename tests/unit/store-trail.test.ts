@@ -82,7 +82,9 @@ it("say what the daemon moved by itself, and that it undid a leave", () => {
   ]);
   expect(movedLine(sharing, { ...moved, tasks: 0, released: [] }, now)).toEqual([]);
   const undone = { ...open, leaveUndoneAt: now };
-  expect(said(open, undone)).toEqual([expect.stringContaining("kite store leave broke off, and what it")]);
+  expect(said(open, undone)).toEqual([
+    expect.stringContaining("kite store leave broke off, and Kite took out"),
+  ]);
   expect(said(undone, { ...undone })).toEqual([]);
 });
 
