@@ -4,10 +4,10 @@
  *
  * The file is written behind a step that changes the claims, and is not synced: a power cut may cost the last of them.
  */
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
-import { readPrivateFile } from "../store/private-file.ts";
+import { readPrivateFile, writePrivateFileUnsynced } from "../store/private-file.ts";
 
 const heldSchema = z.object({
   task: z.object({ id: z.string(), number: z.number().optional(), description: z.string() }),
@@ -49,11 +49,7 @@ export class ClaimsFile {
     if (path === null || text === this.#saved) return;
     try {
       if (text === "") rmSync(path, { force: true });
-      else {
-        // As a whole, so that a start finds the old one or the new one.
-        writeFileSync(`${path}.new`, text, { mode: 0o600 });
-        renameSync(`${path}.new`, path);
-      }
+      else writePrivateFileUnsynced(path, text);
       this.#saved = text;
     } catch (error) {
       if (!this.#hasFailed) onTrouble("claims in the shared store could not be kept for a restart", error);

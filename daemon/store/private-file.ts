@@ -85,19 +85,28 @@ function readBounded(path: string, bytesMax: number, how: number, objection: Obj
  * disk when this returns. One process at a time may write it. Throws the system's error, and leaves the old file then.
  */
 export function writePrivateFile(path: string, text: string): void {
-  const temporary = `${path}.new`;
-  rmSync(temporary, { force: true });
-  try {
-    writeFileSync(temporary, text, { mode: 0o600, flag: "wx", flush: true });
-    renameSync(temporary, path);
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
-  }
+  replace(path, text, { flush: true });
   const folder = openSync(dirname(path), constants.O_RDONLY);
   try {
     fsyncSync(folder);
   } finally {
     closeSync(folder);
+  }
+}
+
+/** The same, but it does not wait for the disk: after a power cut the file may be the old one, or damaged. */
+export function writePrivateFileUnsynced(path: string, text: string): void {
+  replace(path, text, { flush: false });
+}
+
+function replace(path: string, text: string, { flush }: { readonly flush: boolean }): void {
+  const temporary = `${path}.new`;
+  rmSync(temporary, { force: true });
+  try {
+    writeFileSync(temporary, text, { mode: 0o600, flag: "wx", flush });
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
   }
 }
