@@ -32,7 +32,7 @@ export interface KeptCopy {
  */
 function saveCopy(path: string, store: CopyOf, state: State | null): void {
   const text = state === null ? "" : writeState(state);
-  const kept = text.length <= limits.storeCopyBytes ? text : "";
+  const kept = Buffer.byteLength(text) <= limits.storeCopyBytes ? text : "";
   writePrivateFile(path, `${JSON.stringify(store)}\n${kept}`);
 }
 

@@ -97,13 +97,13 @@ export class LeaveRecords {
     const text = JSON.stringify({ version: 1, projects: [...this.#all] });
     // What was left can be undone without the tasks' fields.
     const bare = () => [...this.#all].map(([project, one]) => [project, { ...one, tasks: {}, keys: {} }]);
-    const isShort = text.length <= limits.storeCopyBytes;
+    const isShort = Buffer.byteLength(text) <= limits.storeCopyBytes;
     writePrivateFile(this.#path, isShort ? text : JSON.stringify({ version: 1, projects: bare() }));
   }
 }
 
 function load(path: string, onTrouble: LeaveRecordsOptions["onTrouble"]): Map<string, ProjectRecord> {
-  const found = readPrivateFile(path, 2 * limits.storeCopyBytes);
+  const found = readPrivateFile(path, limits.storeCopyBytes);
   if (found.is === "absent") return new Map();
   try {
     if (found.is !== "read") throw new Error(found.error);

@@ -56,7 +56,7 @@ export const storeLimits = {
   storeRepeatPauseMs: 300,
   /** Pause between two tellings of all sessions that calls of unknown ones ask for. */
   storeTellMs: 5_000,
-  /** Largest copy of a shared store that a stop keeps, in UTF-16 units. */
+  /** Largest copy of a shared store that a stop keeps, and largest record of what a machine left. */
   storeCopyBytes: 64 * 1024 * 1024,
   /** Claims of this machine's agents that are kept for a daemon that is killed, and the largest file of them. */
   keptClaimsMax: 1_000,
