@@ -170,12 +170,13 @@ export class Home {
     if (!existsSync(this.paths.daemonFile)) return;
     const { pid } = JSON.parse(readFileSync(this.paths.daemonFile, "utf8"));
     if (this.#pids.has(pid)) return;
-    // One that has ended leaves its file.
+    // One that has ended leaves its file; one that ends takes no more connections, and writes on for a moment.
     const client = await Client.open(this.paths.socket).catch(() => null);
-    if (client === null) return;
-    client.send({ type: "shutdown" });
-    await client.ended;
-    client.destroy();
+    if (client !== null) {
+      client.send({ type: "shutdown" });
+      await client.ended;
+      client.destroy();
+    }
     await gone(pid);
   }
 }
