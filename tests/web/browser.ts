@@ -118,7 +118,7 @@ export class Site {
   /** A tab that shows the view at `path`, of a new `kite web`; earlier tabs are closed. */
   async view(path: string, how: How = {}): Promise<Page> {
     const { args = [], env = {}, script, ...size } = how;
-    for (const context of this.#contexts.splice(0)) await context.close();
+    await this.close();
     await this.stop();
     const page = await this.tab(size);
     if (script !== undefined) await page.addInitScript(script);
@@ -126,6 +126,11 @@ export class Site {
     await page.goto(address.replace("/#", `/${path}#`));
     await page.locator("main h1").waitFor();
     return page;
+  }
+
+  /** Closes all tabs: none tells of a fault later. */
+  async close(): Promise<void> {
+    for (const context of this.#contexts.splice(0)) await context.close();
   }
 
   async dispose(): Promise<void> {

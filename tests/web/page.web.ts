@@ -23,8 +23,9 @@ beforeEach(async () => {
 afterEach(() => expect(site.faults.splice(0)).toEqual([]));
 afterAll(() => site.dispose());
 
-/** Faults that the browser tells of when a server goes, which the page says itself. */
-function forgive(pattern: RegExp): void {
+/** Closes the tabs, which ask again and again, and drops what the browser told of a server that went; the page says so itself. */
+async function forgive(pattern: RegExp): Promise<void> {
+  await site.close();
   const left = site.faults.splice(0).filter(fault => !pattern.test(fault));
   site.faults.push(...left);
 }
@@ -45,7 +46,7 @@ describe("the address", () => {
     await text.waitFor();
     expect(await text.innerText()).toMatch(/^This address was used, or is too old\./);
     expect(await second.content()).not.toMatch(/kite/i);
-    forgive(/404|ERR_/);
+    await forgive(/404|ERR_/);
   });
 
   test("keeps the view and what is asked of it", async () => {
@@ -62,7 +63,7 @@ describe("the address", () => {
     await page.evaluate(() => sessionStorage.setItem("pass", JSON.stringify({ token: "x", folder: "x" })));
     await page.reload();
     await page.getByText("This address was used").waitFor();
-    forgive(/404|MIME/);
+    await forgive(/404|MIME/);
   });
 });
 
@@ -114,7 +115,7 @@ describe("live", () => {
     expect(await away.innerText()).toContain("kite web");
     await site.serve();
     await page.getByText("Start it again for another address").waitFor();
-    forgive(/404|ERR_|Failed to fetch/);
+    await forgive(/404|ERR_|Failed to fetch/);
   });
 
   test("an open page does not keep a daemon that nobody needs", async () => {

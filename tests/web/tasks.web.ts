@@ -255,7 +255,8 @@ describe("what a person does", () => {
       });
       expect(refused).toBe(403);
       // The browser tells of the refusal, too.
-      expect(site.faults.splice(0)).toEqual([expect.stringContaining("403")]);
+      await expect.poll(() => site.faults).toEqual([expect.stringContaining("403")]);
+      site.faults.splice(0);
     }
     const page = await site.view("tasks");
     await row(page, "A task of another project").waitFor();
