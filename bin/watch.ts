@@ -14,6 +14,7 @@ import { scopeProject } from "./scope.ts";
 import { numbering } from "./tasks/numbering.ts";
 import { terminalTexts } from "./terminals.ts";
 import { Titles } from "./titles.ts";
+import { trailFlushed } from "./trail/flushed.ts";
 import { unpainted } from "./view/color.ts";
 import { eventSentence } from "./view/events.ts";
 import { logText } from "./view/log.ts";
@@ -95,6 +96,7 @@ function projectHere(world: ProcessContext): Promise<string | null> {
 async function lately(world: ProcessContext): Promise<News[]> {
   const { paths, env } = world;
   const isShown = ({ decision }: TrailLine) => decision !== "event";
+  await trailFlushed(world);
   const lines = await readTrail(paths.trail, { limit: latelyMax, filter: isShown });
   const worded = await numbering(world, null, lines.map(({ why = "" }) => why).join(" "));
   return lines.map(line => ({ at: line.at, text: logText(line, env["HOME"] ?? "", worded) }));

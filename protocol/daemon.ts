@@ -185,5 +185,7 @@ export const daemonRequests = {
   stats: { params: plainSchema, reply: reply<StatsReply>(), traits: always },
   /** Shows that the daemon answers. */
   ping: { params: plainSchema, reply: reply<PingReply>(), traits: always },
+  /** Writes the decisions so far to the log of decisions, and answers then. */
+  trail_flush: { params: plainSchema, reply: reply<OkReply>(), traits: always },
   shutdown: { params: shutdownSchema, reply: reply<OkReply>(), traits: always },
 } as const satisfies RequestTable;

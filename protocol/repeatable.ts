@@ -23,6 +23,7 @@ const names: Readonly<Record<Repeatable, true>> = {
   stats: true,
   store_show: true,
   subscribe: true,
+  trail_flush: true,
   worktree_state: true,
 };
 

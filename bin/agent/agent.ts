@@ -10,6 +10,7 @@ import { screenOf } from "../process-context.ts";
 import { numbering, type Worded } from "../tasks/numbering.ts";
 import { terminalTexts } from "../terminals.ts";
 import { titlesFor } from "../titles.ts";
+import { trailFlushed } from "../trail/flushed.ts";
 import {
   type AgentData,
   type AgentWords,
@@ -40,6 +41,7 @@ export interface AgentFlags {
 /** Shows one agent on a screen, or its history; of an agent that has ended there is only a history. Returns the exit code. */
 export async function agent(world: ProcessContext, name: string, flags: AgentFlags): Promise<number> {
   return withDaemon(world, flags.json === true, async client => {
+    await trailFlushed(world, client);
     const live = agentsOf(await rowsOf(client, "sessions"));
     const known = await agentCalled(world, live, name);
     if (known !== null && flags.history !== true) {

@@ -14,6 +14,7 @@ import {
 } from "../process-context.ts";
 import { numbering } from "../tasks/numbering.ts";
 import { decisionsIn, type TrailFilter, wantedBy } from "../trail/filter.ts";
+import { trailFlushed } from "../trail/flushed.ts";
 import { followTrail, readAtEnd } from "../trail/follow.ts";
 import { unknownAgent } from "../trail/known-agents.ts";
 import { missingFile } from "../trail/known-files.ts";
@@ -95,6 +96,7 @@ export async function log(world: ProcessContext, flags: LogFlags, until: AbortSi
       );
     }
   };
+  await trailFlushed(world);
   const place = await showStored(world.paths.trail, { filter, limit, wanted }, show);
   const unknown =
     count === 0 && filter.agent !== undefined ? await unknownAgent(world.paths.trail, filter.agent) : null;

@@ -11,6 +11,7 @@ import {
 } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { ReportCounter } from "../report/counter.ts";
+import { trailFlushed } from "../trail/flushed.ts";
 import { sinceForms, sinceTime } from "../trail/since.ts";
 import { reportMarkdown, reportView } from "../view/report.ts";
 import { exitCodes, fail } from "../with-daemon.ts";
@@ -110,6 +111,7 @@ export async function report(world: ProcessContext, flags: ReportFlags): Promise
   const { project: named } = flags;
   const project =
     named === undefined ? null : await projectOf(resolve(world.cwd, named === true ? "." : named));
+  await trailFlushed(world);
   const counter = new ReportCounter({ since, project });
   const { trail } = world.paths;
   let firstAt: number | null = null;

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { readForward, startBefore } from "../../daemon/trail/forward.ts";
 import { type ProcessContext, printFramed, printJson, type Run, screenOf } from "../process-context.ts";
 import { mostTokens } from "../tokens/session.ts";
+import { trailFlushed } from "../trail/flushed.ts";
 import { sinceForms, sinceTime } from "../trail/since.ts";
 import { TrailCounter } from "../trail/stats.ts";
 import { statsView } from "../view/stats.ts";
@@ -53,6 +54,7 @@ export async function stats(world: ProcessContext, flags: StatsFlags): Promise<n
   const json = flags.json === true;
   const since = flags.since === undefined ? Number.NEGATIVE_INFINITY : sinceTime(flags.since, world.now());
   if (since === null) return fail(world, json, "usage", `--since takes ${sinceForms}, not ${flags.since}`);
+  await trailFlushed(world);
   const counter = new TrailCounter();
   const { trail } = world.paths;
   for await (const { lines } of readForward(trail, await startBefore(trail, since)))

@@ -15,6 +15,7 @@ import { isSystemError } from "../../protocol/system-error.ts";
 import { isObject } from "../../protocol/wire.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { projectOf } from "../project.ts";
+import { trailFlushed } from "../trail/flushed.ts";
 import { version } from "../version.ts";
 import type { Check } from "../view/doctor.ts";
 import { projectRoot } from "../view/places.ts";
@@ -64,6 +65,7 @@ async function bundle(world: ProcessContext, checks: readonly Check[]): Promise<
     if (!Object.hasOwn(settings, key)) short.name(key, "key");
   // A line of doctor says what is wrong with the trail.
   const isTrailOdd = oddFolder(paths.trail) !== null;
+  await trailFlushed(world);
   const lines = isTrailOdd ? [] : await readTrail(paths.trail, { limit: limits.bundleLinesMax });
   // Names are learned before any sentence that may have them.
   const decisions = lines.map(line => decisionOf(line, short));

@@ -18,6 +18,7 @@ import { type Kind, kinds } from "./about.ts";
 import { AboutAgent } from "./about-agent.ts";
 import { AboutFile } from "./about-file.ts";
 import { AboutTask, isWhole } from "./about-task.ts";
+import { trailFlushed } from "./flushed.ts";
 import { unknownAgent } from "./known-agents.ts";
 import { missingFile } from "./known-files.ts";
 import { LockHistory } from "./lock-history.ts";
@@ -56,6 +57,7 @@ export async function answer(question: Question): Promise<number> {
     agent: new AboutAgent(name, sessions, { here, max }),
     file: new AboutFile(await trailNames(world, name), max),
   };
+  await trailFlushed(world, client);
   const history = new LockHistory();
   let lastAt: number | null = null;
   for await (const { lines } of readForward(world.paths.trail, { n: 0, offset: 0 })) {

@@ -17,6 +17,7 @@ import { clean, clock, type Screen, wrap } from "../view/text.ts";
 import { exitCodes, fail, Refused, rowsOf } from "../with-daemon.ts";
 import { Story } from "./explained.ts";
 import { isOf, pathIn } from "./filter.ts";
+import { trailFlushed } from "./flushed.ts";
 import { withHostNames } from "./host-names.ts";
 import { actorIn, LockHistory } from "./lock-history.ts";
 
@@ -42,6 +43,7 @@ export async function explainLast(
 ): Promise<number> {
   const isAgent = await seemsAgents(world);
   const whose = await whoseLast(world, isAgent);
+  await trailFlushed(world, client);
   const [line] = await readTrail(world.paths.trail, {
     limit: 1,
     filter: one => isMeant(one, whose) && isHeld(one),

@@ -1,4 +1,4 @@
-/** hello, ping, stats, query, subscribe, shutdown. */
+/** hello, ping, stats, query, subscribe, trail_flush, shutdown. */
 
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
@@ -64,6 +64,12 @@ const ping: RequestHandler<"ping"> = (_services, _request, call) => {
   return undefined;
 };
 
+/** The connection's next line is not held up: the trail's disk may be slow. */
+const trailFlush: RequestHandler<"trail_flush", DaemonServices> = (services, _request, call) => {
+  void services.flushTrail().then(() => call.reply({ ok: true }));
+  return undefined;
+};
+
 const stats: RequestHandler<"stats", DaemonServices> = (services, _request, call) => {
   return services.engine.read(() => call.reply(statsOf(services)));
 };
@@ -107,5 +113,6 @@ export const daemonHandlers: HandlersOf<typeof daemonRequests, QueryServices> = 
   query,
   stats,
   ping,
+  trail_flush: trailFlush,
   shutdown,
 };

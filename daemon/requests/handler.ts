@@ -28,6 +28,8 @@ export interface DaemonServices extends Services {
   isPerson(text: string): boolean;
   /** Bytes in the journal after the last snapshot, and whether the disk is full. */
   journal(): { readonly bytes: number; readonly full: boolean };
+  /** Resolves when every decision so far is in the trail, or counted as lost. */
+  flushTrail(): Promise<void>;
   /** Ends the daemon after the pending replies. */
   stop(why: string): void;
 }

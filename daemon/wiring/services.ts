@@ -75,6 +75,7 @@ export function buildServices(
     fewDescriptors: () => server.fewDescriptors,
     isPerson: text => isToken(token, text),
     journal: () => journal.health,
+    flushTrail: () => trail.flush(),
     stop,
   };
   const { rescue } = services;

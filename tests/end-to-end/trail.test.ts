@@ -43,6 +43,14 @@ async function logged(...args: readonly string[]): Promise<TrailLine[]> {
     .map(line => JSON.parse(line));
 }
 
+/** The trail as its files are at this moment. */
+function stored(): string {
+  const { trail } = home.paths;
+  return readdirSync(trail)
+    .map(name => readFileSync(join(trail, name), "utf8"))
+    .join("");
+}
+
 /** What a command prints on 80 columns, without its times; wrapped lines are one again. */
 async function shown(...args: readonly string[]): Promise<string[]> {
   const text = (await home.kiteAt(home.work, home.environment, ...args)).trimEnd();
@@ -150,10 +158,8 @@ describe("kite log", () => {
   });
 
   test("holds no prompt, no text of a file, and of a command nothing but git's own words", () => {
-    const { trail } = home.paths;
-    const text = readdirSync(trail).map(name => readFileSync(join(trail, name), "utf8"));
-    expect(text.join("")).toContain("git clean");
-    expect(text.join("")).not.toContain("SECRET");
+    expect(stored()).toContain("git clean");
+    expect(stored()).not.toContain("SECRET");
   });
 });
 
@@ -232,6 +238,17 @@ test("a person's line has the task's project, so that a short name means a task 
     [other.id, "/elsewhere"],
     [task, home.work],
   ]);
+});
+
+test("the trail has what was answered before, once trail_flush answers", async () => {
+  const erin = await home.session("erin", { name: "erin" });
+  for (const name of ["first.ts", "second.ts"]) {
+    expect(await erin.ask({ type: "file_lock", file: name, cwd: home.work, id: "erin" })).toMatchObject({
+      ok: true,
+    });
+    expect(await erin.ask({ type: "trail_flush" })).toEqual({ ok: true });
+    expect(stored()).toContain(name);
+  }
 });
 
 test("all three read the trail of a daemon that is gone", async () => {

@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { isSystemError } from "../../../protocol/system-error.ts";
 import { nearPath } from "../../../protocol/text.ts";
 import { type ProcessContext, print, printJson } from "../../process-context.ts";
+import { trailFlushed } from "../../trail/flushed.ts";
 import { bytes, clean, counted, listed } from "../../view/text.ts";
 import { exitCodes, fail, withDaemon } from "../../with-daemon.ts";
 import { bounds } from "../bounds.ts";
@@ -37,6 +38,7 @@ export async function snapshot(world: ProcessContext, flags: SnapshotFlags): Pro
     const { topics, rendered } = await import("./render.tsx");
     const shorten = homeShortener(homesOf(world.env));
     const from = `${world.now() - bounds.snapshotMs}`;
+    await trailFlushed(world, client);
     const past = await new TimelineSource(world, viewer).answer(new URLSearchParams({ from }));
     const timeline = past?.timeline ?? null;
     const state = await stateFor(client, { viewer, topics, timeline, isFull, shorten, now: world.now });
