@@ -66,7 +66,7 @@ const table: readonly Allowed[] = [
     folder: /^hooks\/(?:install|claude-code\/settings)\//,
     values: [
       /^hooks\/(?:install|claude-code\/settings)\//,
-      /^hooks\/claude-code\/rows\/table\.ts$/,
+      /^hooks\/claude-code\/events\.ts$/,
       /^client\//,
       plainProtocol,
       node,

@@ -401,6 +401,14 @@ describe("bundles", () => {
     expect(readFileSync(join(root, "dist/hook.cjs"), "utf8")).not.toMatch(/ZodError|CommanderError|pino/);
   });
 
+  it("of commands hold no plans: what reads shell lines is in the daemon alone", () => {
+    const built: Record<string, { readonly packages: readonly string[] }> = JSON.parse(
+      readFileSync(join(root, "dist/.built"), "utf8"),
+    );
+    const readers = Object.keys(built).filter(name => built[name]?.packages.includes("unbash"));
+    expect(readers).toEqual(["daemon.mjs"]);
+  });
+
   it("of the client hold none either: loading zod would double a command's start", async () => {
     expect(await packagesOf("client/client.ts", "client/launch.ts", "client/stop.ts")).toEqual([]);
     expect(await packagesOf("protocol/requests.ts")).toEqual(["zod"]);

@@ -1,6 +1,6 @@
 /** Codex: its hooks and tools for all projects, and the person's trust in them. */
 
-import { eventTable } from "../../hooks/codex/rows.ts";
+import { eventTable } from "../../hooks/codex/events.ts";
 import { type AppServer, type ListedHook, withAppServer } from "../../hooks/codex/settings/app-server.ts";
 import { codexEntries } from "../../hooks/codex/settings/entries.ts";
 import { hooksBehind, hooksOf, keysOf, toolsAndTrustOf, toolsOf } from "../../hooks/codex/settings/files.ts";

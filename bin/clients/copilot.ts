@@ -1,5 +1,5 @@
 /** Copilot: Kite's hooks, in a file of their own, and its tools for all projects. */
-import { eventTable } from "../../hooks/copilot/rows.ts";
+import { eventTable } from "../../hooks/copilot/events.ts";
 import { hooksOf, toolsOf } from "../../hooks/copilot/settings/files.ts";
 import { copilotHere } from "./copilot-here.ts";
 import { filesClient } from "./files-client.ts";

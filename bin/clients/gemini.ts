@@ -1,5 +1,5 @@
 /** Gemini CLI: Kite's hooks and tools for all projects, in one file. */
-import { eventTable } from "../../hooks/gemini/rows.ts";
+import { eventTable } from "../../hooks/gemini/events.ts";
 import { settingsOf } from "../../hooks/gemini/settings/files.ts";
 import { filesClient } from "./files-client.ts";
 import { geminiHere } from "./gemini-here.ts";

@@ -1,7 +1,7 @@
 /** OpenCode: Kite's plugin and tools for all projects. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { rows } from "../../hooks/opencode/rows.ts";
+import { events } from "../../hooks/opencode/events.ts";
 import { pluginOf, toolsOf } from "../../hooks/opencode/settings/files.ts";
 import { dist } from "../program-paths.ts";
 import { filesClient } from "./files-client.ts";
@@ -10,6 +10,6 @@ import { opencodeHere } from "./opencode-here.ts";
 export const opencode = filesClient(opencodeHere, {
   hooks: ({ paths, env }) => pluginOf(paths, env, readFileSync(join(dist, "opencode-plugin.mjs"), "utf8")),
   tools: ({ paths, env }) => toolsOf(paths, env),
-  events: [...rows.keys()],
+  events,
   inForce: "in sessions of OpenCode that start from now on",
 });

@@ -5,7 +5,7 @@ import { agentFile } from "./agent-file.ts";
 import { workerOf } from "./agents.ts";
 import { claudeCodeClient } from "./client.ts";
 import { lifeFiles } from "./life-files.ts";
-import { type EventRow, eventTable } from "./rows/table.ts";
+import { rows, wakingRows } from "./rows/table.ts";
 import { statusLine } from "./status-line.ts";
 import { homeOf, teamFiles } from "./team-files.ts";
 import { writeAnswer } from "./write-answer.ts";
@@ -17,10 +17,10 @@ import { writeAnswer } from "./write-answer.ts";
  * never grants the tool's permission. `(session_id, agent_id or none)` is the actor. Events for which the client does
  * not wait may come in any order: they begin nothing and lock nothing.
  */
-const rows: ReadonlyMap<string, Row> = rowsOf(({ how }) => how !== "waking");
+const rowsByEvent: ReadonlyMap<string, Row> = new Map(Object.entries(rows));
 
 /** Rows of the second hook of an event, which may wake its session. */
-const wakingRows: ReadonlyMap<string, Row> = rowsOf(({ how }) => how === "waking");
+const wakingRowsByEvent: ReadonlyMap<string, Row> = new Map(Object.entries(wakingRows));
 
 /** The client's names of an event's fields, and which of its events come around a call. */
 const form: EventForm = {
@@ -77,11 +77,7 @@ function statusLinePlan(session: string | null): HookPlan {
 
 /** An event that is not in the table shows that its session lives. */
 function rowOf(name: string, { wake }: HookContext): Row {
-  return wake ? (wakingRows.get(name) ?? idleRow) : (rows.get(name) ?? otherEvent);
-}
-
-function rowsOf(isWanted: (row: EventRow) => boolean): ReadonlyMap<string, Row> {
-  return new Map(eventTable.filter(isWanted).map(({ event, row }) => [event, row]));
+  return wake ? (wakingRowsByEvent.get(name) ?? idleRow) : (rowsByEvent.get(name) ?? otherEvent);
 }
 
 function idleRow(): Plan {

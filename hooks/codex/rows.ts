@@ -1,6 +1,5 @@
-/** Every event of the client that Kite asks for, and what each asks of the daemon; the entries in the manual follow from it. */
+/** What each event of the client asks of the daemon. */
 import { inputText } from "../plans/event.ts";
-import { type EventRow, times } from "../plans/event-row.ts";
 import { isOwnTool, ownTool, typed, withNews } from "../plans/kite-calls.ts";
 import { patchEnd, prePatch } from "../plans/patch.ts";
 import {
@@ -16,6 +15,7 @@ import {
 import { promptOf, sessionStart } from "../plans/session.ts";
 import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { subagentStart, turnEnds } from "../plans/turn.ts";
+import type { EventName } from "./events.ts";
 
 const beforeTool: Row = (event, actor, context) => {
   const tool = event.tool ?? "";
@@ -65,19 +65,15 @@ const sessionEnd: Row = (event, actor) => ({
   actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
 });
 
-/**
- * One entry an event: the client has a person trust each by its place, its command and its times. It waits for all of them;
- * a deny before a tool holds in every mode.
- */
-export const eventTable: readonly EventRow[] = [
-  { event: "SessionStart", row: sessionStart, ...times.start },
-  { event: "UserPromptSubmit", row: userPromptSubmit, ...times.turn },
-  { event: "PreToolUse", row: beforeTool, matcher: "^(?:apply_patch|Bash|mcp__kite__.*)$", ...times.write },
-  { event: "PermissionRequest", row: permissionRequest, ...times.turn },
-  { event: "PostToolUse", row: afterTool, matcher: "^(?:apply_patch|Bash)$", ...times.callEnd },
-  { event: "SubagentStart", row: subagentStart, ...times.turn },
-  { event: "SubagentStop", row: (event, actor) => turnEnds(event, actor), ...times.turn },
-  { event: "Stop", row: (event, actor) => turnEnds(event, actor), ...times.turn },
-  { event: "Interrupt", row: interrupt, ...times.turn },
-  { event: "SessionEnd", row: sessionEnd, ...times.turn },
-];
+export const rows: Readonly<Record<EventName, Row>> = {
+  SessionStart: sessionStart,
+  UserPromptSubmit: userPromptSubmit,
+  PreToolUse: beforeTool,
+  PermissionRequest: permissionRequest,
+  PostToolUse: afterTool,
+  SubagentStart: subagentStart,
+  SubagentStop: (event, actor) => turnEnds(event, actor),
+  Stop: (event, actor) => turnEnds(event, actor),
+  Interrupt: interrupt,
+  SessionEnd: sessionEnd,
+};

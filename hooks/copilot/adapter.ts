@@ -1,14 +1,14 @@
 import type { Event } from "../plans/event.ts";
 import { namedAdapter } from "../plans/named-adapter.ts";
 import { copilotClient } from "./client.ts";
-import { eventTable } from "./rows.ts";
+import { rows } from "./rows.ts";
 import { writeAnswer } from "./write-answer.ts";
 
 /** The adapter for Copilot, which names no turns and no calls. */
 export const copilot = namedAdapter({
   client: copilotClient,
   steps: { PreToolUse: "before", PostToolUse: "after", PostToolUseFailure: "failed" },
-  rows: new Map(eventTable.map(({ event, row }) => [event, row])),
+  rows,
   prepare: ofSession,
   write: (_event, answer) => writeAnswer(answer),
 });

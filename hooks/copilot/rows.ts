@@ -1,8 +1,7 @@
-/** Every event of the client that Kite asks for, and what each asks of the daemon; the installed entries follow from it. */
+/** What each event of the client asks of the daemon. */
 import { limits } from "../../protocol/limits.ts";
 import { editEnd, preEdit } from "../plans/edit.ts";
 import { type Event, inputPath } from "../plans/event.ts";
-import { type EventRow, times } from "../plans/event-row.ts";
 import { typed, withNews } from "../plans/kite-calls.ts";
 import { patchEnd, prePatch } from "../plans/patch.ts";
 import {
@@ -18,6 +17,7 @@ import {
 import { promptOf, sessionStart } from "../plans/session.ts";
 import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { subagentStart, turnEnds } from "../plans/turn.ts";
+import type { EventName } from "./events.ts";
 
 /** The client's names of its tools that write one file. A patch, which GPT models write, is an `Edit`, too. */
 const writes: ReadonlySet<string> = new Set(["Edit", "Write"]);
@@ -89,19 +89,13 @@ const sessionEnd: Row = (event, actor) => ({
   actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
 });
 
-const written = "^(?:Edit|Write|Bash)$";
-
-/**
- * Under these names the client writes its events in the form of Claude Code's. The start of a subagent is left out: it
- * names neither itself nor, in a nested one, its session.
- */
-export const eventTable: readonly EventRow[] = [
-  { event: "SessionStart", row: sessionStart, ...times.start },
-  { event: "UserPromptSubmit", row: userPromptSubmit, ...times.turn },
-  { event: "PreToolUse", row: beforeTool, matcher: "^(?:Edit|Write|Bash|kite-.*)$", ...times.shortWrite },
-  { event: "PostToolUse", row: callEnd(true), matcher: written, ...times.callEnd },
-  { event: "PostToolUseFailure", row: callEnd(false), matcher: written, ...times.callEnd },
-  { event: "SubagentStop", row: subagentStop, ...times.turn },
-  { event: "Stop", row: (event, actor) => turnEnds(event, actor), ...times.turn },
-  { event: "SessionEnd", row: sessionEnd, ...times.turn },
-];
+export const rows: Readonly<Record<EventName, Row>> = {
+  SessionStart: sessionStart,
+  UserPromptSubmit: userPromptSubmit,
+  PreToolUse: beforeTool,
+  PostToolUse: callEnd(true),
+  PostToolUseFailure: callEnd(false),
+  SubagentStop: subagentStop,
+  Stop: (event, actor) => turnEnds(event, actor),
+  SessionEnd: sessionEnd,
+};

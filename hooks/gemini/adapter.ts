@@ -1,7 +1,7 @@
 import { type Event, within } from "../plans/event.ts";
 import { namedAdapter } from "../plans/named-adapter.ts";
 import { geminiClient } from "./client.ts";
-import { eventTable } from "./rows.ts";
+import { rows } from "./rows.ts";
 import { writeAnswer } from "./write-answer.ts";
 
 /**
@@ -10,7 +10,7 @@ import { writeAnswer } from "./write-answer.ts";
 export const gemini = namedAdapter({
   client: geminiClient,
   steps: { BeforeTool: "before", AfterTool: "after" },
-  rows: new Map(eventTable.map(({ event, row }) => [event, row])),
+  rows,
   prepare: atItsPlace,
   write: writeAnswer,
 });

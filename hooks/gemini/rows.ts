@@ -1,9 +1,8 @@
-/** Every event of the client that Kite asks for, and what each asks of the daemon; the installed entries follow from it. */
+/** What each event of the client asks of the daemon. */
 import { limits } from "../../protocol/limits.ts";
 import { withInbox } from "../plans/answers/inbox.ts";
 import { type Edit, editEnd, preEdit } from "../plans/edit.ts";
 import { type Actor, type Event, inputPath, isShell, within } from "../plans/event.ts";
-import { type EventRow, times } from "../plans/event-row.ts";
 import { typed } from "../plans/kite-calls.ts";
 import {
   heartbeat,
@@ -17,6 +16,7 @@ import {
 import { promptOf, sessionStart } from "../plans/session.ts";
 import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { turnEnds } from "../plans/turn.ts";
+import type { EventName } from "./events.ts";
 
 const writes: ReadonlySet<string> = new Set(["write_file", "replace"]);
 
@@ -88,23 +88,12 @@ const sessionEnd: Row = (event, actor) => ({
   actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
 });
 
-/** Left out: `PreCompress`, which comes before each request to the model, and what comes with each piece of its answer. */
-export const eventTable: readonly EventRow[] = [
-  { event: "SessionStart", row: sessionStart, ...times.start },
-  { event: "BeforeAgent", row: (event, actor) => promptOf(event, actor, true), ...times.turn },
-  {
-    event: "BeforeTool",
-    row: beforeTool,
-    matcher: "^(?:write_file|replace|run_shell_command|mcp_kite_.*)$",
-    ...times.shortWrite,
-  },
-  {
-    event: "AfterTool",
-    row: afterTool,
-    matcher: "^(?:write_file|replace|run_shell_command)$",
-    ...times.callEnd,
-  },
-  { event: "Notification", row: notification, ...times.turn },
-  { event: "AfterAgent", row: (event, actor) => turnEnds(event, actor), ...times.turn },
-  { event: "SessionEnd", row: sessionEnd, ...times.turn },
-];
+export const rows: Readonly<Record<EventName, Row>> = {
+  SessionStart: sessionStart,
+  BeforeAgent: (event, actor) => promptOf(event, actor, true),
+  BeforeTool: beforeTool,
+  AfterTool: afterTool,
+  Notification: notification,
+  AfterAgent: (event, actor) => turnEnds(event, actor),
+  SessionEnd: sessionEnd,
+};

@@ -1,4 +1,4 @@
-/** Every event that the plugin sends, and what each asks of the daemon. */
+/** What each event of the plugin asks of the daemon. */
 import { limits } from "../../protocol/limits.ts";
 import { editEnd, preEdit } from "../plans/edit.ts";
 import { type Event, inputPath, inputText } from "../plans/event.ts";
@@ -9,6 +9,7 @@ import { promptOf, sessionStart } from "../plans/session.ts";
 import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { subagentStart, turnEnds } from "../plans/turn.ts";
 import { awaitWake } from "../plans/wake.ts";
+import type { EventName } from "./events.ts";
 
 /**
  * The client's tools that write one file: `write` replaces it, and neither checks whether the agent has seen it. The plugin is in
@@ -74,14 +75,14 @@ const sessionEnd: Row = (event, actor) => ({
 /** The plugin asks for it when the session is idle; a run in a script ends with its turn, and asks for none. */
 export const wakingRow: Row = (event, actor) => awaitWake(event, actor, true);
 
-export const rows: ReadonlyMap<string, Row> = new Map([
-  ["SessionStart", sessionStart],
-  ["UserPromptSubmit", userPromptSubmit],
-  ["PreToolUse", beforeTool],
-  ["PostToolUse", callEnd(true)],
-  ["PostToolUseFailure", callEnd(false)],
-  ["SubagentStart", subagentStart],
-  ["SubagentStop", turnEnd],
-  ["Stop", turnEnd],
-  ["SessionEnd", sessionEnd],
-]);
+export const rows: Readonly<Record<EventName, Row>> = {
+  SessionStart: sessionStart,
+  UserPromptSubmit: userPromptSubmit,
+  PreToolUse: beforeTool,
+  PostToolUse: callEnd(true),
+  PostToolUseFailure: callEnd(false),
+  SubagentStart: subagentStart,
+  SubagentStop: turnEnd,
+  Stop: turnEnd,
+  SessionEnd: sessionEnd,
+};

@@ -1,15 +1,20 @@
-/** The rows of a client's table of events, from which its adapter and its installed entries follow. */
+/** The rows of a client's table of events, from which its installed entries follow. What an event asks for is in the client's `rows.ts`. */
 import { limits } from "../../protocol/limits.ts";
-import type { Row } from "./plan-parts.ts";
 
-export interface EventRow {
-  readonly event: string;
-  readonly row: Row;
+export interface EventRow<Name extends string = string> {
+  readonly event: Name;
   /** The tools, as the client matches them; if left out, all. */
   readonly matcher?: string;
   /** How long the hook waits for the daemon, and the client for the hook; in milliseconds. */
   readonly budgetMs: number;
   readonly timeoutMs: number;
+}
+
+/** Returns the rows, with the events' names in their type: the adapter must have a plan for each. */
+export function tableOf<const Name extends string>(
+  ...rows: readonly EventRow<Name>[]
+): readonly EventRow<Name>[] {
+  return rows;
 }
 
 /** How long an event may take: a session's start, a turn, the end of a call, a write, and a write where Esc ends no hook. */

@@ -7,7 +7,8 @@ import { hookPlan, idle, otherEvent, type Row } from "./plan-parts.ts";
 
 /** What such a client has of its own. */
 export interface NamedClient extends Pick<EventForm, "client" | "steps"> {
-  readonly rows: ReadonlyMap<string, Row>;
+  /** By the event's name. */
+  readonly rows: Readonly<Record<string, Row>>;
   /** What a hook that may wake its session asks; absent: the client has no such hook. */
   readonly wakingRow?: Row;
   /** Puts what the client writes elsewhere to its place. */
@@ -45,6 +46,7 @@ const variables = ["HOME", "KITE_SPAWN"] as const;
  */
 export function namedAdapter(own: NamedClient): HookAdapter {
   const form: EventForm = { ...own, names };
+  const rows = new Map(Object.entries(own.rows));
   const plan = (payload: Event["raw"], { env: all, ...context }: HookContext): HookPlan => {
     const env = Object.fromEntries(variables.flatMap(name => (all[name] ? [[name, all[name]]] : [])));
     const prepared = own.prepare === undefined ? payload : own.prepare(payload);
@@ -55,7 +57,7 @@ export function namedAdapter(own: NamedClient): HookAdapter {
       context,
     );
     const { name, session, agent } = event;
-    const row = context.wake ? own.wakingRow : (own.rows.get(name ?? "") ?? otherEvent);
+    const row = context.wake ? own.wakingRow : (rows.get(name ?? "") ?? otherEvent);
     const who = {
       ...(agent === null ? {} : { agent }),
       ...(context.ppid === null ? {} : { pid: context.ppid }),

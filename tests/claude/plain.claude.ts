@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { beforeEach, expect, test } from "vitest";
-import { eventTable } from "../../hooks/claude-code/rows/table.ts";
+import { eventTable } from "../../hooks/claude-code/events.ts";
 import type { Turn } from "./model.ts";
 import { ordinaryLines } from "./ordinary-lines.ts";
 import { programs } from "./programs.ts";

@@ -1,9 +1,9 @@
 /** The entries of clients that deny a call when a hook's program is missing, and count time in units of their own. */
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { eventTable as copilotEvents } from "../../hooks/copilot/rows.ts";
+import { eventTable as copilotEvents } from "../../hooks/copilot/events.ts";
 import { copilotHooks } from "../../hooks/copilot/settings/entries.ts";
-import { eventTable as geminiEvents } from "../../hooks/gemini/rows.ts";
+import { eventTable as geminiEvents } from "../../hooks/gemini/events.ts";
 import { geminiEntries } from "../../hooks/gemini/settings/entries.ts";
 
 describe("Copilot's file", () => {

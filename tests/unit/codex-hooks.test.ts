@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { eventTable } from "../../hooks/codex/rows.ts";
+import { eventTable } from "../../hooks/codex/events.ts";
 import { codexEntries } from "../../hooks/codex/settings/entries.ts";
 import { limits } from "../../protocol/limits.ts";
 

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { eventTable } from "../../hooks/claude-code/rows/table.ts";
+import { eventTable } from "../../hooks/claude-code/events.ts";
 import { eventGroups } from "../../hooks/claude-code/settings/entries.ts";
+import { toolSlices } from "../../hooks/claude-code/slices.ts";
 import type { HookContext, HookPlan } from "../../hooks/seam/plan.ts";
 import type { HookAction, HookOutcome } from "../../hooks/seam/slices.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
@@ -809,6 +810,12 @@ describe("the entries that are installed", () => {
       expect(registrations).not.toEqual([]);
       for (const { budgetMs, timeoutMs } of registrations) expect(budgetMs).toBeLessThan(timeoutMs);
     }
+  });
+
+  test("each tool that a slice has a row for starts a hook", () => {
+    const [before] = eventTable.filter(({ event }) => event === "PreToolUse");
+    const matchers = before?.registrations.flatMap(({ matcher = "" }) => matcher.split("|"));
+    expect(matchers).toEqual(expect.arrayContaining(toolSlices.flatMap(({ tools }) => tools)));
   });
 
   test("which events, which wait, and for how long", () => {

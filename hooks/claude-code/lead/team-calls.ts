@@ -7,6 +7,7 @@ import { atWork, begin, type Row } from "../../plans/plan-parts.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import type { TaskChange, TeamCall } from "../../seam/teams.ts";
 import { namesIn } from "../team-files.ts";
+import { teamTools } from "../tools.ts";
 
 /** Calls of the client's own tools that a slice has a row for. */
 export interface ToolSlice {
@@ -36,7 +37,7 @@ function teamCallOpen(event: Event, { session, agent }: Actor, asked: boolean): 
 
 /** `Agent` breaks no rule: its name may be used at once, and a lead hears of its team before it begins another teammate. */
 export const teamCalls: ToolSlice = {
-  tools: ["TaskUpdate", "SendMessage", "Agent", "EnterWorktree", "ExitWorktree"],
+  tools: teamTools,
   row: teamTool,
   open: teamCallOpen,
 };

@@ -1,130 +1,46 @@
-/**
- * Every event of the client that Kite asks for. Its row makes the plan; its registrations say for which calls the
- * client starts a hook, and how long that may take. The adapter and the installed entries follow from this table.
- */
-import { limits } from "../../../protocol/limits.ts";
+/** What each event of the client asks of the daemon. */
 import { otherEvent, type Row } from "../../plans/plan-parts.ts";
 import { sessionStart } from "../../plans/session.ts";
 import { subagentStart } from "../../plans/turn.ts";
 import { awaitWake } from "../../plans/wake.ts";
-import { toolSlices } from "../slices.ts";
+import type { EventName } from "../events.ts";
 import { sessionEnd, userPromptSubmit } from "./session.ts";
 import * as tool from "./tool.ts";
 import * as turn from "./turn.ts";
 
-export interface EventRow {
-  readonly event: string;
-  readonly row: Row;
-  /**
-   * `waits`: the client goes on when the hook has answered. `async`: it goes on at once. `waking`: it goes on at once, and
-   * if the hook exits with 2, its standard error wakes the session; the event has another hook beside it.
-   */
-  readonly how: "waits" | "async" | "waking";
-  readonly registrations: readonly Registration[];
-  /** It comes with every message or every batch of calls, so it is installed only on request. */
-  readonly isFrequent?: true;
-}
+export const rows: Readonly<Record<EventName, Row>> = {
+  SessionStart: sessionStart,
+  UserPromptSubmit: userPromptSubmit,
+  PreToolUse: tool.preToolUse,
+  PostToolUse: tool.postToolUse,
+  PostToolUseFailure: tool.postToolUseFailure,
+  PermissionRequest: tool.permissionRequest,
+  SubagentStart: subagentStart,
+  SubagentStop: turn.subagentStop,
+  Stop: turn.stop,
+  StopFailure: turn.stopFailure,
+  TeammateIdle: turn.teammateIdle,
+  TaskCreated: turn.taskCreated,
+  TaskCompleted: turn.taskCompleted,
+  SessionEnd: sessionEnd,
+  PermissionDenied: tool.permissionDenied,
+  PostToolBatch: tool.postToolBatch,
+  Setup: otherEvent,
+  InstructionsLoaded: otherEvent,
+  UserPromptExpansion: otherEvent,
+  Notification: otherEvent,
+  PreCompact: otherEvent,
+  PostCompact: otherEvent,
+  Elicitation: otherEvent,
+  ElicitationResult: otherEvent,
+  ConfigChange: otherEvent,
+  CwdChanged: otherEvent,
+  FileChanged: otherEvent,
+  WorktreeRemove: otherEvent,
+  MessageDisplay: otherEvent,
+};
 
-/** A rule by which the client starts a process for an event. */
-export interface Registration {
-  /** The tools, as the client matches them; if left out, all tools. */
-  readonly matcher?: string;
-  /** A rule of the client's permissions: only matching calls start a process. */
-  readonly if?: string;
-  /** How long the hook waits for the daemon, in milliseconds. */
-  readonly budgetMs: number;
-  /** How long the client waits for the hook, in milliseconds: more than the hook's own budget. */
-  readonly timeoutMs: number;
-  readonly statusMessage?: string;
-}
-
-const brief = { budgetMs: limits.hookTurnBudgetMs, timeoutMs: limits.hookTurnTimeoutMs };
-const start = { budgetMs: limits.hookStartBudgetMs, timeoutMs: limits.hookStartTimeoutMs };
-const write = { budgetMs: limits.hookWriteBudgetMs, timeoutMs: limits.hookWriteTimeoutMs };
-const index = { ...write, statusMessage: "waiting for the git index (kite)" };
-const files = { ...write, statusMessage: "waiting for a file lock (kite)" };
-const observer = { budgetMs: limits.hookObserverBudgetMs, timeoutMs: limits.hookObserverTimeoutMs };
-const waking = { budgetMs: limits.hookWakeBudgetMs, timeoutMs: limits.hookWakeTimeoutMs };
-
-/** Ends no turn: the hook beside it does. */
-const wakingStop: Row = (event, actor, { env }) =>
-  awaitWake(event, actor, env["CLAUDE_CODE_SESSION_ATTENDED"] === "1");
-
-const edits = [...tool.writes.keys()].join("|");
-/** Tools whose end ends a write, a shell command or an agent. */
-const ends = `${edits}|Bash|Agent|TaskStop|SendMessage`;
-
-/** An event that the client waits for. */
-function waits(event: string, row: Row, ...registrations: readonly Registration[]): EventRow {
-  return { event, row, how: "waits", registrations: registrations.length === 0 ? [brief] : registrations };
-}
-
-/** An event that shows that the session lives, and may end something. */
-function observed(event: string, row: Row = otherEvent, registration: Partial<Registration> = {}): EventRow {
-  return { event, row, how: "async", registrations: [{ ...observer, ...registration }] };
-}
-
-/**
- * The events in the order of their installation. The oldest supported client (`../client-versions.json`) knows
- * all of them, and `asyncRewake`. The client waits for events that must wait; the others are observed. Those of every tool call start a
- * hook only for the tools that matter. WorktreeCreate is missing: a hook registered for it must make the worktree.
- */
-export const eventTable: readonly EventRow[] = [
-  waits("SessionStart", sessionStart, start),
-  waits("UserPromptSubmit", userPromptSubmit),
-  waits(
-    "PreToolUse",
-    tool.preToolUse,
-    { matcher: edits, ...files },
-    // Lines with git in them, by any name or path: the hook may wait for the index as an edit waits for its file.
-    // Each matching rule starts a process. A line that the client cannot read starts one for every rule. So a few
-    // broad rules cost less than many exact ones.
-    { matcher: "Bash", if: "Bash(*git*)", ...index },
-    // The client's rules do not see a shell's input (`bash <<'E'`, `bash <<< '...'`): shells without a file to run.
-    { matcher: "Bash", if: "Bash(*bash)", ...index },
-    { matcher: "Bash", if: "Bash(bash -*)", ...index },
-    { matcher: "Bash", if: "Bash(sh *)", ...index },
-    { matcher: "Bash", if: "Bash(zsh *)", ...index },
-    // Plain commands that wipe or change the files they name. A rule of one word and `*` costs least: a line with a
-    // variable or a substitution starts a process for each other rule, and for these only if nothing of it can be read.
-    { matcher: "Bash", if: "Bash(rm *)", ...files },
-    { matcher: "Bash", if: "Bash(mv *)", ...files },
-    { matcher: "Bash", if: "Bash(sed -i*)", ...files },
-    { matcher: "Bash", if: "Bash(*--write*)", ...files },
-    { matcher: "Bash", if: "Bash(kite *)", ...brief },
-    // What takes a command of Kite out of its agent's shell.
-    { matcher: "Bash", if: "Bash(setsid *)", ...brief },
-    { matcher: "Bash", if: "Bash(nohup *)", ...brief },
-    { matcher: "mcp__(plugin_.+_)?kite__.*", ...brief },
-    { matcher: toolSlices.flatMap(({ tools }) => tools).join("|"), ...brief },
-  ),
-  observed("PostToolUse", tool.postToolUse, { matcher: ends }),
-  // A stop right behind it must find it: the recovery gate asks whether the last call failed.
-  waits("PostToolUseFailure", tool.postToolUseFailure, { matcher: ends, ...brief }),
-  observed("PermissionRequest", tool.permissionRequest),
-  waits("SubagentStart", subagentStart),
-  waits("SubagentStop", turn.subagentStop),
-  waits("Stop", turn.stop),
-  { event: "Stop", row: wakingStop, how: "waking", registrations: [waking] },
-  // It ends a turn as Stop does, so it must not come after the next turn began.
-  waits("StopFailure", turn.stopFailure),
-  waits("TeammateIdle", turn.teammateIdle),
-  waits("TaskCreated", turn.taskCreated),
-  waits("TaskCompleted", turn.taskCompleted),
-  waits("SessionEnd", sessionEnd),
-  observed("Setup"),
-  observed("InstructionsLoaded"),
-  observed("UserPromptExpansion"),
-  observed("PermissionDenied", tool.permissionDenied),
-  observed("Notification"),
-  observed("PreCompact"),
-  observed("PostCompact"),
-  observed("Elicitation"),
-  observed("ElicitationResult"),
-  observed("ConfigChange"),
-  observed("CwdChanged"),
-  observed("FileChanged"),
-  observed("WorktreeRemove"),
-  { ...observed("PostToolBatch", tool.postToolBatch), isFrequent: true },
-  { ...observed("MessageDisplay"), isFrequent: true },
-];
+/** What the second hook of an event asks. It ends no turn: the hook beside it does. */
+export const wakingRows: Readonly<Partial<Record<EventName, Row>>> = {
+  Stop: (event, actor, { env }) => awaitWake(event, actor, env["CLAUDE_CODE_SESSION_ATTENDED"] === "1"),
+};

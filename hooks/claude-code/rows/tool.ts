@@ -28,15 +28,9 @@ import { preShell, shellEnd } from "../../plans/shell-line.ts";
 import type { HookAction } from "../../seam/slices.ts";
 import { isAgent } from "../agents.ts";
 import { toolSlices } from "../slices.ts";
+import { writes } from "../tools.ts";
 import { changedLines } from "./changed-lines.ts";
 import { sentText } from "./sent-text.ts";
-
-/** The field of a writing tool's input that names the file. */
-export const writes: ReadonlyMap<string, string> = new Map([
-  ["Edit", "file_path"],
-  ["Write", "file_path"],
-  ["NotebookEdit", "notebook_path"],
-]);
 
 export const preToolUse: Row = (event, actor, context) => {
   const tool = event.tool ?? "";

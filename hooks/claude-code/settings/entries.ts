@@ -1,5 +1,5 @@
 /** The entries for the client's settings, made of the table of events. */
-import { type EventRow, eventTable, type Registration } from "../rows/table.ts";
+import { type EventRow, eventTable, type Registration } from "../events.ts";
 
 /** One program that the client runs for an event. */
 export interface HookEntry {

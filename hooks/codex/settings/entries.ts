@@ -1,7 +1,7 @@
 /** The entries for the client's `hooks.json`, made of the table of events. */
 import type { EventEntries } from "../../install/hooks-text.ts";
 import { guardedCommand } from "../../install/ours.ts";
-import { eventTable } from "../rows.ts";
+import { eventTable } from "../events.ts";
 import { clientName } from "./where.ts";
 
 /**

@@ -1,7 +1,7 @@
 /** The client's file of Kite's own hooks, made of the table of events: nothing else is in it. */
 import { guardedCommand } from "../../install/ours.ts";
 import { copilotClient } from "../client.ts";
-import { eventTable } from "../rows.ts";
+import { eventTable } from "../events.ts";
 
 /** An entry as the client reads it. */
 interface CopilotEntry {

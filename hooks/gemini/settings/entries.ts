@@ -2,7 +2,7 @@
 import type { EventEntries } from "../../install/hooks-text.ts";
 import { guardedCommand } from "../../install/ours.ts";
 import { geminiClient } from "../client.ts";
-import { eventTable } from "../rows.ts";
+import { eventTable } from "../events.ts";
 
 /** The client lists hooks by their names, and turns them off by these. */
 const name = "kite";
