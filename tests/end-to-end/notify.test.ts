@@ -88,7 +88,8 @@ test("without a notifier it says what to do; without a daemon, too", () => {
 test("with notify.start it begins with the daemon, tells first who waited, and ends with kite down", async () => {
   const said = join(home.work, "told.txt");
   mkdirSync(home.paths.home, { mode: 0o700 });
-  const command = ["/bin/sh", "-c", `printf '%s|%s\\n' "$@" >> ${said}; echo $PPID > ${said}.pid`, "name"];
+  // The notice is written last: whoever has read it finds the process, too.
+  const command = ["/bin/sh", "-c", `echo $PPID > ${said}.pid; printf '%s|%s\\n' "$@" >> ${said}`, "name"];
   writeFileSync(home.paths.config, JSON.stringify({ notify: { start: true, command, waitMs: 1000 } }), {
     mode: 0o600,
   });
