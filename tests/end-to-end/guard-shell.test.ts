@@ -139,6 +139,7 @@ describe("what a shell command changed", () => {
     w.put(dir, "a.ts", "bob was here again\n");
     await w.ended(bob, dir);
     expect(await events.event("bypassed")).toMatchObject({ ...told, held: false });
+    await events.ask({ type: "ping" });
     expect(events.kept).toEqual([]);
   });
 
@@ -167,6 +168,7 @@ describe("what a shell command changed", () => {
     w.put(dir, "b.ts", "whole\n");
     await w.act({ do: "flight_end", ...write, wrote: true, lines: null });
     await w.ended(bob, dir);
+    await events.ask({ type: "ping" });
     expect(events.kept).toEqual([]);
     const [a] = await rows(events, "writes", dir);
     expect(a).toMatchObject({ file: "a.ts", writers: [{ id: ann, by: "shell" }] });
@@ -182,6 +184,7 @@ describe("what a shell command changed", () => {
     for (const file of ["x.log", "y.txt"]) w.put(dir, file, "bob\n");
     await w.ended(bob, dir);
     expect(await events.event("bypassed")).toMatchObject({ file: "y.txt" });
+    await events.ask({ type: "ping" });
     expect(events.kept).toEqual([]);
   });
 
@@ -194,6 +197,7 @@ describe("what a shell command changed", () => {
     // As if it had begun after that: what it may be late is taken from its time.
     await w.ended(bob, dir, { ranMs: -3_600_000 });
     await w.ended(bob, dir);
+    await events.ask({ type: "ping" });
     expect(events.kept).toEqual([]);
   });
 });
@@ -259,6 +263,7 @@ describe("what changed while two commands ran", () => {
     });
     await w.ended(ann, dir);
     await w.ended(bob, dir);
+    await events.ask({ type: "ping" });
     expect(events.kept).toEqual([]);
   });
 });

@@ -158,6 +158,7 @@ test("a process that a signal stopped is shown as that, and as working when it r
   const ended = events.event("session_ended");
   process.kill("SIGKILL");
   expect(await ended).toMatchObject({ id: "bob", cause: "anchor_gone" });
+  await events.ask({ type: "ping" });
   expect(events.kept).toEqual([]);
 });
 

@@ -301,6 +301,7 @@ describe("behind hooks", () => {
     expect((await prompt("bob"))["additionalContext"]).toContain(
       '"ann" changed "shared.txt" after your last write',
     );
+    await wire.ask({ type: "ping" });
     expect(wire.kept).toEqual([]);
   });
 
