@@ -41,6 +41,11 @@ function teller(): string {
   return `${file}.said`;
 }
 
+/** What the client has written down by now: it begins when its window is there, beside Kite. */
+function told(said: string): string {
+  return existsSync(said) ? readFileSync(said, "utf8") : "";
+}
+
 test("without the client there is no record, whoever asks for it", async () => {
   const few = join(dirname(world.home.work), "few");
   mkdirSync(few);
@@ -94,7 +99,7 @@ describe("a prompt", () => {
       const said = teller();
       const ran = await world.kite(["spawn", prompt, "--client", "teller", "--here"]);
       expect(ran).toMatchObject({ code: 0 });
-      expect(readFileSync(said, "utf8")).toBe(`${world.home.work}\n${prompt}\nend\n`);
+      await expect.poll(() => told(said)).toBe(`${world.home.work}\n${prompt}\nend\n`);
     },
   );
 
@@ -104,7 +109,7 @@ describe("a prompt", () => {
     const odd = join(world.home.work, "a #S b #(touch x) é;");
     mkdirSync(odd);
     await world.home.kiteAt(odd, world.environment, "spawn", "mend it", "--client", "teller", "--here");
-    expect(readFileSync(said, "utf8")).toBe(`${odd}\nmend it\nend\n`);
+    await expect.poll(() => told(said)).toBe(`${odd}\nmend it\nend\n`);
     expect(existsSync(join(odd, "x"))).toBe(false);
   });
 

@@ -73,6 +73,8 @@ test("an agent that a person stops while its client resumes it stays stopped", a
 test("replaces at once what its client cannot resume, and refuses what did not stall or has no task", async () => {
   const task = await kiteTask(world, "Write the schema");
   await world.kite(["spawn", "ASK", "--name", "eve"]);
+  // Who waits for a person does not stall, however slow the machine is.
+  await world.seen(({ name, state }) => name === "eve" && state === "waits_on_person");
   const early = await world.kite(["replace", "eve"]);
   expect(early.err).toMatch(
     /eve is [a-z ]+, and only an agent that stalled is replaced; to end it: kite agents stop eve/,
