@@ -84,7 +84,7 @@ describe("a check", () => {
     const head = git(repo, "rev-parse", "HEAD").trim();
     const [, ...lines] = ran.out.split("\n");
     expect(ran.out).toMatch(
-      new RegExp(`^${repo}\na\ngreen {2}test {2}\\d\\.\\ds {2}at ${head.slice(0, 7)}\n$`),
+      new RegExp(`^${repo}\na\ngreen {2}test {2}\\d\\S*s {2}at ${head.slice(0, 7)}\n$`),
     );
     expect(lines).toHaveLength(3);
     expect(await results()).toEqual([

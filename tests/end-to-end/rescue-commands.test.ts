@@ -42,7 +42,7 @@ describe("kite rescue", () => {
     const { out, code } = await world.kite(dir, ["rescue"]);
     expect(code).toBe(0);
     const [head, first, second, line] = out.split("\n");
-    expect(head).toMatch(new RegExp(`^${id}  python3 by r-bob, \\ds ago: 2 files, 3 lines of r-ann$`));
+    expect(head).toMatch(new RegExp(`^${id}  python3 by r-bob, \\d\\S* ago: 2 files, 3 lines of r-ann$`));
     expect(first).toMatch(/^ {2}v-\d+ +a\.ts +2 lines +r-ann$/);
     expect(second).toMatch(/^ {2}v-\d+ +src\/new\.ts +1 line +r-ann$/);
     expect(line).toBe(`  bring it back: kite rescue restore ${id}`);

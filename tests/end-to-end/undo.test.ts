@@ -35,8 +35,8 @@ describe("kite history", () => {
     expect(code).toBe(0);
     expect(out.split("\n").slice(0, 3)).toEqual([
       "What Kite keeps of a.txt, the latest first:",
-      expect.stringMatching(/^ {2}v-\d+ +h-bob +Write +\ds ago +\+1 −0 /),
-      expect.stringMatching(/^ {2}v-\d+ +h-ann +Write +\ds ago +\+1 −1 /),
+      expect.stringMatching(/^ {2}v-\d+ +h-bob +Write +\d\S* ago +\+1 −0 /),
+      expect.stringMatching(/^ {2}v-\d+ +h-ann +Write +\d\S* ago +\+1 −1 /),
     ]);
     world.git(dir, "commit", "-qam", "both");
     const after = await world.kite(dir, ["history", "a.txt"]);

@@ -281,7 +281,7 @@ describe("kite check", () => {
     const { code, out, err } = await checked([], daemon);
     expect(code).toBe(1);
     expect(out).toMatch(
-      /^green {2}test +\d\.\ds {2}at 8f1c2d3\nred {4}lint +\d\.\ds {2}exit code 3, at 8f1c2d3\n$/,
+      /^green {2}test +\d\S*s {2}at 8f1c2d3\nred {4}lint +\d\S*s {2}exit code 3, at 8f1c2d3\n$/,
     );
     expect(err).toBe("kite: test (1 of 2): true\nkite: lint (2 of 2): exit 3\n");
     const records = daemon.asked.filter(({ type }) => type === "check_record");
