@@ -14,8 +14,8 @@ import { Home } from "./daemon.ts";
 /** So much at most, as things stand. */
 const bounds = { command: { files: 41, calls: 1062 }, daemon: { files: 66, calls: 475 } };
 
-/** Of so many rounds, the one with the fewest calls counts: timers of the daemon run beside some. */
-const rounds = 10;
+/** Of so many rounds, the one with the fewest calls counts: timers of the daemon run beside some, on a busy machine beside most. */
+const rounds = { fewest: 10, most: 100 };
 
 const daemonEntry = [
   'export { loadConfig } from "./daemon/config/config.ts";',
@@ -145,8 +145,11 @@ test("a status enters few files, and asks once", async () => {
   const asking = await home.connect();
   const requests = async () => Number((await asking.ask({ type: "stats" }))["requests"]);
   const { run, status }: CommandScript = await import(command.address);
-  const all: (readonly [Entered, Entered])[] = [];
-  for (let n = 0; n < rounds; n += 1) {
+  const cost = ([a, b]: readonly [Entered, Entered]) => a.calls + b.calls;
+  const most = bounds.command.calls + bounds.daemon.calls;
+  let least = entered();
+  for (let n = 0; n < rounds.most; n += 1) {
+    if (n >= rounds.fewest && cost(least) <= most) break;
     let out = "";
     const write = (text: string) => {
       out += text;
@@ -163,14 +166,14 @@ test("a status enters few files, and asks once", async () => {
       },
       { status: { description: "", load: async () => status } },
     );
-    all.push(entered());
+    const counts = entered();
+    if (n === 0 || cost(counts) < cost(least)) least = counts;
     expect(out).toMatch(/alice[\s\S]*bob[\s\S]*Locks/);
     expect(code).toBe(0);
     // The command's hello and its overview, and the question how many there were.
     expect((await requests()) - before).toBe(3);
   }
-  const cost = ([a, b]: readonly [Entered, Entered]) => a.calls + b.calls;
-  const [ofCommand, ofDaemon] = all.reduce((a, b) => (cost(b) < cost(a) ? b : a));
+  const [ofCommand, ofDaemon] = least;
   for (const [name, { files, calls }] of [
     ["command", ofCommand],
     ["daemon", ofDaemon],

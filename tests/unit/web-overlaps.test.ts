@@ -51,7 +51,9 @@ test("agents of one session, and those of two projects, do not overlap", () => {
 
 test("of very many overlaps some are found, and soon", () => {
   const many = Array.from({ length: 300 }, (_, n) => declaration(`s${n}`, ["/p/src/", `/p/src/${n}.ts`]));
-  const started = performance.now();
+  const before = process.cpuUsage();
   expect(overlapsOf(many)).toHaveLength(500);
-  expect(performance.now() - started).toBeLessThan(1_000);
+  const { user, system } = process.cpuUsage(before);
+  // In microseconds of a processor: others may keep the machine busy.
+  expect(user + system).toBeLessThan(1_000_000);
 });
