@@ -1,5 +1,6 @@
 /** A PostgreSQL server of a test's own on loopback: the programs that are there, else the system's package. */
 import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   chownSync,
   existsSync,
@@ -252,12 +253,30 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Returns a port of loopback that nobody listens on. */
+/** Below the ports that Linux and macOS give to connections, and to listeners that name none. */
+const ports = { from: 20_000, to: 32_000 };
+
+/**
+ * Returns a port of loopback that nobody listens on. Nobody is given it by the system before the server is made, nor while a test
+ * has stopped it: other tests beside it open connections and pages meanwhile.
+ */
 export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const port = ports.from + Math.floor(Math.random() * (ports.to - ports.from));
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no port between ${ports.from} and ${ports.to} is free`);
+}
+
+async function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise(resolve => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("the system gave no port");
-  return address.port;
+  try {
+    server.listen(port, "127.0.0.1");
+    await once(server, "listening");
+  } catch {
+    return false; // Somebody listens there.
+  }
+  server.close();
+  await once(server, "close");
+  return true;
 }
