@@ -16,7 +16,7 @@ export function storeText(store: StoreRow, now: number): string | null {
     return unmoved === undefined ? null : unmovedText(unmoved);
   }
   if (is === "away") {
-    return `store away since ${minute(since ?? now, now)}: tasks and messages as of then${edits}`;
+    return `store away since ${minute(since ?? now, now)}${because}: tasks and messages as of then${edits}`;
   }
   if (is === "refused") return `the store does not take this machine${because}${edits}`;
   return `store not reached since the daemon began${because}: no tasks and messages of shared projects${edits}`;

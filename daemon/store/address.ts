@@ -32,17 +32,6 @@ export interface StoreAddress {
   readonly text: string;
 }
 
-/** What a client of one host takes, but for the password. */
-export interface ClientOptions {
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly database: string;
-  readonly ssl:
-    | false
-    | { readonly rejectUnauthorized: true; readonly minVersion: "TLSv1.2"; readonly ca?: string };
-}
-
 const form = "postgresql://USER@HOST:PORT/DATABASE";
 const usualPort = 5432;
 
@@ -70,23 +59,6 @@ export function readStoreAddress(text: string): StoreAddress | StoreRefusal {
   if (database === null) return badName("database");
   const parts = { hosts, user, database, rootCertificate: parameters.rootCertificate };
   return { ...parts, text: textOf(parts) };
-}
-
-/**
- * Returns the options for a client of each host, in the address's order. `certificate` is the text of the file that the address
- * names (`readRootCertificate`).
- */
-export function clientOptions(
-  { hosts, user, database, rootCertificate }: StoreAddress,
-  certificate: string | null,
-): readonly ClientOptions[] {
-  if ((rootCertificate === null) !== (certificate === null))
-    throw new Error("the store's root certificate is to be read if the address names one, and only then");
-  const ca = certificate === null ? {} : { ca: certificate };
-  return hosts.map(({ host, port, hasTls }) => {
-    const ssl = hasTls && ({ rejectUnauthorized: true, minVersion: "TLSv1.2", ...ca } as const);
-    return { host, port, user, database, ssl };
-  });
 }
 
 function readHosts(list: string, parameters: StoreParameters): StoreHost[] | StoreRefusal {

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { KitePaths } from "../../protocol/paths.ts";
 import type { JournalAddress } from "../journal/shared-journal.ts";
-import { clientOptions, type StoreAddress } from "./address.ts";
+import type { StoreAddress } from "./address.ts";
 import { readRootCertificate } from "./certificate.ts";
 import type { StoreRefusal } from "./refusal.ts";
 import { findSecrets, type SecretPlaces } from "./secret.ts";
@@ -17,8 +17,8 @@ export function secretPlaces({ storeSecret }: Pick<KitePaths, "storeSecret">): S
 }
 
 /**
- * Returns what a journal connects by. The certificates are read now; the password's files are read anew for each connection
- * whose server asks, so that a password may change while a daemon runs.
+ * Returns what a journal connects by. A file of certificates that cannot be read now is a refusal. That file is read anew for each
+ * connection, and the password's files for each whose server asks: both may change while a daemon runs.
  */
 export function storeConnection(
   address: StoreAddress,
@@ -27,11 +27,20 @@ export function storeConnection(
   const certificate = readRootCertificate(address);
   if (certificate !== null && typeof certificate === "object") return certificate;
   const { user, database } = address;
-  const hosts = clientOptions(address, certificate).map(({ host, port, ssl }, index) => {
+  const own = certificate === null ? {} : { readCa: () => readCertificate(address) };
+  const hosts = address.hosts.map(({ host, port, hasTls }, index) => {
+    const tls = hasTls && ({ minVersion: "TLSv1.2", ...own } as const);
     const password = () => readPassword(address, paths, index);
-    return { host, port, tls: ssl, password };
+    return { host, port, tls, password };
   });
   return { user, database, schema, hosts };
+}
+
+/** Throws an error that says what is wrong with the file. */
+function readCertificate(address: StoreAddress): string {
+  const found = readRootCertificate(address);
+  if (typeof found === "string") return found;
+  throw new Error(found?.error);
 }
 
 /** Throws an error that says what is wrong with a file. */

@@ -1,10 +1,14 @@
 /** A store on another machine is reached by TLS with a checked certificate, or not at all. */
+import { copyFileSync, rmSync } from "node:fs";
 import { networkInterfaces } from "node:os";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Authority } from "../journal/certificates.ts";
 import { PostgresServer } from "../journal/postgres-server.ts";
 import { withServer } from "../journal/postgres-world.ts";
-import { database, Machine, sql } from "./store-machine.ts";
+import { database, Machine, sql, wide } from "./store-machine.ts";
+
+const patient = { timeout: 60_000 };
 
 /** An address of this machine that is not loopback: Kite takes who answers there for another machine. */
 const network = Object.values(networkInterfaces())
@@ -100,6 +104,33 @@ await withServer("a store that is reached by TLS", (_server, bin) => {
           timeout: 30_000,
         })
         .toMatchObject({ code: 0 });
+    });
+
+    it("of a new authority is taken as soon as the file has it, and status and doctor say what is wrong until then", async () => {
+      const machine = await new Machine().start();
+      const file = join(machine.home.work, "ca.pem");
+      copyFileSync(authority.path, file);
+      const url = await address(network, `?sslrootcert=${file}`);
+      await machine.kite("store", "join", url, "--yes");
+      await machine.kite("task", "add", "before");
+      const next = new Authority();
+      await show(next.sign(names));
+      onTestFinished(() => show(authority.sign(names)));
+      const name = new URL(url).pathname.slice(1);
+      const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`;
+      const status = () => machine.kite("status");
+      // Who connects before the server has read its settings sees the old one, and is cut off again.
+      await expect
+        .poll(() => sql(server, cut).then(status), patient)
+        .toMatch(/^store away since \d\d:\d\d \([^)]*certificate[^)]*\): /);
+      rmSync(file);
+      const wrong = `${file} does not exist; correct sslrootcert in the store's address`;
+      await expect.poll(status, patient).toMatch(`(${wrong}): tasks and messages as of then`);
+      expect((await machine.home.command(["doctor"], wide, machine.repo)).out).toContain(wrong);
+      copyFileSync(next.path, file);
+      await expect.poll(status, patient).not.toContain("store away");
+      await machine.kite("task", "add", "after");
+      expect(await machine.tasks()).toEqual(["before", "after"]);
     });
   });
 

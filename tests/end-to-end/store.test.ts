@@ -121,7 +121,9 @@ await withServer("machines that share a store", server => {
       onTestFinished(() => server.start().catch(() => {}));
       await expect
         .poll(() => machine.kite("status"), { timeout: 60_000 })
-        .toMatch(/^store away since \d\d:\d\d: tasks and messages as of then; edits are still coordinated\n/);
+        .toMatch(
+          /^store away since \d\d:\d\d \(.+\): tasks and messages as of then; edits are still coordinated\n/,
+        );
       // What a person reads of edits is so at that moment.
       const says = async (...words: string[]) => (await machine.home.command(words, wide, machine.repo)).out;
       await machine.kite("off", "--project", machine.repo, "--for", "1h");

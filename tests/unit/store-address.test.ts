@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { clientOptions, readStoreAddress, type StoreAddress } from "../../daemon/store/address.ts";
+import { readStoreAddress, type StoreAddress } from "../../daemon/store/address.ts";
 import { readRootCertificate } from "../../daemon/store/certificate.ts";
 import { codes } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -226,22 +226,8 @@ describe("a password in an address", () => {
   });
 });
 
-describe("what the client gets", () => {
-  test("is one of each host, with TLS that checks the server", () => {
-    const of = address("postgresql://ada@db:5433,localhost/kite");
-    expect(clientOptions(of, null)).toEqual([
-      {
-        host: "db",
-        port: 5433,
-        user: "ada",
-        database: "kite",
-        ssl: { rejectUnauthorized: true, minVersion: "TLSv1.2" },
-      },
-      { host: "localhost", port: 5432, user: "ada", database: "kite", ssl: false },
-    ]);
-  });
-
-  test("has the certificates that the address names, and goes without in no case", () => {
+describe("the certificates that the address names", () => {
+  test("are read, or a refusal says what is wrong with their file", () => {
     const file = join(temporaryFolder(), "ca.pem");
     const of = address(`postgresql://ada@db/kite?sslrootcert=${file}`);
     expect(readRootCertificate(of)).toMatchObject({
@@ -261,10 +247,6 @@ describe("what the client gets", () => {
     const text = "-----BEGIN CERTIFICATE-----\n";
     writeFileSync(file, text, { mode: 0o644 });
     expect(readRootCertificate(of)).toBe(text);
-    expect(clientOptions(of, text)[0]?.ssl).toMatchObject({ ca: text, rejectUnauthorized: true });
-    expect(() => clientOptions(of, null)).toThrow("root certificate");
-    const plain = address("postgresql://ada@db/kite");
-    expect(readRootCertificate(plain)).toBeNull();
-    expect(() => clientOptions(plain, text)).toThrow("root certificate");
+    expect(readRootCertificate(address("postgresql://ada@db/kite"))).toBeNull();
   });
 });

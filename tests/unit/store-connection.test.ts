@@ -47,6 +47,8 @@ describe("a connection", () => {
         { host: "127.0.0.1", port: 5432, tls: false },
       ],
     });
+    // Without a file of its own the system's certificates count.
+    expect(found.hosts[0]?.tls).not.toHaveProperty("readCa");
     expect(found.hosts.map(({ password }) => password())).toEqual(["first", "second"]);
   });
 
@@ -80,5 +82,20 @@ describe("a connection", () => {
   test("is refused where the certificates cannot be read", () => {
     const of = address(`postgresql://ada@db/kite?sslrootcert=${join(home, "ca.pem")}`);
     expect(storeConnection(of, { storeSecret })).toMatchObject({ ok: false, code: "store_certificate" });
+  });
+
+  test("reads the certificates anew each time, and says what is wrong with them then", () => {
+    const file = join(home, "ca.pem");
+    const text = (of: string) => `-----BEGIN CERTIFICATE-----\n${of}\n`;
+    writeFileSync(file, text("first"));
+    const [host] = connection(`postgresql://ada@db/kite?sslrootcert=${file}`).hosts;
+    const read = () => (host?.tls === false ? null : host?.tls.readCa?.());
+    expect(read()).toBe(text("first"));
+    writeFileSync(file, text("second"));
+    expect(read()).toBe(text("second"));
+    writeFileSync(file, "");
+    expect(read).toThrow(`${file} holds no certificate`);
+    rmSync(file);
+    expect(read).toThrow(`${file} does not exist; correct sslrootcert in the store's address`);
   });
 });

@@ -18,7 +18,7 @@ const row: StoreRow = {
 test("a store that is away says since when, and what goes on", () => {
   const since = new Date(2026, 10, 28, 14, 2, 31).getTime();
   expect(storeText({ ...row, is: "away", since, why: "the connection ended" }, now)).toBe(
-    "store away since 14:02: tasks and messages as of then; edits are still coordinated",
+    "store away since 14:02 (the connection ended): tasks and messages as of then; edits are still coordinated",
   );
   const yesterday = new Date(2026, 10, 27, 14, 2, 31).getTime();
   expect(storeText({ ...row, is: "away", since: yesterday }, now)).toMatch(

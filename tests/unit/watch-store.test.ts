@@ -29,7 +29,8 @@ const store: StoreState = {
   ],
 };
 const since = new Date(new Date(now).setHours(13, 2, 31)).getTime();
-const awayLine = "store away since 13:02: tasks and messages as of then; edits are still coordinated";
+const awayLine =
+  "store away since 13:02 (the connection ended): tasks and messages as of then; edits are still coordinated";
 const away: StoreState = { ...store, is: "away", since, why: "the connection ended" };
 const far = (name: string, more: Partial<ElsewhereRow> = {}): ElsewhereRow => ({
   ...{ id: name, name: `${name}@desk`, machine: "desk", project: shop, branch: "feature" },

@@ -34,7 +34,7 @@ await withServer("the page of a machine that shares a store", server => {
     await server.stop();
     const away = page
       .getByRole("status")
-      .filter({ hasText: /^store away since \d\d:\d\d: tasks and messages as of then; edits/ });
+      .filter({ hasText: /^store away since \d\d:\d\d \(.+\): tasks and messages as of then; edits/ });
     await away.waitFor();
     await picture(page, "store-away");
     // Without the daemon nobody coordinates edits.

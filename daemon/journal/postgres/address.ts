@@ -5,8 +5,11 @@ export interface JournalHost {
   /** A name or an address, or the directory of a unix socket, which begins with `/`. */
   readonly host: string;
   readonly port: number;
-  /** False: no TLS, for a server on this machine. Else the server's certificate and name are checked. */
-  readonly tls: false | { readonly minVersion?: "TLSv1.2"; readonly ca?: string };
+  /**
+   * False: no TLS, for a server on this machine. Else the server's certificate and name are checked. `readCa` is called for each
+   * connection, and returns the certificates that count in place of the system's; what it throws says why they cannot be read.
+   */
+  readonly tls: false | { readonly minVersion?: "TLSv1.2"; readonly readCa?: () => string };
   /**
    * Called for each connection whose server asks for a password, which is kept nowhere else; null: there is none. What it
    * throws says why none can be read, and what to do.

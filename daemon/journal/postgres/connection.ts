@@ -1,4 +1,5 @@
 /** One connection to PostgreSQL: statements with a time-out, and its end. */
+import type { ConnectionOptions } from "node:tls";
 import { Client, type ClientConfig } from "pg";
 import type { JournalAddress, JournalHost } from "./address.ts";
 import { NoServer, StoreUnfit } from "./errors.ts";
@@ -58,7 +59,7 @@ export class Connection {
       database,
       // Without a function the client would take a password from the environment, or read .pgpass by rules of its own.
       password: () => passwordFrom(password),
-      ssl: tls === false ? false : { ...tls, rejectUnauthorized: true },
+      ssl: tls === false ? false : tlsOptions(tls),
       sslnegotiation: "postgres",
       application_name: "kite",
       client_encoding: "UTF8",
@@ -160,13 +161,22 @@ export class Connection {
   }
 }
 
-function passwordFrom(read: JournalHost["password"]): string {
-  let password: string | null;
+function tlsOptions({ readCa, ...tls }: Exclude<JournalHost["tls"], false>): ConnectionOptions {
+  const ca = readCa === undefined ? {} : { ca: fromFile(readCa) };
+  return { ...tls, ...ca, rejectUnauthorized: true };
+}
+
+/** Returns what a file has; if it cannot be read, nobody but a person mends that. */
+function fromFile<Found>(read: () => Found): Found {
   try {
-    password = read();
+    return read();
   } catch (error) {
     throw new StoreUnfit(errorMessage(error), { cause: error });
   }
+}
+
+function passwordFrom(read: JournalHost["password"]): string {
+  const password = fromFile(read);
   if (password !== null) return password;
   throw new StoreUnfit(
     "the server asks for a password, and no file has one: run kite store join in a terminal",
