@@ -4,13 +4,15 @@
  *
  * Invariants: no event of an agent waits for it; a project that no other machine shares is not looked at; git is run only when
  * HEAD's log has changed since the last look at the session, and for files that the session wrote and had not committed by then;
- * a session has one look at a time, and one more after it at the most.
+ * a session has one look at a time, and one more after it at the most. A write that is in the log has a look behind it, and however
+ * quick the writes are, theirs are `limits.branchLookPauseMs` apart.
  */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { type BranchFile, uncommitted } from "../core/branches/table.ts";
 import { isSame } from "../core/same-index.ts";
 import type { Session } from "../core/sessions/table.ts";
+import type { Listener } from "../engine/listeners.ts";
 import { firstFiles } from "../facts/git/branch-files.ts";
 import type { GitPlace } from "../facts/git/process.ts";
 import type { FileState } from "../facts/git/status.ts";
@@ -23,6 +25,10 @@ export class BranchLooks {
   readonly #seen = new BoundedMap<string, { readonly mark: string; readonly files: readonly BranchFile[] }>({
     entriesMax: limits.branchLooksMax,
   });
+  /** When a session was looked at last, as `clock.now()`. */
+  readonly #lookedAtMs = new BoundedMap<string, number>({ entriesMax: limits.branchLooksMax });
+  /** Sessions whose writes wait for a look. */
+  readonly #waiting = new Set<string>();
   /** Sessions that are looked at; true: once more after that. */
   readonly #running = new Map<string, boolean>();
   readonly #onTrouble: (message: string, error: unknown) => void;
@@ -33,8 +39,7 @@ export class BranchLooks {
 
   /** The session's branch may have other commits now. Resolves when the log has them; nobody has to wait for that. */
   async look(services: Services, session: string): Promise<void> {
-    const { sessions, outbox } = services.engine.state;
-    if (outbox.projects.size === 0 || !outbox.projects.has(sessions.live.get(session)?.project ?? "")) return;
+    if (!isShared(services, session)) return;
     if (this.#running.has(session)) {
       this.#running.set(session, true);
       return;
@@ -51,8 +56,21 @@ export class BranchLooks {
     }
   }
 
+  /** The log has a write of the session: a look follows, at once if the last one was long ago. */
+  wrote(services: Services, session: string): void {
+    if (this.#waiting.has(session) || !isShared(services, session)) return;
+    this.#waiting.add(session);
+    const { clock } = services;
+    const lastMs = this.#lookedAtMs.get(session) ?? Number.NEGATIVE_INFINITY;
+    clock.at(Math.max(clock.now(), lastMs + limits.branchLookPauseMs), () => {
+      this.#waiting.delete(session);
+      void this.look(services, session);
+    });
+  }
+
   async #look(services: Services, id: string): Promise<void> {
-    const { engine, facts } = services;
+    const { engine, facts, clock } = services;
+    this.#lookedAtMs.set(id, clock.now());
     const session = engine.state.sessions.live.get(id);
     if (session === undefined) return;
     const { worktree, project, branch, begun } = session;
@@ -89,6 +107,12 @@ export class BranchLooks {
   }
 }
 
+/** Whether another machine may hear of the session's files. */
+function isShared({ engine }: Services, session: string): boolean {
+  const { sessions, outbox } = engine.state;
+  return outbox.projects.size > 0 && outbox.projects.has(sessions.live.get(session)?.project ?? "");
+}
+
 /** Returns the files of its worktree with work of the session that is not committed, by name; null: git does not tell now. */
 async function workOf(
   services: Services,
@@ -106,7 +130,7 @@ async function workOf(
   return [...states].flatMap(([file, state]) => (isWork(state) ? [[file, uncommitted] as const] : []));
 }
 
-interface LookingServices extends Services {
+export interface LookingServices extends Services {
   readonly branchLooks: BranchLooks;
 }
 
@@ -116,3 +140,14 @@ export const branchPart: HookPart<LookingServices> = {
   lineEnded: (services, { actor }) => void services.branchLooks.look(services, actor.session),
   turnOver: (services, session) => void services.branchLooks.look(services, session),
 };
+
+/** A turn may have edits alone, for as long as it lasts, and an agent without hooks has no turns. */
+export function looksAfterWrites(services: LookingServices): Listener {
+  return {
+    commands: ["flight_end", "writes_noted"],
+    stepped: ({ command }) => {
+      if ((command.type === "flight_end" || command.type === "writes_noted") && command.noted !== undefined)
+        services.branchLooks.wrote(services, command.actor.session);
+    },
+  };
+}

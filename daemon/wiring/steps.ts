@@ -2,6 +2,7 @@
 import type { Bound } from "../core/origin.ts";
 import type { Listener } from "../engine/listeners.ts";
 import { inboxCommands, inboxEvent } from "../events/inbox-event.ts";
+import { looksAfterWrites } from "../hooks/branch-looks.ts";
 import { forgetEndedLists } from "../hooks/client-task-actions.ts";
 import { wakingSteps } from "../hooks/wake.ts";
 import { type Life, sessionEvents } from "../sessions/liveness.ts";
@@ -27,6 +28,7 @@ export function hearSteps(
   const followers = shared === null ? [] : leadFollowers.map(of => of(services));
   for (const follower of followers) shared?.listeners.add(follower.shared);
   const { events: hub } = services;
+  if (shared !== null) listeners.add(looksAfterWrites(services));
   listeners.add(
     {
       commands: ["session_begin"],

@@ -9,6 +9,11 @@ export const guardLimits = {
   branchFilesChars: 64 * 1024,
   /** Sessions of whose branches the files are kept until the branch has other commits. */
   branchLooksMax: 500,
+  /**
+   * How long after a look at a session's files its writes wait for the next one: a look takes about 30 ms of processor time among
+   * 50,000 files, so that a session that edits all the time costs a thousandth of one.
+   */
+  branchLookPauseMs: 30_000,
   /** Files that branches of two machines changed: those that one step or event names, and files of others that a step looks at. */
   sameFilesToldMax: 10,
   /** Pairs of branches of which one step has events. */

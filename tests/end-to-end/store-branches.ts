@@ -38,13 +38,18 @@ export async function prompted(client: Client, machine: Machine, id: string): Pr
 
 /** The agent writes a file with a tool, in a turn that is over then. */
 export async function edited(client: Client, machine: Machine, id: string, name: string): Promise<void> {
+  await wrote(client, machine, id, name);
+  await hook(client, machine, id, { hook_event_name: "Stop" });
+}
+
+/** The same in the middle of a turn. */
+export async function wrote(client: Client, machine: Machine, id: string, name: string): Promise<void> {
   const path = join(machine.repo, name);
   const call = { tool_name: "Write", tool_input: { file_path: path, content: id }, tool_use_id: `t-${id}` };
   const allowed = await hook(client, machine, id, { hook_event_name: "PreToolUse", ...call });
   if (allowed.includes("deny")) throw new Error(allowed);
   write(machine, name, id);
   await hook(client, machine, id, { hook_event_name: "PostToolUse", tool_response: {}, ...call });
-  await hook(client, machine, id, { hook_event_name: "Stop" });
 }
 
 async function hook(client: Client, { repo }: Machine, id: string, event: object): Promise<string> {

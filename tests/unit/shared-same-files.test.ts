@@ -4,11 +4,11 @@ import { rulesLevel } from "../../daemon/core/base-state.ts";
 import { type BranchFile, uncommitted } from "../../daemon/core/branches/table.ts";
 import { noteIds } from "../../daemon/engine/log-view.ts";
 import type { FileState } from "../../daemon/facts/git/status.ts";
-import { BranchLooks } from "../../daemon/hooks/branch-looks.ts";
-import type { Services } from "../../daemon/services.ts";
+import { BranchLooks, type LookingServices, looksAfterWrites } from "../../daemon/hooks/branch-looks.ts";
 import { sameFileRows } from "../../daemon/sharing/elsewhere.ts";
 import { sameFileLines } from "../../daemon/sharing/trail.ts";
 import { limits } from "../../protocol/limits.ts";
+import { SimulatedClock } from "../simulation/host.ts";
 import { actorOf, begin, type Machine, MemoryStoreOfAll, machine, settled, shared } from "./shared-world.ts";
 
 const blob = (letter: string) => letter.repeat(40);
@@ -27,7 +27,7 @@ function wrote({ own, name }: Machine, session: string, ...files: readonly strin
 }
 
 /** A machine's looks at its branches; `looks` counts those that run git. */
-function looksOf({ log, name }: Machine) {
+function looksOf({ log, name, listeners }: Machine) {
   const branch = {
     stamp: "1",
     files: [] as readonly BranchFile[],
@@ -51,9 +51,11 @@ function looksOf({ log, name }: Machine) {
       return branch.files;
     },
   };
-  const looks = new BranchLooks((message, error) => branch.troubles.push(message, error));
-  const services = { engine: log, facts } as unknown as Services;
-  return { branch, look: (session: string) => looks.look(services, session) };
+  const clock = new SimulatedClock(1_000_000);
+  const branchLooks = new BranchLooks((message, error) => branch.troubles.push(message, error));
+  const services = { engine: log, facts, clock, branchLooks } as unknown as LookingServices;
+  listeners.own.add(looksAfterWrites(services));
+  return { branch, clock, look: (session: string) => branchLooks.look(services, session) };
 }
 
 async function two() {
@@ -240,6 +242,65 @@ it("has what the session wrote and did not commit, as git says now, before what 
   await settled(laptop, desk);
   expect([known(), rows(laptop), rows(desk)]).toEqual([[["c.ts", blob("3")]], [], []]);
   expect([...here.branch.troubles, ...there.branch.troubles]).toEqual([]);
+});
+
+it("follows each write, one look in 30 seconds, and leaves the last write out in no case", async () => {
+  const { laptop } = await two();
+  const { branch, clock } = looksOf(laptop);
+  const known = () => laptop.own.state.branches.bySession.get("alice")?.files.map(([file]) => file) ?? [];
+  const isWork = new Map<string, Partial<FileState>>();
+  branch.work = isWork;
+  const writes = async (...files: readonly string[]) => {
+    for (const file of files) {
+      isWork.set(file, { changed: true });
+      await wrote(laptop, "alice", file);
+    }
+  };
+  await writes("a.ts", "b.ts");
+  // The answer to the event waits for no git.
+  expect(branch.worksAsked).toBe(0);
+  clock.pass(0);
+  await expect.poll(known).toEqual(["a.ts", "b.ts"]);
+  for (let n = 0; n < 100; n += 1) await writes(`c${n}.ts`);
+  clock.pass(limits.branchLookPauseMs - 1);
+  await writes("last.ts");
+  expect(branch.worksAsked).toBe(1);
+  clock.pass(1);
+  await expect.poll(known).toContain("last.ts");
+  expect(branch.worksAsked).toBe(2);
+  // Nothing was written since.
+  clock.pass(10 * limits.branchLookPauseMs);
+  expect(branch.worksAsked).toBe(2);
+  await writes("later.ts");
+  clock.pass(0);
+  await expect.poll(known).toContain("later.ts");
+  expect([branch.worksAsked, branch.troubles]).toEqual([3, []]);
+});
+
+it("waits for its turn after a look that something else began, and is left out for a session that ended", async () => {
+  const { laptop } = await two();
+  const { branch, clock, look } = looksOf(laptop);
+  branch.work = new Map([["a.ts", { changed: true }]]);
+  await wrote(laptop, "alice", "a.ts");
+  clock.pass(0);
+  await expect.poll(() => branch.worksAsked).toBe(1);
+  clock.pass(limits.branchLookPauseMs - 1);
+  await look("alice");
+  await expect.poll(() => branch.worksAsked).toBe(2);
+  await wrote(laptop, "alice", "b.ts");
+  clock.pass(limits.branchLookPauseMs - 1);
+  expect(branch.worksAsked).toBe(2);
+  await laptop.own.submitAndWait({
+    type: "session_end",
+    session: "alice",
+    incarnation: null,
+    cause: "ended",
+  });
+  clock.pass(1);
+  await begin(laptop, "eve", { project: "/elsewhere", worktree: "/elsewhere" });
+  await wrote(laptop, "eve", "b.ts");
+  clock.pass(10 * limits.branchLookPauseMs);
+  expect([branch.worksAsked, branch.troubles]).toEqual([2, []]);
 });
 
 it("names 500 files at most, those that are not committed first", async () => {
