@@ -157,6 +157,8 @@ export interface LeftOutRow {
   /** Its number in the store. */
   readonly number: number;
   readonly fields: readonly LeftOutField[];
+  /** The keys of durable context under which the store keeps the texts of this machine: `task/NUMBER/FIELD@MACHINE`. Absent: none differs. */
+  readonly kept?: readonly string[];
 }
 
 export type LeftOutField = "description" | "priority" | "labels" | "needs" | "risk" | "status" | "result";

@@ -81,7 +81,10 @@ export function counts(tasks: number, context: number): string {
 export function noteLines({ numbers, keys, released, leftOut }: CopyNotes): string[] {
   const moved = numbers.map(({ before, after }) => `#${before} is #${after} now`);
   const aside = keys.map(({ key, as }) => (as === null ? `${key} (not kept)` : `${key} as ${as}`));
-  const lost = leftOut.map(({ number, fields }) => `#${number} (${fields.join(", ")})`);
+  const lost = leftOut.map(({ number, fields, kept = [] }) => {
+    const texts = kept.length === 0 ? "" : `; yours is kept as ${kept.join(", ")}`;
+    return `#${number} (${fields.join(", ")}${texts})`;
+  });
   return [
     ...(moved.length === 0 ? [] : [`Tasks with another number: ${some(moved)}.`]),
     ...(aside.length === 0 ? [] : [`Keys that had another value there: yours is kept: ${some(aside)}.`]),
@@ -89,7 +92,7 @@ export function noteLines({ numbers, keys, released, leftOut }: CopyNotes): stri
     ...(leftOut.length === 0
       ? []
       : [
-          `Changed here, and not taken over, since the store changed it too or refused it: ${some(lost)}. Look at them: kite task show NUMBER`,
+          `Changed here, and not taken over, since the store changed it too or refused it: ${some(lost)}. Look at them: kite task show NUMBER, kite context get KEY`,
         ]),
   ].map(clean);
 }

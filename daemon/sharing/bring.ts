@@ -2,14 +2,14 @@
  * Brings over what happened here to tasks that the other log has already: a machine left, people and agents went on, and it
  * shares the project again.
  *
- * Invariant: only what the project's record knows is brought over, so what a share copied itself stays as it is there. A run that
- * broke off brings nothing twice, within `limits.replyKeptMs`.
+ * Invariants: only what the project's record knows is brought over, so what a share copied itself stays as it is there. A run that
+ * broke off brings nothing twice, within `limits.replyKeptMs`. A text that is left out is kept there before its task goes from here.
  */
 import type { LeftOutField, LeftOutRow } from "../../protocol/store.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import type { Retry } from "../core/origin.ts";
-import { claimerOf, listOf, numberOf, type Task, taskAt } from "../core/tasks/table.ts";
+import { claimerOf, listOf, numberOf, resultOf, type Task, taskAt } from "../core/tasks/table.ts";
 import {
   type CopyLog,
   CopyRefused,
@@ -17,6 +17,7 @@ import {
   dependenciesFirst,
   isCopy,
   isLeaving,
+  keepText,
   noChange,
   type Place,
   type Replaces,
@@ -42,12 +43,16 @@ export function recordForShare(known: ProjectRecord | null, from: Place, to: Pla
   return { as: to.project, before: null, tasks: { ...unknown, ...tasks }, keys };
 }
 
-/** Brings over what changed here of these tasks, and returns what is left out. Rejects with `CopyRefused` if the log takes nothing now. */
+/**
+ * Brings over what changed here of these tasks, and returns what is left out; its texts are kept there as context, with `aside` in
+ * their keys. Rejects with `CopyRefused` if the log takes nothing now.
+ */
 export async function bringChanges(
   from: Place,
   to: Place,
   tasks: readonly Task[],
   record: ProjectRecord | null,
+  aside: string,
 ): Promise<readonly LeftOutRow[]> {
   if (record === null) return [];
   const { all } = to.log.state.tasks;
@@ -68,9 +73,30 @@ export async function bringChanges(
       const isTaken = await takes(to.log, { ...update, ...where, type: "task_update", task: task.id });
       if (!isTaken) for (const field of edit.fields) fields.add(field);
     }
-    if (fields.size > 0) rows.push({ task: task.id, number: numberOf(there), fields: [...fields] });
+    if (fields.size === 0) continue;
+    const kept: string[] = [];
+    for (const [field, text] of textsOf(task, all.get(task.id) ?? there, fields)) {
+      const key = `task/${numberOf(there)}/${field}`;
+      kept.push(await keepText(to, { key, text, wallMs: task.updatedAt }, aside));
+    }
+    const row = { task: task.id, number: numberOf(there), fields: [...fields] };
+    rows.push(kept.length === 0 ? row : { ...row, kept });
   }
   return rows;
+}
+
+/** Returns the texts of here that the fields left out, if there is another one there. */
+function textsOf(
+  here: Task,
+  there: Task,
+  leftOut: ReadonlySet<LeftOutField>,
+): readonly (readonly [LeftOutField, string])[] {
+  const result = leftOut.has("status") || leftOut.has("result") ? resultOf(here.state) : null;
+  const isMissing = result !== null && result !== "" && result !== resultOf(there.state);
+  return [
+    ...(leftOut.has("description") ? [["description", here.description] as const] : []),
+    ...(isMissing ? [["result", result] as const] : []),
+  ];
 }
 
 /** Returns which of two values under a key counts, by how the key was when this machine left. */

@@ -218,7 +218,7 @@ export async function copyContext(
     const which = there === undefined || replaces === undefined ? null : replaces(item, there);
     if (which === "theirs") return;
     const ifVersion = which === "mine" ? (there?.version ?? 0) : 0;
-    const as = await copyItem(to, { ...item, ttlMs, ifVersion }, aside);
+    const as = await copyItem(to, { ...item, ttlMs, ifVersion }, keysFor(item.key, aside));
     if (as !== item.key) kept.push({ key: item.key, as });
   });
   return kept;
@@ -227,14 +227,36 @@ export async function copyContext(
 /** Returns which of two values under one key counts; null: both. */
 export type Replaces = (mine: ContextItem, theirs: ContextItem) => "mine" | "theirs" | null;
 
-/** Returns the key under which the value is there now; null: there is no room for another key. */
+/**
+ * Keeps a text there as `key@aside`, or as `key@aside-2`..., and returns its key. `wallMs`: when it was written. A run that broke off
+ * keeps nothing twice.
+ */
+export async function keepText(
+  to: Place,
+  { key, text, wallMs }: { readonly key: string; readonly text: string; readonly wallMs: number },
+  aside: string,
+): Promise<string> {
+  const bytes = Buffer.byteLength(JSON.stringify(text));
+  const item = { key, value: text, bytes, ttlMs: null, at: wallMs, ifVersion: 0 };
+  const as = await copyItem(to, item, asides(key, aside));
+  if (as !== null) return as;
+  const error = `${key}@${aside} and all like it are taken; delete those that nobody needs: kite context rm ${key}@${aside}`;
+  throw new CopyRefused(refuse("context_full", error));
+}
+
+type NewItem = Pick<ContextItem, "key" | "value" | "bytes" | "at"> & {
+  readonly ttlMs: number | null;
+  readonly ifVersion: number;
+};
+
+/** Returns the first of the keys under which the value is there now; null: others have them all. */
 async function copyItem(
   { log, project }: Place,
-  item: ContextItem & { readonly ttlMs: number | null; readonly ifVersion: number },
-  aside: string,
+  item: NewItem,
+  keys: Iterable<string>,
 ): Promise<string | null> {
   const { value, bytes, ttlMs, at: wallMs } = item;
-  for (const key of keysFor(item.key, aside)) {
+  for (const key of keys) {
     const ifVersion = key === item.key ? item.ifVersion : 0;
     const reply = await log.submitAndWait({
       ...{ type: "context_set", actor: null, project, key, value, bytes },
@@ -253,6 +275,10 @@ const asideMax = 20;
 /** Yields the keys to try. */
 function* keysFor(key: string, aside: string): Generator<string> {
   yield key;
+  yield* asides(key, aside);
+}
+
+function* asides(key: string, aside: string): Generator<string> {
   for (let n = 1; n <= asideMax; n += 1) {
     const other = `${key}@${aside}${n === 1 ? "" : `-${n}`}`;
     if (Buffer.byteLength(other) > limits.idBytes) return;
@@ -260,7 +286,7 @@ function* keysFor(key: string, aside: string): Generator<string> {
   }
 }
 
-function isSame(a: ContextItem, b: ContextItem): boolean {
+function isSame(a: Pick<ContextItem, "value">, b: Pick<ContextItem, "value">): boolean {
   return JSON.stringify(a.value) === JSON.stringify(b.value);
 }
 

@@ -10,15 +10,16 @@ import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { errorText, isSystemError } from "../../protocol/system-error.ts";
 import type { ContextItem } from "../core/context-index.ts";
-import type { Task } from "../core/tasks/table.ts";
+import { resultOf, type Task } from "../core/tasks/table.ts";
 import { readPrivateFile, writePrivateFile } from "../store/private-file.ts";
 import { CopyRefused } from "./copy.ts";
 
 /** A task as it was. A field that is absent is not known: then both sides count as changed where they differ. */
 export type TaskBase = Pick<Task, "createdAt"> &
   Partial<Pick<Task, "priority" | "labels" | "dependsOn" | "risk">> & {
-    /** A digest. */
+    /** Digests. */
     readonly description?: string;
+    readonly result?: string;
     readonly status?: Task["state"]["status"];
   };
 
@@ -42,7 +43,8 @@ export function basesOf(
     const { createdAt, priority, labels, risk = "green" } = task;
     const dependsOn = task.dependsOn.filter(isHere);
     const text = { description: digestOf(task.description), priority, labels };
-    return [task.id, { createdAt, ...text, dependsOn, risk, status: task.state.status }] as const;
+    const state = { status: task.state.status, result: digestOf(resultOf(task.state)) };
+    return [task.id, { createdAt, ...text, dependsOn, risk, ...state }] as const;
   });
   return Object.fromEntries(bases);
 }

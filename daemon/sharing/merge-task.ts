@@ -50,9 +50,11 @@ export function mergeTask(
   if (needs.length > limits.taskDependenciesMax) leftOut.push("needs");
   else if (here.state.status !== "done" && !isSameSet(needs, there.dependsOn))
     edits.push({ fields: ["needs"], change: { dependsOn: needs } });
-  const statuses = statusesOf(base.status ?? "pending", here, there);
+  const statuses = statusesOf(base, here, there);
   if (typeof statuses === "string") leftOut.push(statuses);
-  else for (const change of statuses) edits.push({ fields: ["status"], change });
+  else
+    for (const change of statuses)
+      edits.push({ fields: [change.status === null ? "result" : "status"], change });
   return { edits, leftOut };
 }
 
@@ -60,16 +62,20 @@ type StatusChange = Pick<TaskUpdate, "status" | "result">;
 
 /** Returns the changes by which the task gets its status of here, if it does, or what is left out of it. */
 function statusesOf(
-  was: Task["state"]["status"],
+  { status: was = "pending", result: digest }: TaskBase,
   here: Task,
   there: Task,
 ): readonly StatusChange[] | "status" | "result" {
   const [mine, theirs] = [here.state.status, there.state.status];
   const result = resultOf(here.state);
-  if (mine === was) return [];
-  if (mine === theirs) return result === resultOf(there.state) ? [] : "result";
+  const isSaidAnew = digestOf(resultOf(there.state)) !== digest;
+  if (mine === was && (result === null || digestOf(result) === digest)) return [];
+  if (mine === theirs || mine === was) {
+    if (result === resultOf(there.state)) return [];
+    return mine === was && theirs === was && !isSaidAnew ? [{ status: null, result }] : "result";
+  }
   const reopened: StatusChange = { status: "pending", result: null };
-  const isUntouched = theirs === was && theirs === "failed";
+  const isUntouched = theirs === was && theirs === "failed" && !isSaidAnew;
   // A claim is made anew behind this.
   if (mine === "pending" || mine === "active") return isUntouched ? [reopened] : [];
   const end: StatusChange = { status: mine, result };

@@ -93,9 +93,9 @@ export async function moveRest(logs: BothLogs, project: string, as: string): Pro
   const { tasks, context } = contentsOf(here);
   const claims = claimsIn(tasks);
   // A task that is copied may depend on one that was done here meanwhile.
-  const leftOut = [...(await bringChanges(here, there, doneIn(here), record))];
+  const leftOut = [...(await bringChanges(here, there, doneIn(here), record, machine))];
   const { numbers, imported } = await copyTasks(here, there, tasks, actorIn);
-  leftOut.push(...(await bringChanges(here, there, tasks, record)));
+  leftOut.push(...(await bringChanges(here, there, tasks, record, machine)));
   await claimAgain(there, tasks, actorIn, record);
   const released = releasedOf(there, claims, actorIn);
   const replaces = record === null ? {} : { replaces: replacing(record) };
@@ -241,8 +241,11 @@ async function beginLeave({ records }: Pick<BothLogs, "records">, here: Place, t
   const contents = contentsOf(there);
   const ids = new Set(contents.tasks.map(({ id }) => id));
   const { all } = there.log.state.tasks;
+  const copies = doneIn(here).filter(task => isCopy(task, all.get(task.id), there));
   // Others opened anew what was done here.
-  const reopened = doneIn(here).filter(task => ids.has(task.id) && isCopy(task, all.get(task.id), there));
+  const reopened = copies.filter(({ id }) => ids.has(id));
+  // As they are here: of what a share left out the store has another version.
+  const done = copies.filter(({ id }) => !ids.has(id));
   await removeTasks(
     log,
     reopened.filter(task => !isNewer(task)),
@@ -257,7 +260,7 @@ async function beginLeave({ records }: Pick<BothLogs, "records">, here: Place, t
       tasks: mine.tasks.map(({ id }) => id),
       keys: mine.context.map(({ key }) => key),
     },
-    tasks: { ...basesOf(tasks, isHere), ...known?.tasks },
+    tasks: { ...basesOf([...tasks, ...done], isHere), ...known?.tasks },
     keys: {
       ...Object.fromEntries(contents.context.map(({ key, value }) => [key, digestOf(value)])),
       ...known?.keys,

@@ -141,9 +141,10 @@ export function movedLine([project, as]: Sharing, copied: Copied, at: number): T
 /** Returns which changes the store does not have. */
 function leftOutText(rows: readonly LeftOutRow[]): string {
   if (rows.length === 0) return "";
-  const named = rows
-    .slice(0, leftOutShownMax)
-    .map(({ number, fields }) => `#${number} (${fields.join(", ")})`);
+  const named = rows.slice(0, leftOutShownMax).map(({ number, fields, kept = [] }) => {
+    const texts = kept.length === 0 ? "" : `; kept as ${kept.join(", ")}`;
+    return `#${number} (${fields.join(", ")}${texts})`;
+  });
   const more = rows.length > leftOutShownMax ? ` and ${rows.length - leftOutShownMax} more` : "";
   return `; changed here, and not taken over: ${named.join(", ")}${more}`;
 }

@@ -1,8 +1,10 @@
 /** A machine that left a store and shares its project again, over one real PostgreSQL. */
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { Connection } from "../../daemon/journal/postgres/connection.ts";
 import { withServer } from "../journal/postgres-world.ts";
 import type { Message } from "./daemon.ts";
-import { database, Machine } from "./store-machine.ts";
+import { database, Machine, wide } from "./store-machine.ts";
 
 await withServer("a machine that comes back to a store", server => {
   describe("a machine that left and shares again", () => {
@@ -21,12 +23,15 @@ await withServer("a machine that comes back to a store", server => {
       await b.kite("task", "edit", first, "--priority", "high");
       await b.kite("task", "edit", second, "--description", "second of b");
       const again = await a.kite("store", "join", url, "--yes");
-      expect(again).toContain(
-        "Changed here, and not taken over, since the store changed it too or refused it: #2 (description).",
+      expect(again).toMatch(
+        /^Changed here, and not taken over, since the store changed it too or refused it: #2 \(description; yours is kept as task\/2\/description@\S+\)\. Look at them: /m,
       );
       // The trail is written a moment after the answer.
-      const inTrail = "changed here, and not taken over: #2 (description)";
-      await expect.poll(() => a.kite("log"), { timeout: 30_000 }).toContain(inTrail);
+      const inTrail = /changed here, and not taken over: #2 \(description; kept as (task\/2\/\S+)\)/;
+      await expect.poll(() => a.kite("log"), { timeout: 30_000 }).toMatch(inTrail);
+      const [, key = ""] = inTrail.exec(await a.kite("log")) ?? [];
+      for (const machine of [a, b])
+        await expect.poll(() => machine.kite("context", "get", key)).toBe('"second of a"\n');
       for (const machine of [a, b])
         await expect.poll(() => machine.tasks()).toEqual(["first of a", "second of b", "third"]);
       const { tasks } = (await b.json("task", "list")) as { tasks: Message[] };
@@ -36,6 +41,61 @@ await withServer("a machine that comes back to a store", server => {
           expect.objectContaining({ description: "third", status: "done", result: "well" }),
         ]),
       );
+    });
+
+    it("keeps each text that is left out once, also if its daemon is killed in between", {
+      timeout: 240_000,
+    }, async () => {
+      const url = await database(server);
+      const [a, b] = [await new Machine().start(), await new Machine().start()];
+      const count = 150;
+      const tasks = Array.from({ length: count }, (_, i) => ({ description: `task ${i}` }));
+      const client = await a.home.connect();
+      const create = { type: "task_create", project: a.repo, tasks };
+      expect(await client.ask(create)).toMatchObject({ ok: true });
+      for (const machine of [a, b]) await machine.kite("store", "join", url, "--yes");
+      await a.kite("store", "leave", "--yes");
+      await expect.poll(() => b.tasks()).toHaveLength(count);
+      for (const [name, machine] of [
+        ["a", a],
+        ["b", b],
+      ] as const) {
+        const { tasks: known } = (await machine.json("task", "list")) as { tasks: { id: string }[] };
+        const person = await machine.home.connectPerson();
+        const place = { type: "task_update", project: machine.repo };
+        for (const { id: task } of known)
+          expect(await person.ask({ ...place, task, description: `${task} of ${name}` })).toMatchObject({
+            ok: true,
+          });
+      }
+      await a.home.command(["store", "join", url, "--yes"], wide, a.home.work);
+      const person = await a.home.connectPerson();
+      person.send({ type: "store_share", cwd: a.repo });
+      const look = await Connection.open(
+        { ...server.address("kite"), database: url.split("/").at(-1) ?? "" },
+        10_000,
+        30_000,
+      );
+      const kept = "SELECT count(*)::int4 FROM kite.entries WHERE command LIKE '%context_set%'";
+      await expect
+        .poll(async () => Number((await look.query(kept))[0]?.[0]), { interval: 1 })
+        .toBeGreaterThan(5);
+      process.kill(Number(JSON.parse(readFileSync(a.home.paths.daemonFile, "utf8")).pid), "SIGKILL");
+      await person.ended;
+      await look.end();
+      await a.kite("up");
+      // What was left goes by itself.
+      await expect.poll(() => b.shared(), { timeout: 120_000 }).toEqual([count, count]);
+      const log = () => a.kite("log");
+      await expect
+        .poll(log, { timeout: 30_000 })
+        .toMatch(/#1 \(description; kept as task\/1\/description@\S+\)/);
+      const list = await b.json("context", "list", "--prefix", "task/");
+      const keys = (list["rows"] as { key: string }[]).map(({ key }) => key.replace(/@.*/, ""));
+      expect(new Set(keys).size).toBe(count);
+      const [, key = ""] = /kept as (task\/1\/description@[^\s)]+)/.exec(await log()) ?? [];
+      expect(await b.kite("context", "get", key)).toMatch(/^"t-\S+ of a"\n$/);
+      expect(await b.tasks()).toEqual(expect.arrayContaining([expect.stringMatching(/ of b$/)]));
     });
   });
 });

@@ -156,6 +156,12 @@ export class Scene {
     return Object.fromEntries([...itemsOf(world.state.context, of, world.now)].map(i => [i.key, i.value]));
   }
 
+  /** The texts of tasks that shares kept in the store, in the order of setting. */
+  texts(): readonly unknown[] {
+    const all = [...this.store.state.context.items.values()];
+    return all.filter(({ key }) => /^task\/\d+\/.*@laptop/.test(key)).map(({ value }) => value);
+  }
+
   tasks(world: World, of: string): readonly string[] {
     const { tasks } = contentsOf({ log: { ...this.logs.own, state: world.state }, project: of });
     return tasks.map(task => {

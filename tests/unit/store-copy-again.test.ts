@@ -5,6 +5,7 @@ import type { Reply } from "../../daemon/core/outcome.ts";
 import type { TaskUpdate } from "../../daemon/core/tasks/commands.ts";
 import { numberOf } from "../../daemon/core/tasks/table.ts";
 import { shareProject, takeBack } from "../../daemon/sharing/share.ts";
+import type { LeftOutField } from "../../protocol/store.ts";
 import { project, Scene } from "./copy-world.ts";
 import { actor } from "./core-world.ts";
 import { Local, shared } from "./nodes-world.ts";
@@ -80,6 +81,11 @@ async function left(names: readonly string[]) {
       store.join("a", "laptop");
       return shareProject(logs, project, shared);
     },
+    /** Leaves once more. */
+    async leave() {
+      await takeBack(logs, made.outward);
+      expect(store.as("a", { type: "node_leave" })).toMatchObject({ ok: true });
+    },
     of(task: string) {
       const found = store.state.tasks.all.get(task);
       if (found === undefined) throw new Error(`no task ${task}`);
@@ -131,15 +137,18 @@ test("what both sides changed stays as it is in the store, and is named", async 
   expect(own.do({ type: "task_claim", ...claim }).ok).toBe(true);
   there(mine, { status: "done", result: "done there" });
   const { leftOut, released } = await again();
-  const named = new Map(leftOut.map(({ number, fields }) => [number, fields]));
-  expect(named).toEqual(
-    new Map([
-      [numberOf(of(text)), ["description"]],
-      [numberOf(of(busy)), ["status"]],
-      [numberOf(of(done)), ["status"]],
-      [numberOf(of(twice)), ["result"]],
-    ]),
-  );
+  const row = (task: string, field: LeftOutField, text: string) => {
+    const number = numberOf(of(task));
+    return { task, number, fields: [field], kept: [`task/${number}/${text}@laptop`] };
+  };
+  expect([...leftOut].sort((a, b) => a.number - b.number)).toEqual([
+    row(text, "description", "description"),
+    row(busy, "status", "result"),
+    row(done, "status", "result"),
+    row(twice, "result", "result"),
+  ]);
+  // No text that was here is lost.
+  expect([...made.texts()].sort()).toEqual(["done here", "not needed", "of here", "one way"]);
   expect(released).toEqual([mine]);
   expect(of(text)).toMatchObject({ description: "of there", priority: "low", labels: [] });
   expect(of(busy).state).toMatchObject({ status: "active" });
@@ -196,11 +205,97 @@ test("a task of which nobody knows how it was keeps what the store has, and says
   there(imported, { priority: "low" });
   const { leftOut } = await again();
   expect(leftOut).toEqual([
-    { task: imported, number: numberOf(of(imported)), fields: ["description", "priority"] },
+    {
+      ...{ task: imported, number: numberOf(of(imported)), fields: ["description", "priority"] },
+      kept: [expect.stringMatching(/^task\/\d+\/description@laptop$/)],
+    },
   ]);
+  expect(made.texts()).toEqual(["of here"]);
   expect(of(imported)).toMatchObject({ description: "imported", priority: "low", labels: ["x", "more"] });
   expect(of(ended).state).toMatchObject({ status: "done", result: "well" });
   expect(made.tasks(own, project)).toEqual([]);
+});
+
+test("the result of a task that the store refuses is kept, and a result is brought that changed here alone", async () => {
+  const { made, here, there, again, of, ids, store, leave } = await left(["blocked", "why", "both", "moved"]);
+  const [blocked = "", why = "", both = "", moved = ""] = ids;
+  await again();
+  for (const task of [why, both, moved]) there(task, { status: "failed", result: "no" });
+  await leave();
+  const need = store.add("b", null, "need");
+  there(blocked, { dependsOn: [need] });
+  here(blocked, { status: "done", result: "well, here" });
+  here(why, { result: "no, since it rains" });
+  here(both, { result: "no, of here" });
+  there(both, { result: "no, of there" });
+  here(moved, { result: "moved, of here" });
+  there(moved, { status: "pending" });
+  const { leftOut } = await again();
+  const named = new Map(leftOut.map(({ task, fields }) => [task, fields]));
+  expect(named).toEqual(
+    new Map([
+      [blocked, ["status"]],
+      [both, ["result"]],
+      [moved, ["result"]],
+    ]),
+  );
+  expect(made.texts()).toEqual(["well, here", "no, of here", "moved, of here"]);
+  expect(of(why).state).toMatchObject({ status: "failed", reason: "no, since it rains" });
+  expect(of(both).state).toMatchObject({ status: "failed", reason: "no, of there" });
+  expect(of(moved).state.status).toBe("pending");
+});
+
+test("a reason that the store has anew stays, and what is done here meanwhile is kept", async () => {
+  const { made, here, there, again, of, ids, leave } = await left(["one"]);
+  const [one = ""] = ids;
+  await again();
+  there(one, { status: "failed", result: "no" });
+  await leave();
+  here(one, { status: "pending" });
+  here(one, { status: "done", result: "at last" });
+  there(one, { result: "no, and here is why" });
+  const { leftOut } = await again();
+  expect(leftOut).toMatchObject([{ task: one, fields: ["status"] }]);
+  expect(of(one).state).toMatchObject({ status: "failed", reason: "no, and here is why" });
+  expect(made.texts()).toEqual(["at last"]);
+});
+
+test("what was done before a machine left, and is open in the store since, stays open", async () => {
+  const { made, here, there, again, of, ids, leave } = await left(["one", "two", "twice"]);
+  const [one = "", two = "", twice = ""] = ids;
+  for (const task of ids) here(task, { status: "done", result: "well" });
+  there(twice, { status: "done", result: "another way" });
+  expect((await again()).leftOut).toMatchObject([{ task: twice, fields: ["result"] }]);
+  await leave();
+  there(one, { status: "pending" });
+  there(two, { result: "well, and of there" });
+  const { leftOut } = await again();
+  // What was left out once is not named at each share.
+  expect([leftOut, made.texts()]).toEqual([[], ["well"]]);
+  expect(of(twice).state).toMatchObject({ status: "done", result: "another way" });
+  expect(of(one).state.status).toBe("pending");
+  expect(of(two).state).toMatchObject({ status: "done", result: "well, and of there" });
+});
+
+test("a text that is kept has a key of its own, and one that finds none ends the share before anything goes", async () => {
+  const { made, here, there, again, of, ids, store, own, leave } = await left(["one"]);
+  const [one = ""] = ids;
+  const key = `task/${numberOf(of(one))}/description@laptop`;
+  const taken = Array.from({ length: 19 }, (_, i) => `${key}${i === 0 ? "" : `-${i + 1}`}`);
+  for (const one of taken) made.set(command => store.as("b", command), one, "of somebody", shared);
+  here(one, { description: "of here" });
+  there(one, { description: "of there" });
+  const { leftOut } = await again();
+  expect(leftOut).toMatchObject([{ kept: [`${key}-20`] }]);
+  await leave();
+  here(one, { description: "of here again" });
+  there(one, { description: "of there again" });
+  await expect(again()).rejects.toThrow(`${key} and all like it are taken`);
+  expect(made.tasks(own, project)).toEqual(["of here again pending"]);
+  const rm = { actor: null, project: shared, key, ifVersion: null } as const;
+  expect(store.as("b", { type: "context_delete", ...rm })).toMatchObject({ ok: true });
+  expect((await again()).leftOut).toMatchObject([{ kept: [key] }]);
+  expect(made.texts()).toContain("of here again");
 });
 
 test("a session that ends during a move gives back its own task alone", async () => {

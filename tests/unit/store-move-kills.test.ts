@@ -1,6 +1,7 @@
 /** Shares and leaves that are killed at each step: after the next opening nothing is lost, and nothing is there twice. */
 import { expect, test } from "vitest";
 import type { Command } from "../../daemon/core/commands.ts";
+import { numberOf } from "../../daemon/core/tasks/table.ts";
 import { CopyRefused } from "../../daemon/sharing/copy.ts";
 import { moveAll, takeBack, unmoved } from "../../daemon/sharing/share.ts";
 import { project } from "./copy-world.ts";
@@ -81,7 +82,9 @@ async function secondShare(): Promise<Moves> {
   const moves = new Moves();
   await moves.share();
   await moves.leave();
-  moves.there(moves.idOf("second"), { description: "second of desk" });
+  const second = moves.idOf("second");
+  moves.there(second, { description: "second of desk" });
+  moves.here(second, { description: "second of laptop" });
   moves.here(moves.idOf("first"), { description: "first of laptop", labels: ["x", "laptop"] });
   const done = moves.idOf("cancelled");
   moves.here(done, { status: "pending" });
@@ -91,6 +94,12 @@ async function secondShare(): Promise<Moves> {
   moves.set((command: Command) => moves.store.as("b", command), "two", "of desk", shared);
   moves.store.join("a", "laptop");
   return moves;
+}
+
+/** The key under which the second share keeps a text. */
+function secondsText(moves: Moves): string {
+  const second = moves.store.state.tasks.all.get(moves.idOf("second of desk"));
+  return `task/${second === undefined ? "" : numberOf(second)}/description@laptop`;
 }
 
 test("what another machine undoes of a share that was killed stays so", async () => {
@@ -125,7 +134,7 @@ test("a second share that is killed anywhere is not begun, or finished, with wha
       ...["cancelled: x", "first of laptop: x laptop", "new: x", "of desk: "],
       ...["second of desk: x", "working: x"],
     ],
-    context: { one: "of laptop", two: "of desk", far: "0" },
+    context: { one: "of laptop", two: "of desk", far: "0", [secondsText(whole)]: "second of laptop" },
   });
   await killEach(
     secondShare,
@@ -137,7 +146,7 @@ test("a second share that is killed anywhere is not begun, or finished, with wha
         where,
         [
           ...["first of laptop pending", "new active by s1", "of desk pending"],
-          ...["second pending on first of laptop", "working active by s1"],
+          ...["second of laptop pending on first of laptop", "working active by s1"],
         ],
       ]);
       expect([where, untouched.context]).toEqual([where, { one: "of laptop", two: "0", far: "0" }]);

@@ -119,6 +119,10 @@ it("say what a person did, and what was refused", () => {
   expect(askedFields({ ...share, leftOut }).why).toMatch(
     /; changed here, and not taken over: #3 \(description, status\)$/,
   );
+  const kept = [{ ...leftOut[0], kept: ["task/3/description@laptop", "task/3/result@laptop"] }];
+  expect(askedFields({ ...share, leftOut: kept }).why).toMatch(
+    /: #3 \(description, status; kept as task\/3\/description@laptop, task\/3\/result@laptop\)$/,
+  );
   const leave = { ...counts, projects: [] };
   expect(askedFields({ ...leave, told: true })).toMatchObject({
     why: "this machine left the store; back here: tasks 2, context keys 1",
