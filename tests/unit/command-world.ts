@@ -41,6 +41,8 @@ export function fakeDaemon(answers: FakeDaemon["answers"] = {}): FakeDaemon {
     return () => void all.delete(one);
   };
   const answer = (type: string, params: object) => {
+    // A test writes its trail itself.
+    if (type === "trail_flush") return Promise.resolve({ ok: true } as never);
     const one: Asked = { ...params, type };
     asked.push(one);
     const found = answers[type === "query" ? `query ${String(one["target"])}` : type];
