@@ -150,7 +150,14 @@ export interface CopyNotes {
   readonly released: readonly string[];
   /** Changes of this machine that the store does not have: it has another one, or refused them. */
   readonly leftOut: readonly LeftOutRow[];
+  /** What the store had when this machine left it, and did not have any more: it has it again. */
+  readonly returns: readonly ReturnRow[];
+  /** How many rows a list would have besides. Absent, or without that list: none. */
+  readonly more?: Partial<Record<Exclude<keyof CopyNotes, "more">, number>>;
 }
+
+/** A task, by its number in the store, or a key. */
+export type ReturnRow = { readonly task: string; readonly number: number } | { readonly key: string };
 
 export interface LeftOutRow {
   readonly task: string;

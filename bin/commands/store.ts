@@ -35,7 +35,7 @@ const shareHelp = `
 Its open tasks and its durable context move to the store under their ids and keys, after a question. A value that the store
 has under a key stays there, and yours is kept as KEY@MACHINE. It may run again if it broke off.
 
---json: {"ok":true, "project", "as", "wasShared", "tasks", "context", "unread", "numbers":[...], "keys":[...], "released":[...], "leftOut":[...]}
+--json: {"ok":true, "project", "as", "wasShared", "tasks", "context", "unread", "numbers":[...], "keys":[...], "released":[...], "leftOut":[...], "returns":[...]}
 
 Exit codes: 0 done, 1 refused, not confirmed or failed, 3 no daemon runs.
 
@@ -47,7 +47,7 @@ const leaveHelp = `
 What is open in the shared projects is copied back, the store is told, the setting goes, and the daemon begins anew. The store
 keeps what it has for the others. It may run again if it broke off.
 
---json: {"ok":true, "projects":[...], "tasks", "context", "unread", "told", "numbers":[...], "keys":[...], "released":[...], "leftOut":[...]}
+--json: {"ok":true, "projects":[...], "tasks", "context", "unread", "told", "numbers":[...], "keys":[...], "released":[...], "leftOut":[...], "returns":[...]}
 
 Exit codes: 0 done, 1 refused, not confirmed or failed, 3 no daemon runs.
 

@@ -78,29 +78,40 @@ export function counts(tasks: number, context: number): string {
 }
 
 /** Returns what a person has to know of a copy. */
-export function noteLines({ numbers, keys, released, leftOut }: CopyNotes): string[] {
+export function noteLines({ numbers, keys, released, leftOut, returns, more = {} }: CopyNotes): string[] {
   const moved = numbers.map(({ before, after }) => `#${before} is #${after} now`);
   const aside = keys.map(({ key, as }) => (as === null ? `${key} (not kept)` : `${key} as ${as}`));
   const lost = leftOut.map(({ number, fields, kept = [] }) => {
     const texts = kept.length === 0 ? "" : `; yours is kept as ${kept.join(", ")}`;
     return `#${number} (${fields.join(", ")}${texts})`;
   });
+  const again = returns.map(one => ("key" in one ? `key ${one.key}` : `#${one.number}`));
   return [
-    ...(moved.length === 0 ? [] : [`Tasks with another number: ${some(moved)}.`]),
-    ...(aside.length === 0 ? [] : [`Keys that had another value there: yours is kept: ${some(aside)}.`]),
-    ...(released.length === 0 ? [] : [`Your agents work on these no longer: ${some(released)}.`]),
+    ...(moved.length === 0 ? [] : [`Tasks with another number: ${some(moved, more.numbers)}.`]),
+    ...(aside.length === 0
+      ? []
+      : [`Keys that had another value there: yours is kept: ${some(aside, more.keys)}.`]),
+    ...(released.length === 0
+      ? []
+      : [`Your agents work on these no longer: ${some(released, more.released)}.`]),
     ...(leftOut.length === 0
       ? []
       : [
-          `Changed here, and not taken over, since the store changed it too or refused it: ${some(lost)}. Look at them: kite task show NUMBER, kite context get KEY`,
+          `Changed here, and not taken over, since the store changed it too or refused it: ${some(lost, more.leftOut)}. Look at them: kite task show NUMBER, kite context get KEY`,
+        ]),
+    ...(again.length === 0
+      ? []
+      : [
+          `The store did not have these any more, and Kite brought them back: ${some(again, more.returns)}. If somebody removed them on purpose, do so again: kite task cancel NUMBER, kite context rm KEY`,
         ]),
   ].map(clean);
 }
 
 const shownMax = 10;
 
-function some(words: readonly string[]): string {
-  return listed(words.slice(0, shownMax), Math.max(0, words.length - shownMax));
+/** `more`: how many there are besides. */
+function some(words: readonly string[], more = 0): string {
+  return listed(words.slice(0, shownMax), Math.max(0, words.length - shownMax) + more);
 }
 
 export function say(world: ProcessContext, lines: readonly string[]): void {

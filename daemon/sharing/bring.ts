@@ -5,9 +5,10 @@
  * Invariants: only what the project's record knows is brought over, so what a share copied itself stays as it is there. A run that
  * broke off brings nothing twice, within `limits.replyKeptMs`. A text that is left out is kept there before its task goes from here.
  */
-import type { LeftOutField, LeftOutRow } from "../../protocol/store.ts";
+import type { LeftOutField, LeftOutRow, ReturnRow } from "../../protocol/store.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
+import { contextAt } from "../core/context.ts";
 import type { Retry } from "../core/origin.ts";
 import { claimerOf, listOf, numberOf, resultOf, type Task, taskAt } from "../core/tasks/table.ts";
 import {
@@ -96,6 +97,36 @@ function textsOf(
   return [
     ...(leftOut.has("description") ? [["description", here.description] as const] : []),
     ...(isMissing ? [["result", result] as const] : []),
+  ];
+}
+
+/** Returns the record with what it says that the store had, and the store does not have now. */
+export function withGone(record: ProjectRecord, from: Place, to: Place): ProjectRecord {
+  const { tasks, context } = contentsOf(from);
+  const { gone = { tasks: [], keys: [] } } = record;
+  const lost = tasks.filter(
+    ({ id, createdAt }) => record.tasks[id]?.createdAt === createdAt && !to.log.state.tasks.all.has(id),
+  );
+  const keys = context.filter(
+    ({ key }) => key in record.keys && contextAt(to.log.state, to.project, key, to.log.now) === undefined,
+  );
+  const all = {
+    tasks: [...new Set([...gone.tasks, ...lost.map(({ id }) => id)])],
+    keys: [...new Set([...gone.keys, ...keys.map(({ key }) => key)])],
+  };
+  const isSame = all.tasks.length === gone.tasks.length && all.keys.length === gone.keys.length;
+  return isSame ? record : { ...record, gone: all };
+}
+
+/** Returns what of the record's was gone from the store, and is there again. */
+export function returnsOf({ gone }: ProjectRecord, to: Place): readonly ReturnRow[] {
+  const { tasks = [], keys = [] } = gone ?? {};
+  return [
+    ...tasks.flatMap(id => {
+      const there = to.log.state.tasks.all.get(id);
+      return there === undefined ? [] : [{ task: id, number: numberOf(there) }];
+    }),
+    ...keys.map(key => ({ key })),
   ];
 }
 

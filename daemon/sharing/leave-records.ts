@@ -32,6 +32,8 @@ export interface ProjectRecord {
   readonly tasks: Readonly<Record<string, TaskBase>>;
   /** Digests of durable values by their keys. */
   readonly keys: Readonly<Record<string, string>>;
+  /** What a share found gone from the store, and brings back: a run that goes on behind a kill names it, too. Absent: nothing. */
+  readonly gone?: { readonly tasks: readonly string[]; readonly keys: readonly string[] };
 }
 
 /** Returns how tasks are, by their ids. `isHere`: whether another one comes back, too: the copies depend on no other ones. */

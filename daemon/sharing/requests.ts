@@ -113,7 +113,7 @@ async function share(
   const busy = busyRefusal(services, one => one === project);
   if (busy !== null) return busy;
   const copied = await shareProject(logs, project, as);
-  return { ok: true, project, as, wasShared, unread, ...shown(copied) } satisfies StoreShareReply;
+  return { ok: true, project, as, wasShared, unread, ...replyOf(copied) } satisfies StoreShareReply;
 }
 
 async function leave(
@@ -147,10 +147,11 @@ async function leave(
   const moved: Copied[] = [];
   if (both !== null) await moveAll(both, (_sharing, one) => moved.push(one)).catch(notMoved);
   const back = await takeBack(logs, shown => view?.outward(shown) ?? shown).catch(notLeft);
-  const copied = { ...back, leftOut: moved.flatMap(({ leftOut }) => leftOut) };
+  const [leftOut, returns] = [moved.flatMap(one => one.leftOut), moved.flatMap(one => one.returns)];
+  const copied = { ...back, leftOut, returns };
   const told = (await shared.leave()).ok;
   const { unread } = copied;
-  return { ok: true, projects, unread, told, ...shown(copied) } satisfies StoreLeaveReply;
+  return { ok: true, projects, unread, told, ...replyOf(copied) } satisfies StoreLeaveReply;
 }
 
 /** Says that a leave did not begin, and what gets a person out where the store takes no more. */
@@ -224,15 +225,16 @@ function unreadIn({ messages }: State, project: string): number {
   return count;
 }
 
-const nothing: CopyNotes = { numbers: [], keys: [], released: [], leftOut: [] };
+const nothing: CopyNotes = { numbers: [], keys: [], released: [], leftOut: [], returns: [] };
 
-function shown({ tasks, context, numbers, keys, released, leftOut }: Copied) {
-  return {
-    tasks,
-    context,
-    numbers: numbers.slice(0, storeRowsMax),
-    keys: keys.slice(0, storeRowsMax),
-    released: released.slice(0, storeRowsMax),
-    leftOut: leftOut.slice(0, storeRowsMax),
-  };
+/** Returns what a reply says of a copy: `storeRowsMax` rows of each list, and how many there are besides. */
+export function replyOf({ tasks, context, numbers, keys, released, leftOut, returns }: Copied) {
+  const lists = { numbers, keys, released, leftOut, returns };
+  const more: [string, number][] = [];
+  const cut = Object.entries(lists).map(([name, rows]) => {
+    if (rows.length > storeRowsMax) more.push([name, rows.length - storeRowsMax]);
+    return [name, rows.slice(0, storeRowsMax)];
+  });
+  const left = more.length === 0 ? {} : { more: Object.fromEntries(more) };
+  return { tasks, context, ...(Object.fromEntries(cut) as typeof lists), ...left };
 }

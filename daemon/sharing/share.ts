@@ -18,6 +18,8 @@ import {
   recordForShare,
   releasedOf,
   replacing,
+  returnsOf,
+  withGone,
 } from "./bring.ts";
 import {
   type CopyLog,
@@ -87,7 +89,9 @@ export async function moveRest(logs: BothLogs, project: string, as: string): Pro
   const there: Place = { log: shared, project: as };
   const actorIn = (actor: Actor) => actorThere(own.state, actor);
   await undoLeave(logs, here, as);
-  const record = records.get(project, as);
+  const known = records.get(project, as);
+  const record = known === null ? null : withGone(known, here, there);
+  if (record !== known) records.put(project, record);
   // Claims go along, so the store has to know whose they are.
   if (!(await logs.relayed())) throw new CopyRefused(unheard);
   const { tasks, context } = contentsOf(here);
@@ -102,8 +106,9 @@ export async function moveRest(logs: BothLogs, project: string, as: string): Pro
   const keys = await copyContext(here, there, context, { aside: machine, ...replaces });
   await removeCopied(here, there, () => false);
   await removeContext(here, context);
+  const returns = record === null ? [] : returnsOf(record, there);
   records.put(project, null);
-  return { tasks: imported, context: context.length, numbers, keys, released, leftOut };
+  return { tasks: imported, context: context.length, numbers, keys, released, leftOut, returns };
 }
 
 const unheard = refuse("store_away", "the store has not heard yet of the sessions of this machine");
@@ -208,6 +213,7 @@ export async function takeBack(
     keys: all.flatMap(({ keys }) => keys),
     released: [],
     leftOut: [],
+    returns: [],
     unread,
   };
 }

@@ -1,7 +1,7 @@
 /** Trail lines of the store that machines share: what became of it and of its machines, and what a person changed. */
 
 import type { KiteEvent } from "../../protocol/events.ts";
-import type { LeftOutRow, StoreLeaveReply, StoreShareReply, StoreState } from "../../protocol/store.ts";
+import type { StoreLeaveReply, StoreShareReply, StoreState } from "../../protocol/store.ts";
 import { duration } from "../../protocol/text.ts";
 import type { Entry } from "../core/commands.ts";
 import { pathOfWork } from "../core/files/dirty-files.ts";
@@ -114,42 +114,48 @@ export function askedFields(reply: Reply): Partial<TrailLine> {
   const what = { rule: "store", type: null };
   if (!reply.ok) return what;
   if ("as" in reply) {
-    const { project, as, tasks, context, leftOut } = reply as unknown as StoreShareReply;
-    const copied = `copied: tasks ${tasks}, context keys ${context}${leftOutText(leftOut)}`;
+    const { project, as } = reply as unknown as StoreShareReply;
+    const copied = `copied: ${copiedText(reply as unknown as StoreShareReply)}`;
     return { ...what, project, why: `shared as ${as}; ${copied}` };
   }
   if ("projects" in reply) {
-    const { tasks, context, told, leftOut } = reply as unknown as StoreLeaveReply;
-    const knows = told ? "" : "; the store does not know it";
-    return {
-      ...what,
-      why: `this machine left the store; back here: tasks ${tasks}, context keys ${context}${leftOutText(leftOut)}${knows}`,
-    };
+    const left = reply as unknown as StoreLeaveReply;
+    const knows = left.told ? "" : "; the store does not know it";
+    return { ...what, why: `this machine left the store; back here: ${copiedText(left)}${knows}` };
   }
   return { ...what, why: "this home has an id of its own in the store from the next start on" };
 }
 
 /** Returns what the daemon moved of a shared project by itself, since a move broke off. */
 export function movedLine([project, as]: Sharing, copied: Copied, at: number): TrailLine[] {
-  const { tasks, context, leftOut, released } = copied;
-  if (tasks + context + leftOut.length + released.length === 0) return [];
+  const { tasks, context, leftOut, released, returns } = copied;
+  if (tasks + context + leftOut.length + released.length + returns.length === 0) return [];
   const lost = released.length === 0 ? "" : `; claims of this machine that are gone: ${released.join(", ")}`;
-  const why = `what was left here of ${as} is in the store now: tasks ${tasks}, context keys ${context}${leftOutText(leftOut)}${lost}`;
+  const why = `what was left here of ${as} is in the store now: ${copiedText(copied)}${lost}`;
   return [lineOf(at, { type: "moved", project, why })];
 }
 
-/** Returns which changes the store does not have. */
-function leftOutText(rows: readonly LeftOutRow[]): string {
-  if (rows.length === 0) return "";
-  const named = rows.slice(0, leftOutShownMax).map(({ number, fields, kept = [] }) => {
+/** Returns how much was copied, which changes the store does not have, and what it has again. */
+function copiedText({ tasks, context, leftOut, returns, more = {} }: Copied): string {
+  const changes = leftOut.map(({ number, fields, kept = [] }) => {
     const texts = kept.length === 0 ? "" : `; kept as ${kept.join(", ")}`;
     return `#${number} (${fields.join(", ")}${texts})`;
   });
-  const more = rows.length > leftOutShownMax ? ` and ${rows.length - leftOutShownMax} more` : "";
-  return `; changed here, and not taken over: ${named.join(", ")}${more}`;
+  const names = returns.map(one => ("key" in one ? `key ${one.key}` : `#${one.number}`));
+  return [
+    `tasks ${tasks}, context keys ${context}`,
+    ...listText("; changed here, and not taken over: ", changes, more.leftOut),
+    ...listText("; the store did not have these any more, and has them again: ", names, more.returns),
+  ].join("");
 }
 
-const leftOutShownMax = 20;
+function listText(what: string, rows: readonly string[], besides = 0): readonly string[] {
+  if (rows.length === 0) return [];
+  const more = Math.max(0, rows.length - rowsShownMax) + besides;
+  return [`${what}${rows.slice(0, rowsShownMax).join(", ")}${more === 0 ? "" : ` and ${more} more`}`];
+}
+
+const rowsShownMax = 20;
 
 /** Returns that this home is in the store, in which it was not, or under another id. `before`: its id then, or empty. */
 export function joinedLine({ where, node, machine }: StoreState, before: string, at: number): TrailLine {

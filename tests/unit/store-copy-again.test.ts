@@ -81,6 +81,14 @@ async function left(names: readonly string[]) {
       store.join("a", "laptop");
       return shareProject(logs, project, shared);
     },
+    /** What another machine does with a task that nobody needs. */
+    remove(task: string) {
+      const end = { status: "failed", result: "not needed" } as const;
+      expect(store.as("b", { ...none, task, project: shared, wallMs: 8_000, ...end })).toMatchObject({
+        ok: true,
+      });
+      expect(store.as("b", { type: "task_remove", by: null, tasks: [task] })).toMatchObject({ ok: true });
+    },
     /** Leaves once more. */
     async leave() {
       await takeBack(logs, made.outward);
@@ -296,6 +304,31 @@ test("a text that is kept has a key of its own, and one that finds none ends the
   expect(store.as("b", { type: "context_delete", ...rm })).toMatchObject({ ok: true });
   expect((await again()).leftOut).toMatchObject([{ kept: [key] }]);
   expect(made.texts()).toContain("of here again");
+});
+
+test("what the store does not have any more comes back, and is named if it had it as this machine left", async () => {
+  const { made, again, ids, store, own, remove, of, here } = await left(["gone", "ended", "changed"]);
+  const [gone = "", ended = "", changed = ""] = ids;
+  const fresh = made.add("made here");
+  made.set(command => own.do(command), "fresh", "0");
+  for (const task of ids) remove(task);
+  here(changed, { description: "changed here" });
+  here(ended, { status: "done", result: "well" });
+  for (const key of ["same", "mine"]) {
+    const rm = { actor: null, project: shared, key, ifVersion: null } as const;
+    expect(store.as("b", { type: "context_delete", ...rm })).toMatchObject({ ok: true });
+  }
+  made.set(command => own.do(command), "mine", "here");
+  const { returns, tasks } = await again();
+  expect(returns).toEqual([
+    { task: gone, number: numberOf(of(gone)) },
+    { task: changed, number: numberOf(of(changed)) },
+    { key: "mine" },
+    { key: "same" },
+  ]);
+  expect(tasks).toBe(3);
+  expect(store.state.tasks.all.has(fresh)).toBe(true);
+  expect(made.context(store, shared)).toMatchObject({ same: "0", mine: "here", fresh: "0" });
 });
 
 test("a session that ends during a move gives back its own task alone", async () => {

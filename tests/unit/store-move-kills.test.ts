@@ -154,6 +154,39 @@ test("a second share that is killed anywhere is not begun, or finished, with wha
   );
 });
 
+test("a share that is killed anywhere names in the end what it brought back, once", async () => {
+  const prepare = async () => {
+    const moves = await secondShare();
+    const { store } = moves;
+    const gone = moves.idOf("of desk");
+    moves.there(gone, { status: "failed", result: "not needed" });
+    expect(store.as("b", { type: "task_remove", by: null, tasks: [gone] })).toMatchObject({ ok: true });
+    const rm = { actor: null, project: shared, key: "far", ifVersion: null } as const;
+    expect(store.as("b", { type: "context_delete", ...rm })).toMatchObject({ ok: true });
+    return moves;
+  };
+  let isOver = false;
+  for (let at = 1; !isOver; at += 1) {
+    const moves = await prepare();
+    const named: unknown[] = [];
+    moves.breakAt({ at, how: "lost", isKill: true });
+    const first = await moves.share().catch(refused);
+    isOver = !moves.isDead;
+    if (first !== undefined) named.push(first.returns);
+    moves.revive();
+    moves.store.join("a", "laptop");
+    if (!moves.isShared) named.push((await moves.share()).returns);
+    // Where the last step was taken nothing is left that could be named.
+    else if (moves.records.has(project))
+      await moveAll(moves.logs, (_one, { returns }) => named.push(returns));
+    else if (first === undefined) continue;
+    const task = moves.idOf("of desk");
+    const there = moves.store.state.tasks.all.get(task);
+    const number = there === undefined ? 0 : numberOf(there);
+    expect([at, named]).toEqual([at, [[{ task, number }, { key: "far" }]]]);
+  }
+});
+
 test("a leave that is killed anywhere is undone, or was the last step, and nothing is there twice", async () => {
   const prepare = async () => {
     const moves = new Moves();

@@ -72,7 +72,7 @@ it("say why a move broke off, once for each reason", () => {
 });
 
 it("say what the daemon moved by itself, and that it undid a leave", () => {
-  const moved = { tasks: 1, context: 0, numbers: [], keys: [], released: ["t-9"], leftOut: [] };
+  const moved = { tasks: 1, context: 0, numbers: [], keys: [], released: ["t-9"], leftOut: [], returns: [] };
   const sharing = ["/p/.git", "example.com/p"] as const;
   expect(movedLine(sharing, moved, now)).toMatchObject([
     {
@@ -108,8 +108,10 @@ it("say which machine came, fell silent, is back, is lost or left, as long as th
   expect(told(away, { ...away, nodes: [] })).toEqual([]);
 });
 
+const nothing = { tasks: 0, context: 0, numbers: [], keys: [], released: [], leftOut: [], returns: [] };
+
 it("say what a person did, and what was refused", () => {
-  const counts = { ok: true, tasks: 2, context: 1, leftOut: [] } as const;
+  const counts = { ok: true, tasks: 2, context: 1, leftOut: [], returns: [] } as const;
   const share = { ...counts, project: "/p/.git", as: "example.com/p" };
   expect(askedFields(share)).toMatchObject({
     ...{ rule: "store", project: "/p/.git" },
@@ -123,6 +125,17 @@ it("say what a person did, and what was refused", () => {
   expect(askedFields({ ...share, leftOut: kept }).why).toMatch(
     /: #3 \(description, status; kept as task\/3\/description@laptop, task\/3\/result@laptop\)$/,
   );
+  const returns = [{ task: "t-1", number: 3 }, { key: "port" }];
+  expect(askedFields({ ...share, returns }).why).toMatch(
+    /; the store did not have these any more, and has them again: #3, key port$/,
+  );
+  const many = Array.from({ length: 30 }, (_, i) => ({ key: `k${i}` }));
+  expect(askedFields({ ...share, returns: many, more: { returns: 5 } }).why).toMatch(
+    /: key k0, .*, key k19 and 15 more$/,
+  );
+  expect(movedLine(["/p/.git", "p"], { ...nothing, returns }, now)).toMatchObject([
+    { why: expect.stringContaining("has them again: #3, key port") },
+  ]);
   const leave = { ...counts, projects: [] };
   expect(askedFields({ ...leave, told: true })).toMatchObject({
     why: "this machine left the store; back here: tasks 2, context keys 1",
