@@ -7,7 +7,7 @@
  * in neither log, and each step may run again.
  */
 import { refuse } from "../../protocol/codes.ts";
-import type { CopyNotes, CopyRow } from "../../protocol/store.ts";
+import type { CopyNotes, CopyRow, LeftOutRow } from "../../protocol/store.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Task } from "../core/tasks/table.ts";
 import {
@@ -88,7 +88,7 @@ export async function moveRest(logs: BothLogs, project: string, as: string): Pro
   const here: Place = { log: own, project };
   const there: Place = { log: shared, project: as };
   const actorIn = (actor: Actor) => actorThere(own.state, actor);
-  await undoLeave(logs, here, as);
+  const leftOut = [...(await undoLeave(logs, here, as))];
   const known = records.get(project, as);
   const record = known === null ? null : withGone(known, here, there);
   if (record !== known) records.put(project, record);
@@ -97,7 +97,7 @@ export async function moveRest(logs: BothLogs, project: string, as: string): Pro
   const { tasks, context } = contentsOf(here);
   const claims = claimsIn(tasks);
   // A task that is copied may depend on one that was done here meanwhile.
-  const leftOut = [...(await bringChanges(here, there, doneIn(here), record, machine))];
+  leftOut.push(...(await bringChanges(here, there, doneIn(here), record, machine)));
   const { numbers, imported } = await copyTasks(here, there, tasks, actorIn);
   leftOut.push(...(await bringChanges(here, there, tasks, record, machine)));
   await claimAgain(there, tasks, actorIn, record);
@@ -113,17 +113,26 @@ export async function moveRest(logs: BothLogs, project: string, as: string): Pro
 
 const unheard = refuse("store_away", "the store has not heard yet of the sessions of this machine");
 
-/** Removes what a leave that broke off copied: this machine is still in the store. What was made here since goes there. */
-async function undoLeave({ shared, records, wall }: BothLogs, here: Place, as: string): Promise<void> {
+/**
+ * Removes what a leave that broke off copied: this machine is still in the store. What was made here since goes there, and what
+ * changed of the copies; returns what is left out of that.
+ */
+async function undoLeave(
+  { shared, machine, records, wall }: BothLogs,
+  here: Place,
+  as: string,
+): Promise<readonly LeftOutRow[]> {
   const { log, project } = here;
   const record = records.get(project, as);
-  if (record === null || record.before === null) return;
+  if (record === null || record.before === null) return [];
   const [ids, keys] = [new Set(record.before.tasks), new Set(record.before.keys)];
   const { tasks, context } = contentsOf(here);
   const there: Place = { log: shared, project: as };
   const { all } = shared.state.tasks;
   const isCopied = (task: Task) =>
     !ids.has(task.id) && (task.id in record.tasks || isCopy(task, all.get(task.id), there));
+  const copies = [...doneIn(here), ...tasks].filter(({ id }) => !ids.has(id));
+  const leftOut = await bringChanges(here, there, copies, record, machine);
   // What one that stays depends on stays, and goes with it.
   const stay = new Set(tasks.filter(task => !isCopied(task)).map(({ id }) => id));
   for (const id of stay) for (const need of log.state.tasks.all.get(id)?.dependsOn ?? []) stay.add(need);
@@ -144,6 +153,7 @@ async function undoLeave({ shared, records, wall }: BothLogs, here: Place, as: s
   const isOver = known.length + values.length === 0;
   records.put(project, isOver ? null : { as, before: null, tasks: rest, keys: restKeys });
   records.undoneAtMs = wall();
+  return leftOut;
 }
 
 /** Whether the project is shared under this name. */

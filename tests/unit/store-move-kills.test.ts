@@ -305,11 +305,21 @@ test("what is made here while no store is set goes to the store, also behind a l
     // A person took the setting out, and joins again later.
     const isBack = moves.own.state.tasks.all.get(moves.first)?.project === project;
     moves.add("made here", isBack ? { dependsOn: [moves.first] } : {});
+    // So is what is changed of the copies, before the leave is undone.
+    if (isBack) moves.here(moves.first, { description: "first, changed here" });
+    const second = moves.idOf("second");
+    const hasSecond = moves.own.state.tasks.all.get(second)?.state.status === "pending";
+    if (hasSecond) moves.here(second, { status: "failed", result: "not needed here" });
     moves.set(command => moves.own.do(command), "made", "here");
     await openAnew(moves);
     expect([at, moves.of("store").open]).toContainEqual(
-      expect.arrayContaining([isBack ? "made here pending on first" : "made here pending"]),
+      expect.arrayContaining([isBack ? "made here pending on first, changed here" : "made here pending"]),
     );
+    const state = moves.store.state.tasks.all.get(second)?.state;
+    expect([at, state]).toMatchObject([
+      at,
+      hasSecond ? { reason: "not needed here" } : { status: "pending" },
+    ]);
     expect([at, moves.of("store").context]).toEqual([at, expect.objectContaining({ made: "here" })]);
     expect([at, moves.of("own").open, moves.of("own").context]).toEqual([at, [], {}]);
   }
