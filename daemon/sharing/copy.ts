@@ -151,6 +151,8 @@ const hasEnded: ReadonlySet<string> = new Set(["unknown_session", "session_ended
 
 /** Returns the state of a task in the other log. */
 function stateIn(state: TaskState, actorIn: (actor: Actor) => Actor | null): TaskState {
+  // The other log had it, and lost it before it was gone here.
+  if (isLeaving({ state })) return { status: "pending" };
   if (state.status !== "active" || state.claimer === null) return state;
   const claimer = actorIn(state.claimer);
   return claimer === null ? { status: "pending" } : { status: "active", claimer };
@@ -167,7 +169,7 @@ export function isCopy(task: Task | undefined, there: Task | undefined, to: Plac
 }
 
 /** Whether the task is being removed here, since the other log has all of it. */
-export function isLeaving({ state }: Task): boolean {
+export function isLeaving({ state }: Pick<Task, "state">): boolean {
   return state.status === "failed" && state.reason === movedReason;
 }
 

@@ -154,6 +154,27 @@ test("a second share that is killed anywhere is not begun, or finished, with wha
   );
 });
 
+test("what another machine removes behind a share that was killed comes back as it was, or not at all", async () => {
+  let back = 0;
+  for (let at = 1, isOver = false; !isOver; at += 1) {
+    const moves = await secondShare();
+    moves.breakAt({ at, how: "lost", isKill: true });
+    await moves.share().catch(refused);
+    isOver = !moves.isDead;
+    const second = moves.idOf("second of desk");
+    moves.there(second, { status: "failed", result: "not needed" });
+    expect(moves.store.as("b", { type: "task_remove", by: null, tasks: [second] })).toMatchObject({
+      ok: true,
+    });
+    await openAnew(moves);
+    const state = moves.store.state.tasks.all.get(second)?.state;
+    if (state !== undefined) back += 1;
+    expect([at, state?.status ?? "pending"]).toEqual([at, "pending"]);
+    if (moves.isShared) expect([at, moves.of("own").open]).toEqual([at, []]);
+  }
+  expect(back).toBeGreaterThan(3);
+});
+
 test("a share that is killed anywhere names in the end what it brought back, once", async () => {
   const prepare = async () => {
     const moves = await secondShare();
