@@ -1,5 +1,5 @@
 /** Agents on two machines over one real PostgreSQL: what each sees of the other, and what each does by itself. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { withServer } from "../journal/postgres-world.ts";
@@ -86,7 +86,12 @@ await withServer("agents that share a store", server => {
       await expect.poll(texts).toEqual([expect.stringContaining(taken)]);
       await alice.ask({ type: "task_claim", id: "alice" });
       await expect.poll(states).toEqual(["active", "pending"]);
-      // Her daemon is killed, and the task goes meanwhile: the next daemon knows that it was hers.
+      // Her daemon keeps claims behind the step that changes them; a daemon that is killed before keeps none.
+      const { storeClaims } = a.home.paths;
+      await expect
+        .poll(() => (existsSync(storeClaims) ? readFileSync(storeClaims, "utf8") : ""))
+        .toContain('"description":"one"');
+      // It is killed, and the task goes meanwhile: the next daemon knows that it was hers.
       process.kill(Number(JSON.parse(readFileSync(a.home.paths.daemonFile, "utf8")).pid), "SIGKILL");
       await alice.ended;
       await b.kite("task", "release", "1");
