@@ -144,8 +144,8 @@ export interface CopyRow {
 export interface CopyNotes {
   /** Tasks that have another number there. */
   readonly numbers: readonly { readonly task: string; readonly before: number; readonly after: number }[];
-  /** Keys that had another value there, and under which key this one is kept; null: nowhere. */
-  readonly keys: readonly { readonly key: string; readonly as: string | null }[];
+  /** Keys that had another value there, and under which key this one is kept. */
+  readonly keys: readonly { readonly key: string; readonly as: string }[];
   /** Ids of tasks that agents of this machine worked on, and that they do not have now. */
   readonly released: readonly string[];
   /** Changes of this machine that the store does not have: it has another one, or refused them. */

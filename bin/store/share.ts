@@ -80,7 +80,7 @@ export function counts(tasks: number, context: number): string {
 /** Returns what a person has to know of a copy. */
 export function noteLines({ numbers, keys, released, leftOut, returns, more = {} }: CopyNotes): string[] {
   const moved = numbers.map(({ before, after }) => `#${before} is #${after} now`);
-  const aside = keys.map(({ key, as }) => (as === null ? `${key} (not kept)` : `${key} as ${as}`));
+  const aside = keys.map(({ key, as }) => `${key} as ${as}`);
   const lost = leftOut.map(({ number, fields, kept = [] }) => {
     const texts = kept.length === 0 ? "" : `; yours is kept as ${kept.join(", ")}`;
     return `#${number} (${fields.join(", ")}${texts})`;

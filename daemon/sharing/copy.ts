@@ -205,7 +205,8 @@ export function dependenciesFirst(tasks: readonly Task[]): readonly Task[] {
 
 /**
  * Copies the values. The value that the other log has under a key stays, unless `replaces` says of it, and of the one of here, that it
- * goes; else another one of here is kept there as `key@aside`, or as `key@aside-2`... Returns those.
+ * goes; else another one of here is kept there as `key@aside`, or as `key@aside-2`..., with less of a key that is too long. Returns
+ * those. Rejects where all of these keys are taken.
  */
 export async function copyContext(
   from: Place,
@@ -240,10 +241,7 @@ export async function keepText(
 ): Promise<string> {
   const bytes = Buffer.byteLength(JSON.stringify(text));
   const item = { key, value: text, bytes, ttlMs: null, at: wallMs, ifVersion: 0 };
-  const as = await copyItem(to, item, asides(key, aside));
-  if (as !== null) return as;
-  const error = `${key}@${aside} and all like it are taken; delete those that nobody needs: kite context rm ${key}@${aside}`;
-  throw new CopyRefused(refuse("context_full", error));
+  return copyItem(to, item, asides(key, aside));
 }
 
 type NewItem = Pick<ContextItem, "key" | "value" | "bytes" | "at"> & {
@@ -251,14 +249,12 @@ type NewItem = Pick<ContextItem, "key" | "value" | "bytes" | "at"> & {
   readonly ifVersion: number;
 };
 
-/** Returns the first of the keys under which the value is there now; null: others have them all. */
-async function copyItem(
-  { log, project }: Place,
-  item: NewItem,
-  keys: Iterable<string>,
-): Promise<string | null> {
+/** Returns the first of the keys under which the value is there now. */
+async function copyItem({ log, project }: Place, item: NewItem, keys: Iterable<string>): Promise<string> {
   const { value, bytes, ttlMs, at: wallMs } = item;
+  const taken: string[] = [];
   for (const key of keys) {
+    taken.push(key);
     const ifVersion = key === item.key ? item.ifVersion : 0;
     const reply = await log.submitAndWait({
       ...{ type: "context_set", actor: null, project, key, value, bytes },
@@ -269,7 +265,9 @@ async function copyItem(
     const there = log.state.context.items.get(itemKey(project, key));
     if (there !== undefined && isSame(there, item)) return key;
   }
-  return null;
+  const [first = ""] = taken.filter(key => key !== item.key);
+  const error = `${first} and all like it are taken; delete those that nobody needs: kite context rm KEY`;
+  throw new CopyRefused(refuse("context_full", error));
 }
 
 const asideMax = 20;
@@ -282,9 +280,10 @@ function* keysFor(key: string, aside: string): Generator<string> {
 
 function* asides(key: string, aside: string): Generator<string> {
   for (let n = 1; n <= asideMax; n += 1) {
-    const other = `${key}@${aside}${n === 1 ? "" : `-${n}`}`;
-    if (Buffer.byteLength(other) > limits.idBytes) return;
-    yield other;
+    const end = `@${aside}${n === 1 ? "" : `-${n}`}`;
+    const chars = [...key];
+    while (Buffer.byteLength(chars.join("") + end) > limits.idBytes) chars.pop();
+    yield chars.join("") + end;
   }
 }
 

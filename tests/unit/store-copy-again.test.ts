@@ -203,6 +203,28 @@ test("a value that one side changed counts, and of both that of here is kept asi
   });
 });
 
+test("a value that both sides changed is kept also under the longest key, and never removed for want of one", async () => {
+  const { made, again, own, store } = await left([]);
+  const [long, other] = [`${"é".repeat(99)}ab`, `${"é".repeat(99)}cd`];
+  const full = Array.from({ length: 20 }, (_, i) => `port@laptop${i === 0 ? "" : `-${i + 1}`}`);
+  const here = (key: string, value: string) => made.set(command => own.do(command), key, value);
+  const there = (key: string, value: string) =>
+    made.set(command => store.as("b", command), key, value, shared);
+  for (const key of [long, other]) here(key, `${key.slice(-2)} here`);
+  for (const key of [long, other, ...full]) there(key, "there");
+  for (const set of [here, there]) set("port", set === here ? "here" : "there");
+  await expect(again()).rejects.toThrow("port@laptop and all like it are taken; delete");
+  expect(made.context(own, project)).toMatchObject({ port: "here", [long]: "ab here" });
+  const rm = { actor: null, project: shared, key: "port@laptop-7", ifVersion: null } as const;
+  expect(store.as("b", { type: "context_delete", ...rm })).toMatchObject({ ok: true });
+  const { keys } = await again();
+  const asides = [`${"é".repeat(96)}@laptop`, `${"é".repeat(95)}@laptop-2`, "port@laptop-7"];
+  expect(new Set(keys.map(({ as }) => as))).toEqual(new Set(asides));
+  const values = made.context(store, shared);
+  for (const { key, as } of keys) expect(values[as]).toBe(key === "port" ? "here" : `${key.slice(-2)} here`);
+  expect(made.context(own, project)).toEqual({});
+});
+
 test("a task of which nobody knows how it was keeps what the store has, and says so", async () => {
   const { made, here, there, again, of, ids, own } = await left(["imported", "ended"]);
   const [imported = "", ended = ""] = ids;
