@@ -38,10 +38,14 @@ export interface Post {
 /** What became of a task that was an agent's; absent: it was removed. */
 export type GoneTask = Pick<Task, "id" | "number" | "description"> & { readonly now: Task | undefined };
 
-/** Returns what tells agents of claims that a step of the log ends. */
+/** Events of claims that end. Others, as `task_updated`, name who works on the task, too, and it stays theirs. */
+const endings = ["task_completed", "task_failed", "task_released"] as const;
+const areEndings: ReadonlySet<string> = new Set(endings);
+
+/** Returns what tells agents of claims that a step of the log ends; it may be called for any step. */
 export function claimWatch(post: Post, log: ClaimLog): Listener {
   return {
-    events: ["task_completed", "task_failed", "task_released"],
+    events: endings,
     stepped: (entry, { events }) => {
       for (const event of events) look(post, log, entry, event);
     },
@@ -50,7 +54,7 @@ export function claimWatch(post: Post, log: ClaimLog): Listener {
 
 function look(post: Post, log: ClaimLog, entry: Entry, { event, worker }: CoreEvent): void {
   const { state } = log;
-  if (worker === undefined || state === null || !("task" in event) || !("status" in event)) return;
+  if (worker === undefined || state === null || !("task" in event) || !areEndings.has(event.event)) return;
   const task = state.tasks.all.get(event.task);
   const isReopened = event.event === "task_released" && event.cause === "reopened";
   if (task === undefined || isReopened || !log.hasProject(task.project)) return;

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { CommandOf } from "../../daemon/core/commands.ts";
 import { memoryStore } from "../journal/memory-journal.ts";
 import {
   actorOf,
@@ -161,6 +162,48 @@ describe("while the store is open", () => {
     await settled(laptop, desk);
     await laptop.own.submitAndWait({ type: "outbox_sent", node: "none", last: { epoch: 0, n: 0 } });
     expect(texts(laptop)).toHaveLength(1);
+  });
+
+  it("hear nothing when somebody edits it, and it stays theirs", async () => {
+    const { laptop, desk, task } = await twoMachines();
+    const other = await laptop.log.submitAndWait(create(laptop, "alice", "done before"));
+    const { id: done = "" } = (other as unknown as { task?: { id: string } }).task ?? {};
+    const nothing = { dependsOn: null, description: null, priority: null, labels: null, cwd: "/" };
+    const still = { type: "task_update", task, status: null, result: null, ...nothing } as const;
+    const edits: readonly Partial<CommandOf<"task_update">>[] = [
+      { description: "other words" },
+      { priority: "high" },
+      { labels: ["docs"] },
+      { risk: "yellow" },
+      { dependsOn: [done] },
+      { status: "active" },
+      // Whose work it was is known of a task that is over, too.
+      { task: done, result: "otherwise" },
+      { task: done, description: "so it was" },
+    ];
+    let wallMs = 5;
+    const ends = { ...still, task: done, status: "done", result: "so", by: actorOf("alice") } as const;
+    const reply = await laptop.log.submitAndWait({ ...ends, project: "/laptop/app", wallMs });
+    expect(reply).toMatchObject({ ok: true });
+    for (const edit of edits)
+      for (const { by, machine } of [
+        { machine: desk, by: null },
+        { machine: laptop, by: null },
+        { machine: desk, by: actorOf("bob") },
+      ]) {
+        wallMs += 1;
+        const where = { project: `/${machine.name}/app`, wallMs };
+        await machine.log.submitAndWait({ ...still, ...edit, ...where, by });
+      }
+    // What a machine that shares again brings over.
+    const merged = { ...still, by: null, project: "/laptop/app", priority: "low" } as const;
+    const retry = { by: "store share", requestId: task, digest: "" };
+    expect(await laptop.log.submitAndWait({ ...merged, wallMs: 90, retry })).toMatchObject({ ok: true });
+    await settled(laptop, desk);
+    await laptop.own.submitAndWait({ type: "outbox_sent", node: "none", last: { epoch: 0, n: 0 } });
+    const { state } = laptop.log.logOf("/laptop/app");
+    expect(state.tasks.all.get(task)).toMatchObject({ priority: "low", state: { status: "active" } });
+    expect([...texts(laptop), ...texts(desk)]).toEqual([]);
   });
 
   it("hear of it when the machine was silent for so long that the store ended its sessions", async () => {
