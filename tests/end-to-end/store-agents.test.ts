@@ -111,6 +111,7 @@ await withServer("agents that share a store", server => {
       const [a] = await two(await database(server));
       const alice = await agent(a, "alice");
       await a.kite("task", "add", "before");
+      await alice.ask({ type: "task_claim", id: "alice" });
       await server.kill();
       const file = join(a.repo, "src.ts");
       const tool = { tool_name: "Write", tool_input: { file_path: file, content: "x" }, tool_use_id: "t1" };
@@ -118,6 +119,12 @@ await withServer("agents that share a store", server => {
       expect(await a.kite("status", "--locks")).toContain("src.ts");
       await expect.poll(() => a.kite("status"), { timeout: 60_000 }).toMatch(/^store away since \d\d:\d\d/);
       expect(await a.fails("task", "add", "while away")).toContain("nothing was stored");
+      // A task that stays hers is not told as one that was given back.
+      expect(await a.kite("release", "alice")).toMatch(/1 lock of alice released.*\n+still claimed: /);
+      const prompt = { hook_event_name: "UserPromptSubmit", prompt: "go on" };
+      expect(await hook(alice, a, "alice", prompt)).toMatch(
+        /your user \S+ gave back 1 lock: read files again before you edit them\./,
+      );
       expect(await a.tasks()).toEqual(["before"]);
       await alice.ask({ type: "deregister", id: "alice" });
       await server.start();

@@ -1,4 +1,5 @@
 /** Requests about the health of agents. */
+import type { HealthNote } from "../../../hooks/seam/lead/notices.ts";
 import { refuse } from "../../../protocol/codes.ts";
 import type { releaseRequests } from "../../../protocol/lead/release.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -34,10 +35,12 @@ const agentRelease: RequestHandler<"agent_release", LeadServices> = (services, r
   const had = noteOf(services, whose, "released");
   const wallMs = services.clock.wall();
   const command = { type: "agent_release", ...whose, begun, by, cause, wallMs } as const;
-  const note = (reply: Reply) => {
+  const note = (reply: Reply, kept: ReadonlySet<string> = new Set()) => {
     const why = `${had.name}: tasks ${had.tasks.join(", ") || "none"}, ${had.locks} locks, silent for ${had.forMs} ms`;
     noteReply(services, call.type, by, reply, { rule: "health", why });
-    if (reply.ok) services.healthNotes.tell(whose, { ...had, name });
+    const gone = without(had, kept);
+    const isNothing = kept.size > 0 && gone.tasks.length + gone.locks === 0;
+    if (reply.ok && !isNothing) services.healthNotes.tell(whose, { ...gone, name });
     return reply;
   };
   const { engine } = services;
@@ -46,25 +49,33 @@ const agentRelease: RequestHandler<"agent_release", LeadServices> = (services, r
   else
     call.alone(
       engine.submitAndWait(command).then(async reply => {
-        const all = reply.ok ? await releaseShared(services, whose, { by, cause }, reply) : reply;
-        call.reply(note(all));
+        if (!reply.ok) return call.reply(note(reply));
+        const released = await releaseShared(services, whose, { by, cause }, reply);
+        call.reply(note(released.reply, released.kept));
       }),
     );
   return undefined;
 };
 
+/** Returns the note without tasks that the agent has still. */
+function without(had: HealthNote, kept: ReadonlySet<string>): HealthNote {
+  const isGone = (_: unknown, at: number) => !kept.has(had.tasks[at] ?? "");
+  return { ...had, tasks: had.tasks.filter(isGone), taskNumbers: had.taskNumbers.filter(isGone) };
+}
+
 /**
  * Gives back the agent's tasks that are in the log which machines share, and returns the reply with them. A task that the log
- * does not give back, or cannot now, stays as it is: `stayed` has why.
+ * does not give back, or cannot now, stays as it is: `stayed` has why, and `kept` those of which that is known.
  */
 async function releaseShared(
   { engine, clock }: LeadServices,
   { session, agent }: Whose,
   released: { readonly by: Actor | null; readonly cause: string },
   reply: Extract<Reply, { ok: true }>,
-): Promise<Reply> {
+): Promise<{ readonly reply: Reply; readonly kept: ReadonlySet<string> }> {
+  const kept = new Set<string>();
   const project = engine.state.sessions.live.get(session)?.project;
-  if (project === undefined) return reply;
+  if (project === undefined) return { reply, kept };
   const tasks: { readonly id: string; readonly description: string }[] = [];
   const stayed: string[] = [];
   for (const { id, description } of claimsBy(engine, session, agent)) {
@@ -72,9 +83,10 @@ async function releaseShared(
     const back = await engine.submitAndWait({ type: "task_release", ...released, task: id, project, wallMs });
     if (back.ok) tasks.push({ id, description: description.slice(0, limits.quoteChars) });
     else stayed.push(`${id}: ${back.error}`);
+    if (!back.ok && back.code !== "outcome_unknown") kept.add(id);
   }
   const shown = { tasks: tasks.slice(0, limits.releasedNamedMax), taskCount: tasks.length };
-  return { ...reply, ...shown, ...(stayed.length === 0 ? {} : { stayed }) };
+  return { reply: { ...reply, ...shown, ...(stayed.length === 0 ? {} : { stayed }) }, kept };
 }
 
 export const releaseHandlers: HandlersOf<typeof releaseRequests, LeadServices> = {

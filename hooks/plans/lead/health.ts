@@ -26,11 +26,19 @@ function line(note: HealthNote, reader: Pick<Reader, "isTeammate">): string {
   const who = note.name === personOnWire ? personName("agent") : quote(note.name, limits.nameBytes);
   if (note.what === "back") return `- ${who} gave a sign of life: what you were told of it no longer holds.`;
   if (note.what === "ended") return `- ${who} has ended: what you were told of it no longer holds.`;
-  if (note.what === "released")
-    return `- ${who} gave back ${hadText(note)}: claim a task anew before you go on with it, and read files again before you edit them.`;
+  if (note.what === "released") return `- ${who} gave back ${hadText(note)}: ${againText(note)}.`;
   if (note.what === "asked")
     return `- you gave no sign for ${duration(note.forMs)}: if you are stuck or wait for someone, say so (${howToWrite(reader)}), and release what you will not finish (kite task release).`;
   return `- ${who} ${stalledText(note)}; it has ${hadText(note)}. Ask it or look at it; to give back what it has: kite release ${who}${note.spawned ? `; to resume it, or put another agent in its place: kite agents replace ${who}` : ""}`;
+}
+
+/** Returns what the agent has to do before it goes on; a task that it has still needs no claim. */
+function againText({ tasks, locks }: HealthNote): string {
+  const parts = [
+    tasks.length === 0 ? "" : "claim a task anew before you go on with it",
+    locks === 0 && tasks.length > 0 ? "" : "read files again before you edit them",
+  ];
+  return parts.filter(part => part !== "").join(", and ");
 }
 
 function stalledText({ state, forMs }: HealthNote): string {
