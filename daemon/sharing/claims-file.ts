@@ -12,6 +12,8 @@ import { readPrivateFile, writePrivateFileUnsynced } from "../store/private-file
 const heldSchema = z.object({
   task: z.object({ id: z.string(), number: z.number().optional(), description: z.string() }),
   claimer: z.object({ session: z.string(), agent: z.string().nullable(), incarnation: z.number() }),
+  /** The claimer was about to end it. */
+  isEnding: z.boolean().optional(),
 });
 
 const fileSchema = z.object({ where: z.string(), held: z.array(heldSchema) });
@@ -58,10 +60,10 @@ export class ClaimsFile {
   }
 }
 
-function shortened({ task, claimer }: Held): Held {
+function shortened({ task, claimer, ...more }: Held): Held {
   const { session, agent, incarnation } = claimer;
   const description = task.description.slice(0, limits.quoteChars);
-  return { task: { ...task, description }, claimer: { session, agent, incarnation } };
+  return { ...more, task: { ...task, description }, claimer: { session, agent, incarnation } };
 }
 
 function loaded(path: string, where: string): readonly Held[] | null {

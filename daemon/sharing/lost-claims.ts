@@ -2,8 +2,8 @@
  * Tells agents of this machine whose claims in the shared log are gone: while it is open at once, and when it is opened anew of what
  * was known before. Meanwhile the store was away, this daemon was down, or the machine was silent for so long that claims ended.
  *
- * Invariants: an agent hears once of each, by a message in its machine's own log; what its own session did is not told to it. What
- * is known outlives a kill of the daemon: see `claims-file.ts`.
+ * Invariants: an agent hears once of each, by a message in its machine's own log; what its own session did is not told to it, also
+ * if the store went away meanwhile. What is known outlives a kill of the daemon: see `claims-file.ts`.
  */
 import { personName } from "../../protocol/person.ts";
 import type { Entry } from "../core/commands.ts";
@@ -50,6 +50,12 @@ export class LostClaims {
     this.#file = new ClaimsFile({ path, where: store.where, onTrouble });
     this.#before = this.#file.before ?? this.#held();
     this.#watch = claimWatch(this.#post, logOf(store, names));
+    const { endings } = store;
+    endings.onSent = () => this.#save();
+    endings.onSettled = (task, isOver) => {
+      if (isOver) this.#before = this.#before?.filter(held => held.task.id !== task) ?? null;
+      this.#saveSoon();
+    };
   }
 
   /** The store is something else now. */
@@ -64,6 +70,7 @@ export class LostClaims {
     this.#before = null;
     const { state } = this.#store;
     if (state !== null) for (const held of before) this.#look(state, held);
+    this.#store.endings.shown();
     this.#saveSoon();
   }
 
@@ -91,8 +98,9 @@ export class LostClaims {
     return found;
   }
 
-  #look(state: State, { task, claimer }: Held): void {
-    const { own } = this.#store;
+  #look(state: State, { task, claimer, isEnding = false }: Held): void {
+    const { own, endings } = this.#store;
+    if (isEnding || endings.has(task.id)) return;
     const now = state.tasks.all.get(task.id);
     const whose = now === undefined ? null : assigneeOf(state, now);
     const actor = actorHere(own.state, claimer);
@@ -107,9 +115,17 @@ export class LostClaims {
     this.#isSaving = true;
     setImmediate(() => {
       this.#isSaving = false;
-      // The claims of before are still to be looked at.
-      if (this.#before === null) this.#file.save(this.#held());
+      this.#save();
     });
+  }
+
+  #save(): void {
+    // The claims of before are still to be looked at.
+    if (this.#before !== null) return;
+    const { endings } = this.#store;
+    this.#file.save(
+      this.#held().map(held => (endings.isOwn(held.task.id) ? { ...held, isEnding: true } : held)),
+    );
   }
 }
 

@@ -20,6 +20,7 @@ import { StoreFile } from "./copy-file.ts";
 import { Lease } from "./lease.ts";
 import { LeaveRecords } from "./leave-records.ts";
 import { Moving } from "./moving.ts";
+import { OwnEndings } from "./own-endings.ts";
 import { numberIn, Relay } from "./relay.ts";
 import type { SharedStoreOptions } from "./shared-store-options.ts";
 import { Telling } from "./telling.ts";
@@ -72,6 +73,7 @@ export class SharedStore {
   readonly #telling: Telling;
   /** Requests of which the outcome is not known, also of the daemon before. */
   readonly unsettled: Unsettled;
+  readonly endings = new OwnEndings();
   readonly #file: StoreFile;
   /** The store that this machine joined; null: none is known. */
   #storeId: string | null;

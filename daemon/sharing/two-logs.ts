@@ -242,14 +242,20 @@ export class TwoLogs implements Log {
       caller.failed === undefined && command.type !== "inbox_take" ? this.#onceInTime(caller) : now;
     const retry = retryOf(command);
     if (retry !== undefined) this.#store.unsettled.sent(retry);
+    const settle = this.#store.endings.sent(engine.state, named);
+    const failed = () => {
+      settle(null);
+      once(() => caller.failed?.());
+    };
     const n = engine.submit(named, {
       answer: reply => {
+        settle(reply);
         const isUnheardOf = !reply.ok && unheardOf.has(reply.code);
         if (this.#isOfEnded(reply)) once(() => (caller.failed ?? (() => caller.answer(unknown)))());
         else if (isUnheardOf && mayRepeat) once(() => this.#repeat(command, project, caller));
         else once(() => caller.answer(this.#names.outward(reply, project)));
       },
-      ...(caller.failed === undefined ? {} : { failed: () => once(() => caller.failed?.()) }),
+      ...(caller.failed === undefined ? {} : { failed }),
     });
     if (retry !== undefined) this.#numbers.set(number, { log: engine, n });
     return number;

@@ -12,6 +12,11 @@ import type { Reply } from "../core/outcome.ts";
 /** Answers after which nobody knows whether the request was stored. */
 const open: ReadonlySet<string> = new Set(["outcome_unknown", "restarting"]);
 
+/** Whether nobody knows what became of the request that has this answer. */
+export function isUnknown(reply: Reply): boolean {
+  return !reply.ok && open.has(reply.code);
+}
+
 export class Unsettled {
   readonly #requests = new BoundedMap<string, true>({ entriesMax: limits.storeUnheardMax });
 

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { CommandOf } from "../../daemon/core/commands.ts";
+import type { Command, CommandOf } from "../../daemon/core/commands.ts";
 import { memoryStore } from "../journal/memory-journal.ts";
 import {
   actorOf,
@@ -91,10 +91,10 @@ describe("a daemon that is killed", () => {
       return { next, isOpen: next.store.open(10_000) };
     };
     const release = (n: number) => {
-      const origin = { node: desk.store.node, epoch: all.epoch, n: 1_000 + n };
+      const origin = { node: desk.store.node, epoch: desk.store.engine?.epoch ?? 0, n: 1_000 + n };
       all.append([{ origin, at: 0, command: { type: "task_release", by: null, task: id, wallMs: n } }]);
     };
-    return { laptop, claimsPath, begins, release };
+    return { all, laptop, claimsPath, begins, release };
   }
 
   it("finds the claims of before, whether the store was away or open then", async () => {
@@ -110,6 +110,30 @@ describe("a daemon that is killed", () => {
     await expect.poll(() => existsSync(claimsPath)).toBe(false);
   });
 
+  it("tells nobody of what it was about to end itself, and of later claims again", async () => {
+    const { all, laptop, claimsPath, begins, release } = await killed();
+    all.holds = true;
+    const own = { by: actorOf("alice"), project: "/laptop/app" };
+    void laptop.log.submitAndWait({ type: "task_release", task: "#1", wallMs: 4, ...own });
+    await expect.poll(() => all.kept).toBe(1);
+    laptop.kill();
+    all.holds = false;
+    all.release();
+    const { next, isOpen } = await begins();
+    expect(await isOpen).toBe(true);
+    await settled(next);
+    await next.own.submitAndWait({ type: "outbox_sent", node: "none", last: { epoch: 0, n: 0 } });
+    expect(texts(next)).toEqual([]);
+    await expect.poll(() => existsSync(claimsPath)).toBe(false);
+    await next.log.submitAndWait(claim(next, "alice"));
+    await expect.poll(() => existsSync(claimsPath)).toBe(true);
+    next.kill();
+    release(5);
+    const third = await begins();
+    expect(await third.isOpen).toBe(true);
+    await expect.poll(() => texts(third.next)).toHaveLength(1);
+  });
+
   it("tells nobody of claims that are still theirs", async () => {
     const { laptop, claimsPath, begins } = await killed();
     laptop.kill();
@@ -119,6 +143,101 @@ describe("a daemon that is killed", () => {
     expect(texts(next)).toEqual([]);
     expect(existsSync(claimsPath)).toBe(true);
   });
+});
+
+describe("an agent that ends its task itself as the store goes away", () => {
+  const nothing = { dependsOn: null, description: null, priority: null, labels: null, cwd: "/" } as const;
+  const place = { project: "/laptop/app", wallMs: 9 } as const;
+  const release = (task: string, by: string | null, cause?: string): Command => ({
+    ...{ type: "task_release", by: by === null ? null : actorOf(by), task, ...place },
+    ...(cause === undefined ? {} : { cause }),
+  });
+  const update = (task: string, status: "done" | "failed" | "pending", result: string | null = null) =>
+    ({ type: "task_update", by: actorOf("alice"), task, status, result, ...nothing, ...place }) as const;
+  const endings = [
+    ["releases it", release("#1", "alice")],
+    ["does it", update("#1", "done", "there")],
+    ["fails", update("#1", "failed", "no way")],
+    ["takes it back", update("#1", "pending")],
+    ["has it given back by a part that tells it otherwise", release("#1", null, "released by a person")],
+  ] as const;
+
+  /** The store has the command, and no answer comes: the log is opened anew. */
+  async function broken(
+    { all, laptop }: Pick<Awaited<ReturnType<typeof twoMachines>>, "all" | "laptop">,
+    command: Command,
+  ) {
+    all.holds = true;
+    const answer = laptop.log.submitAndWait(command);
+    await expect.poll(() => all.kept).toBe(1);
+    await takeAway(all, laptop);
+    expect(await answer).toMatchObject({ ok: false, code: "outcome_unknown" });
+    all.holds = false;
+  }
+
+  async function isBack(all: MemoryStoreOfAll, { conditions, own }: Machine): Promise<void> {
+    all.awaySinceMs = null;
+    await expect.poll(() => conditions.at(-1), { timeout: 20_000 }).toBe("open");
+    await own.submitAndWait({ type: "outbox_sent", node: "none", last: { epoch: 0, n: 0 } });
+  }
+
+  it.each(endings)("and %s is not told that others did", async (_, command) => {
+    const { all, laptop, desk, task } = await twoMachines();
+    await broken({ all, laptop }, command);
+    all.release();
+    await isBack(all, laptop);
+    expect(laptop.store.state?.tasks.all.get(task)?.state.status).not.toBe("active");
+    expect(texts(laptop)).toEqual([]);
+    // It may claim it again, and then hears of what others do.
+    if (command.type !== "task_release") return;
+    await laptop.log.submitAndWait(claim(laptop, "alice", task));
+    await takeAway(all, laptop);
+    append(all, desk, release(task, null));
+    await isBack(all, laptop);
+    await expect.poll(() => texts(laptop)).toEqual([expect.stringContaining("it was given back while")]);
+  });
+
+  it("is told that a person did who did it as the store went away", async () => {
+    const { all, laptop } = await twoMachines();
+    await broken({ all, laptop }, release("#1", null));
+    all.release();
+    await isBack(all, laptop);
+    await expect.poll(() => texts(laptop)).toEqual([expect.stringContaining("it was given back while")]);
+  });
+
+  it("is not told, if the log goes on where it was", async () => {
+    const { all, laptop, task } = await twoMachines();
+    all.holds = true;
+    const answer = laptop.log.submitAndWait(release(task, "alice"));
+    await expect.poll(() => all.kept).toBe(1);
+    all.awaySinceMs = Date.now();
+    expect(laptop.conditions.at(-1)).toBe("away");
+    all.holds = false;
+    all.release();
+    expect(await answer).toMatchObject({ ok: true });
+    await isBack(all, laptop);
+    expect(texts(laptop)).toEqual([]);
+  });
+
+  it("is told of what others do later, if the store did not get or did not take it", async () => {
+    const { all, laptop, desk, task } = await twoMachines();
+    // A result is for a task that is over.
+    expect(await laptop.log.submitAndWait(update(task, "pending", "nothing"))).toMatchObject({ ok: false });
+    await broken({ all, laptop }, release(task, "alice"));
+    all.lose();
+    await isBack(all, laptop);
+    expect(laptop.store.state?.tasks.all.get(task)?.state.status).toBe("active");
+    expect(texts(laptop)).toEqual([]);
+    await takeAway(all, laptop);
+    append(all, desk, release(task, null));
+    await isBack(all, laptop);
+    await expect.poll(() => texts(laptop)).toEqual([expect.stringContaining("it was given back while")]);
+  });
+
+  /** Another machine enters it, which this one does not see. */
+  function append(all: MemoryStoreOfAll, { store: { node } }: Machine, command: Command): void {
+    all.append([{ origin: { node, epoch: all.epoch, n: 2_000 }, at: 0, command }]);
+  }
 });
 
 describe("while the store is open", () => {

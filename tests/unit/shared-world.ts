@@ -83,6 +83,11 @@ export class MemoryStoreOfAll {
   release(): void {
     this.append(this.#kept.splice(0));
   }
+
+  /** What it keeps never gets there. */
+  lose(): void {
+    this.#kept = [];
+  }
 }
 
 class MemorySharedJournal implements SharedJournal {
