@@ -8,6 +8,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/lock.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command, Entry } from "../core/commands.ts";
+import type { Retry } from "../core/origin.ts";
 import type { CoreEvent } from "../core/outcome.ts";
 import { answererOf } from "../core/sessions/agent-names.ts";
 import type { State } from "../core/state.ts";
@@ -92,17 +93,32 @@ export function becameOf(now: Task | undefined, name: string | null): string {
 
 /** Writes to an agent of this machine that a task is no longer its own; `became`: a sentence without its end. */
 export function tellGone({ own, clock }: Post, actor: Actor, task: GoneTask, became: string): void {
-  const { session: id, agent } = answererOf(own.state, actor);
-  const session = own.state.sessions.live.get(id);
-  if (session === undefined) return;
+  const requestId = `${task.id} ${task.now?.updatedAt ?? ""}`;
+  const retry = { by: "claims that are gone", requestId, digest: "" };
+  const letter = letterTo(own.state, actor, { text: goneText(task, became), at: clock.wall(), retry });
+  if (letter !== null) own.submitWithRetry(letter);
+}
+
+/** Returns what an agent reads of a task that is no longer its own; `became`: a sentence without its end. */
+export function goneText(task: Pick<Task, "id" | "number" | "description">, became: string): string {
   const named = `task #${numberOf(task)} ${JSON.stringify(task.description.slice(0, limits.quoteChars))}`;
-  const text = `Kite: ${named} is no longer yours: ${became}. Look at it again before you go on with it.`;
-  own.submitWithRetry({
+  return `Kite: ${named} is no longer yours: ${became}. Look at it again before you go on with it.`;
+}
+
+/** Returns an urgent message of Kite to an agent of this machine, for the machine's own log; null: its session has ended. */
+export function letterTo(
+  own: State,
+  actor: Actor,
+  { text, at, retry }: { readonly text: string; readonly at: number; readonly retry: Retry },
+): Command | null {
+  const { session: id, agent } = answererOf(own, actor);
+  const session = own.sessions.live.get(id);
+  if (session === undefined) return null;
+  return {
     ...{ type: "message_import", project: session.project, from: kite, text },
     ...{ to: [{ id, agent, name: session.name ?? id }], bytes: Buffer.byteLength(text) },
-    ...{ urgent: true, broadcast: false, at: clock.wall() },
-    retry: { by: "claims that are gone", requestId: `${task.id} ${task.now?.updatedAt ?? ""}`, digest: "" },
-  });
+    ...{ urgent: true, broadcast: false, at, retry },
+  };
 }
 
 const kite = { id: "kite", agent: null, name: "Kite" } as const;

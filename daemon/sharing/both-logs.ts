@@ -25,7 +25,9 @@ export function bothLogs(shared: SharedStore): BothLogs | Refusal {
 }
 
 /** Both logs where the store does not answer: it is read as this daemon knows it. */
-export function logsOfCopy(store: SharedStore): Pick<BothLogs, "own" | "shared" | "node" | "records"> {
+export function logsOfCopy(
+  store: SharedStore,
+): Pick<BothLogs, "own" | "shared" | "node" | "records" | "wall"> {
   const { state, node, records } = store;
   const error = "the store does not answer";
   // A store that this daemon never read has nothing to copy back.
@@ -34,7 +36,7 @@ export function logsOfCopy(store: SharedStore): Pick<BothLogs, "own" | "shared" 
     now: state?.t ?? 0,
     submitAndWait: () => Promise.resolve(refuse("store_away", error)),
   };
-  return { own: ownLog(store), shared: copy, node, records };
+  return { own: ownLog(store), shared: copy, node, records, wall: () => store.wall() };
 }
 
 function ownLog(shared: SharedStore): CopyLog {

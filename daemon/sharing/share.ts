@@ -9,6 +9,7 @@
 import { refuse } from "../../protocol/codes.ts";
 import type { CopyNotes, CopyRow, LeftOutRow } from "../../protocol/store.ts";
 import type { Actor } from "../core/actor.ts";
+import type { Command } from "../core/commands.ts";
 import type { Task } from "../core/tasks/table.ts";
 import {
   bringChanges,
@@ -40,6 +41,7 @@ import {
 import { copyMessages } from "./copy-messages.ts";
 import { basesOf, digestOf, type LeaveRecords, type ProjectRecord } from "./leave-records.ts";
 import { actorHere, actorThere } from "./names.ts";
+import { numberLetters, releasedLetters } from "./renumbered.ts";
 
 /** Both logs, and who this machine is in the shared one. */
 export interface BothLogs {
@@ -104,6 +106,12 @@ export async function moveRest(logs: BothLogs, project: string, as: string): Pro
   const released = releasedOf(there, claims, actorIn);
   const replaces = record === null ? {} : { replaces: replacing(record) };
   const keys = await copyContext(here, there, context, { aside: machine, ...replaces });
+  const [isLost, at] = [new Set(released), logs.wall()];
+  const kept = numbers.filter(({ task }) => !isLost.has(task));
+  await tell(own, [
+    ...numberLetters(own.state, kept, { isShared: true, at }),
+    ...releasedLetters(own.state, shared.state, released, at),
+  ]);
   await removeCopied(here, there, () => false);
   await removeContext(here, context);
   const returns = record === null ? [] : returnsOf(record, there);
@@ -197,7 +205,7 @@ export async function moveAll(
  * the store is away. Rejects with `CopyRefused`, and may run again then.
  */
 export async function takeBack(
-  logs: Pick<BothLogs, "own" | "shared" | "node" | "records">,
+  logs: Pick<BothLogs, "own" | "shared" | "node" | "records" | "wall">,
   outward: <Shown>(shown: Shown) => Shown,
 ): Promise<Copied & { readonly unread: number }> {
   const { own, shared, node } = logs;
@@ -214,18 +222,27 @@ export async function takeBack(
     all.push({ tasks: tasks.length, context: context.length, numbers, keys });
   }
   await copyLate(logs, names);
-  await enter(own, { type: "sharing_set", node: "", projects: [] });
+  const numbers = all.flatMap(one => one.numbers);
+  const letters = numberLetters(own.state, numbers, { isShared: false, at: logs.wall() });
+  // In one batch of the log: an agent hears of its numbers if they count, also where the daemon is killed.
+  const left = enter(own, { type: "sharing_set", node: "", projects: [] });
+  await Promise.all([left, tell(own, letters)]);
   await copyLate(logs, names);
   return {
     tasks: all.reduce((sum, { tasks }) => sum + tasks, 0),
     context: all.reduce((sum, { context }) => sum + context, 0),
-    numbers: all.flatMap(({ numbers }) => numbers),
+    numbers,
     keys: all.flatMap(({ keys }) => keys),
     released: [],
     leftOut: [],
     returns: [],
     unread,
   };
+}
+
+/** Enters these messages at once. A log that has no room for one has none for any other either, and what moves does not wait for that. */
+async function tell(own: CopyLog, letters: readonly Command[]): Promise<void> {
+  await Promise.all(letters.map(letter => own.submitAndWait(letter)));
 }
 
 /** Copies back what others made in the store while the copy went on. */
