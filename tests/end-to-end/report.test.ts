@@ -85,6 +85,8 @@ beforeAll(async () => {
   // Three denials of the guard, each of which spares three lines in one file: three answers.
   for (const line of ["git stash", "git reset --hard", "rm a.ts"])
     expect(await shell("cem", line)).toContain('"deny"');
+  // They are counted in the file as it is then, behind the answers.
+  await vi.waitUntil(async () => (await reported()).stops.counted === 3, { timeout: 60_000 });
   // She goes on elsewhere, with the third edit: two answers.
   const cems = edit("cem", "c.ts");
   await cems.before();
