@@ -87,10 +87,12 @@ test("an idle author is woken by the merge that comes back, and marked until it 
   const { session, worktree } = await world.agent("bob");
   const hook = { session_id: session, cwd: worktree };
   const stopped = await world.home.connect();
+  const waits = stopped.blank();
   stopped.send({
     ...{ type: "hook", env: { CLAUDE_CODE_SESSION_ATTENDED: "0" }, wake: true },
     event: { ...hook, hook_event_name: "Stop", background_tasks: [] },
   });
+  await waits;
   const merged = async () => {
     const run = await world.kite(["merge", "bob"], { ...identity, CLAUDE_CODE_SESSION_ID: "lead" });
     expect(run.code).toBe(1);
