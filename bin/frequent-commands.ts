@@ -1,4 +1,4 @@
-/** Commands that agents and people call often; each is built into one file, too. */
+/** Commands that agents and people call often; they are built into one file, too. */
 import type { Entry } from "./entry.ts";
 
 export const lock: Entry = {

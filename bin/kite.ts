@@ -3,13 +3,13 @@
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
 const sayVersion = () => import("./frequent/version.ts");
-const lockOrTask = () => import("./frequent/lock-or-task.ts");
+const runFrequent = () => import("./frequent/commands.ts");
 
 /** Commands that agents and people call often. The build makes one file of each import, which loads faster than many. */
 const frequent = new Map([
-  ["lock", lockOrTask],
-  ["status", () => import("./frequent/status.ts")],
-  ["task", lockOrTask],
+  ["lock", runFrequent],
+  ["status", runFrequent],
+  ["task", runFrequent],
   ["--version", sayVersion],
   ["-V", sayVersion],
 ]);
@@ -20,9 +20,6 @@ if (major < 20 || (major === 20 && minor < 19)) {
   );
   process.exitCode = 1;
 } else {
-  const [, , word = "", ...rest] = process.argv;
-  // Alone, or with --json, `lock` lists the locks: as `listIfAlone` has it.
-  const isList = word === "lock" && rest.every(more => more === "--json");
-  const load = frequent.get(isList ? "status" : word) ?? (() => import("./any-command.ts"));
+  const load = frequent.get(process.argv[2] ?? "") ?? (() => import("./any-command.ts"));
   void load().then(({ start }) => start());
 }

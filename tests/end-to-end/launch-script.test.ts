@@ -54,7 +54,7 @@ beforeEach(() => {
   write("bin/any-command.ts", "");
   write("bin/daemon.ts", "");
   write("daemon/journal/postgres/postgres-journal.ts", "");
-  write("bin/frequent/status.ts", "");
+  write("bin/frequent/commands.ts", "");
   write("hooks/client/hook.ts", "");
   write("hooks/opencode/plugin/plugin.ts", "");
   for (const name of ["door.html", "door.ts", "main.tsx", "page.css"]) write(`bin/web/page/${name}`, "");
@@ -179,7 +179,7 @@ describe("the first start in a clone", () => {
       "any-command.mjs",
       "commander.cjs",
       "daemon.mjs",
-      "frequent-status.cjs",
+      "frequent-commands.cjs",
       "hook.cjs",
       "hook.pl",
       "kite.cjs",
