@@ -23,7 +23,7 @@ export async function bundleInto(outdir, options = {}) {
     legalComments: "none",
     metafile: true,
     outdir,
-    plugins: [smallValidator, versionAlone, noTransport, yamlInModules],
+    plugins: [noValidator, versionAlone, noTransport, yamlInModules],
     ...options,
   };
   // Some packages are CommonJS inside and call require for Node's own modules.
@@ -207,20 +207,20 @@ const commanderApart = {
 };
 
 /**
- * Gives the MCP server the smaller of its two validators of JSON schemas, which makes it a third smaller. Kite's tools
- * have schemas of their own; the validator is for questions to people, which Kite does not ask.
+ * Leaves out the MCP server's validator of JSON schemas: it is for the answers of people to a tool's questions, and Kite's tools
+ * ask none. Their own input has schemas of zod.
  */
-const smallValidator = {
-  name: "small-validator",
+const noValidator = {
+  name: "no-validator",
   setup({ onResolve, onLoad }) {
     const shims = "@modelcontextprotocol/server/_shims";
-    onResolve({ filter: new RegExp(`^${shims}$`) }, () => ({ path: shims, namespace: "small-validator" }));
-    onLoad({ filter: /.*/, namespace: "small-validator" }, () => ({
+    onResolve({ filter: new RegExp(`^${shims}$`) }, () => ({ path: shims, namespace: "no-validator" }));
+    onLoad({ filter: /.*/, namespace: "no-validator" }, () => ({
       contents: `
-        export { CfWorkerJsonSchemaValidator as DefaultJsonSchemaValidator }
-          from "@modelcontextprotocol/server/validators/cf-worker";
+        export class DefaultJsonSchemaValidator {
+          getValidator() { throw new Error("Kite's tools ask people nothing"); }
+        }
         export { default as process } from "node:process";`,
-      resolveDir: root,
     }));
   },
 };
