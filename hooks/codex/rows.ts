@@ -6,13 +6,12 @@ import {
   atWork,
   begin,
   heartbeat,
-  mainOf,
   otherEvent,
   type Row,
   turnOver,
   waitingEvent,
 } from "../plans/plan-parts.ts";
-import { promptOf, sessionStart } from "../plans/session.ts";
+import { promptOf, sessionEnd, sessionStart } from "../plans/session.ts";
 import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { subagentStart, turnEnds } from "../plans/turn.ts";
 import type { EventName } from "./events.ts";
@@ -60,10 +59,6 @@ const userPromptSubmit: Row = (event, actor, context) =>
 
 /** A person ended the turn; a command that it ran may go on in the background. */
 const interrupt: Row = (_event, actor) => ({ actions: turnOver(actor) });
-
-const sessionEnd: Row = (event, actor) => ({
-  actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
-});
 
 export const rows: Readonly<Record<EventName, Row>> = {
   SessionStart: sessionStart,

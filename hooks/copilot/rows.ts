@@ -1,20 +1,17 @@
-/** What each event of the client asks of the daemon. */
-import { limits } from "../../protocol/limits.ts";
 import { editEnd, preEdit } from "../plans/edit.ts";
-import { type Event, inputPath } from "../plans/event.ts";
+import { type Event, errorOf, inputPath } from "../plans/event.ts";
 import { typed, withNews } from "../plans/kite-calls.ts";
 import { patchEnd, prePatch } from "../plans/patch.ts";
 import {
   agentOver,
   heartbeat,
   idle,
-  mainOf,
   otherEvent,
   type Plan,
   type Row,
   waitingEvent,
 } from "../plans/plan-parts.ts";
-import { promptOf, sessionStart } from "../plans/session.ts";
+import { promptOf, sessionEnd, sessionStart } from "../plans/session.ts";
 import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { subagentStart, turnEnds } from "../plans/turn.ts";
 import type { EventName } from "./events.ts";
@@ -47,7 +44,7 @@ const beforeTool: Row = (event, actor, context) => {
 function callEnd(hasRun: boolean): Row {
   return (event, actor) => {
     const tool = event.tool ?? "";
-    const error = hasRun ? null : errorOf(event.raw);
+    const error = hasRun ? null : errorOf(event);
     const { actions, ...about } = endOf(event, actor, hasRun);
     const result = { do: "record_result", ...actor, tool, error } as const;
     return { ...about, actions: [result, ...actions, heartbeat(actor, { attention: null })] };
@@ -68,11 +65,6 @@ function patchIn({ tool, raw }: Event): string | null {
   return tool === "Edit" && typeof input === "string" ? input : null;
 }
 
-function errorOf(raw: Event["raw"]): string {
-  const error = raw["error"];
-  return typeof error === "string" ? error.slice(0, limits.failureChars) : "";
-}
-
 /** The client's own plans, which are nobody's code. */
 function isOwnFile(file: string): boolean {
   return file.includes("/.copilot/session-state/") && !file.includes("/../");
@@ -84,10 +76,6 @@ const userPromptSubmit: Row = (event, actor, context) =>
 
 const subagentStop: Row = (_event, { agent, ...main }) =>
   agent === undefined ? idle : { actions: agentOver({ ...main, agent }) };
-
-const sessionEnd: Row = (event, actor) => ({
-  actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
-});
 
 export const rows: Readonly<Record<EventName, Row>> = {
   SessionStart: sessionStart,

@@ -4,16 +4,8 @@ import { withInbox } from "../plans/answers/inbox.ts";
 import { type Edit, editEnd, preEdit } from "../plans/edit.ts";
 import { type Actor, type Event, inputPath, isShell, within } from "../plans/event.ts";
 import { typed } from "../plans/kite-calls.ts";
-import {
-  heartbeat,
-  idle,
-  mainOf,
-  otherEvent,
-  type Plan,
-  type Row,
-  waitingEvent,
-} from "../plans/plan-parts.ts";
-import { promptOf, sessionStart } from "../plans/session.ts";
+import { heartbeat, idle, otherEvent, type Plan, type Row, waitingEvent } from "../plans/plan-parts.ts";
+import { promptOf, sessionEnd, sessionStart } from "../plans/session.ts";
 import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { turnEnds } from "../plans/turn.ts";
 import type { EventName } from "./events.ts";
@@ -83,10 +75,6 @@ const notification: Row = (event, actor, context) => {
 function renewOf(actor: Actor) {
   return { do: "renew", ...actor } as const;
 }
-
-const sessionEnd: Row = (event, actor) => ({
-  actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
-});
 
 export const rows: Readonly<Record<EventName, Row>> = {
   SessionStart: sessionStart,

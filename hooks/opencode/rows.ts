@@ -1,11 +1,9 @@
-/** What each event of the plugin asks of the daemon. */
-import { limits } from "../../protocol/limits.ts";
 import { editEnd, preEdit } from "../plans/edit.ts";
-import { type Event, inputPath, inputText } from "../plans/event.ts";
+import { type Event, errorOf, inputPath, inputText } from "../plans/event.ts";
 import { ownTool, typed, withNews } from "../plans/kite-calls.ts";
 import { patchEnd, prePatch } from "../plans/patch.ts";
-import { heartbeat, idle, mainOf, otherEvent, type Row } from "../plans/plan-parts.ts";
-import { promptOf, sessionStart } from "../plans/session.ts";
+import { heartbeat, idle, otherEvent, type Row } from "../plans/plan-parts.ts";
+import { promptOf, sessionEnd, sessionStart } from "../plans/session.ts";
 import { preShell, shellEnd } from "../plans/shell-line.ts";
 import { subagentStart, turnEnds } from "../plans/turn.ts";
 import { awaitWake } from "../plans/wake.ts";
@@ -44,7 +42,7 @@ function callEnd(hasRun: boolean): Row {
       do: "record_result",
       ...actor,
       tool,
-      error: hasRun ? null : errorOf(event.raw),
+      error: hasRun ? null : errorOf(event),
     } as const;
     const file = writes.has(tool) ? inputPath(event, "filePath") : null;
     const plan = writes.has(tool)
@@ -58,19 +56,10 @@ function callEnd(hasRun: boolean): Row {
   };
 }
 
-function errorOf(raw: Readonly<Record<string, unknown>>): string {
-  const error = raw["error"];
-  return typeof error === "string" ? error.slice(0, limits.failureChars) : "";
-}
-
 /** The plugin says of its own prompts that nobody typed them. */
 const userPromptSubmit: Row = (event, actor) => promptOf(event, actor, event.raw["by_client"] !== true);
 
 const turnEnd: Row = (event, actor) => turnEnds(event, actor);
-
-const sessionEnd: Row = (event, actor) => ({
-  actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
-});
 
 /** The plugin asks for it when the session is idle; a run in a script ends with its turn, and asks for none. */
 export const wakingRow: Row = (event, actor) => awaitWake(event, actor, true);

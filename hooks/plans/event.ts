@@ -136,6 +136,12 @@ export function inputText(event: Event, name: string): string | null {
   return typeof value === "string" ? value : null;
 }
 
+/** The beginning of the error that the event is about, at most `failureChars`; empty if it names none. */
+export function errorOf({ raw }: Event): string {
+  const { error } = raw;
+  return typeof error === "string" ? error.slice(0, limits.failureChars) : "";
+}
+
 /** An id in the tool's input or response; null if there is none that can be used. */
 export function innerId(event: Event, outer: "tool_input" | "tool_response", name: string): string | null {
   const value = within(event.raw[outer], name);

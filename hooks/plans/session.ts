@@ -1,4 +1,4 @@
-/** A session begins, and a prompt comes, whichever client says so. */
+/** A session begins, a prompt comes, and a session ends, whichever client says so. */
 import type { HookAction } from "../seam/slices.ts";
 import { withContext } from "./answers/answer.ts";
 import { promptAnswer, startAnswer } from "./answers/first-context.ts";
@@ -56,3 +56,8 @@ export function promptOf(event: Event, actor: Actor, byPerson: boolean): Plan {
   const answer: Plan["answer"] = outcomes => promptAnswer(cwd, outcomes);
   return withInbox(event, actor, cwd, { actions, answer });
 }
+
+/** The session ends, and its agents with it. */
+export const sessionEnd: Row = (event, actor) => ({
+  actions: [{ do: "end", ...mainOf(actor), cause: event.reason ?? "other" }],
+});
