@@ -1,30 +1,19 @@
 /** Names the shared values that go soon because nobody uses them, and how to keep them. */
-import { LocalError } from "../../client/errors.ts";
 import type { ContextRow } from "../../protocol/context.ts";
 import { shellArgument } from "../../protocol/text.ts";
-import type { Client, ProcessContext } from "../process-context.ts";
+import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { projectRoot } from "../view/places.ts";
 import { clean, counted, duration, listed } from "../view/text.ts";
 import { rowsOf } from "../with-daemon.ts";
 import { warn } from "./advice.ts";
+import { withDaemon } from "./with-daemon.ts";
 
 const namesMax = 10;
 
 /** Returns no check if no value goes. Needs a daemon. */
-export async function checkContext(world: ProcessContext): Promise<Check[]> {
-  let client: Client;
-  try {
-    client = await world.connect({ name: "kite doctor" });
-  } catch (error) {
-    if (!(error instanceof LocalError)) throw error;
-    return []; // Another check reports that no daemon answers.
-  }
-  try {
-    return leaving(await rowsOf(client, "context"));
-  } finally {
-    client.close();
-  }
+export function checkContext(world: ProcessContext): Promise<Check[]> {
+  return withDaemon(world, async client => leaving(await rowsOf(client, "context")));
 }
 
 /** The values that go first are named. */

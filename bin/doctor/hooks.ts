@@ -3,7 +3,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { lstatSync } from "node:fs";
-import { LocalError } from "../../client/errors.ts";
 import { commandsIn, type HookCommand } from "../../hooks/claude-code/settings/find-entries.ts";
 import { userSettings } from "../../hooks/claude-code/settings/project.ts";
 import { linkTarget } from "../../hooks/install/read-file.ts";
@@ -20,6 +19,7 @@ import { installAgain, recordedFiles } from "./installed.ts";
 import { isOffEverywhere } from "./off.ts";
 import { checkSessionPaths } from "./path.ts";
 import { placesIn, unhooked } from "./unhooked.ts";
+import { withDaemon } from "./with-daemon.ts";
 
 /** Claude Code never sends this event; the daemon only counts it. */
 const event = "KiteDoctor";
@@ -37,38 +37,27 @@ export function checkCopies(world: ProcessContext, dist: string): Check[] {
 }
 
 /** Finds sessions without hooks, and sends an event through each command that installed hooks run. Needs a daemon. */
-export async function checkLive(world: ProcessContext): Promise<Check[]> {
-  let client: Client;
-  try {
-    client = await world.connect({ name: "kite doctor" });
-  } catch (error) {
-    if (!(error instanceof LocalError)) throw error;
-    return []; // Another check reports that no daemon answers.
+export function checkLive(world: ProcessContext): Promise<Check[]> {
+  return withDaemon(world, client => checkHooks(world, client));
+}
+
+async function checkHooks(world: ProcessContext, client: Client): Promise<Check[]> {
+  const sessions = await rowsOf(client, "sessions");
+  const bare = unhooked(world, sessions);
+  const [first] = bare;
+  const checks: Check[] = [];
+  if (first !== undefined) {
+    const detail = `sessions work in ${placesIn(bare)} without hooks: Kite does not coordinate their edits`;
+    const only = bare.length === 1 ? shellArgument(first) : "DIR";
+    checks.push(
+      warn("hooks", detail, advise(`there only: kite install --project ${only}; everywhere`, "kite install")),
+    );
   }
-  try {
-    const sessions = await rowsOf(client, "sessions");
-    const bare = unhooked(world, sessions);
-    const [first] = bare;
-    const checks: Check[] = [];
-    if (first !== undefined) {
-      const detail = `sessions work in ${placesIn(bare)} without hooks: Kite does not coordinate their edits`;
-      const only = bare.length === 1 ? shellArgument(first) : "DIR";
-      checks.push(
-        warn(
-          "hooks",
-          detail,
-          advise(`there only: kite install --project ${only}; everywhere`, "kite install"),
-        ),
-      );
-    }
-    checks.push(...checkSessionPaths(sessions));
-    // While Kite is off, hooks do not call the daemon; that is no fault.
-    if (isOffEverywhere(world)) return checks;
-    for (const command of installedCommands(world)) checks.push(await roundTrip(world, client, command));
-    return checks;
-  } finally {
-    client.close();
-  }
+  checks.push(...checkSessionPaths(sessions));
+  // While Kite is off, hooks do not call the daemon; that is no fault.
+  if (isOffEverywhere(world)) return checks;
+  for (const command of installedCommands(world)) checks.push(await roundTrip(world, client, command));
+  return checks;
 }
 
 /** Returns the distinct commands of installed hooks, without the arguments behind the hook's own path. */
