@@ -98,13 +98,7 @@ export class KeptFileFacts {
 
   /** What the checked-out commit has of the file, at most `bytesMax`; null: nothing, or more. */
   async committed(place: GitPlace, file: string, bytesMax: number): Promise<Buffer | null | Unreachable> {
-    const pieces: Buffer[] = [];
-    let size = 0;
-    const take = (piece: Buffer) => {
-      pieces.push(piece);
-      size += piece.length;
-      return size > bytesMax ? tooLong : null;
-    };
+    const { pieces, take } = piecesUpTo(bytesMax);
     const { code, said } = await this.#run(place, ["cat-file", "blob", `HEAD:${file}`], "", take);
     if (code === 0) return Buffer.concat(pieces);
     // Git says so of a file that the commit does not have, and before the first commit.
@@ -118,13 +112,7 @@ export class KeptFileFacts {
     bytesMax: number,
   ): Promise<readonly Buffer[] | null | Unreachable> {
     if (oids.length === 0) return [];
-    const pieces: Buffer[] = [];
-    let size = 0;
-    const take = (piece: Buffer) => {
-      pieces.push(piece);
-      size += piece.length;
-      return size > bytesMax ? tooLong : null;
-    };
+    const { pieces, take } = piecesUpTo(bytesMax);
     const input = [...new Set(oids)].map(oid => `${oid}\n`).join("");
     const { code, said } = await this.#run(place, ["cat-file", "--batch"], input, take);
     if (code !== 0) return said === tooLong ? null : unreachable(said);
@@ -185,6 +173,18 @@ function blobsIn(out: Buffer): readonly Buffer[] {
 }
 
 const tooLong = "it is longer than what is read of it";
+
+/** Takes what git prints piece by piece, and stops git behind the piece that makes it more than `bytesMax`. */
+function piecesUpTo(bytesMax: number): { readonly pieces: readonly Buffer[]; readonly take: TakeOutput } {
+  const pieces: Buffer[] = [];
+  let sizeBytes = 0;
+  const take: TakeOutput = piece => {
+    pieces.push(piece);
+    sizeBytes += piece.length;
+    return sizeBytes > bytesMax ? tooLong : null;
+  };
+  return { pieces, take };
+}
 
 /** Some files below a folder, on its filesystem as a rule. */
 interface Files {
