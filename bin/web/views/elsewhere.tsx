@@ -2,7 +2,7 @@
 import type { SameFileSide } from "../../../protocol/elsewhere.ts";
 import { elsewhereState, elsewhereTitle, sameFileTitle } from "../../view/elsewhere.ts";
 import { counted } from "../../view/text.ts";
-import { Agent, Section } from "./parts.tsx";
+import { Agent, Section, TableHead } from "./parts.tsx";
 import { clean, projectName } from "./state.ts";
 import type { ViewProps } from "./view.ts";
 
@@ -12,16 +12,7 @@ export function Elsewhere({ state }: Pick<ViewProps, "state">) {
   return (
     <Section title={elsewhereTitle(rows)} count={rows.length}>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Agent</th>
-            <th scope="col">Machine</th>
-            <th scope="col">State</th>
-            <th scope="col">Role</th>
-            <th scope="col">Branch</th>
-            <th scope="col">Task</th>
-          </tr>
-        </thead>
+        <TableHead columns={["Agent", "Machine", "State", "Role", "Branch", "Task"]} />
         <tbody>
           {rows.map(row => {
             const { id, name, machine, role = "", branch, tasks, declared, project } = row;

@@ -5,7 +5,7 @@ import { doingText } from "../../view/session-notes.ts";
 import { compare, needsPerson } from "../../view/urgency.ts";
 import type { Rows } from "../wire.ts";
 import { Elsewhere, SameFiles } from "./elsewhere.tsx";
-import { Age, Agent, Empty, File, Loading, Section } from "./parts.tsx";
+import { Age, Agent, Empty, File, Loading, Section, TableHead } from "./parts.tsx";
 import { agoMs, clean, pathText, projectName, type ViewState } from "./state.ts";
 import type { View, ViewProps } from "./view.ts";
 
@@ -122,15 +122,7 @@ interface AgentsProps extends ViewProps {
 function Agents({ state, page, sessions }: AgentsProps) {
   return (
     <table>
-      <thead>
-        <tr>
-          <th scope="col">Agent</th>
-          <th scope="col">State</th>
-          <th scope="col">Does</th>
-          <th scope="col">Holds</th>
-          <th scope="col">Waits for</th>
-        </tr>
-      </thead>
+      <TableHead columns={["Agent", "State", "Does", "Holds", "Waits for"]} />
       <tbody>
         {[...sessions]
           .sort(compare)

@@ -5,7 +5,7 @@ import { counted, listed } from "../../view/text.ts";
 import { order } from "../../view/urgency.ts";
 import type { Rows } from "../wire.ts";
 import { SameFiles } from "./elsewhere.tsx";
-import { Agent, Empty, File, Loading, Section } from "./parts.tsx";
+import { Agent, Empty, File, Loading, Section, TableHead } from "./parts.tsx";
 import { agoText, clean, pathText, projectName } from "./state.ts";
 import type { View, ViewProps } from "./view.ts";
 import { type Directory, type Worktree, worktreesOf, writtenAtMs } from "./work-groups.ts";
@@ -173,15 +173,7 @@ function WorktreeFiles({ worktree, ...props }: ViewProps & { readonly worktree: 
         <span class="count"> {counted(count, "file")}</span>
       </h3>
       <table class="work">
-        <thead>
-          <tr>
-            <th scope="col">File</th>
-            <th scope="col">Written by</th>
-            <th scope="col">State</th>
-            <th scope="col">Lock</th>
-            <th scope="col">Last write</th>
-          </tr>
-        </thead>
+        <TableHead columns={["File", "Written by", "State", "Lock", "Last write"]} />
         {directories.map(directory => (
           <DirectoryFiles key={directory.name} {...props} directory={directory} />
         ))}

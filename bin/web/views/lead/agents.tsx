@@ -6,7 +6,7 @@ import { unreadText } from "../../../lead/view/came-back.ts";
 import { healthAdvice, troubleOf } from "../../../lead/view/health.ts";
 import { counted } from "../../../view/text.ts";
 import type { Rows } from "../../wire.ts";
-import { Agent, Empty, Loading, Section } from "../parts.tsx";
+import { Agent, Empty, Loading, Section, TableHead } from "../parts.tsx";
 import { clean, projectName } from "../state.ts";
 import type { View, ViewProps } from "../view.ts";
 import { Checks } from "./checks.tsx";
@@ -57,17 +57,7 @@ function Spawns({ spawns, state, page }: ViewProps & { readonly spawns: readonly
   return (
     <>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Agent</th>
-            <th scope="col">State</th>
-            <th scope="col">Role</th>
-            <th scope="col">Task</th>
-            <th scope="col">Branch</th>
-            <th scope="col">Spawned by</th>
-            <th scope="col">For</th>
-          </tr>
-        </thead>
+        <TableHead columns={["Agent", "State", "Role", "Task", "Branch", "Spawned by", "For"]} />
         <tbody>
           {sorted.slice(0, agentsShownMax).map(spawn => (
             <SpawnLine key={spawn.id} spawn={spawn} tasks={tasks} state={state} page={page} />

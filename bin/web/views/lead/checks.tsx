@@ -3,7 +3,7 @@ import { resultWords } from "../../../lead/view/checks.ts";
 import { counted } from "../../../view/text.ts";
 import { order } from "../../../view/urgency.ts";
 import type { Rows } from "../../wire.ts";
-import { Empty, Section } from "../parts.tsx";
+import { Empty, Section, TableHead } from "../parts.tsx";
 import { clean, pathText } from "../state.ts";
 import type { ViewProps } from "../view.ts";
 
@@ -18,13 +18,7 @@ export function Checks({ checks, state }: ViewProps & { readonly checks: readonl
   return (
     <Section title="Checks" count={checks.length}>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Check</th>
-            <th scope="col">Worktree</th>
-            <th scope="col">Result</th>
-          </tr>
-        </thead>
+        <TableHead columns={["Check", "Worktree", "Result"]} />
         <tbody>
           {sorted.map(row => (
             <tr key={`${row.worktree}\n${row.name}`}>

@@ -5,7 +5,7 @@ import { unreadText } from "../../../lead/view/came-back.ts";
 import { counted, listed } from "../../../view/text.ts";
 import { order } from "../../../view/urgency.ts";
 import type { Rows } from "../../wire.ts";
-import { Agent, Empty, Section } from "../parts.tsx";
+import { Agent, Empty, Section, TableHead } from "../parts.tsx";
 import { agoText, clean, projectName, type ViewState } from "../state.ts";
 import type { ViewProps } from "../view.ts";
 
@@ -54,14 +54,7 @@ function Base({ merges, sessions, state, page }: MergesProps) {
   return (
     <Section title={`Merges into ${shortName(first.base)}${where}`} count={waiting.length}>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Branch</th>
-            <th scope="col">State</th>
-            <th scope="col">Author</th>
-            <th scope="col">Since</th>
-          </tr>
-        </thead>
+        <TableHead columns={["Branch", "State", "Author", "Since"]} />
         <tbody>
           {shown.map(merge => (
             <tr key={merge.id} class={merge.unread === undefined ? "" : "needs"}>
@@ -110,16 +103,7 @@ export function MergesElsewhere({ state }: Pick<ViewProps, "state">) {
   return (
     <Section title="Merges on other machines" count={merges.length}>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Branch</th>
-            <th scope="col">State</th>
-            <th scope="col">Into</th>
-            <th scope="col">Author</th>
-            <th scope="col">Machine</th>
-            <th scope="col">Since</th>
-          </tr>
-        </thead>
+        <TableHead columns={["Branch", "State", "Into", "Author", "Machine", "Since"]} />
         <tbody>
           {merges.slice(0, waitingShownMax).map(merge => (
             <tr key={`${merge.machine}\n${merge.id}`}>

@@ -4,7 +4,7 @@ import { boundsText, sourceText } from "../../../lead/view/roles.ts";
 import { counted } from "../../../view/text.ts";
 import { order } from "../../../view/urgency.ts";
 import type { Rows } from "../../wire.ts";
-import { Agent, Empty, Section } from "../parts.tsx";
+import { Agent, Empty, Section, TableHead } from "../parts.tsx";
 import { projectName } from "../state.ts";
 import type { ViewProps } from "../view.ts";
 
@@ -35,14 +35,7 @@ export function Roles({
   return (
     <Section title="Roles" count={rows.length}>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Agent</th>
-            <th scope="col">Role</th>
-            <th scope="col">From</th>
-            <th scope="col">Bounds</th>
-          </tr>
-        </thead>
+        <TableHead columns={["Agent", "Role", "From", "Bounds"]} />
         <tbody>
           {rows.slice(0, rolesShownMax).map(({ id, agent, name, role, by, project }) => (
             <tr key={`${id}/${agent}`}>

@@ -3,7 +3,7 @@ import type { TeamMemberRow, TeamTaskRow } from "../../../../protocol/lead/team.
 import { counted, listed } from "../../../view/text.ts";
 import { order } from "../../../view/urgency.ts";
 import type { Rows } from "../../wire.ts";
-import { Agent, Empty, Loading, Section } from "../parts.tsx";
+import { Agent, Empty, Loading, Section, TableHead } from "../parts.tsx";
 import { clean, projectName } from "../state.ts";
 import type { View, ViewProps } from "../view.ts";
 import { Debates } from "./debates.tsx";
@@ -102,14 +102,7 @@ function Members({
   return (
     <>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Member</th>
-            <th scope="col">Runs as</th>
-            <th scope="col">State</th>
-            <th scope="col">Does</th>
-          </tr>
-        </thead>
+        <TableHead columns={["Member", "Runs as", "State", "Does"]} />
         <tbody>
           {members.slice(0, membersShownMax).map(({ name, shownAs, backend, state, does }) => (
             <tr key={name} class={state === "needs you" ? "needs" : ""}>
@@ -142,14 +135,7 @@ function TeamTasks({ tasks }: { readonly tasks: readonly TeamTaskRow[] }) {
   return (
     <>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Task</th>
-            <th scope="col">State</th>
-            <th scope="col">Owner</th>
-            <th scope="col">Waits for</th>
-          </tr>
-        </thead>
+        <TableHead columns={["Task", "State", "Owner", "Waits for"]} />
         <tbody>
           {sorted.slice(0, tasksShownMax).map(({ task, subject, status, owner, waitsFor }) => (
             <tr key={task}>
