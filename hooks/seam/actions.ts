@@ -20,6 +20,22 @@ export interface UncheckedWrite {
   readonly readAtMs?: number;
 }
 
+/** A call of a tool that is about to run, for actions that may wait before it does. */
+interface WaitingCall {
+  readonly session: string;
+  readonly agent?: string;
+  readonly pid?: number;
+  readonly cwd: string;
+  readonly toolUseId: string;
+  readonly promptId: string | null;
+  /** The longest wait, in milliseconds. */
+  readonly waitMs: number;
+  /** Agents of the session whose locks pass to this one, and whose work it may touch; null is the main agent. */
+  readonly ancestors: readonly (string | null)[];
+  /** The client's own file that names a nested agent's parent; null if there is none to read. */
+  readonly parentFile: string | null;
+}
+
 /** What an adapter asks the daemon to do for one event. `slices.ts` has all actions, `plan.ts` the plan. */
 export type BaseAction =
   | {
@@ -60,25 +76,15 @@ export type BaseAction =
   | ({
       /** Lock the file, and those of the same edit, for the rest of the actor's turn: all of them or none; may wait. */
       readonly do: "lock";
-      readonly session: string;
-      readonly agent?: string;
-      readonly pid?: number;
       readonly file: string;
       /** Further files that the same edit writes. */
       readonly moreFiles?: readonly string[];
-      readonly cwd: string;
-      readonly promptId: string | null;
-      readonly toolUseId: string;
-      readonly waitMs: number;
-      /** Agents of the session whose locks pass to this one; null is the main agent. */
-      readonly ancestors: readonly (string | null)[];
-      /** The client's own file that names a nested agent's parent; null if there is none to read. */
-      readonly parentFile: string | null;
       /** Files of which a change during the wait would be lost, or could not be told: then the tool is denied, and no write begins. */
       readonly overwrites: readonly string[];
       /** Absent: the client itself refuses to write over a change that its agent has not read. */
       readonly unchecked?: UncheckedWrite;
-    } & WriteTerms)
+    } & WaitingCall &
+      WriteTerms)
   | {
       /** The client created a task of its own list, or calls one completed; after the gate, if one is asked. */
       readonly do: "client_task";
@@ -126,63 +132,34 @@ export type BaseAction =
       readonly cwd: string;
       readonly files: readonly string[];
     }
-  | {
-      /** Check whether git commands reach other actors' uncommitted work, and lock the indexes that they write. */
+  | ({
+      /** Check whether git commands reach other actors' uncommitted work, and lock the indexes that they write; may wait. */
       readonly do: "guard";
-      readonly session: string;
-      readonly agent?: string;
-      readonly pid?: number;
-      readonly cwd: string;
-      readonly toolUseId: string;
-      readonly promptId: string | null;
-      /** How long to wait for an index, in milliseconds. */
-      readonly waitMs: number;
       readonly commands: readonly GuardedCommand[];
       /** Names that git does not have; each may stand for further commands. */
       readonly aliases: readonly AliasedCommand[];
       /** Why a part of the line could not be read, for the trail. That part passes. null: all of it was read. */
       readonly unread: string | null;
-      /** As for a lock: whose locks pass to this actor, and whose work it may touch. */
-      readonly ancestors: readonly (string | null)[];
-      readonly parentFile: string | null;
       /** For the trail: the name of the line's first command, never words of the line. */
       readonly line: string;
       /** The whole line, to recognize it when it is sent again; it is not kept. */
       readonly typed: string;
-    }
+    } & WaitingCall)
   | ({
       /** Check whether plain commands wipe other actors' uncommitted work, and lock the files that they change; may wait. */
       readonly do: "plain_files";
-      readonly session: string;
-      readonly agent?: string;
-      readonly pid?: number;
-      readonly cwd: string;
-      readonly toolUseId: string;
-      readonly promptId: string | null;
-      /** How long to wait for the files, in milliseconds. */
-      readonly waitMs: number;
       readonly named: NamedFiles;
-      readonly ancestors: readonly (string | null)[];
-      readonly parentFile: string | null;
-    } & WriteTerms)
-  | {
+    } & WaitingCall &
+      WriteTerms)
+  | ({
       /** Keep the uncommitted work that the line is about to wipe, before it runs; comes after the guards; may wait. */
       readonly do: "keep_work";
-      readonly session: string;
-      readonly agent?: string;
-      readonly pid?: number;
-      readonly cwd: string;
-      readonly toolUseId: string;
-      readonly promptId: string | null;
-      readonly waitMs: number;
       readonly commands: readonly GuardedCommand[];
       readonly aliases: readonly AliasedCommand[];
       readonly wiped: readonly WipedPath[];
-      readonly ancestors: readonly (string | null)[];
-      readonly parentFile: string | null;
       /** The whole line, to recognize it when it is sent again; it is not kept. */
       readonly typed: string;
-    }
+    } & WaitingCall)
   | {
       /** The line will not run: its files are not in flight any more. */
       readonly do: "release_line_files";
