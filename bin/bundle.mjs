@@ -54,7 +54,7 @@ export async function bundleInto(outdir, options = {}) {
       ...cjs,
       entryPoints: ["bin/frequent/*.ts"],
       entryNames: "frequent-[name]",
-      plugins: [commanderApart, plainFiles, limitsFilled(reading), ...common.plugins],
+      plugins: [commanderApart, lockWhereTaken, limitsFilled(reading), ...common.plugins],
       define: { "import.meta.filename": "__filename", "import.meta.dirname": "__dirname" },
       // Modules of Node are required, not imported, when a command needs them: Node's loader of modules stays out.
       supported: { "dynamic-import": false },
@@ -172,14 +172,14 @@ const clientAlone = {
   },
 };
 
-/**
- * Gives the lock of a file Node's own module of files. The one that it brings waits if the process has no descriptor left,
- * which a command of a moment never meets.
- */
-const plainFiles = {
-  name: "plain-files",
+/** Leaves the lock of a file out where nothing takes it: of a CommonJS package a build cannot tell that loading it does nothing. */
+const lockWhereTaken = {
+  name: "lock-where-taken",
   setup({ onResolve }) {
-    onResolve({ filter: /^graceful-fs$/ }, () => ({ path: "node:fs", external: true }));
+    onResolve({ filter: /^proper-lockfile$/ }, () => ({
+      path: join(root, "node_modules/proper-lockfile/index.js"),
+      sideEffects: false,
+    }));
   },
 };
 
