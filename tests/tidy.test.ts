@@ -401,12 +401,15 @@ describe("bundles", () => {
     expect(readFileSync(join(root, "dist/hook.cjs"), "utf8")).not.toMatch(/ZodError|CommanderError|pino/);
   });
 
-  it("of commands hold no plans: what reads shell lines is in the daemon alone", () => {
+  it("of commands hold no plans, one parser of command lines, and no lock that nothing takes", () => {
     const built: Record<string, { readonly packages: readonly string[] }> = JSON.parse(
       readFileSync(join(root, "dist/.built"), "utf8"),
     );
-    const readers = Object.keys(built).filter(name => built[name]?.packages.includes("unbash"));
-    expect(readers).toEqual(["daemon.mjs"]);
+    const filesWith = (name: string) =>
+      Object.keys(built).filter(file => built[file]?.packages.includes(name));
+    expect(filesWith("unbash")).toEqual(["daemon.mjs"]);
+    expect(filesWith("commander")).toEqual(["commander.cjs"]);
+    expect(built["frequent-commands.cjs"]?.packages).toEqual(["jsonc-parser"]);
   });
 
   it("of the client hold none either: loading zod would double a command's start", async () => {
