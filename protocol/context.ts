@@ -64,7 +64,7 @@ const contextDeleteSchema = z.object({
 export interface ContextRow {
   readonly key: string;
   readonly project: string;
-  /** The session that set the value; null: a person. */
+  /** The session that set the value; null: a person of this machine. The id of another machine's is `person@NODE`. */
   readonly from: string | null;
   readonly fromName: string;
   /** Wall time in milliseconds. */

@@ -91,7 +91,7 @@ export const resumeSchema = z
 /** A message in an inbox. */
 export interface MessageRow {
   readonly id: string;
-  /** The sender; null: a person at a terminal. */
+  /** The sender; null: a person at a terminal of this machine. The id of another machine's is `person@NODE`. */
   readonly from: ActorRow | null;
   readonly to: ActorRow;
   readonly project: string;

@@ -4,6 +4,16 @@ import { plain } from "./text.ts";
 /** What rows, refusals and lines of the trail say of who asks without a session: a word of the wire, not for a screen. */
 export const personOnWire = "a person at a terminal";
 
+/** The id of a machine's person in rows of a shared store; rows call this machine's own one null. */
+export function personIdOf(node: string): string {
+  return `person@${node}`;
+}
+
+/** Returns the node whose person has this id, or null: it is no person's. */
+export function personsNode(id: string): string | null {
+  return /^person@([\w-]+)$/.exec(id)?.[1] ?? null;
+}
+
 /** Who reads the name: the person, or an agent, which learns with it that this is its user. */
 type Reader = "person" | "agent";
 

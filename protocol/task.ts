@@ -166,7 +166,7 @@ export interface TaskRow {
   readonly dependsOn: readonly string[];
   /** The dependencies that are not done. A pending task without any is ready. */
   readonly blockedBy: readonly DependencyRow[];
-  /** The name of its creator; null: a person. */
+  /** The name of its creator; null: a person of this machine. */
   readonly createdBy: string | null;
   readonly createdAt: number;
   readonly updatedAt: number;

@@ -10,6 +10,7 @@ import { freeing, lastingAndFreeing } from "./durability.ts";
 import { grantWaiters } from "./locks/grant.ts";
 import { askedAgain } from "./locks/request.ts";
 import { endedSpeaker, unauthorized } from "./nodes/authority.ts";
+import { personIn } from "./nodes/people.ts";
 import { namedByNode, takeTraits } from "./nodes/sessions.ts";
 import { isAfter, putLease } from "./nodes/table.ts";
 import type { Retry } from "./origin.ts";
@@ -59,6 +60,7 @@ export function apply(state: State, entry: Entry): Step {
   }
   if (hasNodes) step.reply = endedSpeaker(state, entry.command);
   if (step.reply !== null) return step;
+  if (hasNodes) step.person = personIn(state, entry);
   run(state, entry.command, entry, step);
   grantWaiters(state, step);
   settleRoom(state);

@@ -10,7 +10,6 @@
  */
 
 import { type Refusal, refuse } from "../../protocol/codes.ts";
-import type { Actor } from "./actor.ts";
 import type { BaseState, ContextItem, ContextTable } from "./base-state.ts";
 import {
   contextRecords,
@@ -22,7 +21,7 @@ import {
   usedItem,
   verdicts,
 } from "./context-index.ts";
-import { actorRow } from "./locks/replies.ts";
+import { speakerRow } from "./locks/replies.ts";
 import type { ContextSet } from "./messages/commands.ts";
 import type { Step } from "./outcome.ts";
 import type { Handler, Meta } from "./rules.ts";
@@ -57,7 +56,7 @@ export const contextDelete: Handler<"context_delete"> = (state, command, _meta, 
   }
   forget(state.context, known);
   step.reply = { ok: true, key, version: known.version };
-  announce(state, known, command.actor, true, step);
+  announce(known, speakerRow(state, command.actor, step), true, step);
 };
 
 /** Notes that a value was read. Reads shortly after a use change nothing. */
@@ -152,12 +151,14 @@ export function setItem(
   const over = context.items.get(itemKey(project, key));
   if (over !== undefined && known === undefined) forget(context, over);
   const version = (known?.version ?? context.versions) + 1;
+  const from = speakerRow(state, value.actor, step);
   const durable = value.durable || (value.keeps === true && known?.durable === true);
-  const item = itemOf(state, { ...value, durable }, meta, version, endsAt);
+  const node = meta.origin.node;
+  const item = itemOf({ ...value, durable }, { from, node, version, endsAt });
   const counted = state.rules >= 2 && isKeptByUse(item) ? usedItem(item, state.t) : item;
   contextRecords.putLast(context, counted);
   pushUseTimer(state, counted, step);
-  announce(state, { project, key, version }, value.actor, false, step);
+  announce({ project, key, version }, from, false, step);
   return version;
 }
 
@@ -181,7 +182,7 @@ export function contextAbsent(key: string): Refusal {
 /** Removes the item and announces its end. */
 export function endItem(state: BaseState, item: ContextItem, step: Step): void {
   forget(state.context, item);
-  announce(state, item, null, true, step);
+  announce(item, null, true, step);
 }
 
 /** Ends the values of this node that are not durable, after its daemon restarted. */
@@ -198,14 +199,10 @@ function forget(context: ContextTable, item: ContextItem): void {
 }
 
 function itemOf(
-  state: BaseState,
-  { project, key, value, bytes, durable, wallMs, actor }: NewValue,
-  meta: Meta,
-  version: number,
-  endsAt: number | null,
+  { project, key, value, bytes, durable, wallMs: at }: NewValue,
+  { from, node, version, endsAt }: Pick<ContextItem, "from" | "node" | "version" | "endsAt">,
 ): ContextItem {
-  const from = actor === null ? null : actorRow(state, actor);
-  return { project, key, value, bytes, from, node: meta.origin.node, at: wallMs, version, durable, endsAt };
+  return { project, key, value, bytes, from, node, at, version, durable, endsAt };
 }
 
 function conflictOf(
@@ -220,13 +217,11 @@ function conflictOf(
 }
 
 function announce(
-  state: BaseState,
   { project, key, version }: Pick<ContextItem, "project" | "key" | "version">,
-  actor: Actor | null,
+  from: ContextItem["from"],
   deleted: boolean,
   step: Step,
 ): void {
-  const from = actor === null ? null : actorRow(state, actor);
   const event = { event: "context_changed" as const, project, key, version, from, deleted };
   step.events.push({ event, about: [], project });
 }

@@ -18,6 +18,8 @@ export type Reply = { readonly ok: true; readonly [field: string]: unknown } | R
 
 /** The effects of an entry outside the state. The engine releases them once the entry is as durable as required. */
 export class Step {
+  /** In a shared log: the person who speaks in the entry; null: it has another speaker. */
+  person: ActorRow | null = null;
   /** The answer to the entry's own origin; null: the request waits. */
   reply: Reply | null = null;
   /** Answers to waiters. */

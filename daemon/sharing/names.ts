@@ -4,8 +4,10 @@
  * Invariants: nothing of a path leaves the machine; what people and agents wrote is never changed. A session that the outbox
  * did not tell of has no name there.
  */
+import { personIdOf, personOnWire } from "../../protocol/person.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
+import { personAt } from "../core/nodes/people.ts";
 import { nodeOf, ownIdOf } from "../core/nodes/shared-ids.ts";
 import { sharedIdOf } from "../core/outbox/publish.ts";
 import { sessionsNamedLike } from "../core/sessions/table.ts";
@@ -23,6 +25,9 @@ export const written: ReadonlySet<string> = new Set([
 const ofSessions: ReadonlySet<string> = new Set([
   ...["createdBy", "assigneeName", "fromName", "undelivered", "was"],
 ]);
+
+/** Those of them that may hold the name of a person of some machine. */
+const ofPeople: ReadonlySet<string> = new Set(["createdBy", "fromName"]);
 
 /** Fields of a command, as far as they name sessions, projects and places. */
 interface Naming {
@@ -47,9 +52,12 @@ export class SharedNames {
   readonly #options: NamesOptions;
   /** What own ids end with in the shared log. */
   readonly #ending: RegExp;
+  /** The id of this machine's person there. */
+  readonly #person: string;
 
   constructor(options: NamesOptions) {
     this.#options = options;
+    this.#person = personIdOf(options.node);
     this.#ending = new RegExp(`@${options.node}\\.\\d+\\.\\d+`, "g");
   }
 
@@ -110,6 +118,7 @@ export class SharedNames {
     if (Array.isArray(value)) return value.map(one => this.#out(one, project, field));
     const found: Record<string, unknown> = {};
     const { id } = value as { readonly id?: unknown };
+    if (id === this.#person) return null;
     const isSession = typeof id === "string" && nodeOf(id) !== null;
     for (const [key, one] of Object.entries(value)) {
       // Of a hypothesis, or of a task in its request.
@@ -119,10 +128,17 @@ export class SharedNames {
     return found;
   }
 
-  #textOut(text: string, project: string | null, field: string, ofSession: boolean): string {
+  #textOut(text: string, project: string | null, field: string, ofSession: boolean): string | null {
     if (written.has(field) || text === "") return text;
+    if (text === this.#person) return null;
+    if (ofPeople.has(field) && this.#isOwnPerson(text)) return field === "fromName" ? personOnWire : null;
     if (field === "project") return this.#projectOut(text, project);
     return ofSession ? this.#nameOut(text) : text.replace(this.#ending, "");
+  }
+
+  #isOwnPerson(name: string): boolean {
+    const machine = this.#options.shared()?.leases.all.get(this.#options.node)?.machine;
+    return machine !== undefined && name === personAt(machine);
   }
 
   #projectOut(shared: string, project: string | null): string {

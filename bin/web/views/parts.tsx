@@ -1,6 +1,7 @@
 /** What several views are made of. */
 import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
+import { personsNode } from "../../../protocol/person.ts";
 import { duration } from "../../../protocol/text.ts";
 import { clean, pathText, type ViewState } from "./state.ts";
 import type { Page } from "./view.ts";
@@ -16,7 +17,8 @@ interface AgentProps {
 /** An agent's name, which explains the agent. */
 export function Agent({ name, id, agent, page }: AgentProps) {
   const text = clean(name);
-  if (page === null) return <span class="agent">{text}</span>;
+  // A person of another machine has no page.
+  if (page === null || personsNode(id ?? "") !== null) return <span class="agent">{text}</span>;
   const about = { kind: "agent" as const, name: agent ?? id ?? name, title: name };
   return (
     <button type="button" class="agent link" onClick={() => page.explain(about)}>

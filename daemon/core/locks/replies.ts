@@ -7,7 +7,7 @@ import { isResource } from "../../../protocol/resource.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { BaseState, Token, Waiter } from "../base-state.ts";
 import type { FileRef } from "../file-ref.ts";
-import type { Reply } from "../outcome.ts";
+import type { Reply, Step } from "../outcome.ts";
 import { agentName } from "../sessions/agent-names.ts";
 import { type Blocker, lentBy } from "./blockers.ts";
 import type { CycleStep } from "./deadlock.ts";
@@ -23,6 +23,11 @@ export function actorRow(state: BaseState, actor: Actor): ActorRow {
   const agent = actor.agent === null ? "" : `/${agentName(state, actor.session, actor.agent)}`;
   const row = { id: actor.session, agent: actor.agent, name: `${session}${again}${agent}` };
   return actor.command === undefined ? row : { ...row, command: actor.command };
+}
+
+/** Returns the row of who speaks in the step; null: the person of the machine whose log it is. */
+export function speakerRow(state: BaseState, actor: Actor | null, { person }: Step): ActorRow | null {
+  return actor === null ? person : actorRow(state, actor);
 }
 
 /** A file by its key, with the unfolded path if the key is case-folded. */

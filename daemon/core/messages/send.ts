@@ -8,14 +8,17 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { ActorRow } from "../../../protocol/lock.ts";
-import { personOnWire } from "../../../protocol/person.ts";
+import { personOnWire, personsNode } from "../../../protocol/person.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState, Message, Messages } from "../base-state.ts";
-import { actorRow } from "../locks/replies.ts";
+import { speakerRow } from "../locks/replies.ts";
+import { isPerson } from "../nodes/people.ts";
+import { nodeOf } from "../nodes/shared-ids.ts";
 import { isShared } from "../nodes/table.ts";
 import type { Step } from "../outcome.ts";
 import type { Handler } from "../rules.ts";
 import { noSession } from "../sessions/end.ts";
+import { sessionsOf } from "../sessions/table.ts";
 import type { MessageSend, Posted } from "./commands.ts";
 import { beginFreeze, freezeRow, mayFreeze } from "./freezes.ts";
 import { hasRoom, makeRoom } from "./inbox.ts";
@@ -105,7 +108,7 @@ export function postNotice(
 
 function post(state: BaseState, posted: Posted, posting: Posting, step: Step): Sent {
   const { text, bytes, wallMs: at, actor } = posted;
-  const from = actor === null ? null : actorRow(state, actor);
+  const from = speakerRow(state, actor, step);
   const to = posting.to.filter(row => hasRoom(state.messages, inboxKey(row)));
   noteSent(state, actor?.session ?? posting.project);
   const message = putMessage(state, { ...posting, to, from, text, bytes, at }, step);
@@ -160,12 +163,32 @@ function recipientsOf(
     const error = `the daemon no longer keeps message ${replyTo}; name the recipient with to`;
     return refuse("unknown_message", error, { message: replyTo });
   }
-  if (parent.from === null) {
-    const error = `${personOnWire} wrote ${parent.id} and has no inbox; answer in your own words to your user`;
-    return refuse("recipient_gone", error, { message: replyTo });
-  }
+  if (parent.from === null || isPerson(parent.from)) return noInbox(state, project, actor, parent);
   const found = senderOf(state, project, parent.from);
   return "ok" in found ? found : [found];
+}
+
+/** Refuses an answer to a person, with what to do instead: people read all messages of the project. */
+function noInbox(state: BaseState, project: string, actor: Actor | null, { id, from }: Message): Refusal {
+  const node = personsNode(from?.id ?? "");
+  const isOwn = node === null || !isShared(state) || nodeOf(actor?.session ?? "") === node;
+  const named = isOwn ? [] : namesOn(state, project, node);
+  const whom = named.length === 0 ? everyone : `an agent there (${named.join(", ")}) or to ${everyone}`;
+  const todo = isOwn
+    ? "answer in your own words to your user"
+    : `write to ${whom}: people read these in kite message inbox`;
+  const who = from === null || nodeOf(actor?.session ?? "") === node ? personOnWire : from.name;
+  return refuse("recipient_gone", `${who} wrote ${id} and has no inbox; ${todo}`, { message: id });
+}
+
+/** Returns the names of sessions of the node, at most as many as a refusal names. */
+function namesOn(state: BaseState, project: string, node: string): readonly string[] {
+  const found: string[] = [];
+  for (const session of sessionsOf(state.sessions, project)) {
+    if (found.length === state.limits.recipientsNamedMax) break;
+    if (session.node === node) found.push(session.name);
+  }
+  return found;
 }
 
 function mayPost(state: BaseState, { actor, bytes }: Posted, project: string): Refusal | null {

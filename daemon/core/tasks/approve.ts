@@ -33,7 +33,7 @@ export const taskApprove: Handler<"task_approve"> = (state, command, _meta, step
       writable.approved = true;
       writable.updatedAt = wallMs;
     });
-    tell(step, task, "task_updated", null);
+    tell(step, task, "task_updated", step.person);
   }
   step.reply = { ok: true, task: taskRow(state, task) };
 };

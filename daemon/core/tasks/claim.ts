@@ -10,6 +10,7 @@ import { isGrave } from "../../../protocol/risk.ts";
 import type { DependencyRow } from "../../../protocol/task.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
+import { speakerRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import type { Handler, Meta } from "../rules.ts";
 import { ensureSession } from "../sessions/begin.ts";
@@ -26,7 +27,6 @@ import {
   stateRefusal,
   taskRow,
   tell,
-  whoOf,
 } from "./replies.ts";
 import { claimable, leftReady, mayRun, riskOf } from "./risk.ts";
 import { claimerOf, listOf, setState, type Task, taskAt } from "./table.ts";
@@ -108,7 +108,7 @@ export function activate(
   if (by === null && isGrave(riskOf(task))) state.preimages.writable(task).approved = true;
   for (const { taskBegins } of state.points) taskBegins?.(state, task, by);
   const event = "task_claimed";
-  tell(step, task, cause === undefined ? event : { event, cause }, whoOf(state, by));
+  tell(step, task, cause === undefined ? event : { event, cause }, speakerRow(state, by, step));
 }
 
 /**

@@ -7,6 +7,7 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { BaseState } from "../base-state.ts";
+import { speakerRow } from "../locks/replies.ts";
 import { ruleAt } from "../points.ts";
 import type { Handler } from "../rules.ts";
 import { isAlive } from "../sessions/kinship.ts";
@@ -22,7 +23,6 @@ import {
   tell,
   tellReady,
   tooManyDependents,
-  whoOf,
 } from "./replies.ts";
 import {
   charsOf,
@@ -86,7 +86,7 @@ export const taskCreate: Handler<"task_create"> = (state, command, _meta, step) 
     step.reply = cycleRefusal(cycle.map(id => nameOf.get(id) ?? id));
     return;
   }
-  const createdBy = whoOf(state, command.by);
+  const createdBy = speakerRow(state, command.by, step);
   const added = created.map(({ task: { description, priority, labels, risk }, id, n }) => ({
     id,
     n,
@@ -141,7 +141,7 @@ export const taskImport: Handler<"task_import"> = (state, command, _meta, step) 
     step.reply = cycleRefusal(cycle);
     return;
   }
-  const createdBy = whoOf(state, command.by);
+  const createdBy = speakerRow(state, command.by, step);
   const dropped: string[] = [];
   const numbers = state.rules >= 2 ? importedNumbers(tasks, [...fresh.values()]) : null;
   const added = [...fresh.values()].map((task, i) => {
@@ -192,7 +192,7 @@ export const taskRemove: Handler<"task_remove"> = (state, command, _meta, step) 
       return;
     }
   }
-  const by = whoOf(state, command.by);
+  const by = speakerRow(state, command.by, step);
   for (const task of leaving.values()) {
     for (const id of [...(tasks.dependents.get(task.id) ?? [])].sort()) {
       const dependent = tasks.all.get(id);

@@ -8,8 +8,9 @@
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
+import { speakerRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
-import { assigneeOf, tell, tellReady, whoOf } from "./replies.ts";
+import { assigneeOf, tell, tellReady } from "./replies.ts";
 import { claimerOf, revise, setState, type Task, type TaskState, taskOf } from "./table.ts";
 
 /** Ends the claims of a session, or of one of its incarnations. */
@@ -62,7 +63,7 @@ export function giveBack(state: BaseState, task: Task, cause: string, left: Leav
   const before = assigneeOf(state, task);
   const ready = setState(state.tasks, task, { status: "pending" }, left.wallMs);
   state.preimages.writable(task).attempts = left.attempts;
-  tell(step, task, { event: "task_released", cause }, whoOf(state, left.by), before);
+  tell(step, task, { event: "task_released", cause }, speakerRow(state, left.by, step), before);
   tellReady(step, ready);
 }
 

@@ -12,6 +12,7 @@ import { isGrave, risks } from "../../../protocol/risk.ts";
 import type { TaskStatus } from "../../../protocol/task.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
+import { speakerRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import { ruleAt } from "../points.ts";
 import { leadsTo } from "../reachability.ts";
@@ -214,7 +215,7 @@ function revised(state: BaseState, task: Task, command: TaskUpdate, meta: Meta, 
       if (now.status === "failed") writable.state = { ...now, reason: result };
     });
   }
-  tell(step, task, "task_updated", whoOf(state, by), before);
+  tell(step, task, "task_updated", speakerRow(state, by, step), before);
 }
 
 /** Moves the task to another status. */

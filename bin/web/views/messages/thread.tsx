@@ -1,6 +1,7 @@
 /** The messages of a thread, whole. */
 import { useState } from "preact/hooks";
 import type { PostedRow } from "../../../../protocol/message.ts";
+import { personsNode } from "../../../../protocol/person.ts";
 import { duration } from "../../../../protocol/text.ts";
 import { counted } from "../../../view/text.ts";
 import { Agent } from "../parts.tsx";
@@ -93,7 +94,7 @@ function Recipients({ message: { to, broadcast } }: { readonly message: PostedRo
 function Answer({ page, message }: Pick<ViewProps, "page"> & { readonly message: PostedRow }) {
   const { id, from, project } = message;
   const write = page?.write ?? null;
-  if (write === null || from === null) return null;
+  if (write === null || from === null || personsNode(from.id) !== null) return null;
   const name = clean(from.name);
   return (
     <button

@@ -10,7 +10,7 @@ import type { MissingRow } from "../../../../protocol/lead/debate.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
 import { quote } from "../../../../protocol/text.ts";
 import { setItem, verdictKey } from "../../context.ts";
-import { actorRow } from "../../locks/replies.ts";
+import { speakerRow } from "../../locks/replies.ts";
 import type { Handler } from "../../rules.ts";
 import type { State } from "../../state.ts";
 import { othersThere, waysOn } from "./alone.ts";
@@ -27,7 +27,7 @@ export const debateClose: Handler<"debate_close", State> = (state, command, meta
     step.reply = debate;
     return;
   }
-  const row = by === null ? null : actorRow(state, by);
+  const row = speakerRow(state, by, step);
   const others = by === null ? [] : othersThere(state, debate.project, by);
   const isAlone = by !== null && others.length === 0;
   const missing = missingFor(debate, command.verdict, { by: row, alone: isAlone });

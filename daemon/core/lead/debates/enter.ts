@@ -13,7 +13,8 @@ import type { ActorRow } from "../../../../protocol/lock.ts";
 import { personOnWire } from "../../../../protocol/person.ts";
 import { quote } from "../../../../protocol/text.ts";
 import type { Actor } from "../../actor.ts";
-import { actorRow } from "../../locks/replies.ts";
+import { speakerRow } from "../../locks/replies.ts";
+import { isPerson } from "../../nodes/people.ts";
 import type { Handler } from "../../rules.ts";
 import type { State } from "../../state.ts";
 import { othersThere, waysOn } from "./alone.ts";
@@ -30,7 +31,7 @@ export const debateEnter: Handler<"debate_enter", State> = (state, command, _met
     step.reply = debate;
     return;
   }
-  const row = by === null ? null : actorRow(state, by);
+  const row = speakerRow(state, by, step);
   const said = saidBy(debate, entry, row, by === null ? [] : othersThere(state, debate.project, by));
   if ("ok" in said) {
     step.reply = said;
@@ -107,7 +108,7 @@ function ownChallenge(
 
 /** Returns why `by` may not concede the hypothesis, or null. */
 function mayConcede(debate: Debate, hypothesis: string, by: ActorRow | null): Refusal | null {
-  if (by === null) return null;
+  if (by === null || isPerson(by)) return null;
   const { id, openedBy, entries } = debate;
   const support = entries.filter(
     entry =>
@@ -115,7 +116,7 @@ function mayConcede(debate: Debate, hypothesis: string, by: ActorRow | null): Re
       (entry.kind === "answer" || (entry.kind === "evidence" && !entry.against)),
   );
   const another = support.find(entry => isOther(entry.by, by));
-  const isOwn = support.length > 0 || (openedBy !== null && !isOther(openedBy, by));
+  const isOwn = support.length > 0 || !isOther(openedBy, by);
   if (another === undefined && isOwn) return null;
   const who = another === undefined ? openedBy : another.by;
   const name = who?.name ?? personOnWire;

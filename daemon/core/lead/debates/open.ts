@@ -9,7 +9,7 @@ import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
 import { contextAt, endItem, verdictKey } from "../../context.ts";
-import { actorRow } from "../../locks/replies.ts";
+import { actorRow, speakerRow } from "../../locks/replies.ts";
 import { everyoneIn, inboxKey, recipientOf } from "../../messages/recipients.ts";
 import type { Handler } from "../../rules.ts";
 import { noSession } from "../../sessions/end.ts";
@@ -39,7 +39,7 @@ export const debateOpen: Handler<"debate_open", State> = (state, command, _meta,
   debates.count += 1;
   const n = debates.count;
   const id = `d-${Math.max(0, wallMs).toString(36)}-${n.toString(36)}`;
-  const openedBy = by === null ? null : actorRow(state, by);
+  const openedBy = speakerRow(state, by, step);
   const participants = rows.map(row => ({ row, told: null }));
   const said = { entries: [], verdict: null };
   const opened = { id, n, project, question, openedBy, openedAt: wallMs, hypotheses, participants, ...said };

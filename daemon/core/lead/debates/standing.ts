@@ -13,6 +13,7 @@
 import type { MissingRow } from "../../../../protocol/lead/debate.ts";
 import { limits } from "../../../../protocol/limits.ts";
 import type { ActorRow } from "../../../../protocol/lock.ts";
+import { isPerson } from "../../nodes/people.ts";
 import type { Debate, DebateEntry } from "./table.ts";
 
 export interface Standing {
@@ -34,7 +35,7 @@ type DebateText = Pick<Debate, "hypotheses" | "entries">;
 
 /** Whether the two are different actors; a person differs from everybody. */
 export function isOther(one: ActorRow | null, other: ActorRow | null): boolean {
-  return one === null || other === null || one.id !== other.id || one.agent !== other.agent;
+  return isPerson(one) || isPerson(other) || one?.id !== other?.id || one?.agent !== other?.agent;
 }
 
 /** Returns the standing of every hypothesis, in their order. `alone`: answers of the challenger itself count. */
@@ -69,9 +70,9 @@ export function missingFor(debate: Debate, verdict: string, closer: Closer): Mis
       return isOpen ? [{ hypothesis: name, challenge: null, next: "challenge" as const, others: false }] : [];
     },
   );
-  if (by === null || alone) return rows;
+  if (isPerson(by) || alone) return rows;
   const others = !isChallengedByOther(debate.entries, by);
-  if (!others && (debate.openedBy === null || isChallengedByOther(debate.entries, debate.openedBy)))
+  if (!others && (isPerson(debate.openedBy) || isChallengedByOther(debate.entries, debate.openedBy)))
     return rows;
   return [...rows, { hypothesis: verdict, challenge: null, next: "challenge", others }];
 }
@@ -96,12 +97,12 @@ function answeredIn(entries: readonly DebateEntry[], alone: boolean): Set<number
   return answered;
 }
 
-function isChallengedByOther(entries: readonly DebateEntry[], actor: ActorRow): boolean {
+function isChallengedByOther(entries: readonly DebateEntry[], actor: ActorRow | null): boolean {
   return entries.some(({ kind, by }) => kind === "challenge" && isOther(by, actor));
 }
 
 /** Whether two actors made challenges, so that every actor was challenged by another one. */
 function isChallengedByTwo(entries: readonly DebateEntry[]): boolean {
   const first = entries.find(({ kind }) => kind === "challenge");
-  return first !== undefined && (first.by === null || isChallengedByOther(entries, first.by));
+  return first !== undefined && (isPerson(first.by) || isChallengedByOther(entries, first.by));
 }
