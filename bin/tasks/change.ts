@@ -144,8 +144,9 @@ async function clear(
   }
   const { task, running } = refusal;
   if (typeof task !== "string" || (running ?? null) !== null) return refusal;
-  const row = await client.request("task_get", { task });
-  return row.ok && isGrave(row.task.risk) ? client.request("task_approve", { task }) : row;
+  const which = { task, project: terminal.project };
+  const row = await client.request("task_get", which);
+  return row.ok && isGrave(row.task.risk) ? client.request("task_approve", which) : row;
 }
 
 export async function release(world: ProcessContext, task: string, flags: TaskFlags): Promise<number> {

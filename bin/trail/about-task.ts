@@ -92,7 +92,7 @@ export class AboutTask implements About {
     if (client === null || task === null) return { id, task, blockers: [] };
     const blockers: BlockerNow[] = [];
     for (const { task: other, status } of task.blockedBy.slice(0, blockersMax)) {
-      const answer = await ask(client, "task_get", { task: other });
+      const answer = await ask(client, "task_get", { task: other, project: task.project });
       blockers.push({ id: other, status, assigneeName: answer.task.assigneeName });
     }
     return { id, task, blockers };

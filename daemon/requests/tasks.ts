@@ -8,9 +8,11 @@ import type { Reply } from "../core/outcome.ts";
 import type { NewTask, TaskImport } from "../core/tasks/commands.ts";
 import { findTask, isTask, taskRow } from "../core/tasks/replies.ts";
 import type { TaskState } from "../core/tasks/table.ts";
+import type { Logs, LogView } from "../engine/log-view.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { ClientTasks } from "../sessions/client-tasks.ts";
 import type { TrailLine } from "../trail/line.ts";
+import { hasRowsOf } from "../views/paging.ts";
 import { beforeTask } from "./before-task.ts";
 import { projectOf } from "./caller.ts";
 import { forward } from "./forward.ts";
@@ -80,7 +82,7 @@ export const taskHandlers: HandlersOf<typeof taskRequests, HookServices> = {
     // The barrier is the own log's alone: a read of a shared one takes its copy as it is.
     services.engine.read(() => {
       const project = projectOf(services, request, call);
-      const log = services.engine.logOf(project);
+      const log = logOfTask(services.engine, project, request.task);
       const found = findTask(log.state, request.task, log.project(project));
       call.reply(log.outward(isTask(found) ? { ok: true, task: taskRow(log.state, found) } : found));
     }),
@@ -106,6 +108,17 @@ export const taskHandlers: HandlersOf<typeof taskRequests, HookServices> = {
     line: (reply, { task }, { project }) => lineOf(reply, project, task),
   }),
 };
+
+/** Returns the log of the project, or of the task if it is named by a whole id that another log has. */
+function logOfTask(logs: Logs, project: string, named: string): LogView {
+  const own = logs.logOf(project);
+  if (own.state.tasks.all.has(named)) return own;
+  const isIn = (log: LogView) => {
+    const task = log.state.tasks.all.get(named);
+    return task !== undefined && hasRowsOf(logs, log, task.project);
+  };
+  return logs.logs.find(isIn) ?? own;
+}
 
 /** Tells with a success what the gates found missing although they let it pass. */
 function withWarnings(warnings: readonly string[]): (reply: Reply) => Reply {
