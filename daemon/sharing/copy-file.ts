@@ -1,12 +1,15 @@
 /**
- * What is kept of the store on the disk: which one it is, and the state that a stop leaves, which is shown if the store is away at
- * the next start.
+ * What is kept of the store on the disk: which one it is, and its state, which is shown if the store is away at the next start. A
+ * stop writes it, and a daemon that works does so now and then (`copy-writer.ts`).
  */
 import { rmSync } from "node:fs";
 import { limits } from "../../protocol/limits.ts";
+import type { Entry } from "../core/commands.ts";
 import { readState, writeState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
+import type { Clock } from "../engine/clock.ts";
 import { readPrivateFile, writePrivateFile } from "../store/private-file.ts";
+import { type CopyNow, CopyWriter } from "./copy-writer.ts";
 
 /** Which store it is a copy of, and as of when. */
 export interface CopyOf {
@@ -33,7 +36,11 @@ export interface KeptCopy {
 function saveCopy(path: string, store: CopyOf, state: State | null): void {
   const text = state === null ? "" : writeState(state);
   const kept = Buffer.byteLength(text) <= limits.storeCopyBytes ? text : "";
-  writePrivateFile(path, `${JSON.stringify(store)}\n${kept}`);
+  writePrivateFile(path, `${headOf(store)}\n${kept}`);
+}
+
+function headOf(store: CopyOf): string {
+  return JSON.stringify(store);
 }
 
 /** Returns what was kept of the store at `where`; null if there is nothing that this program can read. */
@@ -52,13 +59,21 @@ export function loadCopy(path: string, where: string): KeptCopy | null {
   }
 }
 
+/** What is known of the store at a moment; null: not yet. */
+export interface KnownStore extends Pick<CopyOf, "atMs" | "unsettled"> {
+  readonly storeId: string | null;
+  readonly state: State | null;
+}
+
 export interface StoreFileOptions {
   /** Null: nothing is kept. */
   readonly path: string | null;
   /** The store as people name it. */
   readonly where: string;
+  readonly clock: Clock;
   /** Whether this machine shares a project. */
   readonly hasJoined: () => boolean;
+  readonly known: () => KnownStore;
   readonly onTrouble: (message: string, error: unknown) => void;
 }
 
@@ -68,37 +83,62 @@ export class StoreFile {
   /** What an earlier daemon kept; null: nothing. */
   readonly before: KeptCopy | null;
   #storeId: string | null;
+  readonly #writer: CopyWriter | null;
 
   constructor(options: StoreFileOptions) {
     this.#options = options;
-    const { path, where, hasJoined } = options;
+    const { path, where, clock, hasJoined } = options;
     // What was kept before the machine left is of no use.
     this.before = path === null || !hasJoined() ? null : loadCopy(path, where);
     this.#storeId = this.before?.storeId ?? null;
+    const now = () => this.#now();
+    this.#writer = path === null ? null : new CopyWriter({ path, clock, now, onTrouble: this.#failed });
   }
 
-  /** Keeps which store it is, if that is not kept yet: another one in its place would look as if all were done. */
-  keepId(storeId: string | null, atMs: number): void {
-    if (storeId === null || storeId === this.#storeId || !this.#options.hasJoined()) return;
+  /**
+   * The store was opened, or what is shared changed: keeps which store it is, if that is not kept yet, since another one in its
+   * place would look as if all were done.
+   */
+  keepId(storeId: string | null): void {
+    const { clock, hasJoined } = this.#options;
+    if (storeId === null || !hasJoined()) return;
+    if (storeId !== this.#storeId) this.#save({ storeId, atMs: clock.wall() }, null);
     this.#storeId = storeId;
-    this.#save({ storeId, atMs }, null);
+    this.#writer?.changed();
   }
 
-  /** Keeps the state, too; removes what was kept if this machine shares nothing. */
-  keep(storeId: string | null, state: State | null, more: Pick<CopyOf, "atMs" | "unsettled">): void {
-    const { path, hasJoined } = this.#options;
+  /** A step of the shared log: a copy follows, unless nodes only say that they are there. */
+  stepped({ command }: Entry): void {
+    if (command.type !== "node_renew") this.#writer?.changed();
+  }
+
+  /** At a stop: keeps the state in place of what was kept before; removes that if this machine shares nothing. */
+  async close(): Promise<void> {
+    await this.#writer?.close();
+    const { path, hasJoined, known } = this.#options;
+    const { storeId, state, ...more } = known();
     if (path === null || storeId === null || state === null) return;
     if (hasJoined()) this.#save({ storeId, ...more }, state);
     else rmSync(path, { force: true });
   }
 
+  #now(): ReturnType<CopyNow> {
+    const { where, hasJoined, known } = this.#options;
+    const { storeId, state, ...more } = known();
+    if (storeId === null || state === null || !hasJoined()) return null;
+    return { head: headOf({ where, storeId, ...more }), state };
+  }
+
   #save(store: Omit<CopyOf, "where">, state: State | null): void {
-    const { path, where, onTrouble } = this.#options;
+    const { path, where } = this.#options;
     if (path === null) return;
     try {
       saveCopy(path, { where, ...store }, state);
     } catch (error) {
-      onTrouble("what is known of the shared store could not be kept", error);
+      this.#failed(error);
     }
   }
+
+  readonly #failed = (error: unknown) =>
+    this.#options.onTrouble("what is known of the shared store could not be kept", error);
 }

@@ -18,7 +18,7 @@ export interface SharedStoreOptions {
   readonly version: string;
   /** The store as people name it: no password is in it. */
   readonly where: string;
-  /** Where a stop keeps what is known of the store; null: nowhere. */
+  /** Where what is known of the store is kept; null: nowhere. */
   readonly copyPath: string | null;
   /** Where is kept how shared projects were when this machine left; null: nowhere. */
   readonly leftPath: string | null;

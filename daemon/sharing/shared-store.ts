@@ -16,7 +16,7 @@ import { clockFromZero } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";
 import type { SharedJournal } from "../journal/shared-journal.ts";
 import { awayRefusal, type Condition, ConditionNotes, lastingRefusal, storeLeft } from "./condition.ts";
-import { StoreFile } from "./copy-file.ts";
+import { type KnownStore, StoreFile } from "./copy-file.ts";
 import { Lease } from "./lease.ts";
 import { LeaveRecords } from "./leave-records.ts";
 import { Moving } from "./moving.ts";
@@ -46,7 +46,7 @@ export class SharedStore {
   readonly records: LeaveRecords;
   readonly #options: SharedStoreOptions;
   #opening: Opening | null = null;
-  /** The state of the last opening, or what the last stop kept: what is known while there is none. */
+  /** The state of the last opening, or what an earlier daemon kept: what is known while there is none. */
   #copy: State | null = null;
   /** Since when the copy may be old, as wall time in milliseconds; null: there is no copy. */
   #copyMs: number | null = null;
@@ -89,7 +89,8 @@ export class SharedStore {
     const { own, where, copyPath: path, leftPath, onTrouble } = options;
     this.records = new LeaveRecords({ path: leftPath, onTrouble });
     const hasJoined = () => own.state.outbox.projects.size > 0;
-    this.#file = new StoreFile({ path, where, hasJoined, onTrouble });
+    const known = () => this.#known;
+    this.#file = new StoreFile({ path, where, clock: options.clock, hasJoined, known, onTrouble });
     const { before } = this.#file;
     this.#storeId = before?.storeId ?? null;
     this.unsettled = new Unsettled(before?.unsettled);
@@ -172,7 +173,7 @@ export class SharedStore {
   setSharing(command: CommandOf<"sharing_set"> & { readonly type: "sharing_set" }): Promise<Reply> {
     const changed = this.own.submitAndWait(command);
     this.#changing = changed;
-    void changed.then(() => this.#file.keepId(this.#storeId, this.#options.clock.wall()));
+    void changed.then(() => this.#file.keepId(this.#storeId));
     return changed;
   }
 
@@ -229,8 +230,12 @@ export class SharedStore {
     });
     await Promise.race([this.#running, late]);
     stopWaiting();
-    const atMs = this.asOfMs ?? clock.wall();
-    this.#file.keep(this.#storeId, this.state, { atMs, unsettled: this.unsettled.all });
+    await this.#file.close();
+  }
+
+  get #known(): KnownStore {
+    const atMs = this.asOfMs ?? this.#options.clock.wall();
+    return { storeId: this.#storeId, state: this.state, atMs, unsettled: this.unsettled.all };
   }
 
   async #run(): Promise<void> {
@@ -272,6 +277,7 @@ export class SharedStore {
         onStep: (entry, step, _epoch, isReplayed) => {
           if (isReplayed) return;
           onStep(entry, step);
+          this.#file.stepped(entry);
           // Of what a higher level takes nothing was told.
           if (entry.command.type === "rules" && this.#hasLease) void this.tellAnew();
         },
@@ -282,7 +288,7 @@ export class SharedStore {
     }
     this.back.opened(this.#copy, engine.state, clock.wall());
     this.#storeId = journal.storeId;
-    this.#file.keepId(this.#storeId, this.#options.clock.wall());
+    this.#file.keepId(this.#storeId);
     this.#begin(engine, journal);
     this.#endOpening = () => end(null);
     if (this.#isOver) end(null);

@@ -56,8 +56,15 @@ export const storeLimits = {
   storeRepeatPauseMs: 300,
   /** Pause between two tellings of all sessions that calls of unknown ones ask for. */
   storeTellMs: 5_000,
-  /** Largest copy of a shared store that a stop keeps, and largest record of what a machine left. */
+  /** Largest copy of a shared store that is kept, and largest record of what a machine left. */
   storeCopyBytes: 64 * 1024 * 1024,
+  /**
+   * Shortest pause between two copies that a running daemon keeps: what people know after a kill is older by that at most. Each one
+   * is written as a whole and synced, so a shorter one would keep a laptop's disk awake.
+   */
+  storeCopyPauseMs: 60_000,
+  /** The pause is at least so many times what the last copy took, as it grows with what is in the store. */
+  storeCopyShare: 20,
   /** Claims of this machine's agents that are kept for a daemon that is killed, and the largest file of them. */
   keptClaimsMax: 1_000,
   keptClaimsBytes: 4 * 1024 * 1024,
