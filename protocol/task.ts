@@ -162,6 +162,8 @@ export interface TaskRow {
   readonly assignee: string | null;
   readonly assigneeAgent: string | null;
   readonly assigneeName: string | null;
+  /** Of an active task: nothing is heard of its session, or of that one's machine. A person may release the task. */
+  readonly assigneeLost?: true;
   readonly labels: readonly string[];
   readonly dependsOn: readonly string[];
   /** The dependencies that are not done. A pending task without any is ready. */

@@ -206,7 +206,10 @@ function nameOf({ id, number, project: its }: TaskRow, project: string): string 
 function taskLine(row: TaskRow, project: string): string {
   const numbers = numbersOf([row], project);
   const { status, assigneeName, blockedBy, risk: care, held, priority: rank } = row;
-  const who = status === "active" && assigneeName !== null ? ` by ${quote(assigneeName)}` : "";
+  const who =
+    status === "active" && assigneeName !== null
+      ? ` by ${quote(assigneeName)}${row.assigneeLost === undefined ? "" : ", which is lost"}`
+      : "";
   const waits =
     blockedBy.length === 0 || status !== "pending"
       ? ""

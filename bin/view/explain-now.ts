@@ -149,7 +149,12 @@ function standingOf(task: TaskRow, blockers: readonly BlockerNow[], screen: Scre
   const rest = task.blockedBy.length - blockers.length;
   switch (standing(task)) {
     case "active":
-      return [`It is active since ${at}: ${who} works on it.`];
+      return task.assigneeLost === undefined
+        ? [`It is active since ${at}: ${who} works on it.`]
+        : [
+            `It is active since ${at}: ${who} has it and is lost, so nothing is heard of it.`,
+            `To free it: kite task release ${id}`,
+          ];
     case "done":
       return [ended(`It is done since ${at}${result}`)];
     case "failed":

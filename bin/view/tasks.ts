@@ -73,7 +73,10 @@ function cellsOf(task: TaskRow, handle: (id: string) => string, screen: Screen):
 function noteOf(task: TaskRow, handle: (id: string) => string, screen: Screen): string {
   const who = task.assigneeName === null ? "" : clean(task.assigneeName);
   const parts: string[] = [];
-  if (task.status === "active" && who !== "") parts.push(`${who} ${duration(screen.now - task.updatedAt)}`);
+  if (task.status === "active" && who !== "") {
+    parts.push(`${who} ${duration(screen.now - task.updatedAt)}`);
+    if (task.assigneeLost) parts.push(`lost, to free it: kite task release ${handle(task.id)}`);
+  }
   if (task.status === "pending") parts.push(...blockers(task, handle));
   if (task.held !== null) parts.push(clean(task.held));
   if (task.status === "failed") parts.push(clean(task.result ?? "no reason given"));
@@ -113,6 +116,12 @@ export function taskView(task: TaskRow, numbers: Numbers, screen: Screen): strin
     ["needs", task.dependsOn.length === 0 ? null : needs(task, numbers)],
     ["debate", task.debate],
     [task.status === "active" ? "worked on by" : "by", task.assigneeName],
+    [
+      "to free it",
+      task.assigneeLost === undefined
+        ? null
+        : `nothing is heard of that agent: kite task release ${own ?? task.id}`,
+    ],
     ["attempts", task.attempts === 0 ? null : `${task.attempts}`],
     ["created", `${time(task.createdAt)}${task.createdBy === null ? "" : `, by ${task.createdBy}`}`],
     ["changed", task.updatedAt === task.createdAt ? null : time(task.updatedAt)],

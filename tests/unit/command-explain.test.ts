@@ -364,6 +364,10 @@ Latest decisions
   it.each([
     [taskRow({ blockedBy: [] }), "Nothing blocks it. To claim it: kite task claim t-mhx3-1a"],
     [taskRow({ status: "active", assigneeName: "bob" }), "It is active since 12:56:40: bob works on it."],
+    [
+      taskRow({ status: "active", assigneeName: "bob", assigneeLost: true }),
+      "It is active since 12:56:40: bob has it and is lost, so nothing is heard of it.",
+    ],
     [taskRow({ status: "done", result: "four tables" }), "It is done since 12:56:40: four tables."],
     [taskRow({ status: "failed", result: "no server" }), "It failed at 12:56:40: no server."],
   ])("stands somewhere %#", async (row, said) => {

@@ -95,6 +95,17 @@ describe("a list of tasks", () => {
   });
 });
 
+it("of a lost agent say how to free them", () => {
+  const [task] = rowsOf([{ n: 2, words: "Build it", status: "active" }], { assigneeLost: true });
+  if (task === undefined) throw new Error("no task");
+  const [, line] = tasksView({ tasks: [task], none: "" }, screen);
+  expect(line).toBe("  2  active  Build it  alice 2m, lost, to free it: kite task release 2");
+  const one = taskView(task, numbersOf([task], "/home/ana/shop"), screen);
+  expect(one).toContainEqual(
+    expect.stringMatching(/to free it .*nothing is heard of that agent: kite task release 2$/),
+  );
+});
+
 describe("one task", () => {
   it("is shown with all that is known of it", () => {
     const [task] = rowsOf([{ n: 5, words: "Send mail\nto everybody", needs: [2], status: "active" }], {

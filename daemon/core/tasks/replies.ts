@@ -11,7 +11,17 @@ import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../ids.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Step } from "../outcome.ts";
 import { heldBy, riskOf } from "./risk.ts";
-import { classOf, isDone, numberedAt, numberOf, resultOf, type Task, type Tasks, taskOf } from "./table.ts";
+import {
+  claimerOf,
+  classOf,
+  isDone,
+  numberedAt,
+  numberOf,
+  resultOf,
+  type Task,
+  type Tasks,
+  taskOf,
+} from "./table.ts";
 
 /** What finding a task needs of the state. */
 type Named = Pick<BaseState, "rules" | "tasks">;
@@ -100,6 +110,7 @@ export function taskRow(state: BaseState, task: Task): TaskRow {
     assignee: assignee?.id ?? null,
     assigneeAgent: assignee?.agent ?? null,
     assigneeName: assignee?.name ?? null,
+    ...(isAssigneeLost(state, task) ? { assigneeLost: true as const } : {}),
     labels,
     dependsOn,
     blockedBy: blockedBy(state, task),
@@ -128,6 +139,12 @@ export function assigneeOf(state: BaseState, { state: now }: Task): ActorRow | n
   return now.by;
 }
 
+/** Whether nothing is heard of the session that claims the task, or of that one's node. */
+function isAssigneeLost({ sessions }: BaseState, task: Task): boolean {
+  const claimer = claimerOf(task);
+  return claimer !== null && (sessions.live.get(claimer.session)?.lostAt ?? null) !== null;
+}
+
 /** Returns the task's dependencies that are not done. */
 export function blockedBy(state: Named, task: Task): DependencyRow[] {
   const { tasks } = state;
@@ -148,10 +165,13 @@ export function blockedRefusal(open: readonly DependencyRow[]): Refusal {
   return refuse("task_blocked", `blocked by unfinished dependencies: ${names}`, { blockedBy: open });
 }
 
-/** Refuses a request for a task that another actor has claimed. */
+/** Refuses a request for a task that another actor has claimed; `hint`: what to do, if anything is heard of that one. */
 export function claimedRefusal(state: BaseState, task: Task, hint: string): Refusal {
   const assignee = assigneeOf(state, task);
-  const error = `${assignee?.name ?? "another session"} works on ${task.id}; ${hint}`;
+  const who = assignee?.name ?? "another session";
+  const error = isAssigneeLost(state, task)
+    ? `${who} has ${task.id} and is lost: nothing is heard of it; claim another one, or a person frees this one: kite task release ${task.id}`
+    : `${who} works on ${task.id}; ${hint}`;
   return refuse("task_claimed", error, {
     task: task.id,
     assignee: assignee?.id ?? null,

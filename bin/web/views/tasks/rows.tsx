@@ -85,7 +85,10 @@ function Care({ task: { priority, risk, approved, debate } }: { readonly task: T
 function noteOf(task: TaskRow, numbers: Numbers, nowMs: number): string {
   const who = task.assigneeName === null ? "somebody" : clean(task.assigneeName);
   const held = heldIn(task, numbers);
-  if (task.status === "active") return `${who}, ${duration(Math.max(0, nowMs - task.updatedAt))}`;
+  if (task.status === "active") {
+    const lost = task.assigneeLost === undefined ? "" : ", lost";
+    return `${who}, ${duration(Math.max(0, nowMs - task.updatedAt))}${lost}`;
+  }
   if (task.status === "failed") return clean(task.result ?? "no reason given");
   if (task.status === "done") return task.assigneeName === null ? "" : `by ${who}`;
   const waits = waitsFor(task);
