@@ -183,6 +183,14 @@ export interface StoreLeaveReply extends CopyRow, CopyNotes {
   readonly told: boolean;
   /** An earlier request left it already: nothing was copied now. Absent: none did. */
   readonly leftBefore?: true;
+  /** What comes back while agents of other machines work on it in the store. Absent: nothing. */
+  readonly others?: OthersWork;
+}
+
+export interface OthersWork {
+  readonly count: number;
+  /** At most `storeRowsMax`. `number`: before the copy that of the store, behind it that of this machine. */
+  readonly tasks: readonly { readonly task: string; readonly number: number; readonly agent: string }[];
 }
 
 export interface StoreRejoinReply {

@@ -92,11 +92,24 @@ function plan(world: ProcessContext, reply: StoreLeaveReply, away: boolean): str
       : [
           `${counted(unread, "message")} that your agents have not read ${unread === 1 ? "comes" : "come"} along.`,
         ]),
+    ...othersLines(reply, "come back as ready"),
     ...(away
       ? ["The store is not asked: this is what the daemon knew of it. The others see this machine as lost."]
       : []),
   ];
 }
+
+/** What would be done twice. */
+function othersLines({ others }: StoreLeaveReply, become: string): string[] {
+  if (others === undefined) return [];
+  const named = others.tasks.slice(0, othersShownMax).map(({ number, agent }) => `#${number} (${agent})`);
+  const what = clean(listed(named, others.count - named.length));
+  return [
+    `Agents of other machines go on with these in the store, and here they ${become}: ${what}. So that nobody does them twice, cancel them here: kite task cancel NUMBER`,
+  ];
+}
+
+const othersShownMax = 10;
 
 function leftLines(reply: StoreLeaveReply): string[] {
   const { tasks, context, told, leftBefore = false } = reply;
@@ -107,6 +120,7 @@ function leftLines(reply: StoreLeaveReply): string[] {
       ? []
       : ["The store does not know it: after five minutes without a sign of life the others see it as lost."]),
     ...noteLines(reply),
+    ...othersLines(reply, "are ready, too"),
     "The password stays in store.secret of Kite's directory, if it is there: remove it if you need it no more.",
   ];
 }

@@ -9,8 +9,11 @@ import {
   type storeRequests,
   storeRowsMax,
 } from "../../protocol/store.ts";
+import { nodeOf } from "../core/nodes/shared-ids.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
+import { assigneeOf } from "../core/tasks/replies.ts";
+import { claimerOf, numberOf } from "../core/tasks/table.ts";
 import type { HandlersOf } from "../requests/handler.ts";
 import type { Call } from "../server/call.ts";
 import { sharedProject } from "../store/shared-project.ts";
@@ -138,7 +141,7 @@ async function leave(
     const tasks = all.reduce((sum, one) => sum + one.tasks.length, 0);
     const context = all.reduce((sum, one) => sum + one.context.length, 0);
     const reply = { projects, tasks, context, unread, told: false, ...nothing };
-    return { ok: true, ...reply } satisfies StoreLeaveReply;
+    return { ok: true, ...reply, ...othersOf(logs) } satisfies StoreLeaveReply;
   }
   const busy = busyRefusal(services, project => own.state.outbox.projects.has(project));
   if (busy !== null) return busy;
@@ -146,12 +149,40 @@ async function leave(
   // What broke off before: what is left here goes there, and comes back with the rest.
   const moved: Copied[] = [];
   if (both !== null) await moveAll(both, (_sharing, one) => moved.push(one)).catch(notMoved);
+  const before = othersOf(logs);
   const back = await takeBack(logs, shown => view?.outward(shown) ?? shown).catch(notLeft);
   const [leftOut, returns] = [moved.flatMap(one => one.leftOut), moved.flatMap(one => one.returns)];
   const copied = { ...back, leftOut, returns };
   const told = (await shared.leave()).ok;
   const { unread } = copied;
-  return { ok: true, projects, unread, told, ...replyOf(copied) } satisfies StoreLeaveReply;
+  const others = renumbered(before, own.state);
+  return { ok: true, projects, unread, told, ...replyOf(copied), ...others } satisfies StoreLeaveReply;
+}
+
+/** Returns what agents of other machines work on in the shared projects. */
+function othersOf({ own, shared, node }: Parameters<typeof takeBack>[0]): Pick<StoreLeaveReply, "others"> {
+  const open = [...projectsByName(own).keys()].flatMap(as => contentsOf({ log: shared, project: as }).tasks);
+  const tasks = open.flatMap(task => {
+    const claimer = claimerOf(task);
+    if (claimer === null || nodeOf(claimer.session) === node) return [];
+    const agent = assigneeOf(shared.state, task)?.name ?? claimer.session;
+    return [{ task: task.id, number: numberOf(task), agent }];
+  });
+  const { length: count } = tasks;
+  return count === 0 ? {} : { others: { count, tasks: tasks.slice(0, storeRowsMax) } };
+}
+
+/** Returns the same with the numbers that the tasks have here. */
+function renumbered(
+  { others }: Pick<StoreLeaveReply, "others">,
+  { tasks: { all } }: State,
+): Pick<StoreLeaveReply, "others"> {
+  if (others === undefined) return {};
+  const tasks = others.tasks.map(row => {
+    const task = all.get(row.task);
+    return task === undefined ? row : { ...row, number: numberOf(task) };
+  });
+  return { others: { ...others, tasks } };
 }
 
 /** Says that a leave did not begin, and what gets a person out where the store takes no more. */
