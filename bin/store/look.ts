@@ -11,7 +11,7 @@ import { Refused } from "../with-daemon.ts";
 const triesMax = 3;
 
 /**
- * Looks at the store. If its server refuses what the password's files have, asks a person for the password, and keeps it
+ * Looks at the store. If its server refuses the password that the files have, or they have none, asks a person for it, and keeps it
  * once it is right. Throws `Refused` with what is wrong, and what to do.
  */
 export async function reachStore(
@@ -32,25 +32,33 @@ export async function reachStore(
       return { ...host, password };
     });
     const found = await look({ ...connection, hosts });
-    if (typeof found !== "string") {
+    if (!("why" in found)) {
       if (typed !== null) keep(paths, typed);
       return found;
     }
-    // Only a server that asked for a password can mean that it is the wrong one.
-    if (!isAsked || ask === null || left === 0) throw refused(found);
+    const { why, isOfPassword } = found;
+    // Another password mends nothing else, and only a server that asked for one can mean it.
+    if (!isOfPassword || !isAsked || ask === null || left === 0) throw refused(why);
     if (typed !== null) process.stdout.write("That is not it.\n");
     typed = await ask(`Password of ${address.user} for the store (it is shown nowhere): `);
-    if (typed === null || typed === "") throw refused(found);
+    if (typed === null || typed === "") throw refused(why);
   }
 }
 
-async function look(address: JournalAddress): Promise<StoreLook | string> {
+/** Why a store cannot be used now. */
+interface NoLook {
+  readonly why: string;
+  /** Another password may mend it. */
+  readonly isOfPassword: boolean;
+}
+
+async function look(address: JournalAddress): Promise<StoreLook | NoLook> {
   try {
     return await lookAtStore(address);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     if (error.name !== "StoreAway" && error.name !== "StoreUnfit") throw error;
-    return error.message;
+    return { why: error.message, isOfPassword: "isOfPassword" in error && error.isOfPassword === true };
   }
 }
 

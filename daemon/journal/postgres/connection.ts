@@ -167,19 +167,21 @@ function tlsOptions({ readCa, ...tls }: Exclude<JournalHost["tls"], false>): Con
 }
 
 /** Returns what a file has; if it cannot be read, nobody but a person mends that. */
-function fromFile<Found>(read: () => Found): Found {
+function fromFile<Found>(read: () => Found, { isOfPassword = false } = {}): Found {
   try {
     return read();
   } catch (error) {
-    throw new StoreUnfit(errorMessage(error), { cause: error });
+    throw new StoreUnfit(errorMessage(error), { cause: error, isOfPassword });
   }
 }
 
 function passwordFrom(read: JournalHost["password"]): string {
-  const password = fromFile(read);
+  const isOfPassword = true;
+  const password = fromFile(read, { isOfPassword });
   if (password !== null) return password;
   throw new StoreUnfit(
     "the server asks for a password, and no file has one: run kite store join in a terminal",
+    { isOfPassword },
   );
 }
 

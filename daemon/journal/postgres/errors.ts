@@ -9,6 +9,18 @@ export class StoreAway extends Error {
 /** The store does not let this user do what Kite needs, or cannot hold what Kite writes. */
 export class StoreUnfit extends Error {
   override readonly name = "StoreUnfit";
+  /** A server does not let the user in with the password that Kite has, or Kite has none: another one may mend that. */
+  readonly isOfPassword: boolean;
+
+  constructor(message: string, { cause, isOfPassword = false }: UnfitOptions = {}) {
+    super(message, cause === undefined ? {} : { cause });
+    this.isOfPassword = isOfPassword;
+  }
+}
+
+interface UnfitOptions {
+  readonly cause?: unknown;
+  readonly isOfPassword?: boolean;
 }
 
 /** None of the store's several servers can be used: the message names each one with its error. */
@@ -127,15 +139,30 @@ function tlsAdvice(error: unknown): string | undefined {
 export function lastingError(error: unknown, where: string): StoreUnfit | null {
   if (error instanceof StoreUnfit) return error;
   const advice = adviceOn(error);
+  const what = { isOfPassword: isOfPassword(error) };
   if (
     advice === undefined &&
     error instanceof NoServer &&
     error.errors.some(one => one instanceof StoreUnfit)
   )
-    return new StoreUnfit(`the store ${where} cannot be used: ${error.message}`);
+    return new StoreUnfit(`the store ${where} cannot be used: ${error.message}`, what);
   return advice === undefined
     ? null
-    : new StoreUnfit(`the store ${where} said: ${errorMessage(error)}; ${advice}`);
+    : new StoreUnfit(`the store ${where} said: ${errorMessage(error)}; ${advice}`, what);
+}
+
+/** Whether a server refused the password; of several servers', whether one did. */
+function isOfPassword(error: unknown): boolean {
+  if (error instanceof NoServer) return error.errors.some(isOfPassword);
+  if (error instanceof StoreUnfit) return error.isOfPassword;
+  const code = sqlState(error);
+  // A server that asks LDAP, PAM or RADIUS has no code of its own for a wrong password: its function's name tells it from others.
+  return code === "28P01" || (code === "28000" && routineOf(error) === "auth_failed");
+}
+
+/** The function of the server that refused, which no language changes. */
+function routineOf(error: unknown): unknown {
+  return error instanceof Error && "routine" in error ? error.routine : null;
 }
 
 /** Returns what a person can do about an error; of several servers', about the first for which there is something. */
