@@ -9,7 +9,7 @@ import { refuseAgent } from "../person.ts";
 import { type ProcessContext, print, printJson } from "../process-context.ts";
 import { clean, listed } from "../view/text.ts";
 import { exitCodes, fail, reported } from "../with-daemon.ts";
-import { lackText, lookLines, reachStore } from "./look.ts";
+import { keepPassword, lackText, lookLines, reachStore } from "./look.ts";
 import { restartDaemon } from "./restart.ts";
 import { type StoreFlags, say, share } from "./share.ts";
 
@@ -47,7 +47,7 @@ async function joinStore(
     return fail(world, json, "other_store", "another store is set; leave that first: kite store leave");
   const busy = await busyText(world);
   if (busy !== null) return fail(world, json, "store_busy", busy);
-  const look = await reachStore(world, address, json ? null : secret);
+  const { look, typed } = await reachStore(world, address, json ? null : secret);
   const lack = lackText(look);
   if (lack !== null) return fail(world, json, "store_away", lack);
   if (!json) say(world, [`${address.text}: ${lookLines(look).join("; ")}.`]);
@@ -59,6 +59,7 @@ async function joinStore(
       return exitCodes.failed;
     }
   }
+  if (typed !== null) keepPassword(world, typed);
   await writeSetting(world, "store", address.text);
   await restartDaemon(world);
   if (json) {

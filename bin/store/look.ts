@@ -1,24 +1,35 @@
 /** Reaches a store before this machine joins it, and says what it is. */
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
 import { type JournalAddress, lookAtStore, type StoreLook } from "../../daemon/journal/shared-journal.ts";
 import type { StoreAddress } from "../../daemon/store/address.ts";
 import { secretPlaces, storeConnection } from "../../daemon/store/connection.ts";
-import { keepSecret } from "../../daemon/store/secret.ts";
+import { findSecrets, keepSecret } from "../../daemon/store/secret.ts";
 import type { AskSecret } from "../ask-secret.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { clean, counted } from "../view/text.ts";
 import { Refused } from "../with-daemon.ts";
+import { say } from "./share.ts";
 
 const triesMax = 3;
 
+/** A store that answered. */
+export interface ReachedStore {
+  readonly look: StoreLook;
+  /** The right password, which a person typed and `keepPassword` keeps; null: a file has it, or none is needed. */
+  readonly typed: string | null;
+}
+
 /**
- * Looks at the store. If its server refuses the password that the files have, or they have none, asks a person for it, and keeps it
- * once it is right. Throws `Refused` with what is wrong, and what to do.
+ * Looks at the store, and changes nothing. If its server refuses the password that the files have, or they have none, says why, and
+ * asks a person for it. Throws `Refused` with what is wrong, and what to do.
  */
 export async function reachStore(
-  { paths }: ProcessContext,
+  world: ProcessContext,
   address: StoreAddress,
   ask: AskSecret | null,
-): Promise<StoreLook> {
+): Promise<ReachedStore> {
+  const { paths } = world;
   const connection = storeConnection(address, paths);
   if ("ok" in connection) throw new Refused(connection);
   let typed: string | null = null;
@@ -32,17 +43,23 @@ export async function reachStore(
       return { ...host, password };
     });
     const found = await look({ ...connection, hosts });
-    if (!("why" in found)) {
-      if (typed !== null) keep(paths, typed);
-      return found;
-    }
+    if (!("why" in found)) return { look: found, typed };
     const { why, isOfPassword } = found;
     // Another password mends nothing else, and only a server that asked for one can mean it.
     if (!isOfPassword || !isAsked || ask === null || left === 0) throw refused(why);
-    if (typed !== null) process.stdout.write("That is not it.\n");
+    say(world, typed === null ? fileNotes(address, paths) : ["That is not it."]);
     typed = await ask(`Password of ${address.user} for the store (it is shown nowhere): `);
     if (typed === null || typed === "") throw refused(why);
   }
+}
+
+/** Returns why what the files have does not count, though one of them may have the password. */
+function fileNotes(address: StoreAddress, paths: ProcessContext["paths"]): string[] {
+  const found = findSecrets(address, secretPlaces(paths));
+  if (!found.ok) return [clean(found.error)];
+  if (found.from !== null && found.secrets.every(secret => secret !== null))
+    return [clean(`The server refuses the password in ${found.from}.`)];
+  return found.notes.map(clean);
 }
 
 /** Why a store cannot be used now. */
@@ -62,8 +79,11 @@ async function look(address: JournalAddress): Promise<StoreLook | NoLook> {
   }
 }
 
-function keep(paths: ProcessContext["paths"], password: string): void {
-  const refusal = keepSecret(secretPlaces(paths), password);
+/** Keeps a password for the daemon, and makes Kite's directory if there is none. Throws `Refused` with what is in the way. */
+export function keepPassword({ paths }: ProcessContext, password: string): void {
+  const places = secretPlaces(paths);
+  mkdirSync(dirname(places.storeSecret), { recursive: true, mode: 0o700 });
+  const refusal = keepSecret(places, password);
   if (refusal !== null) throw new Refused(refusal);
 }
 
