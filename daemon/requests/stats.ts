@@ -21,7 +21,7 @@ export function statsOf(services: DaemonServices): StatsReply {
     sessions: state.sessions.live.size,
     locks: state.locks.holds.size,
     waiters: state.locks.waiters.size,
-    tasks: countAll(engine),
+    tasks: countAllTasks(engine),
     connections: [...services.connections()].length,
     subscribers: events.subscribers,
     requests: counters.requests,
@@ -37,11 +37,24 @@ export function statsOf(services: DaemonServices): StatsReply {
   };
 }
 
-/** Counts the tasks of all logs, without those that the own log still has of projects that are shared now. */
-function countAll({ state, logs }: Logs): TaskCounts {
+/**
+ * Counts the tasks of this machine's projects in all logs, once where two clones share one name: without those that the own log still
+ * has of projects that are shared now, and those of projects in the store that this machine does not share.
+ */
+export function countAllTasks(logs: Logs): TaskCounts {
+  const { state } = logs;
   const all = { active: 0, ready: 0, blocked: 0, failed: 0, done: 0 };
-  for (const log of logs) add(all, countTasks(log.state.tasks, null), 1);
-  for (const project of state.outbox.projects.keys()) add(all, countTasks(state.tasks, project), -1);
+  add(all, countTasks(state.tasks, null), 1);
+  const names = new Set<string>();
+  for (const project of state.outbox.projects.keys()) {
+    const log = logs.logOf(project);
+    const name = log.project(project);
+    if (log.state === state) continue;
+    add(all, countTasks(state.tasks, project), -1);
+    if (names.has(name)) continue;
+    names.add(name);
+    add(all, countTasks(log.state.tasks, name), 1);
+  }
   return all;
 }
 

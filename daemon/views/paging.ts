@@ -160,11 +160,14 @@ export function nowhere(): Refusal {
 }
 
 /**
- * Whether the log is the one that has the project's rows. What this machine's own log has of a project that it shares is
- * from before it was shared.
+ * Whether the log is the one that has the project's rows, and the project one of this machine. What this machine's own log has of a
+ * project that it shares is from before it was shared; of the store's projects this machine may share some alone. `project`: as the
+ * log calls it.
  */
 export function hasRowsOf(logs: Logs, log: LogView, project: string): boolean {
-  return log.state !== logs.state || logs.logOf(project).state === log.state;
+  if (log.state === logs.state) return logs.logOf(project).state === log.state;
+  for (const shared of logs.state.outbox.projects.values()) if (shared === project) return true;
+  return false;
 }
 
 /** Returns a position in a log as `next` has it. Of the first log it is the plain position, unless that looks like a mark. */
