@@ -143,7 +143,7 @@ export interface CopyRow {
 /** What a copy changed; each list has at most `storeRowsMax`. */
 export interface CopyNotes {
   /** Tasks that have another number there. */
-  readonly numbers: readonly { readonly task: string; readonly before: number; readonly after: number }[];
+  readonly numbers: readonly RenumberedRow[];
   /** Keys that had another value there, and under which key this one is kept. */
   readonly keys: readonly { readonly key: string; readonly as: string }[];
   /** Ids of tasks that agents of this machine worked on, and that they do not have now. */
@@ -154,6 +154,14 @@ export interface CopyNotes {
   readonly returns: readonly ReturnRow[];
   /** How many rows a list would have besides. Absent, or without that list: none. */
   readonly more?: Partial<Record<Exclude<keyof CopyNotes, "more">, number>>;
+}
+
+export interface RenumberedRow {
+  readonly task: string;
+  readonly before: number;
+  readonly after: number;
+  /** The project's name in the store. Absent: the reply is about one project. */
+  readonly project?: string;
 }
 
 /** A task, by its number in the store, or a key. */

@@ -79,7 +79,7 @@ export function counts(tasks: number, context: number): string {
 
 /** Returns what a person has to know of a copy. */
 export function noteLines({ numbers, keys, released, leftOut, returns, more = {} }: CopyNotes): string[] {
-  const moved = numbers.map(({ before, after }) => `#${before} is #${after} now`);
+  const projects = [...new Set(numbers.map(({ project }) => project))];
   const aside = keys.map(({ key, as }) => `${key} as ${as}`);
   const lost = leftOut.map(({ number, fields, kept = [] }) => {
     const texts = kept.length === 0 ? "" : `; yours is kept as ${kept.join(", ")}`;
@@ -87,7 +87,13 @@ export function noteLines({ numbers, keys, released, leftOut, returns, more = {}
   });
   const again = returns.map(one => ("key" in one ? `key ${one.key}` : `#${one.number}`));
   return [
-    ...(moved.length === 0 ? [] : [`Tasks with another number: ${some(moved, more.numbers)}.`]),
+    ...projects.map((project, i) => {
+      const rows = numbers.filter(row => row.project === project);
+      const moved = rows.map(({ before, after }) => `#${before} is #${after} now`);
+      const where = project === undefined ? "" : ` in ${project}`;
+      const besides = i === projects.length - 1 ? more.numbers : 0;
+      return `Tasks with another number${where}: ${some(moved, besides)}.`;
+    }),
     ...(aside.length === 0
       ? []
       : [`Keys that had another value there: yours is kept: ${some(aside, more.keys)}.`]),

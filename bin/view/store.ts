@@ -6,7 +6,8 @@ import { clean, clock, counted } from "./text.ts";
 /** Returns what is wrong with the store, or null: it is open, and has what it had, and what belongs there. */
 export function storeText(store: StoreRow, now: number): string | null {
   const { is, since, why, wentBackAt, leaveUndoneAt, unmoved, uncoordinated } = store;
-  const edits = uncoordinated === true ? "" : "; edits are still coordinated";
+  const left = unmoved === undefined ? "" : `; ${clean(leftText(unmoved))}`;
+  const edits = `${uncoordinated === true ? "" : "; edits are still coordinated"}${left}`;
   const because = why === null ? "" : ` (${clean(why)})`;
   if (is === "open") {
     if (wentBackAt !== null && now < wentBackAt + limits.storeWentBackMs)
@@ -22,14 +23,17 @@ export function storeText(store: StoreRow, now: number): string | null {
   return `store not reached since the daemon began${because}: no tasks and messages of shared projects${edits}`;
 }
 
-function unmovedText({ projects, tasks, context, why }: UnmovedRow): string {
+function unmovedText(unmoved: UnmovedRow): string {
+  const because = unmoved.why === null ? "" : ` (${unmoved.why})`;
+  return clean(`${leftText(unmoved)}: Kite goes on moving them by itself${because}`);
+}
+
+/** Returns what is in no log that anybody can use. */
+function leftText({ projects, tasks, context }: UnmovedRow): string {
   const [first = "", ...others] = projects;
   const which = others.length === 0 ? first : `${first} and ${counted(others.length, "other project")}`;
   const what = `${counted(tasks, "open task")} and ${counted(context, "durable context key")}`;
-  const because = why === null ? "" : ` (${why})`;
-  return clean(
-    `${what} of ${which} are not in the store yet, and nobody can use them: Kite goes on moving them by itself${because}`,
-  );
+  return `${what} of ${which} are not in the store yet, and nobody can use them`;
 }
 
 function minute(at: number, now: number): string {

@@ -219,7 +219,8 @@ export async function takeBack(
     const { numbers } = await copyTasks(there, here, tasks, actor => actorHere(own.state, actor));
     const keys = await copyContext(there, here, context, { aside: "store" });
     unread += await copyMessages(there, here, node, outward);
-    all.push({ tasks: tasks.length, context: context.length, numbers, keys });
+    const named = names.size === 1 ? numbers : numbers.map(row => ({ ...row, project: as }));
+    all.push({ tasks: tasks.length, context: context.length, numbers: named, keys });
   }
   await copyLate(logs, names);
   const numbers = all.flatMap(one => one.numbers);

@@ -8,6 +8,7 @@ import { pathOfWork } from "../core/files/dirty-files.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
 import type { TrailLine } from "../trail/line.ts";
+import { storeLeft } from "./condition.ts";
 import { isOfSameFile } from "./events.ts";
 import type { Copied, Sharing } from "./share.ts";
 
@@ -15,7 +16,9 @@ import type { Copied, Sharing } from "./share.ts";
 export function changeLines(before: StoreState, after: StoreState, at: number): TrailLine[] {
   // A start that has not tried yet is no news; that it tried in vain is.
   const isNews =
-    before.is !== after.is || (after.is === "opening" && before.why === null && after.why !== null);
+    (before.is !== after.is || (after.is === "opening" && before.why === null && after.why !== null)) &&
+    // Who left is told so with what came back.
+    after.code !== storeLeft.code;
   const lines = [
     ...(isNews ? [lineOf(at, becameOf(before, after, at))] : []),
     ...(after.wentBackAt === null || after.wentBackAt === before.wentBackAt ? [] : [wentBack(after, at)]),
@@ -30,7 +33,7 @@ export function changeLines(before: StoreState, after: StoreState, at: number): 
 }
 
 function becameOf(before: StoreState, after: StoreState, at: number): Partial<TrailLine> {
-  const because = after.why === null ? "" : `: ${after.why}`;
+  const because = after.why === null ? "" : `: ${reasonIn(after.why)}`;
   const what = { type: after.is, ...(after.code === undefined ? {} : { code: after.code }) };
   switch (after.is) {
     case "open": {
@@ -44,6 +47,11 @@ function becameOf(before: StoreState, after: StoreState, at: number): Partial<Tr
     default:
       return { ...what, why: `${after.where} is not reached${because}` };
   }
+}
+
+/** Returns an error's reason, without that it is about the store: the line says that. */
+function reasonIn(why: string): string {
+  return why.replace(/^the store \S+ cannot be used now: /, "");
 }
 
 const leaveUndone =
@@ -135,8 +143,12 @@ export function movedLine([project, as]: Sharing, copied: Copied, at: number): T
   return [lineOf(at, { type: "moved", project, why })];
 }
 
-/** Returns how much was copied, which changes the store does not have, and what it has again. */
-function copiedText({ tasks, context, leftOut, returns, more = {} }: Copied): string {
+/** Returns how much was copied, which tasks have another number, which changes the store does not have, and what it has again. */
+function copiedText({ tasks, context, numbers = [], leftOut, returns, more = {} }: Copied): string {
+  const moved = numbers.map(({ before, after, project }) => {
+    const where = project === undefined ? "" : ` (${project})`;
+    return `#${before} is #${after} now${where}`;
+  });
   const changes = leftOut.map(({ number, fields, kept = [] }) => {
     const texts = kept.length === 0 ? "" : `; kept as ${kept.join(", ")}`;
     return `#${number} (${fields.join(", ")}${texts})`;
@@ -144,6 +156,7 @@ function copiedText({ tasks, context, leftOut, returns, more = {} }: Copied): st
   const names = returns.map(one => ("key" in one ? `key ${one.key}` : `#${one.number}`));
   return [
     `tasks ${tasks}, context keys ${context}`,
+    ...listText("; numbers that changed: ", moved, more.numbers),
     ...listText("; changed here, and not taken over: ", changes, more.leftOut),
     ...listText("; the store did not have these any more, and has them again: ", names, more.returns),
   ].join("");

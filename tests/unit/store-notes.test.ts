@@ -23,6 +23,24 @@ it("names what is left out with the key of its text, and what came back, each wi
   expect(noteLines(nothing)).toEqual([]);
 });
 
+it("names the project of each new number where a leave brought several back", () => {
+  const numbers = [
+    { task: "t-1", before: 1, after: 3 },
+    { task: "t-2", before: 2, after: 4 },
+  ];
+  expect(noteLines({ ...nothing, numbers })).toEqual([
+    "Tasks with another number: #1 is #3 now, #2 is #4 now.",
+  ]);
+  const [one, two] = ["team/shop", "team/solo"];
+  const of = numbers.map((row, i) => ({ ...row, project: i === 0 ? one : two }));
+  expect(
+    noteLines({ ...nothing, numbers: [...of, { task: "t-3", before: 6, after: 5, project: one }] }),
+  ).toEqual([
+    "Tasks with another number in team/shop: #1 is #3 now, #6 is #5 now.",
+    "Tasks with another number in team/solo: #2 is #4 now.",
+  ]);
+});
+
 it("names ten of many, and counts all others, also those that no reply has", () => {
   const returns = Array.from({ length: storeRowsMax + 7 }, (_, i) => ({ key: `k${i}` }));
   const released = returns.slice(0, storeRowsMax).map(({ key }) => key);

@@ -45,6 +45,8 @@ it("say when the store is away and why, and for how long it was when it is back"
   const failed = { ...begun, why: "ECONNREFUSED" };
   expect(said(begun, failed)).toEqual([expect.stringMatching(/is not reached: ECONNREFUSED$/)]);
   expect(said(failed, { ...begun, why: "ETIMEDOUT" })).toEqual([]);
+  const named = { ...begun, why: "the store kite@db:5432/kite cannot be used now: ETIMEDOUT" };
+  expect(said(begun, named)).toEqual([expect.stringMatching(/kite@db\/kite is not reached: ETIMEDOUT$/)]);
   expect(said(open, { ...begun, why: "the log was pruned" })).toEqual([
     expect.stringMatching(/is not reached: the log was pruned$/),
   ]);
@@ -81,6 +83,10 @@ it("say what the daemon moved by itself, and that it undid a leave", () => {
     },
   ]);
   expect(movedLine(sharing, { ...moved, tasks: 0, released: [] }, now)).toEqual([]);
+  const numbers = [{ task: "t-8", before: 1, after: 3 }];
+  expect(movedLine(sharing, { ...moved, numbers, released: [] }, now)[0]?.why).toMatch(
+    /: tasks 1, context keys 0; numbers that changed: #1 is #3 now$/,
+  );
   const undone = { ...open, leaveUndoneAt: now };
   expect(said(open, undone)).toEqual([
     expect.stringContaining("kite store leave broke off, and Kite took out"),
@@ -95,6 +101,11 @@ it("say why the store does not take this machine, with the refusal's code", () =
   expect(changeLines(open, refused, now)).toMatchObject([
     { code: "node_twice", type: "refused", rule: "store" },
   ]);
+});
+
+it("say nothing of a store that this machine left by itself", () => {
+  const left = { ...refused, code: "store_none", why: "this machine left the store" };
+  expect(said(open, left)).toEqual([]);
 });
 
 it("say which machine came, fell silent, is back, is lost or left, as long as the store tells", () => {
@@ -118,6 +129,10 @@ it("say what a person did, and what was refused", () => {
     why: "shared as example.com/p; copied: tasks 2, context keys 1",
   });
   const leftOut = [{ task: "t-1", number: 3, fields: ["description", "status"] }];
+  const numbers = [{ task: "t-1", before: 1, after: 3, project: "team/shop" }];
+  expect(askedFields({ ...counts, projects: [], told: true, numbers }).why).toBe(
+    "this machine left the store; back here: tasks 2, context keys 1; numbers that changed: #1 is #3 now (team/shop)",
+  );
   expect(askedFields({ ...share, leftOut }).why).toMatch(
     /; changed here, and not taken over: #3 \(description, status\)$/,
   );

@@ -46,7 +46,15 @@ test("a store that lacks what a move left here says so, and that the move goes o
   );
   const more = { ...unmoved, projects: ["a", "b", "c"], why: "no room" };
   expect(storeText({ ...row, unmoved: more }, now)).toMatch(/of a and 2 other projects are .* \(no room\)$/);
-  expect(storeText({ ...row, is: "away", since: now, unmoved }, now)).toMatch(/^store away since /);
+  const left = "2 open tasks and 1 durable context key of example.com/team/shop are not in the store yet";
+  for (const is of ["away", "opening", "refused"] as const) {
+    const text = storeText(
+      { ...row, is, since: now, why: "gone", unmoved: { ...unmoved, why: "gone" } },
+      now,
+    );
+    expect(text).toMatch(/^(?:the )?store (?:away since|not reached|does not take)/);
+    expect(text).toMatch(new RegExp(`; ${left}, and nobody can use them$`));
+  }
 });
 
 test("a leave that was undone is said for an hour", () => {
