@@ -1,5 +1,6 @@
 /** How a shared store is, and what those hear who need it meanwhile. */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
+import { shellArgument } from "../../protocol/text.ts";
 
 /** How the store is. `opening`: this daemon has not reached it yet; `refused`: it answers, and does not take this node. */
 export type Condition =
@@ -30,14 +31,26 @@ export function awayRefusal(condition: Condition, hasOpened: boolean): Refusal |
   return refuse("store_away", error);
 }
 
+/** Returns what is said where the settings name another store than `joined`, with which this machine shares projects. */
+function otherStore(joined: string): Refusal {
+  const back = `kite config set store ${shellArgument(joined)} && kite down && kite up`;
+  return refuse(
+    "store_away",
+    `the setting store names another store than ${joined}, which this machine joined: nothing is shared there before a person says so. ` +
+      `To go back: ${back}. To change: go back, then kite store leave (if the former store is gone: kite store leave --away, at once), then kite store join URL`,
+  );
+}
+
 /**
  * Returns what is said after an error with which the log is not opened again by itself: two daemons of one node would take it
  * from each other in turn, and in place of tables that were removed an empty store would look as if all were done.
+ * `joined`: the store that this machine joined, if the settings have another address now; null: the same.
  */
-export function lastingRefusal(error: unknown): Refusal | null {
+export function lastingRefusal(error: unknown, joined: string | null): Refusal | null {
   if (!(error instanceof Error)) return null;
   if (error.name === "NodeTwice") return refuse("node_twice", error.message);
-  return error.name === "StoreLost" ? refuse("store_away", error.message) : null;
+  if (error.name !== "StoreLost") return null;
+  return joined === null ? refuse("store_away", error.message) : otherStore(joined);
 }
 
 /** Tells what became of the store, once for each change. */

@@ -22,6 +22,8 @@ export interface CopyOf {
 }
 
 export interface KeptCopy {
+  /** The store as people name it, by the address that it had then. */
+  readonly where: string;
   readonly storeId: string;
   /** Null: no state was kept. */
   readonly state: State | null;
@@ -43,17 +45,17 @@ function headOf(store: CopyOf): string {
   return JSON.stringify(store);
 }
 
-/** Returns what was kept of the store at `where`; null if there is nothing that this program can read. */
-export function loadCopy(path: string, where: string): KeptCopy | null {
+/** Returns what was kept of the store; null if there is nothing that this program can read. */
+export function loadCopy(path: string): KeptCopy | null {
   const found = readPrivateFile(path, 2 * limits.storeCopyBytes);
   if (found.is !== "read") return null;
   const end = found.text.indexOf("\n");
   try {
     const store: Partial<CopyOf> = JSON.parse(found.text.slice(0, end));
-    const { storeId, atMs, unsettled = [] } = store;
-    if (store.where !== where || typeof storeId !== "string" || typeof atMs !== "number") return null;
+    const { where, storeId, atMs, unsettled = [] } = store;
+    if (typeof where !== "string" || typeof storeId !== "string" || typeof atMs !== "number") return null;
     const text = found.text.slice(end + 1);
-    return { storeId, state: text === "" ? null : readState(text), atMs, unsettled };
+    return { where, storeId, state: text === "" ? null : readState(text), atMs, unsettled };
   } catch {
     return null; // Damaged, or another version's: the store has all of it.
   }
@@ -77,22 +79,35 @@ export interface StoreFileOptions {
   readonly onTrouble: (message: string, error: unknown) => void;
 }
 
-/** What this machine keeps of its store, once it shares a project there. */
+/** What this machine keeps of its store, once it shares a project there. The store is known by its id: its address may change. */
 export class StoreFile {
   readonly #options: StoreFileOptions;
   /** What an earlier daemon kept; null: nothing. */
   readonly before: KeptCopy | null;
   #storeId: string | null;
   readonly #writer: CopyWriter | null;
+  /** The address under which that store was open. */
+  #where: string;
 
   constructor(options: StoreFileOptions) {
     this.#options = options;
     const { path, where, clock, hasJoined } = options;
     // What was kept before the machine left is of no use.
-    this.before = path === null || !hasJoined() ? null : loadCopy(path, where);
+    this.before = path === null || !hasJoined() ? null : loadCopy(path);
     this.#storeId = this.before?.storeId ?? null;
+    this.#where = this.before?.where ?? where;
     const now = () => this.#now();
     this.#writer = path === null ? null : new CopyWriter({ path, clock, now, onTrouble: this.#failed });
+  }
+
+  /** The address of the store that this machine joined, if the settings have another one; null: the same, or that store is there. */
+  get formerWhere(): string | null {
+    return this.#where === this.#options.where ? null : this.#where;
+  }
+
+  /** The store that this machine joined is at the address of the settings. */
+  opened(): void {
+    this.#where = this.#options.where;
   }
 
   /**
@@ -123,17 +138,17 @@ export class StoreFile {
   }
 
   #now(): ReturnType<CopyNow> {
-    const { where, hasJoined, known } = this.#options;
+    const { hasJoined, known } = this.#options;
     const { storeId, state, ...more } = known();
     if (storeId === null || state === null || !hasJoined()) return null;
-    return { head: headOf({ where, storeId, ...more }), state };
+    return { head: headOf({ where: this.#where, storeId, ...more }), state };
   }
 
   #save(store: Omit<CopyOf, "where">, state: State | null): void {
-    const { path, where } = this.#options;
+    const { path } = this.#options;
     if (path === null) return;
     try {
-      saveCopy(path, { where, ...store }, state);
+      saveCopy(path, { where: this.#where, ...store }, state);
     } catch (error) {
       this.#failed(error);
     }

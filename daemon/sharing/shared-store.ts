@@ -248,7 +248,7 @@ export class SharedStore {
         const problem = error instanceof Error ? error.message : String(error);
         if (problem !== this.#problem) this.#options.onTrouble("the shared store is not open", error);
         this.#problem = problem;
-        this.#refusal = lastingRefusal(error);
+        this.#refusal = lastingRefusal(error, this.#file.formerWhere);
         if (this.#refusal !== null) {
           this.#isOver = true;
           this.#changed();
@@ -288,6 +288,7 @@ export class SharedStore {
     }
     this.back.opened(this.#copy, engine.state, clock.wall());
     this.#storeId = journal.storeId;
+    this.#file.opened();
     this.#file.keepId(this.#storeId);
     this.#begin(engine, journal);
     this.#endOpening = () => end(null);

@@ -10,7 +10,6 @@ import { dueAt } from "../../daemon/core/timers.ts";
 import { Replay } from "../../daemon/engine/replay.ts";
 import { FileJournal } from "../../daemon/journal/file-journal.ts";
 import { loadCopy } from "../../daemon/sharing/copy-file.ts";
-import { readStoreAddress } from "../../daemon/store/address.ts";
 import type { Machine, Store } from "./machines.ts";
 
 /** A command of a client, with what the log answered. */
@@ -119,9 +118,8 @@ export function stateAt(entries: readonly Entry[], seq: number): State {
 }
 
 /** Returns the shared state as the machine's daemon knew it when it was stopped, or null if it kept none. */
-export function copyOf({ home, address }: Machine): State | null {
-  const found = readStoreAddress(address);
-  return "ok" in found ? null : (loadCopy(home.paths.storeCopy, found.text)?.state ?? null);
+export function copyOf({ home }: Machine): State | null {
+  return loadCopy(home.paths.storeCopy)?.state ?? null;
 }
 
 /** Returns the sessions that the log has of a machine, by the names that its own log has. */

@@ -60,7 +60,7 @@ function writerOfTest(state: () => State | null) {
       : { head: JSON.stringify({ where: "x", storeId: "s", atMs: written }), state: found };
   };
   const writer = new CopyWriter({ path, clock, now, onTrouble: error => troubles.push(error) });
-  const copy = () => loadCopy(path, "x");
+  const copy = () => loadCopy(path);
   return {
     path,
     clock,
@@ -76,8 +76,8 @@ it("is there after a kill", async () => {
   const [copyPath, all] = [copyPathOfTest(), new MemoryStoreOfAll()];
   const killed = await machine("laptop", all, { copyPath });
   expect(await killed.store.open(10_000)).toBe(true);
-  await expect.poll(() => loadCopy(copyPath, "memory")?.state ?? null).not.toBeNull();
-  const { atMs } = loadCopy(copyPath, "memory") ?? { atMs: 0 };
+  await expect.poll(() => loadCopy(copyPath)?.state ?? null).not.toBeNull();
+  const { atMs } = loadCopy(copyPath) ?? { atMs: 0 };
   killed.kill();
   all.awaySinceMs = Date.now();
   const next = await machine("laptop", all, { copyPath });
