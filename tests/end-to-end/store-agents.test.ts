@@ -1,5 +1,5 @@
 /** Agents on two machines over one real PostgreSQL: what each sees of the other, and what each does by itself. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { withServer } from "../journal/postgres-world.ts";
@@ -105,6 +105,38 @@ await withServer("agents that share a store", server => {
       await expect.poll(states).toEqual(["active", "pending"]);
       await again.ask({ type: "deregister", id: "alice" });
       await expect.poll(states).toEqual(["pending", "pending"]);
+    });
+
+    it("have their tasks given back by Kite when they stall, if the setting says so", {
+      timeout: 240_000,
+    }, async () => {
+      const [a] = await two(await database(server));
+      const health = { quietMs: 1_000, stalledMs: 1_000, stalled: "release" };
+      writeFileSync(a.home.paths.config, JSON.stringify({ ...a.config, health }), { mode: 0o600 });
+      await a.kite("down");
+      await a.kite("up");
+      const alice = await a.home.connect();
+      const { pid } = await a.home.bystander();
+      const tell = async (event: Message) => {
+        const all = { session_id: "alice", cwd: a.repo, prompt_id: "p1", ...event };
+        return JSON.stringify(await alice.ask({ type: "hook", ppid: pid, event: all }));
+      };
+      await tell({ hook_event_name: "UserPromptSubmit", prompt: "go on" });
+      await expect
+        .poll(async () => (await a.home.command(["task", "add", "one"], {}, a.repo)).code, {
+          timeout: 60_000,
+        })
+        .toBe(0);
+      await alice.ask({ type: "task_claim", id: "alice" });
+      const states = async () => {
+        const { tasks } = (await a.json("task", "list")) as { tasks: { status: string }[] };
+        return tasks.map(({ status }) => status);
+      };
+      await expect.poll(states, { timeout: 60_000 }).toEqual(["pending"]);
+      // The task is given back before the agent hears of it.
+      await expect
+        .poll(() => tell({ hook_event_name: "UserPromptSubmit", prompt: "go on" }), { timeout: 60_000 })
+        .toContain("gave back the task #1: claim a task anew");
     });
 
     it("go on with edits and locks while the store is away", { timeout: 240_000 }, async () => {

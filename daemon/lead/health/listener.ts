@@ -15,6 +15,7 @@ import type { Services } from "../../services.ts";
 import { decidedBy } from "../../trail/decisions.ts";
 import { claimsBy } from "../../views/sessions-and-locks.ts";
 import type { HealthNotes } from "./notes.ts";
+import { isSharing, lostOf, releaseShared } from "./release.ts";
 import type { HealthSetting } from "./setting.ts";
 import type { HealthListener } from "./watch.ts";
 
@@ -52,8 +53,16 @@ export function healthListener(services: Services, options: HealthOptions): Heal
       record(services, whose, `${note.name}: ${health.state} for ${duration(forMs)}`);
       // A process that a signal stopped can go on any moment: it loses nothing.
       if (setting().stalled !== "release" || health.state !== "stalled") return;
-      giveBack(services, whose, health);
-      notes.tell(whose, { ...noteOf(services, whose, "released"), name: "Kite" });
+      const had = { ...noteOf(services, whose, "released"), name: "Kite" };
+      const cause = health.why === "" ? "stalled" : `stalled: ${health.why}`;
+      giveBack(services, whose, cause);
+      const tell = (lost: HealthNote | null) => lost !== null && notes.tell(whose, lost);
+      if (!isSharing(services, whose.session)) tell(had);
+      else
+        releaseShared(services, whose, { by: null, cause }).then(
+          ({ kept }) => tell(lostOf(had, kept)),
+          error => onTrouble("the shared tasks of a stalled agent could not be given back", error),
+        );
     },
     back: whose => {
       over(whose, "back");
@@ -122,19 +131,11 @@ function record(services: Services, whose: Whose, why: string): void {
 }
 
 /** The setting asks for it: nobody has to say so. */
-function giveBack({ engine, clock }: Services, { session, agent }: Whose, { why }: Health): void {
+function giveBack({ engine, clock }: Services, { session, agent }: Whose, cause: string): void {
   const begun = engine.state.sessions.live.get(session)?.begun;
   if (begun === undefined) return;
-  const cause = why === "" ? "stalled" : `stalled: ${why}`;
-  engine.submitWithRetry({
-    type: "agent_release",
-    session,
-    agent,
-    begun,
-    by: null,
-    cause,
-    wallMs: clock.wall(),
-  });
+  const release = { session, agent, begun, by: null, cause, wallMs: clock.wall() };
+  engine.submitWithRetry({ type: "agent_release", ...release });
 }
 
 function actorOf({ session, agent }: Whose) {
