@@ -58,8 +58,7 @@ function lookChecks(look: StoreLook): Check[] {
   return rows;
 }
 
-const mend =
-  "start its server, or see whether its address is right (kite config get store) and reached from here";
+const mend = "start its server, or see whether its address is right (kite config) and reached from here";
 
 /** `shown`: what the daemon says; null: none answers, and then nobody coordinates edits. */
 function errorCheck(error: unknown, shown: StoreShowReply | null): Check[] {

@@ -40,7 +40,7 @@ await withServer("what kite doctor says of a store", server => {
     };
     const closed = await of("postgresql://kite@127.0.0.1:1/kite");
     expect(closed.text).toMatch(
-      /^fail +store .*cannot be used now: .*ECONNREFUSED.*\n +-> start its server, or see whether/,
+      /^fail +store .*cannot be used now: .*ECONNREFUSED.*\n +-> start its server, or see whether its address is right \(kite config\)/,
     );
     expect(closed.text).toContain("edits are still coordinated");
     expect(closed.code).toBe(1);
