@@ -85,8 +85,13 @@ describe("to", () => {
     const w = world("ann", "bob-1", "bob-2");
     expect(send(w, "ann", "bob-")).toMatchObject({
       code: "recipient_ambiguous",
-      error: "bob- can be bob-1 (bob-1), bob-2 (bob-2); say which by its id",
+      error: "bob- can be bob-1, bob-2; say which by its whole name",
       matches: [{ id: "bob-1" }, { id: "bob-2" }],
+    });
+    w.do({ type: "agent_begin", session: "bob-1", agent: "x1", name: "Explore" });
+    w.begin("cyd", { name: "Explore" });
+    expect(send(w, "ann", "Explore")).toMatchObject({
+      error: "Explore can be Explore (cyd), bob-1/Explore (bob-1, x1); say which by its id",
     });
   });
 

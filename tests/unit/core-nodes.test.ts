@@ -220,7 +220,9 @@ describe("a name", () => {
     store.take("b", b);
     const refused = send("alice");
     expect(refused).toMatchObject({ ok: false, code: "recipient_ambiguous" });
-    expect((refused as { error: string }).error).toContain("alice@a-machine");
+    expect((refused as { error: string }).error).toBe(
+      "alice can be alice@a-machine, alice@b-machine; say which by its whole name",
+    );
     expect(send("alice@b-machine")).toMatchObject({ ok: true });
   });
 });

@@ -143,8 +143,13 @@ function agentsOf(session: Session, to: string): ActorRow[] {
 function ambiguous(to: string, found: readonly ActorRow[]): Refusal {
   const matches = found.slice(0, limits.recipientsNamedMax);
   const more = found.length > matches.length ? " and others" : "";
-  const names = matches.map(m => `${m.name} (${m.agent === null ? m.id : `${m.id}, ${m.agent}`})`).join(", ");
-  const error = `${to} can be ${names}${more}; say which by its id`;
+  // Ids are long, and a whole name says it as well if no other one has it.
+  const isClear = matches.every(
+    ({ name }) => name !== to && matches.filter(m => m.name === name).length === 1,
+  );
+  const named = ({ id, agent, name }: ActorRow) =>
+    isClear ? name : `${name} (${agent === null ? id : `${id}, ${agent}`})`;
+  const error = `${to} can be ${matches.map(named).join(", ")}${more}; say which by its ${isClear ? "whole name" : "id"}`;
   return refuse("recipient_ambiguous", error, { to, matches });
 }
 
