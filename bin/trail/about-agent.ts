@@ -1,5 +1,6 @@
 /** An agent: what it holds and waits for, and its latest refusal. */
 import type { TrailLine } from "../../daemon/trail/line.ts";
+import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { Client } from "../process-context.ts";
 import { projectRoot } from "../view/places.ts";
@@ -31,6 +32,8 @@ export interface AgentNow {
   readonly name: string;
   /** Null: it is not live, or no daemon runs. */
   readonly session: SessionRow | null;
+  /** It is of another machine that shares a store with this one; absent: it is not. */
+  readonly elsewhere?: ElsewhereRow;
   readonly holds: readonly HolderNow[];
   readonly waits: readonly WaiterNow[];
   readonly refusal: RefusalNow | null;
@@ -52,6 +55,7 @@ export class AboutAgent implements About {
   readonly #subject: string;
   readonly #story: Story;
   readonly #session: SessionRow | null;
+  readonly #elsewhere: ElsewhereRow | null;
   #refusal: RefusalNow | null = null;
   #ended: AgentNow["ended"] = null;
   #lastSeenAt: number | null = null;
@@ -59,17 +63,28 @@ export class AboutAgent implements About {
 
   /**
    * `sessions`: the live ones; null if no daemon runs. Of several agents of one name, in several projects, it is that of the
-   * project `here`.
+   * project `here`. `elsewhere`: those of other machines.
    */
   constructor(
     subject: string,
     sessions: readonly SessionRow[] | null,
-    { here, max }: { readonly here: string | null; readonly max: number },
+    {
+      here,
+      max,
+      elsewhere = [],
+    }: {
+      readonly here: string | null;
+      readonly max: number;
+      readonly elsewhere?: readonly ElsewhereRow[];
+    },
   ) {
     this.#subject = subject;
     const named = sessions?.filter(row => isAgentOf(row, subject)) ?? [];
-    const isHere = ({ project }: SessionRow) => here !== null && projectRoot(project) === projectRoot(here);
+    const isHere = ({ project }: { readonly project: string }) =>
+      here !== null && projectRoot(project) === projectRoot(here);
     this.#session = named.find(isHere) ?? named[0] ?? null;
+    const there = this.#session === null ? elsewhere.filter(row => isCalled(row, subject)) : [];
+    this.#elsewhere = there.find(isHere) ?? there[0] ?? null;
     this.#story = new Story(line => this.#isIts(line) && !isRoutine(line), max);
   }
 
@@ -98,7 +113,7 @@ export class AboutAgent implements About {
   }
 
   get isKnown(): boolean {
-    return this.#session !== null || this.#lastSeenAt !== null;
+    return this.#session !== null || this.#elsewhere !== null || this.#lastSeenAt !== null;
   }
 
   add(line: TrailLine, history: LockHistory): void {
@@ -138,13 +153,19 @@ export class AboutAgent implements About {
     const waits = locks.flatMap(row =>
       waitersOf(row, waiter => this.#isIts({ ...waiter, project: row.project })),
     );
-    return { ...rest, session: this.#session, holds: mine.flatMap(holderOf), waits };
+    const there = this.#elsewhere === null ? {} : { elsewhere: this.#elsewhere };
+    return { ...rest, session: this.#session, ...there, holds: mine.flatMap(holderOf), waits };
   }
 }
 
 function isAgentOf({ id, name, agents }: SessionRow, subject: string): boolean {
   if (isOf({ id, name, agent: null }, subject)) return true;
   return agents.some(({ agent, name: own }) => isOf({ id, name: `${name}/${own}`, agent }, subject));
+}
+
+/** Whether a session of another machine is meant: by its id, or by its name with or without the machine. */
+function isCalled({ id, name, machine }: ElsewhereRow, subject: string): boolean {
+  return id === subject || name === subject || name === `${subject}@${machine}`;
 }
 
 function isRoutine({ event, type }: TrailLine): boolean {

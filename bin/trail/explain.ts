@@ -52,9 +52,11 @@ export async function answer(question: Question): Promise<number> {
       : null;
   const here = project ?? (mayBe("agent") ? await ownProject(world) : null);
   const sessions = client === null ? null : await rowsOf(client, "sessions");
+  const isShared = client?.daemon.sharedStoreId !== undefined && mayBe("agent");
+  const elsewhere = client !== null && isShared ? await rowsOf(client, "elsewhere") : [];
   const about = {
     task: new AboutTask(name, project, task?.ok ? task.task : null, max),
-    agent: new AboutAgent(name, sessions, { here, max }),
+    agent: new AboutAgent(name, sessions, { here, max, elsewhere }),
     file: new AboutFile(await trailNames(world, name), max),
   };
   await trailFlushed(world, client);

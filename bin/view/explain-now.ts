@@ -1,5 +1,6 @@
 /** The present of a file, an agent or a task, a sentence for each fact. */
 
+import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import { nameOrPerson } from "../../protocol/person.ts";
 import { isResource } from "../../protocol/resource.ts";
 import { riskReasons } from "../../protocol/risk.ts";
@@ -10,6 +11,7 @@ import type { AgentNow, RefusalNow } from "../trail/about-agent.ts";
 import type { FileNow, HolderNow, WaiterNow } from "../trail/about-file.ts";
 import type { BlockerNow, TaskNow } from "../trail/about-task.ts";
 import { adviceFor } from "./advice.ts";
+import { elsewhereState } from "./elsewhere.ts";
 import { ended, fileName } from "./explain.ts";
 import { eventWords } from "./log.ts";
 import { tilde } from "./places.ts";
@@ -75,6 +77,7 @@ function waiterSentence(
 
 /** Sentences about an agent; `isLive`: a daemon runs. */
 export function agentNow(now: AgentNow, isLive: boolean, screen: Screen): string[] {
+  if (now.elsewhere !== undefined) return elsewhereNow(now.elsewhere);
   const name = clean(now.session?.name ?? now.name);
   const holds = some(now.holds, "lock", isLive, one => holderSentence(one, screen));
   const waits = some(now.waits, "wait", isLive, one => waiterSentence(one, screen));
@@ -84,6 +87,19 @@ export function agentNow(now: AgentNow, isLive: boolean, screen: Screen): string
     ...(now.session?.task ? [`${name} works on ${clean(now.session.task.id)}.`] : []),
     ...(holds.length + waits.length === 0 ? nothing : [...holds, ...waits]),
     refusalSentence(now, screen),
+  ];
+}
+
+/** Sentences about an agent of another machine. */
+function elsewhereNow(row: ElsewhereRow): string[] {
+  const name = clean(row.name);
+  const branch = row.branch === null ? "" : ` on branch ${clean(row.branch)}`;
+  const state = elsewhereState(row);
+  const [task] = row.tasks;
+  return [
+    ended(`${name} is of the machine ${clean(row.machine)}${branch}${state === "" ? "" : `: ${state}`}`),
+    ...(task === undefined ? [] : [`${name} works on ${clean(task.id)}.`]),
+    "Its locks, waits and refusals are known on that machine alone.",
   ];
 }
 

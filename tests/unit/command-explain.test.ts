@@ -247,6 +247,26 @@ Latest decisions
     );
   });
 
+  it("of another machine is known by its name there, and what only that machine knows is not guessed", async () => {
+    const far = { id: "b-1@desk.1.1", name: "bo@desk", machine: "desk", project, branch: "main", tasks: [] };
+    const busy = { id: "t-mhx3-2b", description: "Build" };
+    const rows = [
+      { ...far, state: "there", tasks: [busy] },
+      { ...far, name: "zed@desk", state: "lost" },
+    ];
+    daemon.answers["query elsewhere"] = { ok: true, rows };
+    const hello = { ...daemon.client.daemon, sharedStoreId: "s1" };
+    daemon = { ...daemon, client: { ...daemon.client, daemon: hello } };
+    appendFileSync(join(root, "trail", fileName(1)), encode(line("bo@desk", 4)));
+    const told = (await run("bo@desk")).out;
+    expect(told).toContain("bo@desk is of the machine desk on branch main.\nbo@desk works on t-mhx3-2b.\n");
+    expect(told).toContain("Its locks, waits and refusals are known on that machine alone.");
+    expect(told).not.toContain("is not live");
+    expect((await run("bo")).out).toContain("bo@desk is of the machine desk");
+    expect((await run("zed@desk")).out).toContain("zed@desk is of the machine desk on branch main: lost.");
+    expect((await run("bob")).out).toContain("bob is active");
+  });
+
   it("is the one of this project, where another project has one of the same name", async () => {
     const elsewhere = { project: "/home/ana/code/bank/.git", worktree: "/home/ana/code/bank" };
     const rows = [
