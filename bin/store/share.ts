@@ -53,7 +53,7 @@ async function shareHere(
   if (json) return done(world, shared);
   const { as, tasks, context } = shared;
   say(world, [
-    `Shared as ${clean(as)}: ${counts(tasks, context)} moved there. The other machines run kite store share in their clone.`,
+    `Shared as ${clean(as)}: ${counts(tasks, context)} moved there. Machines that do not share it yet run kite store share in their clone.`,
     ...noteLines(shared),
   ]);
   return exitCodes.done;

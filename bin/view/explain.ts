@@ -67,17 +67,18 @@ function releaseOf({ heldMs, type, why }: Explained, who: string, file: string, 
   return `${who}'s lock on ${file} ended${held}${again}${ended(`: ${clean(why)}`)}`;
 }
 
+/** What was done to a task, `%`, and what could not be; one without a `%` has the task behind it. */
 const taskVerbs: ReadonlyMap<string, readonly [did: string, could: string]> = new Map([
   ["task_create", ["created", "create"]],
   ["task_import", ["imported", "import"]],
   ["task_claim", ["claimed", "claim"]],
   ["task_claimed", ["claimed", "claim"]],
-  ["task_release", ["gave back", "give back"]],
+  ["task_release", ["gave % back", "give % back"]],
   ["task_remove", ["removed", "remove"]],
   ["active", ["began", "begin"]],
   ["done", ["finished", "finish"]],
-  ["failed", ["gave up as failed", "fail"]],
-  ["pending", ["made pending again", "make pending"]],
+  ["failed", ["gave % up as failed", "fail"]],
+  ["pending", ["made % pending again", "make % pending"]],
 ]);
 
 /** The reason in words; who had the file is left out where the sentence says it. */
@@ -89,11 +90,12 @@ function taskSentence(one: Explained, who: string, reason: string, it?: string):
   const { event, type, task, why, isRefused } = one;
   const named = it ?? (task === null ? tasksIn(why) : clean(task));
   const [did, could] = taskVerbs.get(type ?? "") ?? taskVerbs.get(event) ?? ["changed", "change"];
-  if (isRefused) return `${who} could not ${could} ${named}${ended(reason)}`;
+  const said = (verb: string) => (verb.includes("%") ? verb.replace("%", () => named) : `${verb} ${named}`);
+  if (isRefused) return `${who} could not ${said(could)}${ended(reason)}`;
   // The end of a claim that nobody asked for.
   if (event === "task_released" || event === "task_failed")
     return ended(`${who} lost ${named}: ${clean(why ?? "")}`);
-  return `${who} ${did} ${named}.`;
+  return `${who} ${said(did)}.`;
 }
 
 /** The tasks that a line of several lists with their status. */

@@ -195,6 +195,10 @@ describe("the sentences", () => {
         }),
         by("carol", "task_update", { type: "done", why: "t-1-1 done" }),
         by("carol", "task_update"),
+        by("carol", "task_release"),
+        by("carol", "task_update", { type: "failed" }),
+        by("dan", "task_release", { decision: "deny", why: "not his" }),
+        by("dan", "task_update", { type: "pending" }),
         line("carol", 10, {
           file: null,
           rule: "task",
@@ -210,6 +214,10 @@ describe("the sentences", () => {
       "bob lost t-1-1: its process ended, t-1-1 can be claimed again.",
       "carol finished t-1-1.",
       "carol changed t-1-1.",
+      "carol gave t-1-1 back.",
+      "carol gave t-1-1 up as failed.",
+      "dan could not give t-1-1 back: not his.",
+      "dan made t-1-1 pending again.",
       "carol created t-1-2 pending.",
     ]);
   });
