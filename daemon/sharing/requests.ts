@@ -19,7 +19,7 @@ import type { Call } from "../server/call.ts";
 import { sharedProject } from "../store/shared-project.ts";
 import { noteReply } from "../trail/decisions.ts";
 import { bothLogs, logsOfCopy } from "./both-logs.ts";
-import { CopyRefused, contentsOf, mayCopy } from "./copy.ts";
+import { CopyRefused, contentsOf, mayCopy, missingAt } from "./copy.ts";
 import { unreadOf } from "./copy-messages.ts";
 import type { StoreServices } from "./services.ts";
 import { type Copied, isSharedAs, moveAll, projectsByName, shareProject, takeBack } from "./share.ts";
@@ -110,7 +110,9 @@ async function share(
   if (dryRun) {
     if (!wasShared) mayCopy({ log: shared.own, project }, { log: logs.shared, project: as });
     const { tasks, context } = contentsOf({ log: shared.own, project });
-    const counts = { tasks: tasks.length, context: context.length, unread };
+    // Of what the store has changes alone are brought over.
+    const missing = missingAt({ log: logs.shared, project: as }, tasks);
+    const counts = { tasks: missing.length, context: context.length, unread };
     return { ok: true, project, as, wasShared, ...counts, ...nothing } satisfies StoreShareReply;
   }
   const busy = busyRefusal(services, one => one === project);

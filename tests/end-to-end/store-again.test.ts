@@ -60,6 +60,9 @@ await withServer("a machine that comes back to a store", server => {
       const number =
         /^The store did not have these any more, and Kite brought them back: #(\d+), key port\. If /m;
       expect(again).toMatch(number);
+      // The store has the other one: the question counts what the answer does.
+      for (const where of ["What moves to the store", "Shared as example.com/team/shop"])
+        expect(again).toContain(`${where}: 2 open tasks and 1 durable context key`);
       const [, back = ""] = number.exec(again) ?? [];
       const said = `; the store did not have these any more, and has them again: #${back}, key port`;
       await expect.poll(() => a.kite("log"), { timeout: 30_000 }).toContain(said);
