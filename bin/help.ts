@@ -13,6 +13,7 @@ export const groups: Readonly<Record<string, readonly string[]>> = {
   Act: ["off", "on", "lock", "freeze", "thaw", "rename", "undo", "rescue"],
   Plan: ["task", "message"],
   Agents: ["spawn", "agents", "merge"],
+  Machines: ["store"],
   Trouble: ["doctor"],
 };
 

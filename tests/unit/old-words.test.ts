@@ -62,6 +62,7 @@ describe("help", () => {
         "  Act       off  on  lock  freeze  thaw  rename  undo  rescue",
         "  Plan      task  message",
         "  Agents    spawn  agents  merge",
+        "  Machines  store",
         "  Trouble   doctor",
         "",
         "  kite help COMMAND   what one command does, with its options and an example",
