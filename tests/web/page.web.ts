@@ -196,6 +196,8 @@ test("texts of others are text", async () => {
   }
   const page = await site.view("now");
   await expect.poll(() => page.locator("tbody tr").count()).toBeGreaterThan(names.length);
+  // What agents hold may come behind the agents.
+  await expect.poll(() => page.locator("main").innerText()).toContain("é漢字🪁.ts");
   expect(await page.title()).toBe("Kite");
   expect(await page.locator("main img, main script").count()).toBe(0);
   const text = await page.locator("main").innerText();
