@@ -16,6 +16,8 @@ import {
 } from "./process-context.ts";
 import { refusalText } from "./refusal-text.ts";
 import { isRow, type Rows } from "./row-list.ts";
+import { notingStale, unknownIn } from "./stale-reads.ts";
+import { staleText } from "./view/store.ts";
 import { clean, type Screen, widthOf, wrap } from "./view/text.ts";
 
 /** Exit codes of commands that are not `kite lock`; commander's own for a wrong command line is 1. */
@@ -150,13 +152,26 @@ export async function withDaemon(
     else fail(world, json, "not_running", error.message);
     return exitCodes.notRunning;
   }
+  const { client: noting, asOf } = notingStale(client);
+  let code: number = exitCodes.failed;
   try {
-    return await reported(world, json, () =>
-      work(client).catch(async error => throwKnown(world, await readable(world, client, error), options)),
+    code = await reported(world, json, () =>
+      work(noting).catch(async error => throwKnown(world, await readable(world, client, error), options)),
     );
+    sayStale(world, asOf(), code);
+    return code;
   } finally {
     client.close();
   }
+}
+
+/**
+ * Says on standard error as of when it is what a command printed, since a script reads its output. `asOf`: undefined if it is as of
+ * now. A refusal has said already that nothing is known.
+ */
+export function sayStale(world: ProcessContext, asOf: number | null | undefined, code: number): void {
+  const isSaid = asOf === null && code !== exitCodes.done;
+  if (asOf !== undefined && !isSaid) world.stderr.write(`kite: ${staleText(asOf, world.now())}\n`);
 }
 
 /** Returns a refusal with the numbers of the tasks that it names. */
@@ -241,6 +256,25 @@ export async function rowsOf<T extends keyof Rows>(
 ): Promise<Rows[T][]> {
   const first = await ask(client, "query", { target, limit: limits.rowsMax, ...filter });
   return rowsFrom(client, target, first, filter, max);
+}
+
+/** The same for who says that there are none: throws `Refused` if there are none because nothing is known of a shared project. */
+export async function knownRowsOf<T extends keyof Rows>(
+  client: Pick<Client, "request" | "daemon">,
+  target: T,
+  filter: RowFilter = {},
+  max: number = limits.rowsShownMax,
+): Promise<Rows[T][]> {
+  const first = await ask(client, "query", { target, limit: limits.rowsMax, ...filter });
+  const rows = await rowsFrom(client, target, first, filter, max);
+  if (rows.length === 0) throwIfUnknown([first]);
+  return rows;
+}
+
+/** Throws `Refused` if these pages have nothing because nothing is known of a shared project. */
+export function throwIfUnknown(pages: readonly unknown[]): void {
+  const unknown = unknownIn(pages);
+  if (unknown !== null) throw new Refused(unknown);
 }
 
 /** Returns the rows of a first page and those after it, at most `max`. Throws `Refused`. */

@@ -47,6 +47,8 @@ export interface StoreRow {
   readonly is: "open" | "opening" | "away" | "refused";
   /** Since when it is away. */
   readonly since: number | null;
+  /** As of when tasks and messages are known while it is not open; absent: as of `since`, or not at all. */
+  readonly asOf?: number;
   /** Why it is not open; null: it is, or nothing is known yet. */
   readonly why: string | null;
   /** Of a store that refuses: the refusal's code. */
@@ -74,6 +76,12 @@ export interface UnmovedRow {
   readonly context: number;
   /** Why the last try failed; null: none did yet. */
   readonly why: string | null;
+}
+
+/** What a reply to a read of tasks, messages, context or debates has, too, while the store does not answer. */
+export interface StoreStale {
+  /** Wall time in milliseconds as of which those of shared projects are known; null: nothing of them is. Absent: as of now. */
+  readonly storeAsOf?: number | null;
 }
 
 export interface StoreNodeRow {
@@ -189,6 +197,11 @@ export interface StoreLeaveReply extends CopyRow, CopyNotes {
   readonly projects: readonly SharedProjectRow[];
   /** The store knows that this machine left; false: it does not answer, or this only says what would be done. */
   readonly told: boolean;
+  /**
+   * Of a leave that does not ask the store: wall time in milliseconds as of which it is known; null: nothing of it is, so nothing
+   * comes back. Absent: as of now.
+   */
+  readonly storeAsOf?: number | null;
   /** An earlier request left it already: nothing was copied now. Absent: none did. */
   readonly leftBefore?: true;
   /** What comes back while agents of other machines work on it in the store. Absent: nothing. */

@@ -2,10 +2,11 @@ import type { Command } from "commander";
 import { NotRunning } from "../../client/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type ProcessContext, printJson, type Run } from "../process-context.ts";
+import { notingStale } from "../stale-reads.ts";
 import type { Kind } from "../trail/about.ts";
 import { answer, type Question } from "../trail/explain.ts";
 import { explainLast } from "../trail/last.ts";
-import { exitCodes, fail, Refused, unnamedPerson } from "../with-daemon.ts";
+import { exitCodes, fail, Refused, sayStale, unnamedPerson } from "../with-daemon.ts";
 import { showAgent } from "./agent.ts";
 
 interface ExplainFlags {
@@ -99,10 +100,14 @@ export async function explain(
       if (error instanceof NotRunning) return null;
       throw error;
     });
+  const { client: noting, asOf } = client === null ? { client, asOf: () => undefined } : notingStale(client);
   try {
-    return asked === null
-      ? await explainLast(world, client, json)
-      : await answer({ world, client, max, json, ...asked });
+    const code =
+      asked === null
+        ? await explainLast(world, noting, json)
+        : await answer({ world, client: noting, max, json, ...asked });
+    sayStale(world, asOf(), code);
+    return code;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (json) printJson(world, error.refusal);

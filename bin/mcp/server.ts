@@ -10,6 +10,7 @@ import type { KiteClient } from "../../client/client.ts";
 import { ConnectionClosed, LocalError } from "../../client/errors.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { idSchema } from "../../protocol/session.ts";
+import { notingStale } from "../stale-reads.ts";
 import { version } from "../version.ts";
 import { type Acting, type Origin, type Process, whoActs } from "./actor.ts";
 import { Link } from "./link.ts";
@@ -82,8 +83,10 @@ function callerOf(link: Link, process: Process, clientName: () => string): Calle
       for (const one of own) one.close();
     };
     signal.addEventListener("abort", end);
+    const { client: noting, asOf } = notingStale(client);
     const call: Call = {
-      client,
+      client: noting,
+      storeAsOf: asOf,
       acting,
       actor: { id: acting.id, ...(acting.agent === null ? {} : { agent: acting.agent }) },
       signal,

@@ -11,6 +11,7 @@ import { isObject } from "../../protocol/wire.ts";
 import { refusalText, toolWords } from "../refusal-text.ts";
 import { numbersIn } from "../tasks/numbering.ts";
 import { inNumbers } from "../tasks/numbers.ts";
+import { staleText } from "../view/store.ts";
 import { Refused } from "../with-daemon.ts";
 import type { Acting } from "./actor.ts";
 import { checkedInput, WrongInput } from "./input.ts";
@@ -22,6 +23,8 @@ export interface Call {
   readonly acting: Acting;
   /** The actor's `id`, and `agent` if an agent acts, as requests need them. */
   readonly actor: { readonly id: string; readonly agent?: string };
+  /** The oldest `storeAsOf` of the replies that the call got; undefined: none had one. */
+  readonly storeAsOf: () => number | null | undefined;
   /** Aborts when the client cancels the call. */
   readonly signal: AbortSignal;
   /** Opens a connection for this call, which ends with the call. */
@@ -90,9 +93,9 @@ export function tool<I extends z.ZodObject>(definition: Definition<I>): Tool {
         const checked = checkedInput(name, input, rest);
         const begun = await caller.begin(context, callId);
         ({ call, end } = begun);
-        return forClient(wantsData, resultOf(await run(call, checked)));
+        return forClient(wantsData, withStale(resultOf(await run(call, checked)), call));
       } catch (error) {
-        return forClient(wantsData, await failed(call, error));
+        return forClient(wantsData, withStale(await failed(call, error), call));
       } finally {
         end();
       }
@@ -116,6 +119,13 @@ function forClient(wantsData: boolean, result: CallToolResult): CallToolResult {
 function resultOf({ text, data, json }: ToolAnswer): CallToolResult {
   const exact = json === undefined ? {} : { json };
   return { content: [{ type: "text", text }], structuredContent: { ...plainFields(data), ...exact } };
+}
+
+/** Says below an answer as of when it is, where the shared store is away. A refusal has said already that nothing is known. */
+function withStale(result: CallToolResult, call: Call | null): CallToolResult {
+  const asOf = call?.storeAsOf();
+  if (asOf === undefined || (asOf === null && result.isError === true)) return result;
+  return { ...result, content: [...result.content, { type: "text", text: staleText(asOf, Date.now()) }] };
 }
 
 function plainFields(data: object): Record<string, unknown> {

@@ -14,7 +14,7 @@ import { personName } from "../../protocol/person.ts";
 import { duration, frame, quote } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
 import { fileTyped } from "../lockable.ts";
-import { granted } from "../with-daemon.ts";
+import { granted, throwIfUnknown } from "../with-daemon.ts";
 import { inWords } from "./schema.ts";
 import { type Tool, type ToolAnswer, tool } from "./tool.ts";
 
@@ -47,6 +47,7 @@ const inbox = tool({
     const limit = limits.mcpInboxMax;
     const answer = granted(await client.request("message_list", { ...actor, unread: !all, limit }));
     const { messages, next } = answer;
+    if (messages.length === 0) throwIfUnknown([answer]);
     const fresh = messages.filter(({ state }) => state === "unread").map(({ id }) => id);
     // The messages count as read only once the client has the answer.
     if (fresh.length > 0) {

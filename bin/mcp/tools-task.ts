@@ -13,7 +13,7 @@ import {
 import { duration, frame, plain, quote } from "../../protocol/text.ts";
 import { defined } from "../defined.ts";
 import { inNumbers, numbersOf, taskNamed } from "../tasks/numbers.ts";
-import { granted, rowsOf } from "../with-daemon.ts";
+import { granted, knownRowsOf } from "../with-daemon.ts";
 import { inWords } from "./schema.ts";
 import { type Call, looks, type Tool, type ToolAnswer, tool } from "./tool.ts";
 
@@ -190,11 +190,11 @@ async function wantedRows(
 ): Promise<TaskRow[]> {
   const more = { project, ...filter };
   const max = limits.mcpRowsMax + 1;
-  if (which === "ready") return rowsOf(client, "task_ready", more, max);
-  if (which === "blocked") return rowsOf(client, "task_blocked", more, max);
+  if (which === "ready") return knownRowsOf(client, "task_ready", more, max);
+  if (which === "blocked") return knownRowsOf(client, "task_blocked", more, max);
   const assignee = which === "mine" ? { assignee: id } : {};
   const statuses = which === "finished" ? (["done", "failed"] as const) : (["active", "pending"] as const);
-  const pages = statuses.map(status => rowsOf(client, "tasks", { ...more, ...assignee, status }, max));
+  const pages = statuses.map(status => knownRowsOf(client, "tasks", { ...more, ...assignee, status }, max));
   return (await Promise.all(pages)).flat();
 }
 

@@ -8,7 +8,17 @@ import { type Client, type ProcessContext, print, printJson, screenOf } from "..
 import { projectOf } from "../project.ts";
 import { inboxView, postedView } from "../view/talk.ts";
 import { clean, counted, listed } from "../view/text.ts";
-import { ask, exitCodes, fail, pagesOf, printDone, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
+import {
+  ask,
+  exitCodes,
+  fail,
+  knownRowsOf,
+  pagesOf,
+  printDone,
+  printShown,
+  throwIfUnknown,
+  withDaemon,
+} from "../with-daemon.ts";
 import { who } from "./who.ts";
 
 export interface SendFlags {
@@ -110,7 +120,7 @@ export async function ack(
 
 async function posted(world: ProcessContext, project: string, json: boolean): Promise<number> {
   return withDaemon(world, json, async client => {
-    const rows: PostedRow[] = await rowsOf(client, "messages", { project });
+    const rows: PostedRow[] = await knownRowsOf(client, "messages", { project });
     return printShown(world, json, { ok: true, rows }, screen => postedView(rows, screen));
   });
 }
@@ -122,7 +132,9 @@ async function inboxOf(
 ): Promise<Pick<MessageListReply, "messages" | "unread">> {
   const wanted = { ...acting, limit: limits.rowsMax, unread: unread === true, ...defined({ thread }) };
   const pages = await pagesOf(from => ask(client, "message_list", { ...wanted, ...from }));
-  return { messages: pages.flatMap(page => page.messages), unread: pages.at(-1)?.unread ?? 0 };
+  const messages = pages.flatMap(page => page.messages);
+  if (messages.length === 0) throwIfUnknown(pages);
+  return { messages, unread: pages.at(-1)?.unread ?? 0 };
 }
 
 async function acknowledge(

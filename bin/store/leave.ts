@@ -5,6 +5,7 @@ import { takeSetting } from "../config/set.ts";
 import { refuseAgent } from "../person.ts";
 import { type Client, type ProcessContext, print, printJson, screenOf } from "../process-context.ts";
 import { tilde } from "../view/places.ts";
+import { minute } from "../view/store.ts";
 import { clean, counted, listed } from "../view/text.ts";
 import { asPerson, exitCodes, fail, granted, reported, ask as request } from "../with-daemon.ts";
 import { busyText } from "./join.ts";
@@ -77,16 +78,18 @@ async function leaveStore(
 }
 
 function plan(world: ProcessContext, reply: StoreLeaveReply, away: boolean): string[] {
-  const { projects, tasks, context, unread, leftBefore = false } = reply;
+  const { projects, tasks, context, unread, storeAsOf, leftBefore = false } = reply;
   if (leftBefore)
     return [
       "This machine left the store already. What is left to do: its setting goes, and the daemon begins anew.",
     ];
-  const { home } = screenOf(world);
+  const { home, now } = screenOf(world);
   const named = projects.map(({ project, as }) => `${tilde(project, home)} (${as})`);
   return [
     projects.length === 0 ? "No project is shared." : `Shared projects: ${clean(listed(named, 0))}.`,
-    `What is copied back: ${counts(tasks, context)}. The store keeps them for the others, and debates, done tasks and read messages.`,
+    storeAsOf === null
+      ? "Nothing of the store is known on this machine, as the daemon did not reach it since it began and no copy is left: nothing is copied back."
+      : `What is copied back: ${counts(tasks, context)}. The store keeps them for the others, and debates, done tasks and read messages.`,
     ...(unread === 0
       ? []
       : [
@@ -94,7 +97,7 @@ function plan(world: ProcessContext, reply: StoreLeaveReply, away: boolean): str
         ]),
     ...othersLines(reply, "come back as ready"),
     ...(away
-      ? ["The store is not asked: this is what the daemon knew of it. The others see this machine as lost."]
+      ? [`The store is not asked${knownText(storeAsOf, now)}. The others see this machine as lost.`]
       : []),
   ];
 }
@@ -110,6 +113,11 @@ function othersLines({ others }: StoreLeaveReply, become: string): string[] {
 }
 
 const othersShownMax = 10;
+
+function knownText(asOf: number | null | undefined, now: number): string {
+  if (asOf === null) return "";
+  return `: this is what the daemon knew of it${asOf === undefined ? "" : ` as of ${minute(asOf, now)}`}`;
+}
 
 function leftLines(reply: StoreLeaveReply): string[] {
   const { tasks, context, told, leftBefore = false } = reply;

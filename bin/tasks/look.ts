@@ -15,7 +15,7 @@ import { graphView } from "../view/task-graph.ts";
 import { mermaidView } from "../view/task-mermaid.ts";
 import { tasksView, taskView } from "../view/tasks.ts";
 import { counted, wrap } from "../view/text.ts";
-import { ask, exitCodes, fail, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
+import { ask, exitCodes, fail, knownRowsOf, printShown, rowsOf, withDaemon } from "../with-daemon.ts";
 import { numbersIn } from "./numbering.ts";
 import { numbersOf, taskNamed } from "./numbers.ts";
 
@@ -55,7 +55,7 @@ export async function list(world: ProcessContext, flags: ListFlags): Promise<num
       "give either --blocked or --status; --blocked is --status blocked",
     );
   return withDaemon(world, flags.json === true, async client => {
-    const rows = await rowsOf(client, target, { ...scope, ...wanted });
+    const rows = await knownRowsOf(client, target, { ...scope, ...wanted });
     const isWhole = target === "tasks" && Object.keys(wanted).length === 0;
     const { clientTasksView, nativeTasks } = await clientLists();
     const clientTasks = isWhole ? await nativeTasks(client, scope) : [];
@@ -92,7 +92,7 @@ export async function ready(
   const scope = await scopeOf(world, flags);
   const label = flags.label === undefined ? {} : { label: flags.label };
   return withDaemon(world, flags.json === true, async client => {
-    const tasks = await rowsOf(client, "task_ready", { ...scope, ...label });
+    const tasks = await knownRowsOf(client, "task_ready", { ...scope, ...label });
     return printShown(world, flags.json === true, { tasks }, screen =>
       tasksView({ tasks, none: "No task is ready." }, screen),
     );
@@ -122,7 +122,7 @@ export interface GraphFlags extends ScopeFlags {
 export async function graph(world: ProcessContext, flags: GraphFlags): Promise<number> {
   const scope = await scopeOf(world, flags);
   return withDaemon(world, flags.json === true, async client => {
-    const all = await rowsOf(client, "tasks", scope);
+    const all = await knownRowsOf(client, "tasks", scope);
     const tasks = flags.open === true ? all.filter(task => task.status !== "done") : all;
     if (flags.json === true) printJson(world, { tasks });
     else if (flags.mermaid === true) print(world, mermaidView(tasks));

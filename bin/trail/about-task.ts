@@ -1,5 +1,7 @@
 /** A task: what happened to it, and what blocks it now. */
 import type { TrailLine } from "../../daemon/trail/line.ts";
+import type { Answer } from "../../protocol/requests.ts";
+import { storeUnknown } from "../../protocol/store-unknown.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { Client } from "../process-context.ts";
 import { taskNamed } from "../tasks/numbers.ts";
@@ -20,6 +22,8 @@ export interface TaskNow {
   readonly task: TaskRow | null;
   /** The first of the tasks that block it. */
   readonly blockers: readonly BlockerNow[];
+  /** Why a running daemon does not know whether it is there. Absent: it knows. */
+  readonly unknown?: string;
 }
 
 /** Blockers of which the daemon is asked who works on them. */
@@ -31,17 +35,18 @@ export class AboutTask implements About {
   readonly #name: string;
   readonly #project: string | null;
   readonly #row: TaskRow | null;
+  readonly #unknown: string | null;
   readonly #story: Story;
   readonly #ids = new Set<string>();
 
   /**
-   * `name`: a whole id, or of a task of `project` its number, the beginning of its id or its last part; `row`: the task, if the daemon
-   * knows it.
+   * `name`: a whole id, or of a task of `project` its number, the beginning of its id or its last part; `answer`: what the daemon says of the task; null: nothing.
    */
-  constructor(name: string, project: string | null, row: TaskRow | null, max: number) {
+  constructor(name: string, project: string | null, answer: Answer<"task_get"> | null, max: number) {
     this.#name = lastPart(taskNamed(name));
     this.#project = project;
-    this.#row = row;
+    this.#row = answer?.ok === true ? answer.task : null;
+    this.#unknown = answer?.ok === false && answer.code === storeUnknown.code ? answer.error : null;
     this.#story = new Story(line => this.#mentioned(line).length > 0, max);
   }
 
@@ -89,7 +94,8 @@ export class AboutTask implements About {
   async now(client: Client | null): Promise<TaskNow> {
     const task = this.#row;
     const id = task?.id ?? [...this.#ids][0] ?? this.#name;
-    if (client === null || task === null) return { id, task, blockers: [] };
+    const unknown = this.#unknown === null ? {} : { unknown: this.#unknown };
+    if (client === null || task === null) return { id, task, blockers: [], ...unknown };
     const blockers: BlockerNow[] = [];
     for (const { task: other, status } of task.blockedBy.slice(0, blockersMax)) {
       const answer = await ask(client, "task_get", { task: other, project: task.project });

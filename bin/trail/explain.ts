@@ -1,6 +1,7 @@
 /** Answers `kite explain`: reads the trail once, and asks the daemon for what holds now. */
 import { readForward } from "../../daemon/trail/forward.ts";
 import type { Refusal } from "../../protocol/codes.ts";
+import { storeUnknown } from "../../protocol/store-unknown.ts";
 import { cardOf } from "../agent/agent.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
 import { ownProject, projectOf } from "../project.ts";
@@ -55,7 +56,7 @@ export async function answer(question: Question): Promise<number> {
   const isShared = client?.daemon.sharedStoreId !== undefined && mayBe("agent");
   const elsewhere = client !== null && isShared ? await rowsOf(client, "elsewhere") : [];
   const about = {
-    task: new AboutTask(name, project, task?.ok ? task.task : null, max),
+    task: new AboutTask(name, project, task, max),
     agent: new AboutAgent(name, sessions, { here, max, elsewhere }),
     file: new AboutFile(await trailNames(world, name), max),
   };
@@ -133,7 +134,10 @@ async function failUnknown(
   const what = kind === null ? "file, agent or task" : kind;
   const isShort = kind === "task" && !isWhole(name);
   const where = isShort ? " in this project; a task of another project needs its whole id" : `; ${next}`;
-  if (kind === "task" && refusal !== null) fail(world, json, refusal.code, refusalText(refusal, "terminal"));
+  // A number may be a task's alone.
+  const isUnknown = refusal?.code === storeUnknown.code && /^#?\d+$/.test(name);
+  if (refusal !== null && (kind === "task" || isUnknown))
+    fail(world, json, refusal.code, refusalText(refusal, "terminal"));
   else fail(world, json, "nothing_known", unknown ?? `nothing is known of a ${what} ${name}${where}`);
 }
 

@@ -149,7 +149,8 @@ function deniedIn({ file, project, command, event, task }: RefusalNow, screen: S
 
 /** Sentences about a task; `isLive`: a daemon runs. */
 export function taskNow(now: TaskNow, isLive: boolean, screen: Screen): string[] {
-  const { id, task } = now;
+  const { id, task, unknown } = now;
+  if (unknown !== undefined) return [ended(`What it is now is not known: ${unknown}`)];
   if (task === null)
     return [isLive ? "It was removed." : "What blocks it now, only a daemon knows. Start it: kite up"];
   const { createdBy, createdAt, description } = task;

@@ -5,7 +5,7 @@ import { clean, clock, counted } from "./text.ts";
 
 /** Returns what is wrong with the store, or null: it is open, and has what it had, and what belongs there. */
 export function storeText(store: StoreRow, now: number): string | null {
-  const { is, since, why, wentBackAt, leaveUndoneAt, unmoved, uncoordinated } = store;
+  const { is, since, asOf, why, wentBackAt, leaveUndoneAt, unmoved, uncoordinated } = store;
   const left = unmoved === undefined ? "" : `; ${clean(leftText(unmoved))}`;
   const edits = `${uncoordinated === true ? "" : "; edits are still coordinated"}${left}`;
   const because = why === null ? "" : ` (${clean(why)})`;
@@ -19,8 +19,18 @@ export function storeText(store: StoreRow, now: number): string | null {
   if (is === "away") {
     return `store away since ${minute(since ?? now, now)}${because}: tasks and messages as of then${edits}`;
   }
-  if (is === "refused") return `the store does not take this machine${because}${edits}`;
-  return `store not reached since the daemon began${because}: no tasks and messages of shared projects${edits}`;
+  const known = asOf === undefined ? "" : `tasks and messages as of ${minute(asOf, now)}`;
+  if (is === "refused")
+    return `the store ${refusedText(store)}${because}${known === "" ? "" : `; ${known}`}${edits}`;
+  const unknown = "tasks and messages of shared projects are not known";
+  return `store not reached since the daemon began${because}: ${known === "" ? unknown : known}${edits}`;
+}
+
+/** Returns what a command says that read the store's state as of then; null: nothing is known. */
+export function staleText(asOf: number | null, now: number): string {
+  return asOf === null
+    ? "the shared store was not reached since the daemon began: tasks and messages of shared projects are not known (kite status)"
+    : `the shared store is away: its tasks, messages and context are as of ${minute(asOf, now)} (kite status)`;
 }
 
 function unmovedText(unmoved: UnmovedRow): string {
@@ -36,7 +46,8 @@ function leftText({ projects, tasks, context }: UnmovedRow): string {
   return `${what} of ${which} are not in the store yet, and nobody can use them`;
 }
 
-function minute(at: number, now: number): string {
+/** Returns a time to the minute, with the day if that is another one. */
+export function minute(at: number, now: number): string {
   return clock(at, now).replace(/(?<=\d:\d\d):\d\d$/, "");
 }
 
@@ -56,8 +67,13 @@ export function storeHead(store: StoreState, now: number): StoreHead {
 export function storeEventText(store: StoreState): string {
   const because = store.why === null ? "" : `: ${clean(store.why)}`;
   if (store.is === "open") return `is open: ${machinesIn(store)}`;
-  if (store.is === "refused") return `does not take this machine${because}`;
+  if (store.is === "refused") return `${refusedText(store)}${because}`;
   return `${store.is === "away" ? "does not answer" : "is not reached"}${because}`;
+}
+
+/** Of a store that answers: its tables may be gone, or not those that this machine joined. */
+function refusedText({ code }: Pick<StoreRow, "code">): string {
+  return code === "store_away" ? "cannot be used now" : "does not take this machine";
 }
 
 /** The setting went by hand. */

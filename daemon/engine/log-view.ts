@@ -13,6 +13,8 @@ export interface LogView {
   readonly state: State;
   /** Core time there now. */
   readonly now: number;
+  /** As of when the state is known, by wall time in milliseconds; null: nothing of it is. Absent or undefined: as of now. */
+  readonly asOfMs?: number | null | undefined;
   /** Returns what a project of this machine is called there. */
   project(project: string): string;
   /** Returns who an actor of this machine is there. One that is unknown there is returned as it is. */

@@ -61,11 +61,14 @@ export function listPeers(run: Run, action: ActionOf<"list_peers">): HookOutcome
 }
 
 /** Sessions of the project on other machines, as many as can be shown. */
-function elsewhere({ engine }: HookServices, { project }: Session) {
+function elsewhere({ engine, clock }: HookServices, { project }: Session) {
   if (engine.logs.length === 1) return {};
+  const { asOfMs } = engine.logOf(project);
+  const storeAgoMs = asOfMs == null ? asOfMs : Math.max(0, clock.wall() - asOfMs);
   const rows = [...elsewhereRows(engine, project)];
   const shown = rows.slice(0, limits.noteRowsMax).map(({ row }) => row());
-  return { elsewhere: shown, moreElsewhere: rows.length - shown.length };
+  const known = storeAgoMs === undefined ? {} : { storeAgoMs };
+  return { elsewhere: shown, moreElsewhere: rows.length - shown.length, ...known };
 }
 
 /** What changed since the session was told last. It counts as told when this answer is delivered. */

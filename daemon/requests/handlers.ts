@@ -11,6 +11,7 @@ import type { SpawnServices } from "../lead/spawns/services.ts";
 import { rescueHandlers } from "../rescue/requests.ts";
 import type { RescueServices } from "../rescue/services.ts";
 import type { Call } from "../server/call.ts";
+import { staleRead, unknownRefusal } from "../sharing/reads.ts";
 import { storeHandlers } from "../sharing/requests.ts";
 import type { StoreServices } from "../sharing/services.ts";
 import { noteReply } from "../trail/decisions.ts";
@@ -57,7 +58,16 @@ export function run<T extends RequestType>(
   call: Call,
 ): Promise<void> | undefined {
   const refusal = personRefusal(services, type, request, call);
-  if (refusal === null) return handlers[type](services, request, call);
+  if (refusal === null) {
+    const stale = staleRead(services, type, request, call);
+    const unknown = unknownRefusal(type, stale);
+    if (unknown === null) {
+      call.stale = stale;
+      return handlers[type](services, request, call);
+    }
+    call.reply(unknown);
+    return undefined;
+  }
   noteReply(services, type, null, refusal, { rule: "person", name: "no person" });
   call.reply(refusal);
   return undefined;

@@ -22,6 +22,8 @@ export interface CallServices {
 export class Call {
   readonly connection: Connection;
   readonly type: RequestType;
+  /** As of when what it reads is, by wall time in milliseconds, or null: not known; its reply says so. Null: as of now. */
+  stale: { readonly asOfMs: number | null } | null = null;
   readonly #services: CallServices;
   readonly #slot: Slot;
 
@@ -47,7 +49,8 @@ export class Call {
   reply(reply: Reply | object, delivered: ((ok: boolean) => void) | null = null): void {
     if ("ok" in reply && reply.ok === false) this.#services.counters.refused += 1;
     const { view } = this.connection;
-    this.connection.reply(this.#slot, view === null ? reply : view.outwardAll(reply), delivered);
+    const all = this.stale === null ? reply : { ...reply, storeAsOf: this.stale.asOfMs };
+    this.connection.reply(this.#slot, view === null ? all : view.outwardAll(all), delivered);
   }
 
   /** Replies with bytes instead of a line, and ends the connection. */
@@ -75,7 +78,8 @@ export class Call {
       // A reply that was built from an old state is dropped.
       if (logs.some(({ state }, i) => state !== states[i])) continue;
       const { view } = connection;
-      if (typeof reply === "string" && view === null) connection.replyJson(this.#slot, reply);
+      if (typeof reply === "string" && view === null && this.stale === null)
+        connection.replyJson(this.#slot, reply);
       else if (typeof reply === "string") this.reply(JSON.parse(reply));
       else this.reply(reply);
       return;

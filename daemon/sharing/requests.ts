@@ -21,6 +21,7 @@ import { noteReply } from "../trail/decisions.ts";
 import { bothLogs, logsOfCopy } from "./both-logs.ts";
 import { CopyRefused, contentsOf, mayCopy, missingAt } from "./copy.ts";
 import { unreadOf } from "./copy-messages.ts";
+import { staleOf } from "./reads.ts";
 import type { StoreServices } from "./services.ts";
 import { type Copied, isSharedAs, moveAll, projectsByName, shareProject, takeBack } from "./share.ts";
 import { showStore } from "./show.ts";
@@ -133,6 +134,8 @@ async function leave(
   const both = away ? null : bothLogs(shared);
   if (both !== null && "ok" in both) return both;
   const logs = both ?? logsOfCopy(shared);
+  const stale = both === null ? staleOf(shared) : null;
+  const known = stale === null ? {} : { storeAsOf: stale.asOfMs };
   const { own } = shared;
   const projects = [...own.state.outbox.projects].map(([project, as]) => ({ project, as }));
   if (dryRun) {
@@ -142,7 +145,7 @@ async function leave(
     const all = names.map(as => contentsOf({ log: logs.shared, project: as }));
     const tasks = all.reduce((sum, one) => sum + one.tasks.length, 0);
     const context = all.reduce((sum, one) => sum + one.context.length, 0);
-    const reply = { projects, tasks, context, unread, told: false, ...nothing };
+    const reply = { projects, tasks, context, unread, told: false, ...known, ...nothing };
     return { ok: true, ...reply, ...othersOf(logs) } satisfies StoreLeaveReply;
   }
   const busy = busyRefusal(services, project => own.state.outbox.projects.has(project));
@@ -158,7 +161,8 @@ async function leave(
   const told = (await shared.leave()).ok;
   const { unread } = copied;
   const others = renumbered(before, own.state);
-  return { ok: true, projects, unread, told, ...replyOf(copied), ...others } satisfies StoreLeaveReply;
+  const more = { ...replyOf(copied), ...others, ...known };
+  return { ok: true, projects, unread, told, ...more } satisfies StoreLeaveReply;
 }
 
 /** Returns what agents of other machines work on in the shared projects. */

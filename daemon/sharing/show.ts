@@ -13,6 +13,7 @@ import type { State } from "../core/state.ts";
 import { sharedProject } from "../store/shared-project.ts";
 import { unmovedOf } from "./both-logs.ts";
 import { whyOf } from "./condition.ts";
+import { staleOf } from "./reads.ts";
 import type { StoreServices } from "./services.ts";
 import type { SharedStore } from "./shared-store.ts";
 
@@ -35,6 +36,7 @@ function storeRow(shared: SharedStore): StoreRow {
   const where = address.replace(/^postgresql:\/\/|\?.*$/g, "");
   const since = condition.is === "away" ? condition.sinceMs : null;
   const code = condition.is === "refused" ? { code: condition.code } : {};
+  const asOf = staleOf(shared)?.asOfMs ?? null;
   const [unmoved, leaveUndoneAt] = [unmovedOf(shared), shared.records.undoneAtMs];
   return {
     where,
@@ -44,6 +46,7 @@ function storeRow(shared: SharedStore): StoreRow {
     since,
     why: whyOf(condition),
     wentBackAt: back.atMs,
+    ...(asOf === null || asOf === since ? {} : { asOf }),
     ...code,
     ...(leaveUndoneAt === null ? {} : { leaveUndoneAt }),
     ...(unmoved === null ? {} : { unmoved }),

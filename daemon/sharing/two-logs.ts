@@ -22,6 +22,7 @@ import type { Engine, Log } from "../engine/engine.ts";
 import type { LogView } from "../engine/log-view.ts";
 import { importBoth } from "./import-both.ts";
 import type { SharedNames } from "./names.ts";
+import { staleOf } from "./reads.ts";
 import { whoMakesRoomInBoth } from "./room.ts";
 import type { SharedStore } from "./shared-store.ts";
 
@@ -176,7 +177,10 @@ export class TwoLogs implements Log {
 
   #projectOf(command: Command): string | undefined {
     const speaker = "actor" in command ? command.actor : "by" in command ? command.by : null;
-    const session = isActor(speaker) ? this.#own.state.sessions.live.get(speaker.session) : undefined;
+    const session =
+      typeof speaker === "object" && speaker !== null
+        ? this.#own.state.sessions.live.get(speaker.session)
+        : undefined;
     if (session !== undefined) return session.project;
     if (command.type === "task_import") return command.tasks[0]?.project;
     return "project" in command ? command.project : undefined;
@@ -357,6 +361,9 @@ export class TwoLogs implements Log {
       get now() {
         return store.engine?.now ?? Math.max(clock.now(), store.state?.t ?? 0);
       },
+      get asOfMs() {
+        return staleOf(store)?.asOfMs;
+      },
       project: own => names.project(own) ?? own,
       actor: actor => names.actor(actor) ?? actor,
       outward: shown => names.outward(shown, project),
@@ -391,7 +398,3 @@ function now(answer: () => void): void {
 }
 
 const unregistered = refuse("unknown_session", "the session is not registered; send register first");
-
-function isActor(speaker: unknown): speaker is Actor {
-  return typeof speaker === "object" && speaker !== null;
-}

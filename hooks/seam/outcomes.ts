@@ -101,6 +101,11 @@ export type BaseOutcome<N extends Names> =
       /** At a start, sessions of the project on other machines, and the number of further ones; absent: no store is set. */
       readonly elsewhere?: readonly ElsewhereRow[];
       readonly moreElsewhere?: number;
+      /**
+       * At a start, while the shared store is away: how long ago the project's tasks and messages were known, in milliseconds; null: they
+       * are not known. Absent: as of now.
+       */
+      readonly storeAgoMs?: number | null;
       /** The session of an agent that starts within it, with the agents that were there; null: a session starts. */
       readonly own: SessionRow | null;
       /** What agents of these sessions will change, as far as they declared it. */

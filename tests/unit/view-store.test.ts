@@ -34,6 +34,20 @@ test("a store that is away says nothing of edits while Kite is off, or only obse
   }
 });
 
+test("a store that this daemon did not reach says as of when tasks are, or that they are not known", () => {
+  const unreached = { ...row, is: "opening", why: "ECONNREFUSED" } as const;
+  expect(storeText(unreached, now)).toBe(
+    "store not reached since the daemon began (ECONNREFUSED): tasks and messages of shared projects are not known; edits are still coordinated",
+  );
+  const asOf = new Date(2026, 10, 28, 13, 58, 31).getTime();
+  expect(storeText({ ...unreached, asOf }, now)).toBe(
+    "store not reached since the daemon began (ECONNREFUSED): tasks and messages as of 13:58; edits are still coordinated",
+  );
+  expect(storeText({ ...row, is: "refused", why: "another daemon", asOf }, now)).toBe(
+    "the store does not take this machine (another daemon); tasks and messages as of 13:58; edits are still coordinated",
+  );
+});
+
 test("a store that was never reached, or that does not take this machine, says why", () => {
   expect(storeText({ ...row, is: "opening", why: "ECONNREFUSED" }, now)).toContain("(ECONNREFUSED)");
   expect(storeText({ ...row, is: "refused", why: "another daemon" }, now)).toContain("(another daemon)");

@@ -1,7 +1,7 @@
 /** Words what a session, or an agent within it, is told at its start. */
 import { limits } from "../../../protocol/limits.ts";
 import type { WorkedOn } from "../../../protocol/session.ts";
-import { quote, shellWord } from "../../../protocol/text.ts";
+import { duration, quote, shellWord } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { type Answer, alsoTellPerson, nothing, tellPerson, withContext } from "./answer.ts";
 import { outcomeOf, refusalOf } from "./outcome.ts";
@@ -54,9 +54,19 @@ function unplacedText(why: string): string {
 function startText({ session, cwd }: Start, outcomes: readonly HookOutcome[]): string {
   const looked = outcomeOf(outcomes, "list_peers");
   if (looked === undefined) return "";
-  const own = [...unreadLines(looked), ...taskLines(looked)];
+  const own = [...storeLines(looked), ...unreadLines(looked), ...taskLines(looked)];
   const others = peerLines(session, cwd, looked, limits.startChars - lengthOf(own));
   return [...others, ...own].join("\n");
+}
+
+/** As of when the tasks and messages are that other machines share, while the store does not answer. */
+function storeLines({ storeAgoMs }: Peers): string[] {
+  if (storeAgoMs === undefined) return [];
+  return storeAgoMs === null
+    ? ["Kite: the shared store is away, and tasks and messages of this project are not known."]
+    : [
+        `Kite: the shared store is away: tasks and messages are as of ${duration(storeAgoMs)} ago, and cannot be changed now.`,
+      ];
 }
 
 function unreadLines({ unread }: Peers): string[] {

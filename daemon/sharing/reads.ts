@@ -1,0 +1,71 @@
+/**
+ * Reads of what machines share, while the store does not answer: each reply says as of when it is. Where nothing is known, that a
+ * task or key is not there would look like a fact, so the read is refused.
+ */
+import type { Refusal } from "../../protocol/codes.ts";
+import type { QueryTarget } from "../../protocol/daemon.ts";
+import type { RequestOf, RequestType } from "../../protocol/requests.ts";
+import { storeUnknown } from "../../protocol/store-unknown.ts";
+import { projectOf } from "../requests/caller.ts";
+import type { DaemonServices } from "../requests/handler.ts";
+import type { Call } from "../server/call.ts";
+import type { SharedStore } from "./shared-store.ts";
+
+/** As of when a read of the store's state is: wall time in milliseconds; null: nothing is known. */
+export interface Stale {
+  readonly asOfMs: number | null;
+}
+
+const reads: ReadonlySet<RequestType> = new Set<RequestType>([
+  ...(["task_get", "context_get", "context_list", "message_list", "debate_get", "debate_list"] as const),
+]);
+
+const targets: ReadonlySet<QueryTarget> = new Set<QueryTarget>([
+  ...(["tasks", "task_ready", "task_blocked", "context", "messages"] as const),
+]);
+
+/** Returns as of when the store's state is known; null: as of now. */
+export function staleOf(shared: SharedStore): Stale | null {
+  if (shared.condition.is === "open") return null;
+  if (shared.state === null) return { asOfMs: null };
+  const { asOfMs } = shared;
+  return asOfMs === null ? null : { asOfMs };
+}
+
+/** Returns as of when the answer to a request is; null: as of now, or it has nothing of the store. */
+export function staleRead<T extends RequestType>(
+  services: DaemonServices,
+  type: T,
+  request: RequestOf<T>,
+  call: Call,
+): Stale | null {
+  const { shared } = services;
+  if (shared === null || !isRead(type, request)) return null;
+  const { projects } = shared.own.state.outbox;
+  const project = projectRead(services, type, request, call);
+  const isShared = project === undefined ? projects.size > 0 : projects.has(project);
+  return isShared ? staleOf(shared) : null;
+}
+
+/**
+ * Returns the refusal of a read that names one thing of a project of which nothing is known. Lists are answered: screens show them
+ * beside what is not shared, and a session's inbox has what this machine itself wrote.
+ */
+export function unknownRefusal(type: RequestType, stale: Stale | null): Refusal | null {
+  return stale?.asOfMs === null && type !== "message_list" && type !== "query" ? storeUnknown : null;
+}
+
+function isRead<T extends RequestType>(type: T, request: RequestOf<T>): boolean {
+  return type === "query" ? targets.has((request as RequestOf<"query">).target) : reads.has(type);
+}
+
+/** Returns the project that the request reads; undefined: all. */
+function projectRead<T extends RequestType>(
+  services: DaemonServices,
+  type: T,
+  request: RequestOf<T>,
+  call: Call,
+): string | undefined {
+  const asking = request as { readonly id?: string; readonly project?: string };
+  return type === "query" ? asking.project : projectOf(services, asking, call);
+}
