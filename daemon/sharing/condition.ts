@@ -42,15 +42,22 @@ function otherStore(joined: string): Refusal {
 }
 
 /**
- * Returns what is said after an error with which the log is not opened again by itself: two daemons of one node would take it
- * from each other in turn, and in place of tables that were removed an empty store would look as if all were done.
- * `joined`: the store that this machine joined, if the settings have another address now; null: the same.
+ * Returns what is said after an error that a person may have to end; null: it is of none. `isOver`: the log is not opened again by
+ * itself, as two daemons of one node would take it from each other in turn. Where the tables are not those that this machine joined,
+ * none are made, and it is tried again: a backup may be on its way back. `joined`: the store that this machine joined, if the
+ * settings have another address now; null: the same.
  */
-export function lastingRefusal(error: unknown, joined: string | null): Refusal | null {
+export function lastingRefusal(
+  error: unknown,
+  joined: string | null,
+): { readonly refusal: Refusal; readonly isOver: boolean } | null {
   if (!(error instanceof Error)) return null;
-  if (error.name === "NodeTwice") return refuse("node_twice", error.message);
-  if (error.name !== "StoreLost") return null;
-  return joined === null ? refuse("store_away", error.message) : otherStore(joined);
+  const { name, message } = error;
+  if (name === "NodeTwice") return { refusal: refuse("node_twice", message), isOver: true };
+  if (name !== "StoreLost") return null;
+  return joined === null
+    ? { refusal: refuse("store_away", message), isOver: false }
+    : { refusal: otherStore(joined), isOver: true };
 }
 
 /** Tells what became of the store, once for each change. */
@@ -64,9 +71,9 @@ export class ConditionNotes {
 
   note(condition: Condition): void {
     const { is } = condition;
-    // A start that has not tried yet has nothing to tell.
-    const isUntried = this.#noted === null && is === "opening" && whyOf(condition) === null;
-    if (is === this.#noted || isUntried) return;
+    // While a try is under way there is nothing to tell.
+    const isUnderWay = is === "opening" && whyOf(condition) === null;
+    if (is === this.#noted || isUnderWay) return;
     this.#noted = is;
     this.#tell(is, whyOf(condition) ?? "");
   }

@@ -2,8 +2,8 @@
  * The store that this machine shares with others: a second engine, over the shared log, beside the machine's own.
  *
  * Invariants: a start never waits for the store, and a stop for `limits.storeCloseMs` at most. While the store is away the last
- * copy of its state stays readable. A shared log that ends (pruned, restored) is opened anew until the daemon stops; one that
- * another daemon of this node took, or whose tables were removed, is not. Its end never ends the daemon.
+ * copy of its state stays readable. A shared log that ends (pruned, restored) is opened anew until the daemon stops, over the store that
+ * this machine joined alone; one that another daemon of this node took is not. Its end never ends the daemon.
  */
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -248,12 +248,9 @@ export class SharedStore {
         const problem = error instanceof Error ? error.message : String(error);
         if (problem !== this.#problem) this.#options.onTrouble("the shared store is not open", error);
         this.#problem = problem;
-        this.#refusal = lastingRefusal(error, this.#file.formerWhere);
-        if (this.#refusal !== null) {
-          this.#isOver = true;
-          this.#changed();
-          return;
-        }
+        const lasting = lastingRefusal(error, this.#file.formerWhere);
+        this.#refusal = lasting?.refusal ?? null;
+        this.#isOver = lasting?.isOver === true;
       }
       this.#changed();
       if (!this.#isOver) await this.#pause();
@@ -312,7 +309,7 @@ export class SharedStore {
       if (this.#opening?.journal === journal) this.#changed();
     });
     this.#hasOpened = true;
-    this.#problem = null;
+    this.#problem = this.#refusal = null;
     const { outbox } = own.state;
     if (outbox.node !== node)
       own.submitWithRetry({ type: "sharing_set", node, projects: [...outbox.projects] });

@@ -43,7 +43,7 @@ function becameOf(before: StoreState, after: StoreState, at: number): Partial<Tr
     case "away":
       return { ...what, why: `${after.where} does not answer${because}; locks and edits go on without it` };
     case "refused":
-      return { ...what, why: `${after.where} does not take this machine${because}` };
+      return { ...what, why: `${after.where} ${refusedWords(after.code)}${because}` };
     default:
       return { ...what, why: `${after.where} is not reached${because}` };
   }
@@ -52,6 +52,11 @@ function becameOf(before: StoreState, after: StoreState, at: number): Partial<Tr
 /** Returns an error's reason, without that it is about the store: the line says that. */
 function reasonIn(why: string): string {
   return why.replace(/^the store \S+ cannot be used now: /, "");
+}
+
+/** Its tables may be gone, or not those that this machine joined. */
+function refusedWords(code: string | undefined): string {
+  return code === "store_away" ? "cannot be used now" : "does not take this machine";
 }
 
 const leaveUndone =

@@ -137,7 +137,7 @@ await withServer("what kite doctor says of a store", server => {
     await expect
       .poll(async () => (await found()).text, { timeout: 60_000 })
       .toMatch(
-        /^fail +store +the store does not take this machine .*kite store leave --away.*kite store join URL/m,
+        /^fail +store +the store cannot be used now .*restored there, wait.*kite store leave --away.*kite store join URL/m,
       );
     expect((await found()).code).toBe(1);
     await machine.kite("store", "leave", "--away", "--yes");

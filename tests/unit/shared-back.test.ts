@@ -27,6 +27,29 @@ test("is gone on with, and people read that something may be missing", async () 
   expect(await here.log.submitAndWait(create(here, "s1", "after"))).toMatchObject({ ok: true });
 });
 
+test("is found again by itself when its tables were gone while the backup was restored", async () => {
+  const all = new MemoryStoreOfAll();
+  const here = await machine("here", all);
+  await isOpen(here);
+  await begin(here, "s1");
+  expect(await here.log.submitAndWait(create(here, "s1", "kept"))).toMatchObject({ ok: true });
+  all.removeTables();
+  await expect.poll(() => here.store.condition.is, { timeout: 20_000 }).toBe("refused");
+  expect(storeText(storeState(here.store), Date.now())).toMatch(
+    /^the store cannot be used now \(the test.*\); tasks and messages as of \d\d:\d\d; /,
+  );
+  expect(await here.log.submitAndWait(create(here, "s1", "meanwhile"))).toMatchObject({ code: "store_away" });
+  // It is looked at again, over the store that this machine joined alone.
+  const tries = all.knownIds.length;
+  await expect.poll(() => all.knownIds.length, { timeout: 20_000 }).toBeGreaterThan(tries + 1);
+  expect(new Set(all.knownIds.slice(tries))).toEqual(new Set([all.id]));
+  all.isLost = false;
+  await isOpen(here);
+  expect(here.conditions).toEqual(["open", "refused", "open"]);
+  expect(await here.log.submitAndWait(create(here, "s1", "after"))).toMatchObject({ ok: true });
+  expect(here.store.state?.tasks.all.size).toBe(2);
+});
+
 test("is known at a start, too, by the copy that the stop left", async () => {
   const all = new MemoryStoreOfAll();
   const copyPath = `${temporaryFolder()}/copy`;

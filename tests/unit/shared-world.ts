@@ -37,6 +37,7 @@ export class MemoryStoreOfAll {
   #awaySinceMs: number | null = null;
   /** Whether it keeps what comes, and answers nothing, until `release`. */
   holds = false;
+  isLost = false;
   #kept: Omit<Entry, "seq">[] = [];
 
   /** Wall time since which nobody reaches it. */
@@ -75,6 +76,12 @@ export class MemoryStoreOfAll {
     for (const journal of this.journals) journal.end(error);
   }
 
+  /** Takes its tables away, as before a backup is restored; they are back when `isLost` is false. */
+  removeTables(): void {
+    this.isLost = true;
+    for (const journal of this.journals) journal.end(lostError());
+  }
+
   /** How many proposals it keeps. */
   get kept(): number {
     return this.#kept.length;
@@ -88,6 +95,12 @@ export class MemoryStoreOfAll {
   lose(): void {
     this.#kept = [];
   }
+}
+
+function lostError(): Error {
+  const error = new Error("the test took the tables away");
+  error.name = "StoreLost";
+  return error;
 }
 
 class MemorySharedJournal implements SharedJournal {
@@ -115,6 +128,7 @@ class MemorySharedJournal implements SharedJournal {
 
   async loadSnapshot(): Promise<Snapshot | null> {
     if (this.awaySinceMs !== null) throw new Error("no store answers");
+    if (this.#store.isLost) throw lostError();
     return null;
   }
 
@@ -225,7 +239,7 @@ export async function machine(
   const onTrouble = (message: string, error: unknown) => {
     const isOlder = message.includes("did not take rules") || message.includes("broke off");
     const isMeant =
-      isOlder || (error instanceof Error && ["NodeTwice", "StoreWentBack"].includes(error.name));
+      isOlder || (error instanceof Error && ["NodeTwice", "StoreLost", "StoreWentBack"].includes(error.name));
     if (all.awaySinceMs === null && !isMeant) throw new Error(message, { cause: error });
   };
   const conditions: string[] = [];

@@ -233,7 +233,8 @@ export class StoreLog {
       `SELECT h.store, h.level, (SELECT epoch FROM ${this.#nodes} WHERE node = $1) FROM ${this.#head} AS h`,
       [writer.node],
     );
-    if (row === undefined || row[0] !== writer.storeId) return this.lost();
+    if (row === undefined) return this.lost();
+    if (row[0] !== writer.storeId) return this.lost("other");
     if (Number(row[1]) !== schemaLevel)
       return new StoreLost(
         `the tables of the store ${this.#where} are of level ${String(row[1])} now: start a newer Kite`,
@@ -257,10 +258,15 @@ export class StoreLog {
     );
   }
 
-  lost(): StoreLost {
+  /** `found`: what is there in place of what this machine joined. */
+  lost(found: "nothing" | "other" = "nothing"): StoreLost {
+    const [what, then] =
+      found === "nothing"
+        ? ["has no tables of Kite now", "If they are gone for good"]
+        : ["is not the one that this machine joined: its tables were made anew", "To use this one instead"];
     return new StoreLost(
-      `the store ${this.#where} is not the one that this machine joined, or Kite's tables there were removed: nothing is ` +
-        "stored there. Leave the former one (kite store leave --away), then join this one: kite store join URL",
+      `the store ${this.#where} ${what}. If a backup is being restored there, wait: Kite goes on by itself when the former tables ` +
+        `are back. ${then}: kite store leave --away, then kite store join URL`,
     );
   }
 

@@ -271,7 +271,8 @@ export class PostgresJournal implements Journal {
       const isNew = known === null;
       const { id = null } =
         (await prepareSchema(connection, this.#options.address.schema, this.#where, { isNew })) ?? {};
-      if (id === null || id !== (known ?? id)) throw this.#log.lost();
+      if (id === null) throw this.#log.lost();
+      if (id !== (known ?? id)) throw this.#log.lost("other");
       this.#storeId = id;
       const { node, holder = "" } = this.#options;
       // Before all is read: whoever waits for a node that another machine has tries again and again.
