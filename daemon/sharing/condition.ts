@@ -26,9 +26,10 @@ export function whyOf(condition: Condition): string | null {
 export function awayRefusal(condition: Condition, hasOpened: boolean): Refusal | null {
   if (condition.is === "open") return null;
   const because = whyOf(condition) || "it was not reached yet";
-  const what = hasOpened ? "nothing was stored" : "nothing was stored since the daemon began";
-  const error = `the shared store does not answer (${because}); ${what}: try again later. Locks and edits go on without it`;
-  return refuse("store_away", error);
+  const what = hasOpened
+    ? `the shared store does not answer (${because}); nothing was stored`
+    : `the shared store does not answer (${because}), and did not since the daemon began; nothing can be stored now`;
+  return refuse("store_away", `${what}: try again later. Locks and edits go on without it`);
 }
 
 /** Returns what is said where the settings name another store than `joined`, with which this machine shares projects. */

@@ -174,7 +174,7 @@ it("says after a restart, too, that the outcome of a request is not known", asyn
   // Of others it knows that this daemon did not store them.
   expect(await next.log.submitAndWait(asked("r3"))).toMatchObject({
     code: "store_away",
-    error: expect.stringContaining("nothing was stored since the daemon began"),
+    error: expect.stringContaining("did not since the daemon began; nothing can be stored now"),
   });
 });
 
