@@ -132,7 +132,7 @@ async function leave(
   if (shared.left !== null) return leftBefore(shared.left.isTold);
   if (!away) await shared.open(limits.storeOpenMs);
   const both = away ? null : bothLogs(shared);
-  if (both !== null && "ok" in both) return both;
+  if (both !== null && "ok" in both) return notLeftAway(both);
   const logs = both ?? logsOfCopy(shared);
   const stale = both === null ? staleOf(shared) : null;
   const known = stale === null ? {} : { storeAsOf: stale.asOfMs };
@@ -189,6 +189,12 @@ function renumbered(
     return task === undefined ? row : { ...row, number: numberOf(task) };
   });
   return { others: { ...others, tasks } };
+}
+
+/** Names the way out where the store does not answer. */
+function notLeftAway(refusal: Refusal): Refusal {
+  const how = "To leave with what this machine knows of the store: kite store leave --away";
+  return { ...refusal, error: `${refusal.error.replace(/\.$/, "")}. ${how}` };
 }
 
 /** Says that a leave did not begin, and what gets a person out where the store takes no more. */
