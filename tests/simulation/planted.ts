@@ -622,7 +622,7 @@ export const planted: readonly Planted[] = [
   {
     bug: "a debate that one agent closes with itself",
     file: "daemon/core/lead/debates/standing.ts",
-    find: "if (by === null || alone) return rows;",
+    find: "if (isPerson(by) || alone) return rows;",
     put: "return rows;",
     tells: /nobody challenged but|says alone/,
   },

@@ -83,7 +83,7 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   {
     bug: "a stalled agent that keeps what it has",
     file: "daemon/lead/health/listener.ts",
-    find: "      giveBack(services, whose, health);\n",
+    find: "      giveBack(services, whose, cause);\n",
     put: "",
     tells: /keeps what it has/,
   },
