@@ -4,6 +4,7 @@ import type { Answer } from "../../protocol/requests.ts";
 import { storeUnknown } from "../../protocol/store-unknown.ts";
 import type { TaskRow } from "../../protocol/task.ts";
 import type { Client } from "../process-context.ts";
+import { refusalText } from "../refusal-text.ts";
 import { taskNamed } from "../tasks/numbers.ts";
 import { ask } from "../with-daemon.ts";
 import type { About } from "./about.ts";
@@ -46,7 +47,8 @@ export class AboutTask implements About {
     this.#name = lastPart(taskNamed(name));
     this.#project = project;
     this.#row = answer?.ok === true ? answer.task : null;
-    this.#unknown = answer?.ok === false && answer.code === storeUnknown.code ? answer.error : null;
+    this.#unknown =
+      answer?.ok === false && answer.code === storeUnknown.code ? refusalText(answer, "terminal") : null;
     this.#story = new Story(line => this.#mentioned(line).length > 0, max);
   }
 

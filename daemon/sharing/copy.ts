@@ -266,7 +266,7 @@ async function copyItem({ log, project }: Place, item: NewItem, keys: Iterable<s
     if (there !== undefined && isSame(there, item)) return key;
   }
   const [first = ""] = taken.filter(key => key !== item.key);
-  const error = `${first} and all like it are taken; delete those that nobody needs: kite context rm KEY`;
+  const error = `${first} and all like it are taken; a person deletes those that nobody needs: kite context rm KEY`;
   throw new CopyRefused(refuse("context_full", error));
 }
 

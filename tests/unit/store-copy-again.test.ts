@@ -213,7 +213,7 @@ test("a value that both sides changed is kept also under the longest key, and ne
   for (const key of [long, other]) here(key, `${key.slice(-2)} here`);
   for (const key of [long, other, ...full]) there(key, "there");
   for (const set of [here, there]) set("port", set === here ? "here" : "there");
-  await expect(again()).rejects.toThrow("port@laptop and all like it are taken; delete");
+  await expect(again()).rejects.toThrow("port@laptop and all like it are taken; a person deletes");
   expect(made.context(own, project)).toMatchObject({ port: "here", [long]: "ab here" });
   const rm = { actor: null, project: shared, key: "port@laptop-7", ifVersion: null } as const;
   expect(store.as("b", { type: "context_delete", ...rm })).toMatchObject({ ok: true });
