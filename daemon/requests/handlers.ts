@@ -58,17 +58,20 @@ export function run<T extends RequestType>(
   call: Call,
 ): Promise<void> | undefined {
   const refusal = personRefusal(services, type, request, call);
-  if (refusal === null) {
-    const stale = staleRead(services, type, request, call);
-    const unknown = unknownRefusal(type, stale);
-    if (unknown === null) {
-      call.stale = stale;
-      return handlers[type](services, request, call);
-    }
-    call.reply(unknown);
+  if (refusal !== null) {
+    noteReply(services, type, null, refusal, { rule: "person", name: "no person" });
+    call.reply(refusal);
     return undefined;
   }
-  noteReply(services, type, null, refusal, { rule: "person", name: "no person" });
-  call.reply(refusal);
-  return undefined;
+  const { shared } = services;
+  if (shared !== null) {
+    const stale = staleRead(services, shared, { type, request, call });
+    const unknown = unknownRefusal(type, stale);
+    if (unknown !== null) {
+      call.reply(unknown);
+      return undefined;
+    }
+    call.stale = stale;
+  }
+  return handlers[type](services, request, call);
 }

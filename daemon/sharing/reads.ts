@@ -7,8 +7,8 @@ import type { QueryTarget } from "../../protocol/daemon.ts";
 import type { RequestOf, RequestType } from "../../protocol/requests.ts";
 import { storeUnknown } from "../../protocol/store-unknown.ts";
 import { projectOf } from "../requests/caller.ts";
-import type { DaemonServices } from "../requests/handler.ts";
 import type { Call } from "../server/call.ts";
+import type { Services } from "../services.ts";
 import type { SharedStore } from "./shared-store.ts";
 
 /** As of when a read of the store's state is: wall time in milliseconds; null: nothing is known. */
@@ -34,15 +34,13 @@ export function staleOf(shared: SharedStore): Stale | null {
 
 /** Returns as of when the answer to a request is; null: as of now, or it has nothing of the store. */
 export function staleRead<T extends RequestType>(
-  services: DaemonServices,
-  type: T,
-  request: RequestOf<T>,
-  call: Call,
+  services: Services,
+  shared: SharedStore,
+  asked: Asked<T>,
 ): Stale | null {
-  const { shared } = services;
-  if (shared === null || !isRead(type, request)) return null;
+  if (!isRead(asked)) return null;
   const { projects } = shared.own.state.outbox;
-  const project = projectRead(services, type, request, call);
+  const project = projectRead(services, asked);
   const isShared = project === undefined ? projects.size > 0 : projects.has(project);
   return isShared ? staleOf(shared) : null;
 }
@@ -55,16 +53,20 @@ export function unknownRefusal(type: RequestType, stale: Stale | null): Refusal 
   return stale?.asOfMs === null && type !== "message_list" && type !== "query" ? storeUnknown : null;
 }
 
-function isRead<T extends RequestType>(type: T, request: RequestOf<T>): boolean {
+interface Asked<T extends RequestType> {
+  readonly type: T;
+  readonly request: RequestOf<T>;
+  readonly call: Call;
+}
+
+function isRead<T extends RequestType>({ type, request }: Asked<T>): boolean {
   return type === "query" ? targets.has((request as RequestOf<"query">).target) : reads.has(type);
 }
 
 /** Returns the project that the request reads; undefined: all. */
 function projectRead<T extends RequestType>(
-  services: DaemonServices,
-  type: T,
-  request: RequestOf<T>,
-  call: Call,
+  services: Services,
+  { type, request, call }: Asked<T>,
 ): string | undefined {
   const asking = request as { readonly id?: string; readonly project?: string };
   return type === "query" ? asking.project : projectOf(services, asking, call);
