@@ -36,7 +36,7 @@ export function staleOf(shared: SharedStore): Stale | null {
 export function staleRead<T extends RequestType>(
   services: Services,
   shared: SharedStore,
-  asked: Asked<T>,
+  asked: AskedRead<T>,
 ): Stale | null {
   if (!isRead(asked)) return null;
   const { projects } = shared.own.state.outbox;
@@ -53,20 +53,20 @@ export function unknownRefusal(type: RequestType, stale: Stale | null): Refusal 
   return stale?.asOfMs === null && type !== "message_list" && type !== "query" ? storeUnknown : null;
 }
 
-interface Asked<T extends RequestType> {
+interface AskedRead<T extends RequestType> {
   readonly type: T;
   readonly request: RequestOf<T>;
   readonly call: Call;
 }
 
-function isRead<T extends RequestType>({ type, request }: Asked<T>): boolean {
+function isRead<T extends RequestType>({ type, request }: AskedRead<T>): boolean {
   return type === "query" ? targets.has((request as RequestOf<"query">).target) : reads.has(type);
 }
 
 /** Returns the project that the request reads; undefined: all. */
 function projectRead<T extends RequestType>(
   services: Services,
-  { type, request, call }: Asked<T>,
+  { type, request, call }: AskedRead<T>,
 ): string | undefined {
   const asking = request as { readonly id?: string; readonly project?: string };
   return type === "query" ? asking.project : projectOf(services, asking, call);
