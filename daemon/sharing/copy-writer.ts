@@ -58,11 +58,14 @@ export class CopyWriter {
     const { clock, onTrouble } = this.#options;
     const begunMs = clock.now();
     this.#hasChanged = false;
+    const found = this.#options.now();
+    // A store that is not open yet costs no pause: whoever opens it says that it changed.
+    if (found === null) return;
     const failed = (error: unknown) => {
       if (!this.#hasFailed) onTrouble(error);
       this.#hasFailed = true;
     };
-    this.#writing = this.#write()
+    this.#writing = this.#write(found)
       .then(isWhole => {
         if (isWhole) this.#hasFailed = false;
       }, failed)
@@ -76,11 +79,8 @@ export class CopyWriter {
   }
 
   /** Returns whether the copy is in its place. */
-  async #write(): Promise<boolean> {
+  async #write({ head, state }: NonNullable<ReturnType<CopyNow>>): Promise<boolean> {
     const { path, now } = this.#options;
-    const found = now();
-    if (found === null) return false;
-    const { head, state } = found;
     const unfinished = `${path}.next`;
     const images = state.preimages.begin();
     const lines = linesOf(copyOf(state, images));

@@ -108,6 +108,18 @@ it("follows a change when the pause since the one before is over, and not before
   expect(clock.waiting).toBe(0);
 });
 
+it("is written at once when the store opens, though something changed before that", async () => {
+  let state: State | null = null;
+  const { clock, writer, copy } = writerOfTest(() => state);
+  writer.changed();
+  clock.pass(0);
+  state = { ...emptyState(), seq: 1 };
+  writer.changed();
+  clock.pass(0);
+  await expect.poll(() => copy()?.state?.seq).toBe(1);
+  await writer.close();
+});
+
 it("waits twenty times as long as the last one took, if that is longer", async () => {
   const state = emptyState();
   const { clock, writer } = writerOfTest(() => {
