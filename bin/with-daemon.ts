@@ -125,6 +125,8 @@ export interface AskOptions {
   readonly onlooker?: true;
   /** See `asPerson`. */
   readonly person?: "always" | "unnamed";
+  /** The command itself says of a store that is away as of when its rows are. */
+  readonly saysStale?: true;
   /** Reports in the command's own way that no daemon runs. */
   readonly absent?: () => void;
 }
@@ -152,13 +154,15 @@ export async function withDaemon(
     else fail(world, json, "not_running", error.message);
     return exitCodes.notRunning;
   }
-  const { client: noting, asOf } = notingStale(client);
+  const noting = options.saysStale === true ? null : notingStale(client);
   let code: number = exitCodes.failed;
   try {
     code = await reported(world, json, () =>
-      work(noting).catch(async error => throwKnown(world, await readable(world, client, error), options)),
+      work(noting?.client ?? client).catch(async error =>
+        throwKnown(world, await readable(world, client, error), options),
+      ),
     );
-    sayStale(world, asOf(), code);
+    if (noting !== null) sayStale(world, noting.asOf(), code);
     return code;
   } finally {
     client.close();

@@ -187,7 +187,7 @@ export async function status(
       );
     },
     // What was wiped in all projects a person sees alone.
-    { absent, ...(isScreen || isOfAll ? { person: "unnamed" } : {}) },
+    { absent, saysStale: true, ...(isScreen || isOfAll ? { person: "unnamed" } : {}) },
   );
 }
 

@@ -98,7 +98,7 @@ await withServer("what screens show of a store", server => {
     expect((await log()).join("\n")).toMatch(/ allow .* store rejoin +this home has an id of its own/);
     await machine.kite("store", "leave", "--yes");
     expect(await last()).toMatch(
-      / allow .* store leave +this machine left the store; back here: tasks 1, context keys 0$/,
+      / allow .* store leave +this machine left the store; back here: tasks 1, context keys 0; numbers that changed: #1 is #2 now$/,
     );
     // A stop is no change of the store.
     expect((await log()).filter(line => /not reached|does not answer/.test(line))).toHaveLength(1);
