@@ -78,7 +78,14 @@ export function counts(tasks: number, context: number): string {
 }
 
 /** Returns what a person has to know of a copy. */
-export function noteLines({ numbers, keys, released, leftOut, returns, more = {} }: CopyNotes): string[] {
+export function noteLines({
+  numbers,
+  keys,
+  released,
+  leftOut,
+  returns = [],
+  more = {},
+}: CopyNotes): string[] {
   const projects = [...new Set(numbers.map(({ project }) => project))];
   const aside = keys.map(({ key, as }) => `${key} as ${as}`);
   const lost = leftOut.map(({ number, fields, kept = [] }) => {
