@@ -60,7 +60,11 @@ export function healthListener(services: Services, options: HealthOptions): Heal
       if (!isSharing(services, whose.session)) tell(had);
       else
         releaseShared(services, whose, { by: null, cause }).then(
-          ({ kept }) => tell(lostOf(had, kept)),
+          ({ kept, stayed }) => {
+            tell(lostOf(had, kept));
+            if (stayed.length > 0)
+              record(services, whose, `${had.name}: still claimed: ${stayed.join("; ")}`);
+          },
           error => onTrouble("the shared tasks of a stalled agent could not be given back", error),
         );
     },
