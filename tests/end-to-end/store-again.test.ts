@@ -67,7 +67,7 @@ await withServer("a machine that comes back to a store", server => {
       const said = `; the store did not have these any more, and has them again: #${back}, key port`;
       await expect.poll(() => a.kite("log"), { timeout: 30_000 }).toContain(said);
       await expect.poll(() => b.kite("task", "show", back)).toContain("goes");
-      expect(await b.kite("context", "get", "port")).toBe("5433\n");
+      await expect.poll(() => b.kite("context", "get", "port")).toBe("5433\n");
       // Once: it is in the store now.
       expect(await a.kite("store", "share", "--yes")).not.toContain("brought them back");
     });
