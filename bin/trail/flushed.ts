@@ -2,12 +2,12 @@
 import { LocalError } from "../../client/errors.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 
-/** How long a command waits for the daemon, in milliseconds: of one that does not answer it shows what is written. */
+/** How long a command waits for the daemon to connect, and again to answer, in milliseconds. */
 const waitMs = 1_000;
 
 /**
- * Resolves when the trail has all that the daemon decided before this call. It reads as the files are where no daemon runs
- * or answers. `client`: null: none is connected; without it a connection is made.
+ * Resolves when the trail has all that the daemon decided before this call, or when it is known that no daemon runs or answers:
+ * the command then reads the files as they are. `client`: null: no daemon runs; absent: this function connects to it.
  */
 export async function trailFlushed(world: ProcessContext, client?: Client | null): Promise<void> {
   try {

@@ -64,7 +64,7 @@ const ping: RequestHandler<"ping"> = (_services, _request, call) => {
   return undefined;
 };
 
-/** The connection's next line is not held up: the trail's disk may be slow. */
+/** The connection goes on with its next line meanwhile: the trail's disk may be slow. */
 const trailFlush: RequestHandler<"trail_flush", DaemonServices> = (services, _request, call) => {
   void services.flushTrail().then(() => call.reply({ ok: true }));
   return undefined;

@@ -59,7 +59,7 @@ export const storeLimits = {
   /** Largest copy of a shared store that is kept, and largest record of what a machine left. */
   storeCopyBytes: 64 * 1024 * 1024,
   /**
-   * Shortest pause between two copies that a running daemon keeps: what people know after a kill is older by that at most. Each one
+   * Shortest pause between two copies that a running daemon keeps: what people know after a kill is older by about that. Each one
    * is written as a whole and synced, so a shorter one would keep a laptop's disk awake.
    */
   storeCopyPauseMs: 60_000,
