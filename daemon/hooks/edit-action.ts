@@ -81,7 +81,8 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
         });
   for (const file of files) void services.baselines.take(file);
   const mergeRisks = takeRisks(run, actor.session);
-  const verdict = grantVerdict({ overwrites }, { ...changed, unseen, mergeRisks });
+  const unkept = await keepReplaced(services, files);
+  const verdict = grantVerdict({ overwrites }, { ...changed, unseen, mergeRisks, unkept });
   const isStopped = stops(services, verdict);
   if (isFirst)
     noteLock(services, isStopped ? { ...locked, runs: false } : locked, reply, waitedMs, hasWaited);
@@ -99,7 +100,24 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
     for (const file of files) writeBegins(services, actor, file, action.toolUseId);
   }
   const granted = { ...reply, token: String(reply["token"]) };
-  return { did: "lock", ok: true, reply: granted, verdict, waitedMs, ...changed, unseen, before, mergeRisks };
+  const what = { ...changed, unseen, before, mergeRisks, unkept };
+  return { did: "lock", ok: true, reply: granted, verdict, waitedMs, ...what };
+}
+
+/**
+ * Keeps what granted writes of these files replace. Returns the paths of files with uncommitted work of which there is no copy
+ * after a short while. Where Kite only observes, nobody waits for that.
+ */
+export async function keepReplaced(
+  services: HookServices,
+  files: readonly FileRef[],
+): Promise<readonly string[]> {
+  const unkept: string[] = [];
+  for (const part of services.points.writesBegin) {
+    const keeping = part.writesBegin(services, files);
+    if (keeping !== undefined && !services.observes) unkept.push(...(await keeping));
+  }
+  return unkept;
 }
 
 /** The files of an edit that their projects do not ignore, each once, and the shortest of the times that these set. */

@@ -4,7 +4,7 @@ import type { SentText } from "../../hooks/seam/sent-text.ts";
 import type { FileNote, HookAction, News } from "../../hooks/seam/slices.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
-import type { Written } from "../core/file-ref.ts";
+import type { FileRef, Written } from "../core/file-ref.ts";
 import type { Spelled } from "../core/locks/replies.ts";
 import type { Whose } from "../core/messages/notice-table.ts";
 import type { Delivery } from "./delivery.ts";
@@ -96,6 +96,11 @@ export interface HookPart<S> {
   lineEnded?(services: S, line: EndedLine): void;
   /** A shell line was denied that would have wiped work. What follows from that happens later: the answer does not wait for it. */
   spared?(services: S, work: SparedWork): void;
+  /**
+   * Writes of these files are granted, and their answer waits. Resolves with the paths of those that have uncommitted work of
+   * which there is no copy; undefined: there are none.
+   */
+  writesBegin?(services: S, files: readonly FileRef[]): Promise<readonly string[]> | undefined;
   /** A write has ended. What follows from that happens later: the event's other actions do not wait for it. */
   written?(services: S, write: EndedWrite): void;
   /** A session has ended. */
@@ -132,6 +137,7 @@ export function hookPoints<S>(parts: readonly HookPart<S>[]): HookPoints<S> {
     completed: at("completed"),
     lineEnded: at("lineEnded"),
     spared: at("spared"),
+    writesBegin: at("writesBegin"),
     written: at("written"),
     sessionGone: at("sessionGone"),
     processStopped: at("processStopped"),

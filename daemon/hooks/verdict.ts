@@ -141,10 +141,11 @@ export function grantVerdict(
     changedWhileWaiting,
     unseen = null,
     mergeRisks,
-  }: Pick<Granted, "changedWhileWaiting" | "unseen" | "mergeRisks">,
+    unkept,
+  }: Pick<Granted, "changedWhileWaiting" | "unseen" | "mergeRisks" | "unkept">,
 ): Verdict {
   if (unseen !== null || (changedWhileWaiting && overwrites)) return "deny";
-  return changedWhileWaiting || mergeRisks.length > 0 ? "allow_with_note" : "allow";
+  return changedWhileWaiting || mergeRisks.length + unkept.length > 0 ? "allow_with_note" : "allow";
 }
 
 const gates: ReadonlySet<string> = new Set(

@@ -43,14 +43,15 @@ export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): 
   const found = file === null ? null : await refs(services, cwd, [file]);
   const wallMs = services.clock.wall();
   const write = { actor, tool: run.plan.tool, text, wallMs };
-  if (wrote && found !== null && !isRefusal(found))
-    for (const part of services.points.written)
-      for (const one of found) part.written(services, { ...write, file: one });
-  if (!isLive(run, session)) return { did: "flight_end", ok: true };
   const isNamed = found !== null && !isRefusal(found);
-  const written: Written[] = [];
   // If the event names no file, or its path cannot be resolved now, the files locked for this write count.
-  for (const one of isNamed ? found : found === null && !wrote ? [] : inFlight(services, actor, flight)) {
+  const ended = isNamed ? found : found === null && !wrote ? [] : inFlight(services, actor, flight);
+  if (wrote)
+    for (const part of services.points.written)
+      for (const one of ended) part.written(services, { ...write, file: one });
+  if (!isLive(run, session)) return { did: "flight_end", ok: true };
+  const written: Written[] = [];
+  for (const one of ended) {
     const rules = await rulesFor(services, session, one);
     if (rules.ignores(pathOf(one))) return { did: "flight_end", ok: true };
     // Before the write ends: until then no other actor changed the file. If another actor writes it by now, it did.
@@ -65,11 +66,11 @@ export async function flightEnd(run: EventRun, action: ActionOf<"flight_end">): 
     const known = await writtenAt(services, one, session);
     if (known !== null) written.push(known);
   }
-  const ended = { type: "flight_end" as const, actor, flight, wrote };
-  if (written.length === 0) return propose(run, "flight_end", ended);
+  const end = { type: "flight_end" as const, actor, flight, wrote };
+  if (written.length === 0) return propose(run, "flight_end", end);
   const ancestors = await ancestorsOf(services, { ...action, parentFile: null });
   const noted: WriteNote = { files: written, by: "edit", ancestors, wallMs };
-  return propose(run, "flight_end", { ...ended, noted });
+  return propose(run, "flight_end", { ...end, noted });
 }
 
 /** Whether another actor is writing the file. */

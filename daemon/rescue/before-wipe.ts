@@ -1,9 +1,14 @@
-/** Keeps what a shell line is about to wipe, before its hook is answered: the only part that a hook waits for. */
+/** Keeps what a shell line is about to wipe, or an edit to replace, before its hook is answered: the only part that a hook waits for. */
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
+import { errorText } from "../../protocol/system-error.ts";
 import type { Actor } from "../core/actor.ts";
 import type { DirtyFile } from "../core/base-state.ts";
+import type { FileRef } from "../core/file-ref.ts";
+import { latestOf } from "../core/files/dirty-files.ts";
+import { pathOf } from "../core/locks/replies.ts";
 import type { Lineage } from "../core/sessions/kinship.ts";
+import type { Stamped } from "../facts/paths.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, type Run } from "../hooks/action.ts";
 import { settleGrants } from "../hooks/grants.ts";
 import { aliasedBy } from "../hooks/guard/alias.ts";
@@ -16,8 +21,10 @@ import { stops } from "../hooks/verdict.ts";
 import { decidedBy } from "../trail/decisions.ts";
 import { isWithin } from "../worktree/pathspec.ts";
 import { worksIn } from "../worktree/uncommitted.ts";
+import { keepFlight, whoseNow } from "./compare.ts";
 import { type Candidate, candidateOf } from "./losses.ts";
-import { type Rescue, type RescueServices, withinMs } from "./services.ts";
+import { type OpenFlight, type Rescue, type RescueServices, withinMs } from "./services.ts";
+import type { Version } from "./versions.ts";
 
 type KeepWork = ActionOf<"keep_work">;
 
@@ -113,19 +120,19 @@ async function comingWipes(
 /** Keeps each file whose content is not kept; `done` hears of each that is kept, or that a rule does not let be kept. */
 async function keepAll(
   { facts, clock }: RescueServices,
-  { archive, keeper }: Rescue,
+  rescue: Rescue,
   coming: readonly Coming[],
   candidates: readonly Candidate[],
   done: (path: string) => void,
 ): Promise<void> {
+  const { archive, keeper } = rescue;
   await archive.ready;
   for (const [i, candidate] of candidates.entries()) {
     const { path } = candidate;
     const key = coming[i]?.work.key ?? "";
-    const [latest, seen] = [archive.versions.latestOf(path), keeper.seen(path)];
-    const now = seen === undefined ? null : await facts.stamped(path);
-    if (latest !== null && seen?.hash === latest.hash && now?.stamp === seen.stamp) {
-      candidate.version = latest;
+    const known = keeper.seen(path) === undefined ? null : kept(rescue, path, await facts.stamped(path));
+    if (known !== null) {
+      candidate.version = known;
       done(path);
       continue;
     }
@@ -139,4 +146,96 @@ async function keepAll(
     if (outcome.is === "kept") candidate.version = outcome.version;
     if (outcome.is !== "missed") done(path);
   }
+}
+
+/** Returns the version with what the file has now, by its stamp; null: there is none, or nobody knows. */
+function kept({ archive, keeper }: Rescue, path: string, now: Stamped | null): Version | null {
+  const [latest, seen] = [archive.versions.latestOf(path), keeper.seen(path)];
+  return latest !== null && seen?.hash === latest.hash && now?.stamp === seen.stamp ? latest : null;
+}
+
+/**
+ * Keeps what granted writes of these files replace, where it is uncommitted work. Resolves when each of them is a version, or
+ * after `limits.rescueReplaceWaitMs`, with the paths of those that are not. Undefined: all are.
+ */
+export function keepReplaced(
+  services: RescueServices,
+  rescue: Rescue,
+  files: readonly FileRef[],
+): Promise<readonly string[]> | undefined {
+  const { engine, writers, facts } = services;
+  const late = new Map<string, FileRef>();
+  for (const file of files) {
+    const path = pathOf(file);
+    const { key } = file;
+    const isBegun = writers.unreported(key) !== null || rescue.compared.flights.has(key);
+    const isWork = isBegun || engine.state.writes.files.has(key);
+    if (isWork && kept(rescue, path, facts.stampedNow(file.lexical, path)) === null) late.set(path, file);
+  }
+  return late.size === 0 ? undefined : keepEach(services, rescue, late);
+}
+
+/** `late`: the files by their paths. What is kept is taken out of it. */
+async function keepEach(
+  services: RescueServices,
+  rescue: Rescue,
+  late: Map<string, FileRef>,
+): Promise<readonly string[]> {
+  const reasons = new Map<string, string>();
+  const all = [...late].map(async ([path, file]) => {
+    const why = await keepNow(services, rescue, file, () => !late.has(path)).catch(errorText);
+    if (why === null) late.delete(path);
+    else reasons.set(path, why);
+  });
+  await withinMs(
+    Promise.all(all).then(() => {}),
+    limits.rescueReplaceWaitMs,
+  );
+  const unkept = [...late.keys()];
+  // What is read from now on may be what the write left.
+  late.clear();
+  const tooLate = `an edit replaced it after ${limits.rescueReplaceWaitMs} ms`;
+  for (const path of unkept) rescue.queue.miss({ path }, reasons.get(path) ?? tooLate);
+  return unkept;
+}
+
+/** Keeps what the file has now. Resolves with null when it is kept, or a rule does not let it be kept; else with the reason. */
+async function keepNow(
+  services: RescueServices,
+  rescue: Rescue,
+  file: FileRef,
+  isOver: () => boolean,
+): Promise<string | null> {
+  const { engine, facts } = services;
+  const { archive, keeper, queue, unkept } = rescue;
+  const { key } = file;
+  const path = pathOf(file);
+  // This look comes before the new write begins.
+  const flight = unheardFlight(services, rescue, file);
+  await archive.ready;
+  await queue.first(path);
+  if (flight !== null) await keepFlight(services, rescue, flight);
+  const work = engine.state.writes.files.get(key);
+  if (work === undefined) return null;
+  const now = await facts.stamped(path);
+  const isNever = archive.versions.latestOf(path) === null && unkept.has(path);
+  if (now?.stamp === null || isNever || kept(rescue, path, now) !== null) return null;
+  const { session } = latestOf(work).actor;
+  const what = { path, key, tool: null, isEdit: true, session, text: null };
+  const whose = whoseNow(services, rescue, path, work);
+  const outcome = await keeper.keep({ ...what, ...whose }, () => false, isOver);
+  return outcome.is === "missed" ? outcome.why : null;
+}
+
+/** The last write that was granted and of which nobody heard the end; null: there is none. */
+function unheardFlight(
+  { writers, clock }: RescueServices,
+  { compared }: Rescue,
+  file: FileRef,
+): OpenFlight | null {
+  const begun = writers.unreported(file.key);
+  if (begun === null) return compared.flights.get(file.key) ?? null;
+  const { session, agent, name, at } = begun;
+  const sinceMs = at + clock.wall() - clock.now() - limits.rescueStampSlackMs;
+  return { file, by: { session, agent, name }, sinceMs };
 }

@@ -6,11 +6,14 @@
 import { limits } from "../../protocol/limits.ts";
 import type { DirtyFile } from "../core/base-state.ts";
 import { latestOf, pathOfWork } from "../core/files/dirty-files.ts";
+import { actorRow, pathOf } from "../core/locks/replies.ts";
+import type { Listener } from "../engine/listeners.ts";
 import { worksIn } from "../worktree/uncommitted.ts";
 import { isNotedGone, type Loss, noteWipes } from "./ended-line.ts";
+import type { FileToKeep } from "./keep.ts";
 import { candidateOf } from "./losses.ts";
 import { runsLine } from "./running-lines.ts";
-import type { Rescue, RescueServices } from "./services.ts";
+import type { OpenFlight, Rescue, RescueServices } from "./services.ts";
 
 /** The command of a wipe that no tool use explains. */
 const outsideKite = "changed outside Kite";
@@ -62,6 +65,7 @@ async function compare(
   isStart: boolean,
 ): Promise<void> {
   await rescue.archive.ready;
+  if (isStart) await keepFlights(services, rescue);
   const { files, settled, settledIn } = services.engine.state.writes;
   // The latest first.
   const dirty = worktree === null ? [...files.values()].reverse() : worksIn(services, worktree);
@@ -78,7 +82,7 @@ async function compare(
     for (const work of works.slice(0, limits.shellFilesMax)) {
       const isSkipped =
         skipped.get(work.worktree) ??
-        (runsLine(services, rescue, work.worktree) || (await isOff(services, work)));
+        ((!isStart && runsLine(services, rescue, work.worktree)) || (await isOff(services, work)));
       skipped.set(work.worktree, isSkipped);
       if (isSkipped) continue;
       const loss = await look(services, rescue, work, isStart);
@@ -100,19 +104,21 @@ async function compareDirty(
   work: DirtyFile,
   isStart: boolean,
 ): Promise<Loss | null> {
-  const { engine, facts, clock } = services;
+  const { engine, facts } = services;
   const { archive, keeper, losses, unkept, compared, queue } = rescue;
   // A look before this one may have settled it.
   if (engine.state.writes.files.get(work.key) !== work) return null;
   const path = pathOfWork(work);
-  const { actor, name, wallMs, seq } = latestOf(work);
+  const { actor, seq } = latestOf(work);
   // Its writer is at it, or has just been: that write is kept as its own. So is what a line does that began meanwhile.
   const isExplained = () => {
     const { locks, writes } = engine.state;
     const current = writes.files.get(work.key);
     const isSame = current !== undefined && latestOf(current).seq === seq;
-    const isWritten = queue.has(path) || (locks.holds.get(work.key)?.flights.length ?? 0) > 0;
-    return !isSame || isWritten || runsLine(services, rescue, work.worktree);
+    if (!isSame || queue.has(path)) return true;
+    // A start cannot know whether a write of before will still happen: what is there now is kept all the same.
+    if (isStart) return false;
+    return (locks.holds.get(work.key)?.flights.length ?? 0) > 0 || runsLine(services, rescue, work.worktree);
   };
   const [seen, now] = [keeper.seen(path), await facts.stamped(path)];
   const latest = archive.versions.latestOf(path);
@@ -132,15 +138,66 @@ async function compareDirty(
     compared.gone.set(path, "");
     return null;
   }
-  // A version of a write has the time of its note: without one, the latest write was not kept, as the daemon ended just then.
-  const isKnown = isStart && (latest === null || latest.atMs < wallMs);
-  const by = isKnown ? { session: actor.session, agent: actor.agent, name } : null;
-  const kind = isKnown ? "write" : "outside";
-  const what = { path, key: work.key, by, tool: null, kind, isEdit: true, session: actor.session } as const;
-  const asked = { ...what, text: null, atMs: isKnown ? wallMs : clock.wall() };
-  const outcome = await keeper.keep(asked, () => false, isExplained);
+  const whose = whoseNow(services, rescue, path, work);
+  const what = { path, key: work.key, tool: null, isEdit: true, session: actor.session, text: null };
+  const outcome = await keeper.keep({ ...what, ...whose }, () => false, isExplained);
   if (outcome.is === "nothing") return null;
   return loss === null || (isStart && loss.how === "changed") ? null : { candidate, loss };
+}
+
+/** Whose content a file with uncommitted work has if there is no version of it. */
+export function whoseNow(
+  { clock }: RescueServices,
+  { archive, keeper }: Pick<Rescue, "archive" | "keeper">,
+  path: string,
+  work: DirtyFile,
+): Pick<FileToKeep, "by" | "kind" | "atMs"> {
+  const latest = archive.versions.latestOf(path);
+  const { actor, name, wallMs } = latestOf(work);
+  // A version of a write has the time of its note: without one, the latest write was not kept, as the daemon ended just then.
+  return keeper.seen(path) === undefined && (latest === null || latest.atMs < wallMs)
+    ? { by: { session: actor.session, agent: actor.agent, name }, kind: "write", atMs: wallMs }
+    : { by: null, kind: "outside", atMs: clock.wall() };
+}
+
+/** Writes that were granted before this start may run at any moment: what they have left so far is kept. */
+async function keepFlights(services: RescueServices, rescue: Rescue): Promise<void> {
+  const { engine, clock } = services;
+  for (const hold of engine.state.locks.holds.values()) {
+    if (hold.flights.length === 0 || hold.dir) continue;
+    const { id: session, agent, name } = actorRow(engine.state, hold.actor);
+    const sinceMs = hold.touched + clock.wall() - engine.now - limits.rescueStampSlackMs;
+    const flight = { file: hold, by: { session, agent, name }, sinceMs };
+    rescue.compared.flights.set(hold.key, flight);
+    await keepFlight(services, rescue, flight);
+  }
+}
+
+/** Looks again at the files of writes that were granted before this start, when they end. */
+export function endedFlights(services: RescueServices, rescue: Rescue): Listener {
+  const { flights } = rescue.compared;
+  const stepped = () => {
+    for (const [key, flight] of flights) {
+      if ((services.engine.state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
+      flights.delete(key);
+      void rescue.later(() => keepFlight(services, rescue, flight));
+    }
+  };
+  return { commands: ["flight_end", "turn_end", "session_end"], stepped };
+}
+
+/** Keeps what a write has left; a file that did not change since the write was granted has nothing of it. */
+export async function keepFlight(
+  { facts, clock }: RescueServices,
+  { keeper }: Rescue,
+  { file, by, sinceMs }: OpenFlight,
+): Promise<void> {
+  const path = pathOf(file);
+  const now = await facts.stamped(path);
+  if (now === null || now.stamp === null || now.stamp === keeper.seen(path)?.stamp) return;
+  if (now.changedAt < sinceMs) return;
+  const what = { path, key: file.key, by, tool: null, kind: "write", isEdit: true } as const;
+  await keeper.keep({ ...what, session: by.session, text: null, atMs: clock.wall() }, () => false);
 }
 
 /** A file that git reported clean: a commit has the work, or something put the file back before Kite looked. */

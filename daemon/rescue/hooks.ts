@@ -4,7 +4,7 @@ import { actorRow, pathOf } from "../core/locks/replies.ts";
 import type { ActionHandler } from "../hooks/action.ts";
 import type { HookPart, SparedWork } from "../hooks/points.ts";
 import { decidedBy } from "../trail/decisions.ts";
-import { keepWork } from "./before-wipe.ts";
+import { keepReplaced, keepWork } from "./before-wipe.ts";
 import { compareAtEvent } from "./compare.ts";
 import { lineEnds } from "./ended-line.ts";
 import { type Rescue, type RescueServices, withinMs } from "./services.ts";
@@ -12,6 +12,8 @@ import { type Rescue, type RescueServices, withinMs } from "./services.ts";
 export const rescueActions: { readonly keep_work: ActionHandler<"keep_work"> } = { keep_work: keepWork };
 
 export const rescuePart: HookPart<RescueServices> = {
+  writesBegin: (services, files) =>
+    services.rescue === null ? undefined : keepReplaced(services, services.rescue, files),
   written: (services, { actor, file, tool, text, wallMs }) => {
     const { rescue, engine } = services;
     const { id: session, agent, name } = actorRow(engine.state, actor);

@@ -13,10 +13,10 @@ export interface KeepQueueOptions {
   /** Whether somebody writes the file now, or a shell line may have since its write ended. */
   readonly isWritten: (asked: FileToKeep) => boolean;
   /** Something should have been kept and was not. */
-  readonly onMissed: (asked: FileToKeep, why: string) => void;
+  readonly onMissed: (asked: Pick<FileToKeep, "path">, why: string) => void;
 }
 
-/** Reads at once: a disk that hangs takes one of them. */
+/** Reads at once: a disk that hangs takes one of them. An edit that waits for its file's version adds one. */
 const readsMax = 2;
 /** Overtaken writes of one file that wait with the latest. */
 const overtakenMax = 8;
@@ -68,7 +68,7 @@ export class KeepQueue {
     for (const [oldest, waiting] of this.#waiting) {
       if (this.#waiting.size <= limits.rescueQueueMax) break;
       this.#drop(oldest, waiting);
-      this.#miss(waiting.asked, "too many writes wait to be kept");
+      this.miss(waiting.asked, "too many writes wait to be kept");
     }
     this.#run();
   }
@@ -91,18 +91,36 @@ export class KeepQueue {
     for (const [path, waiting] of this.#waiting) this.#drop(path, waiting);
   }
 
+  /** Keeps the file's write before those of other files. Resolves when none of the file waits or is being kept. */
+  async first(path: string): Promise<void> {
+    while (this.has(path)) {
+      const waiting = this.#waiting.get(path);
+      if (waiting !== undefined && !this.#running.has(path)) this.#start(path, waiting);
+      await this.#running.get(path);
+    }
+  }
+
+  /** Notes a write of which no version is kept. */
+  miss(asked: Pick<FileToKeep, "path">, why: string): void {
+    this.#missed += 1;
+    this.#options.onMissed(asked, why);
+  }
+
   #run(): void {
     for (const [path, waiting] of this.#waiting) {
-      if (this.#running.size === readsMax) return;
-      if (this.#running.has(path)) continue;
-      this.#drop(path, waiting);
-      const done = this.#keep(waiting).finally(() => {
-        this.#running.delete(path);
-        this.#run();
-        if (this.size === 0) for (const idle of this.#idle.splice(0)) idle();
-      });
-      this.#running.set(path, done);
+      if (this.#running.size >= readsMax) return;
+      if (!this.#running.has(path)) this.#start(path, waiting);
     }
+  }
+
+  #start(path: string, waiting: Waiting): void {
+    this.#drop(path, waiting);
+    const done = this.#keep(waiting).finally(() => {
+      this.#running.delete(path);
+      this.#run();
+      if (this.size === 0) for (const idle of this.#idle.splice(0)) idle();
+    });
+    this.#running.set(path, done);
   }
 
   async #keep({ asked, overtaken }: Waiting): Promise<void> {
@@ -115,17 +133,12 @@ export class KeepQueue {
         this.#waiting.has(path) || (changedAt > atMs && isWritten(asked));
       this.#note(asked, await keeper.keep(asked, isOvertaken));
     } catch (error) {
-      this.#miss(asked, error instanceof Error ? error.message : String(error));
+      this.miss(asked, error instanceof Error ? error.message : String(error));
     }
   }
 
   #note(asked: FileToKeep, outcome: KeepOutcome): void {
-    if (outcome.is === "missed") this.#miss(asked, outcome.why);
-  }
-
-  #miss(asked: FileToKeep, why: string): void {
-    this.#missed += 1;
-    this.#options.onMissed(asked, why);
+    if (outcome.is === "missed") this.miss(asked, outcome.why);
   }
 
   #drop(path: string, { asked, overtaken }: Waiting): void {

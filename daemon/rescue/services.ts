@@ -17,6 +17,7 @@ import { Losses } from "./losses.ts";
 import { KeepQueue } from "./queue.ts";
 import { runsLine } from "./running-lines.ts";
 import { UnkeptFiles } from "./unkept.ts";
+import type { Author } from "./versions.ts";
 
 /** A restore that has begun and not ended. */
 export interface OpenRestore {
@@ -27,6 +28,14 @@ export interface OpenRestore {
   readonly end: (wrote: boolean) => Promise<void>;
 }
 
+/** A write that was granted before this start and may still run. */
+export interface OpenFlight {
+  readonly file: Pick<FileRef, "key" | "lexical" | "path">;
+  readonly by: Author;
+  /** Wall time in milliseconds: what the file had before is not this write's. */
+  readonly sinceMs: number;
+}
+
 /** What is remembered of the comparisons; in memory only. */
 export class Compared {
   /** When each worktree was compared last, by the daemon's clock; infinite while a comparison of it waits. */
@@ -35,6 +44,8 @@ export class Compared {
   readonly gone = new BoundedMap<string, string>({ entriesMax: limits.baselinesMax });
   /** What files without uncommitted work looked like when they were compared, by their paths. */
   readonly settled = new BoundedMap<string, string | null>({ entriesMax: limits.baselinesMax });
+  /** Writes that were granted before this start, by the keys of their files. */
+  readonly flights = new Map<string, OpenFlight>();
   /** How many shell lines of each worktree have ended and are still to be looked at. */
   readonly ends = new Map<string, number>();
 }

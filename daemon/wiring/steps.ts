@@ -5,6 +5,7 @@ import { inboxCommands, inboxEvent } from "../events/inbox-event.ts";
 import { looksAfterWrites } from "../hooks/branch-looks.ts";
 import { forgetEndedLists } from "../hooks/client-task-actions.ts";
 import { wakingSteps } from "../hooks/wake.ts";
+import { endedFlights } from "../rescue/compare.ts";
 import { type Life, sessionEvents } from "../sessions/liveness.ts";
 import { placesOf } from "../sessions/places.ts";
 import { node, type OpenLog } from "./log.ts";
@@ -66,6 +67,7 @@ export function hearSteps(
       stepped: (_entry, { events }) => forgetEndedLists(services, events),
     },
     unhooked.sessions,
+    ...(services.rescue === null ? [] : [endedFlights(services, services.rescue)]),
     ...leadListeners.map(of => of(services, isClosed)),
     ...followers.map(({ own }) => own),
   );

@@ -176,6 +176,8 @@ export type BaseOutcome<N extends Names> =
       readonly changedFile?: string | null;
       /** Null: there is none that the tool would undo. */
       readonly unseen?: UnseenChange | null;
+      /** Paths of files with uncommitted work that the tool replaces and of which Kite has no copy. */
+      readonly unkept: readonly string[];
       readonly before: string | null;
     }
   | {
@@ -214,6 +216,8 @@ export type BaseOutcome<N extends Names> =
       readonly before: string | null;
       /** The first file that it changes, and what happened to that one while the line waited. */
       readonly file: string | null;
+      /** Paths of files with uncommitted work that it changes and of which Kite has no copy. */
+      readonly unkept: readonly string[];
     } & FileChange)
   | {
       readonly did: "keep_work";

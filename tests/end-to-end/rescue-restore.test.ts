@@ -58,7 +58,7 @@ describe("a restore", () => {
     const { dir, versions } = await twoVersions("newer", "s-newer");
     world.put(dir, "a.ts", "by hand\n");
     const done = await restore(await world.client(), { id: "s-newer", version: versions[1] }, "one\n");
-    expect(done.before).toMatchObject({ kind: "before_restore", by: null });
+    expect(done.before).toMatchObject({ kind: "outside", by: null });
     expect(await world.texts({ project: dir })).toEqual(["one\n", "by hand\n", "two\n", "one\n"]);
   });
 

@@ -322,6 +322,75 @@ describe("a line that wipes", () => {
   });
 });
 
+describe("an edit of uncommitted work", () => {
+  const edit = (dir: string, content: string) =>
+    world.call("Write", { file_path: join(dir, "a.ts"), content }, { filePath: join(dir, "a.ts"), content });
+  const asks = (session: string, dir: string, call: object) =>
+    world.event(session, dir, { hook_event_name: "PreToolUse", ...call });
+  const textsAtOnce = async (dir: string) => {
+    const versions = await world.versions({ project: dir });
+    return versions.map(({ object, by }) => [
+      object === null ? "gone" : inflateSync(readFileSync(object)).toString(),
+      by?.id ?? null,
+    ]);
+  };
+
+  test("runs when what it replaces is a version, also if nobody heard the last write's end", async () => {
+    const dir = world.repo("unheard");
+    expect(await asks("s-unheard", dir, edit(dir, "one\n"))).toBe("");
+    world.put(dir, "a.ts", "one\n");
+    const second = edit(dir, "two\n");
+    expect(await asks("s-unheard", dir, second)).toBe("");
+    world.put(dir, "a.ts", "two\n");
+    await world.event("s-unheard", dir, { hook_event_name: "PostToolUse", ...second });
+    await world.settled();
+    expect(await textsAtOnce(dir)).toEqual([
+      ["two\n", "s-unheard"],
+      ["one\n", "s-unheard"],
+    ]);
+  });
+
+  test("keeps a person's change before it, as nobody's", async () => {
+    const dir = world.repo("by-hand");
+    await world.write("s-hand", dir, "a.ts", "one\n");
+    world.put(dir, "a.ts", "by hand\n");
+    expect(await asks("s-hand", dir, edit(dir, "two\n"))).toBe("");
+    world.put(dir, "a.ts", "two\n");
+    expect((await textsAtOnce(dir)).slice(-2)).toEqual([
+      ["by hand\n", null],
+      ["one\n", "s-hand"],
+    ]);
+  });
+
+  test("by a shell line that names the file waits, too", async () => {
+    const dir = world.repo("in-place");
+    await world.write("s-place", dir, "a.ts", "one\n");
+    world.put(dir, "a.ts", "by hand\n");
+    const said = await world.line("s-place", dir, "sed -i s/hand/line/ a.ts", () =>
+      world.put(dir, "a.ts", "by line\n"),
+    );
+    expect(said).toBe("");
+    expect((await textsAtOnce(dir)).map(([text]) => text)).toEqual(["by line\n", "by hand\n", "one\n"]);
+  });
+
+  test("runs after a short while, and its agent and the person are told that there is no copy", async () => {
+    const dir = world.repo("slow-edit");
+    await world.write("s-slow", dir, "a.ts", "one\n");
+    const missed = async () => Number((await (await world.person()).ask({ type: "rescue_state" }))["missed"]);
+    const missedBefore = await missed();
+    world.put(dir, "a.ts", "not kept\n");
+    fs.slow(join(dir, "a.ts"));
+    try {
+      const said = await asks("s-slow", dir, edit(dir, "two\n"));
+      expect(said).toContain('has no copy of the uncommitted work in \\"a.ts\\"');
+      expect(said).not.toContain("permissionDecision");
+    } finally {
+      fs.quick();
+    }
+    expect(await missed()).toBe(missedBefore + 1);
+  });
+});
+
 describe("while no daemon runs", () => {
   test("what a person wipes is noted at the next start as changed outside Kite", async () => {
     const dir = world.repo("outside");

@@ -57,13 +57,18 @@ export const granted = (fields: Partial<Granted> = {}): HookOutcome => ({
   reply: { ok: true, file: "a.txt", path: "/home/dev/project/a.txt", token: "s.1.1" },
   verdict: grantVerdict(
     { overwrites: false },
-    { changedWhileWaiting: fields.changedWhileWaiting ?? false, mergeRisks: fields.mergeRisks ?? [] },
+    {
+      changedWhileWaiting: fields.changedWhileWaiting ?? false,
+      mergeRisks: fields.mergeRisks ?? [],
+      unkept: fields.unkept ?? [],
+    },
   ),
   waitedMs: 0,
   changedWhileWaiting: false,
   changedBy: null,
   before: null,
   mergeRisks: [],
+  unkept: [],
   ...fields,
 });
 

@@ -24,17 +24,22 @@ test("only what another agent is in the way of is denied", () => {
 
 test("an edit that has its lock runs, unless it would overwrite a change that it never saw", () => {
   const risk: MergeNote = { file: "a.ts", own: "/a", name: "bob", worktree: "/b", branch: null };
-  const verdict = (overwrites: boolean, changedWhileWaiting: boolean, mergeRisks: MergeNote[] = []) =>
-    grantVerdict({ overwrites }, { changedWhileWaiting, mergeRisks });
+  const verdict = (
+    overwrites: boolean,
+    changedWhileWaiting: boolean,
+    mergeRisks: MergeNote[] = [],
+    unkept: string[] = [],
+  ) => grantVerdict({ overwrites }, { changedWhileWaiting, mergeRisks, unkept });
   expect(verdict(false, false)).toBe("allow");
   expect(verdict(true, false)).toBe("allow");
   expect(verdict(false, true)).toBe("allow_with_note");
   expect(verdict(true, true)).toBe("deny");
   expect(verdict(true, false, [risk])).toBe("allow_with_note");
   expect(verdict(true, true, [risk])).toBe("deny");
+  expect(verdict(false, false, [], ["/a/a.ts"])).toBe("allow_with_note");
   const unseen = { file: "/a/a.ts", name: "bob", lines: null, agoMs: 1 };
   const mayLose = (overwrites: boolean) =>
-    grantVerdict({ overwrites }, { changedWhileWaiting: false, unseen, mergeRisks: [] });
+    grantVerdict({ overwrites }, { changedWhileWaiting: false, unseen, mergeRisks: [], unkept: [] });
   expect([false, true].map(mayLose)).toEqual(["deny", "deny"]);
 });
 

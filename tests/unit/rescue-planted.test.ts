@@ -114,7 +114,7 @@ const planted: readonly Planted[] = [
   {
     bug: "what a person changes that is not kept",
     file: "daemon/rescue/compare.ts",
-    find: "const outcome = await keeper.keep(asked, () => false, isExplained);",
+    find: "const outcome = await keeper.keep({ ...what, ...whose }, () => false, isExplained);",
     put: 'const outcome = { is: "kept" };',
     tells: /what a person wrote is kept/,
   },

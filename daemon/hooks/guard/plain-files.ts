@@ -19,7 +19,7 @@ import { signOfLife } from "../../sessions/commands.ts";
 import { decidedBy, type LockAsked, noteLock } from "../../trail/decisions.ts";
 import { nameOf } from "../../views/sessions-and-locks.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, contested, type Run, taskOf, toolOf } from "../action.ts";
-import { writeBegins } from "../edit-action.ts";
+import { keepReplaced, writeBegins } from "../edit-action.ts";
 import type { HookServices } from "../hook-services.ts";
 import { keptAgainst } from "../lasting-locks.ts";
 import { wouldWait } from "../observe.ts";
@@ -42,6 +42,7 @@ const nothing = {
   file: null,
   changedWhileWaiting: false,
   changedBy: null,
+  unkept: [],
 } as const;
 
 export async function plainFiles(run: Run, asked: Check): Promise<HookOutcome> {
@@ -147,10 +148,15 @@ async function locked(
   }
   run.delivery.whenSettled(delivered);
   const changed = await change;
+  const unkept = await keepReplaced(
+    services,
+    edits.filter(({ isMoved }) => !isMoved).map(({ file }) => file),
+  );
   await writesBegin(services, actor, edits, flight);
-  const verdict = changed.changedWhileWaiting ? "allow_with_note" : outcome.verdict;
+  const verdict =
+    changed.changedWhileWaiting || unkept.length > 0 ? ("allow_with_note" as const) : outcome.verdict;
   const { changedFile, ...how } = changed;
-  return { ...outcome, verdict, waitedMs, before, file: changedFile ?? pathOf(first), ...how };
+  return { ...outcome, verdict, waitedMs, before, file: changedFile ?? pathOf(first), ...how, unkept };
 }
 
 /** The line writes these files now. */

@@ -51,8 +51,15 @@ export function lockAnswer(edit: Edit, outcomes: readonly HookOutcome[]): Answer
   const granted = outcomeOf(outcomes, "lock");
   if (granted === undefined || granted.verdict === "allow") return nothing;
   const isChanged = granted.verdict === "deny" || granted.changedWhileWaiting;
-  const said = isChanged ? changedAnswer(edit, granted) : nothing;
+  const changed = isChanged ? changedAnswer(edit, granted) : nothing;
+  const said = granted.unkept.length === 0 ? changed : withContext(changed, unkeptText(edit, granted.unkept));
   return granted.mergeRisks.length === 0 ? said : withContext(said, mergeText(edit, granted));
+}
+
+/** The call runs, and replaces uncommitted work of which there is no copy. */
+export function unkeptText({ tool, cwd }: Edit, unkept: readonly string[]): string {
+  const files = unkept.map(path => quote(nearPath(path, cwd))).join(", ");
+  return `Kite: this ${tool} runs, but Kite has no copy of the uncommitted work in ${files} before it: kite rescue cannot bring that back.`;
 }
 
 /** The edit is not blocked: each worktree has its own file. */

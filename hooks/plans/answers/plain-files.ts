@@ -5,7 +5,7 @@ import type { NamedFiles } from "../../seam/named-files.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { type Answer, alsoTellPerson, deny, withContext } from "./answer.ts";
 import { doing, lossOf, owned } from "./guard.ts";
-import { changedText, type Edit, lineTool, refusedText } from "./lock.ts";
+import { changedText, type Edit, lineTool, refusedText, unkeptText } from "./lock.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { Reader } from "./reader.ts";
 
@@ -36,6 +36,7 @@ export function plainAnswer(line: NamingLine, outcomes: readonly HookOutcome[], 
     ...(looked.changedWhileWaiting
       ? [changedText({ ...editOf(line, null), file: looked.file ?? "" }, looked)]
       : []),
+    ...(looked.unkept.length === 0 ? [] : [unkeptText(editOf(line, null), looked.unkept)]),
   ];
   return withContext(rest(), texts.join("\n"));
 }

@@ -1,0 +1,150 @@
+/**
+ * Many agents write at once, and the daemon is killed again and again: each write whose end was acknowledged has a version after
+ * the next start. `KITE_KILLS` says how often; 5 times unless it does. `KITE_COUNT=1` prints how many writes have none.
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { VersionRow } from "../../protocol/rescue.ts";
+import { Random } from "../simulation/random.ts";
+import { type Client, Closed, Home, type Message } from "./daemon.ts";
+
+let home: Home;
+beforeEach(() => {
+  home = new Home();
+});
+afterEach(() => home.dispose());
+
+const kills = Number(process.env["KITE_KILLS"] ?? 5);
+const agents = 16;
+const filesEach = 2;
+const random = new Random(41);
+
+interface Write {
+  readonly path: string;
+  readonly hash: string;
+}
+
+/** Writes that were acknowledged, and for a kill the number of them after which it comes. */
+const acknowledged: Write[] = [];
+let killAt = Number.POSITIVE_INFINITY;
+let reached: () => void = () => {};
+
+/** One agent edits its files in turn until its connection ends. */
+async function agent(client: Client, dir: string, n: number, round: number): Promise<void> {
+  for (let turn = 0; ; turn += 1) {
+    const file_path = join(dir, `agent-${n}-${turn % filesEach}.ts`);
+    const content = `// agent ${n}, round ${round}, turn ${turn}\n${"const line = 1;\n".repeat(200)}`;
+    const call = {
+      ...{ session_id: `s${n}`, cwd: dir, prompt_id: `p${round}`, tool_name: "Write" },
+      ...{ tool_input: { file_path, content }, tool_use_id: `t-${round}-${n}-${turn}` },
+    };
+    const ask = (name: string) => client.ask({ type: "hook", event: { ...call, hook_event_name: name } });
+    try {
+      const before = await ask("PreToolUse");
+      expect(JSON.stringify(before)).not.toContain("deny");
+      writeFileSync(file_path, content);
+      const after: Message = await ask("PostToolUse");
+      if (after["ok"] !== true) return;
+    } catch (error) {
+      if (error instanceof Closed) return;
+      throw error;
+    }
+    acknowledged.push({ path: file_path, hash: hashOf(content) });
+    if (acknowledged.length >= killAt) reached();
+  }
+}
+
+/** The hashes of all versions of each file. */
+async function kept(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const client = await home.connectPerson();
+  const waiting = async () => {
+    await client.ask({ type: "query", target: "versions", limit: 1 });
+    return (await client.ask({ type: "rescue_state" }))["waiting"];
+  };
+  await expect.poll(waiting, { timeout: 60_000 }).toBe(0);
+  const found = new Map<string, Set<string>>();
+  for (let after: unknown; ; ) {
+    const asked: Message = { type: "query", target: "versions", limit: 1_000 };
+    const reply = await client.ask(after === undefined ? asked : { ...asked, after });
+    for (const { path, hash } of reply["rows"] as readonly VersionRow[])
+      found.set(path, (found.get(path) ?? new Set()).add(hash));
+    after = reply["next"];
+    if (after === undefined) break;
+  }
+  client.destroy();
+  return found;
+}
+
+function repository(name: string): string {
+  const dir = join(home.work, name);
+  mkdirSync(dir);
+  for (const line of ["init -q", "-c user.name=a -c user.email=a@b commit -q --allow-empty -m first"])
+    execFileSync("git", line.split(" "), { cwd: dir });
+  return dir;
+}
+
+const hashOf = (content: string) => createHash("sha256").update(content).digest("hex");
+
+test("each acknowledged write has a version, wherever the daemon was killed", async () => {
+  const dir = repository("shop");
+  for (let round = 0; round < kills; round += 1) {
+    const daemon = await home.start();
+    const clients = await Promise.all(Array.from({ length: agents }, () => home.connectPerson()));
+    killAt = acknowledged.length + random.int(20, 170);
+    const enough = new Promise<void>(resolve => {
+      reached = resolve;
+    });
+    const all = clients.map((client, n) => agent(client, dir, n, round));
+    await Promise.race([enough, Promise.all(all)]);
+    await daemon.kill();
+    await Promise.all(all);
+  }
+  await home.start();
+  const versions = await kept();
+  const lost = acknowledged.filter(({ path, hash }) => versions.get(path)?.has(hash) !== true);
+  if (process.env["KITE_COUNT"] !== undefined) {
+    const late = readFileSync(home.paths.log, "utf8").split("was not kept").length - 1;
+    console.log(`${lost.length} of ${acknowledged.length} acknowledged writes have no version, ${late} told`);
+  }
+  expect(acknowledged.length).toBeGreaterThan(kills * 20);
+  expect(lost.map(({ path }) => path)).toEqual([]);
+}, 600_000);
+
+test("a kill behind the grant of the next edit takes neither what was there nor what that edit leaves", async () => {
+  const dir = repository("granted");
+  const count = 30;
+  // A write of an agent ends its earlier ones, so each file has its own.
+  const session = (n: number) => ({ session_id: `granted-${n}`, cwd: dir, prompt_id: "p" });
+  const pathOf = (n: number) => join(dir, `${n}.ts`);
+  const hook = (client: Client, n: number, content: string, name: string) => {
+    const tool = { tool_name: "Write", tool_input: { file_path: pathOf(n), content } };
+    const event = { ...session(n), ...tool, tool_use_id: `${n}-${content}`, hook_event_name: name };
+    return client.ask({ type: "hook", event });
+  };
+  const daemon = await home.start();
+  const client = await home.connectPerson();
+  const all = Array.from({ length: count }, (_, n) => n);
+  for (const n of all) {
+    await hook(client, n, `first ${n}`, "PreToolUse");
+    writeFileSync(pathOf(n), `first ${n}`);
+    await hook(client, n, `first ${n}`, "PostToolUse");
+  }
+  await Promise.all(all.map(n => hook(client, n, `second ${n}`, "PreToolUse")));
+  await daemon.kill();
+  // A third of the edits runs while no daemon does, a third behind the start; the rest never runs.
+  for (const n of all) if (n % 3 === 0) writeFileSync(pathOf(n), `second ${n}`);
+  await home.start();
+  await kept();
+  for (const n of all) if (n % 3 === 1) writeFileSync(pathOf(n), `second ${n}`);
+  const after = await home.connectPerson();
+  const stop = { hook_event_name: "Stop", background_tasks: [] };
+  for (const n of all) await after.ask({ type: "hook", event: { ...session(n), ...stop } });
+  const versions = await kept();
+  for (const n of all) {
+    expect(versions.get(pathOf(n)), pathOf(n)).toContain(hashOf(`first ${n}`));
+    expect(versions.get(pathOf(n))?.has(hashOf(`second ${n}`)), pathOf(n)).toBe(n % 3 !== 2);
+  }
+}, 120_000);
