@@ -148,3 +148,42 @@ test("a kill behind the grant of the next edit takes neither what was there nor 
     expect(versions.get(pathOf(n))?.has(hashOf(`second ${n}`)), pathOf(n)).toBe(n % 3 !== 2);
   }
 }, 120_000);
+
+test.each(["before the file is written", "behind it"])(
+  "a kill amid a restore, %s, takes neither what was there nor what came back",
+  async when => {
+    const dir = repository("restored");
+    const path = join(dir, "a.ts");
+    await home.start();
+    const client = await home.connectPerson();
+    const hook = (name: string, content: string) => {
+      const tool = { tool_name: "Write", tool_input: { file_path: path, content }, tool_use_id: content };
+      const event = { session_id: "s1", cwd: dir, prompt_id: "p", ...tool, hook_event_name: name };
+      return client.ask({ type: "hook", event });
+    };
+    for (const content of ["one", "two"]) {
+      await hook("PreToolUse", content);
+      writeFileSync(path, content);
+      await hook("PostToolUse", content);
+    }
+    await kept();
+    // Nobody has a version of this when the restore begins.
+    writeFileSync(path, "by hand");
+    const { rows } = await client.ask({ type: "query", target: "versions", file: path });
+    const { version } = (rows as readonly VersionRow[]).find(({ hash }) => hash === hashOf("one")) ?? {};
+    const begun = await client.ask({ type: "restore_begin", version });
+    expect(begun).toMatchObject({ ok: true, path });
+    if (when === "behind it") writeFileSync(path, "one");
+    await home.daemon.kill();
+    if (when !== "behind it") writeFileSync(path, "one");
+    await home.start();
+    const versions = await kept();
+    for (const content of ["one", "two", "by hand"])
+      expect(versions.get(path), content).toContain(hashOf(content));
+    expect(readFileSync(path, "utf8")).toBe("one");
+    const again = await home.connectPerson();
+    const ended = await again.ask({ type: "restore_end", restore: begun["restore"], wrote: true });
+    expect(ended).toMatchObject({ ok: false, code: "unknown_restore" });
+  },
+  60_000,
+);
