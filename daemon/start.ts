@@ -4,7 +4,7 @@ import { limits } from "../protocol/limits.ts";
 import { foreignHomeProblem } from "./instance/foreign-home.ts";
 import { acquireInstance } from "./instance/instance.ts";
 import { answers, unlinkStaleSocket } from "./instance/socket.ts";
-import { lostStoreProblem, olderStoreText } from "./journal/store-mark.ts";
+import { lostStoreProblem } from "./journal/store-mark.ts";
 import { runDaemon } from "./main.ts";
 import type { DaemonOptions, Started } from "./options.ts";
 
@@ -22,8 +22,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Started> {
       await acquired.instance.release();
       return { is: "refused", error: lost };
     }
-    const older = olderStoreText(paths);
-    if (older !== null) options.log.warn(older);
     const stale = unlinkStaleSocket(paths);
     if (stale !== null) {
       await acquired.instance.release();

@@ -263,6 +263,8 @@ export const limits = {
   lockProgramMs: 2_000,
   /** Without sessions the daemon ends itself after this. */
   idleExitMs: 1_800_000,
+  /** How long status and doctor say that a start found less than there had been; longer than a weekend. */
+  shortStartToldMs: 3 * 24 * 60 * 60 * 1000,
   /** Interval of the blank lines to a half-closed connection that still waits. */
   probeMs: 2_000,
   logBytes: 8 * 1024 * 1024,

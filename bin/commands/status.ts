@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import { lostStoreProblem, olderStoreText } from "../../daemon/journal/store-mark.ts";
+import { lostStoreProblem, olderStoreAdvice, olderStoreText } from "../../daemon/journal/store-mark.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { settingsTexts } from "../config/in-force.ts";
@@ -21,6 +21,7 @@ import { projectUnknown } from "../project-unknown.ts";
 import type { ScopeFlags } from "../scope.ts";
 import { version } from "../version.ts";
 import { notRunningView, statusView } from "../view/status.ts";
+import { clock } from "../view/text.ts";
 import { fail, granted, printShown, rowsFrom, unknownForm, withDaemon } from "../with-daemon.ts";
 
 const help = `
@@ -112,7 +113,8 @@ export async function status(
   flags: ScopeFlags = {},
 ): Promise<number> {
   const { socket, downFile } = world.paths;
-  const lost = lostStoreProblem(world.paths) ?? olderStoreText(world.paths);
+  const older = olderStoreText(world.paths, world.now(), at => clock(at, world.now()));
+  const lost = lostStoreProblem(world.paths) ?? (older === null ? null : `${older}; ${olderStoreAdvice}`);
   const store = lost === null ? [] : [lost];
   const absent = () => {
     const notes = [...store, ...whatIsOff(world)];

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { LocalError, StartFailed } from "../../client/errors.ts";
 import { ensureDaemon } from "../../client/launch.ts";
 import { stopDaemon } from "../../client/stop.ts";
-import { olderStoreText } from "../../daemon/journal/store-mark.ts";
+import { olderStoreAdvice, olderStoreText } from "../../daemon/journal/store-mark.ts";
 import { limits } from "../../protocol/limits.ts";
 import { fewFiles } from "../few-files.ts";
 import { nextLines } from "../next-step.ts";
@@ -13,6 +13,7 @@ import { refusalText } from "../refusal-text.ts";
 import { beginEmptyStore } from "../repair/begin-empty.ts";
 import { isRebuilt } from "../stale-build.ts";
 import { isOlder, version } from "../version.ts";
+import { clock } from "../view/text.ts";
 
 interface UpOptions {
   readonly foreground?: boolean;
@@ -57,9 +58,9 @@ async function up(world: ProcessContext, options: UpOptions): Promise<number> {
     const { runDaemon } = await import("../daemon.ts");
     return runDaemon({ foreground: true });
   }
-  const older = olderStoreText(paths);
   const { started, replaced, daemon, few } = await launch(world, unlessDown);
   if (!unlessDown) rmSync(paths.downFile, { force: true });
+  const older = olderStoreText(paths, world.now(), at => clock(at, world.now()));
   const { version, pid } = daemon;
   const rebuilt = !started && isRebuilt(paths);
   if (options.json) {
@@ -73,7 +74,7 @@ async function up(world: ProcessContext, options: UpOptions): Promise<number> {
   const instead = replaced === null ? "" : ` in place of ${replaced}`;
   print(world, [`kite ${what}${instead}: version ${version}, pid ${pid}, ${paths.socket}`]);
   if (few !== null) print(world, [`${few.text}; to start it with more: ${few.line}`]);
-  if (older !== null) print(world, [`note: ${older}`]);
+  if (older !== null) print(world, [`note: ${older}; ${olderStoreAdvice}`]);
   if (rebuilt)
     print(world, ["this daemon started before the last build of kite; to load that: kite down && kite up"]);
   if (world.stdout.isTTY === true) print(world, await nextLines(world));

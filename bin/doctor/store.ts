@@ -6,6 +6,7 @@ import {
   lostStore,
   lostStoreAdvice,
   lostStoreText,
+  olderStoreAdvice,
   olderStoreText,
 } from "../../daemon/journal/store-mark.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
@@ -15,7 +16,7 @@ import type { AskPerson } from "../ask-person.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { repair } from "../repair/repair.ts";
 import type { Check } from "../view/doctor.ts";
-import { bytes, counted } from "../view/text.ts";
+import { bytes, clock, counted } from "../view/text.ts";
 import { exitCodes } from "../with-daemon.ts";
 import { type Advice, advise, aside, FixFailed, fail, ok, restart, runLines, warn } from "./advice.ts";
 import { oddJournalFile, unwritableJournal } from "./journal-files.ts";
@@ -39,11 +40,6 @@ export function checkJournal(world: ProcessContext, isRunning: boolean): Check {
   }
   const odd = oddJournalFile(paths.journal);
   if (odd !== null) return fail(check, `${odd.what}, so the journal cannot be read`, odd.advice);
-  const older = olderStoreText(paths);
-  if (older !== null && !isRunning) {
-    const todo = "put the newer one back if you have it; kite up goes on with what is there";
-    return warn(check, older, todo);
-  }
   const shut = unwritableJournal(paths.journal);
   if (shut !== null) return fail(check, `${shut.what}, so the daemon cannot store anything`, shut.advice);
   const found = inspectJournal(paths.journal);
@@ -53,6 +49,8 @@ export function checkJournal(world: ProcessContext, isRunning: boolean): Check {
       : repairJournal();
     return fail(check, whatIsDamaged(found.damage), advice);
   }
+  const older = olderStoreText(paths, world.now(), at => clock(at, world.now()));
+  if (older !== null) return warn(check, older, olderStoreAdvice);
   const detail = `${counted(found.lastSeq, "record")}, ${bytes(found.bytes)} in ${counted(found.segments, "segment")} and ${counted(found.snapshots, "snapshot")}`;
   const isBusy = isRunning && found.tornBytes > 0;
   if (found.notes.length === (isBusy ? 1 : 0)) return ok(check, detail);

@@ -4,7 +4,7 @@ import type { Salvage } from "../../daemon/engine/salvage.ts";
 import { acquireInstance } from "../../daemon/instance/instance.ts";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { readRemains, replaceJournal, wholeUntil } from "../../daemon/journal/remains.ts";
-import { lostStoreProblem } from "../../daemon/journal/store-mark.ts";
+import { journalBefore, lostStoreProblem } from "../../daemon/journal/store-mark.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";
 import { oddJournalFile } from "../doctor/journal-files.ts";
 import { type RefuseOptions, refuseAgent } from "../person.ts";
@@ -78,9 +78,10 @@ export async function repair(
       else print(world, [note]);
       return exitCodes.failed;
     }
-    await replaceJournal(paths.journal, copy, remains.epoch, saved.snapshot);
-    // The kept events may tell of entries that are lost; subscribers start anew without them.
-    rmSync(paths.events, { force: true });
+    const epoch = Math.max(remains.epoch, journalBefore(paths).epoch);
+    await replaceJournal(paths.journal, copy, epoch, saved.snapshot);
+    // Both may tell of entries that a person gave up; subscribers start anew without the events.
+    for (const path of [paths.events, paths.storeMark]) rmSync(path, { force: true });
     return printDone(world, json, { ok: true, ...outcome(saved, copy, found.damage) }, () => [
       `Saved. The damaged journal is kept in ${copy}`,
       "Start Kite: kite up",

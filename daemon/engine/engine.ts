@@ -28,7 +28,7 @@ import { Snapshots } from "./snapshot-schedule.ts";
 import { asError, Throws } from "./throws.ts";
 
 /** What the daemon's parts use of its log. */
-export type Log = Pick<Engine, keyof Engine>;
+export type Log = Omit<Engine, "found">;
 
 export interface EngineOptions {
   readonly journal: Journal;
@@ -68,6 +68,8 @@ export class Engine {
   readonly logs: readonly LogView[] = [this.#view];
   readonly #voided = new Set<number>();
   #state: State = emptyState();
+  /** The last entry that the start found, and the core's time then. */
+  found = { seq: 0, t: 0 };
   #epoch = 0;
   #count = 0;
   #queue: Entry[] = [];
@@ -101,9 +103,7 @@ export class Engine {
 
   /** Recovers the state, opens the journal for writing and begins a new epoch. */
   static async start(options: EngineOptions): Promise<Engine> {
-    const engine = new Engine(options);
-    await engine.#recover();
-    return engine;
+    return new Engine(options).#recover();
   }
 
   /** The state after the last applied entry; read-only. */
@@ -237,7 +237,7 @@ export class Engine {
     }
   }
 
-  async #recover(): Promise<void> {
+  async #recover(): Promise<this> {
     const { journal, onStep } = this.#options;
     const snapshot = await journal.loadSnapshot();
     let steps: Parameters<OnStep>[] = [];
@@ -254,9 +254,9 @@ export class Engine {
     };
     const opened = await journal.open(replay.after, batch => this.#deliver(batch), found);
     const recovered = await this.#repeated(replay, until);
-    this.#state = recovered.state;
+    [this.#state, this.#epoch] = [recovered.state, opened.epoch];
+    this.found = { seq: this.#state.seq, t: this.#state.t };
     this.#clock.catchUp(this.#state.t);
-    this.#epoch = opened.epoch;
     this.#snapshots.found(snapshot);
     if (this.#snapshots.isDueAtStart(this.#state)) await this.#takeSnapshot(true);
     for (const seq of recovered.voided) this.#voided.add(seq);
@@ -271,6 +271,7 @@ export class Engine {
     await this.#begin();
     await this.#raiseRules();
     this.#agenda.arm();
+    return this;
   }
 
   /** Writes the new epoch. A remote log may fail once or answer late: the entry that the log delivers counts. */
@@ -289,9 +290,8 @@ export class Engine {
     let reply: Reply | null = null;
     for (let left: number = limits.startTriesMax; this.#state.rules < rulesLevel && left > 0; left -= 1)
       reply = await this.submitAndWait({ type: "rules", level: rulesLevel });
-    const { rules } = this.#state;
-    if (rules >= rulesLevel) return;
-    const message = `the journal did not take rules ${rulesLevel}; those of level ${rules} apply`;
+    if (this.#state.rules >= rulesLevel) return;
+    const message = `the journal did not take rules ${rulesLevel}; those of level ${this.#state.rules} apply`;
     this.#options.onTrouble(message, reply);
   }
 

@@ -4,7 +4,8 @@
  *
  * A start writes the mark before it serves, and a stop: so before the first answer of a life, and never again until its
  * end. That is enough, because the mark tells two things. Whether there was a journal is true from the first start on. How
- * far it went is only told to people; where the folder is still there, its manifest knows it exactly.
+ * far it went shows a copy that was made before, and is told to people. Where the folder is still there, its manifest knows
+ * it exactly.
  */
 import {
   closeSync,
@@ -18,7 +19,7 @@ import {
 } from "node:fs";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { type Disk, diskCode, nodeDisk } from "./disk.ts";
+import { diskCode, nodeDisk } from "./disk.ts";
 import { type JournalFiles, journalFiles } from "./file-names.ts";
 import { SegmentWriter } from "./segment-writer.ts";
 
@@ -27,22 +28,36 @@ export interface StoreMark {
   readonly epoch: number;
   /** The last entry when the mark was written. */
   readonly seq: number;
+  /** Later marks keep it, since people look when that start is over. */
+  readonly short?: ShortStart | undefined;
 }
 
-type Places = Pick<KitePaths, "journal" | "storeMark">;
+/** A start that found less than there had been. */
+interface ShortStart {
+  readonly at: number;
+  /** The last entry that it found, and the core's time then, which does not count a machine's sleep. */
+  readonly seq: number;
+  readonly asOf: number;
+  /** False: only the manifest was missing, so perhaps no entry was. */
+  readonly isCertain: boolean;
+}
 
-/** Replaces the mark as a whole; on a full disk the one before stays. Only for the holder of the daemon's lock. */
+/**
+ * Replaces the mark as a whole; on a full disk the one before stays. Only for the holder of the daemon's lock. Without
+ * `short` it keeps that of the mark before.
+ */
 export function writeStoreMark(
   { storeMark }: Pick<KitePaths, "storeMark">,
   { storeId, epoch, seq }: StoreMark,
   onTrouble: (message: string, error: unknown) => void,
+  short = markIn(storeMark)?.short,
 ): void {
   const temporary = `${storeMark}.new`;
   try {
     rmSync(temporary, { force: true });
     const file = openSync(temporary, "wx", 0o600);
     try {
-      writeSync(file, `${JSON.stringify({ storeId, epoch, seq })}\n`);
+      writeSync(file, `${JSON.stringify({ storeId, epoch, seq, short })}\n`);
       fsyncSync(file);
     } finally {
       closeSync(file);
@@ -53,17 +68,14 @@ export function writeStoreMark(
   }
 }
 
-/** Returns the mark of a journal of which nothing is left, or null: a start then finds what there was. */
-export function lostStore({ journal, storeMark }: Places, disk: Disk = nodeDisk): StoreMark | null {
-  const mark = readStoreMark(storeMark);
-  const files = mark === null ? null : filesIn(journal, disk);
-  if (files === null) return null;
-  const { segments, snapshots, manifests } = files;
-  return segments.length + snapshots.length + manifests.length === 0 ? mark : null;
+/** Returns what there was if nothing of the journal is left; null if there is a journal, or never was one. */
+export function lostStore(paths: KitePaths): Pick<StoreMark, "epoch" | "seq"> | null {
+  const { epoch, seq, isGone } = journalBefore(paths);
+  return isGone && seq > 0 ? { epoch, seq } : null;
 }
 
 /** Says what is missing. */
-export function lostStoreText({ journal }: Places, { seq }: StoreMark): string {
+export function lostStoreText({ journal }: KitePaths, { seq }: Pick<StoreMark, "seq">): string {
   const records = seq === 1 ? "1 record" : `${seq} records`;
   return `the journal is missing: ${journal} held ${records} or more, and nothing of it is there`;
 }
@@ -73,39 +85,71 @@ export const lostStoreAdvice =
   "put the folder back if you have it, then: kite up. To give up what it held and begin anew: kite up --empty";
 
 /** Returns what is missing and what to do about it, or null. */
-export function lostStoreProblem(places: Places): string | null {
-  const lost = lostStore(places);
-  return lost === null ? null : `${lostStoreText(places, lost)}; ${lostStoreAdvice}`;
+export function lostStoreProblem(paths: KitePaths): string | null {
+  const lost = lostStore(paths);
+  return lost === null ? null : `${lostStoreText(paths, lost)}; ${lostStoreAdvice}`;
 }
 
-/** Returns the epoch of the last start that left its mark; 0: none did. Tokens of it must not come back. */
-export function markedEpoch({ storeMark }: Places): number {
-  return readStoreMark(storeMark)?.epoch ?? 0;
-}
-
-/** Says that an older copy is in the journal's place, or returns null. It is no damage: a start goes on with it. */
-export function olderStoreText({ journal, storeMark }: Places, disk: Disk = nodeDisk): string | null {
-  const mark = readStoreMark(storeMark);
-  const files = mark === null ? null : filesIn(journal, disk);
+/** What is known of the journal while it is not open. No token of `epoch` may come back; 0: no start is known. */
+export function journalBefore({ journal, storeMark }: KitePaths) {
+  const { epoch, seq, short } = markIn(storeMark) ?? { epoch: 0, seq: 0 };
+  const files = filesIn(journal);
+  const { segments, snapshots, manifests } = files ?? noFiles;
+  const isGone = files !== null && segments.length + snapshots.length + manifests.length === 0;
+  const isThere = files !== null && !isGone;
   // The last segment has the epoch of the last start, and stays.
-  if (mark === null || files === null || files.epoch === 0 || files.epoch >= mark.epoch) return null;
-  return `the journal in ${journal} is an older copy: the last one went to record ${mark.seq} or further, and what came after the copy was made is missing`;
+  const isOlder = isThere && files.epoch < epoch;
+  return { epoch, seq, short, isGone, isOlder, hasNoEnd: isThere && seq > 0 && manifests.length === 0 };
+}
+
+/** Returns what a start at `at` lacks that found entries up to `seq`; undefined: nothing. */
+export function shortStart(
+  before: ReturnType<typeof journalBefore>,
+  { seq, t }: { readonly seq: number; readonly t: number },
+  at: number,
+): ShortStart | undefined {
+  const isCertain = before.isOlder || seq < before.seq;
+  return isCertain || before.hasNoEnd ? { at, seq, asOf: t, isCertain } : undefined;
 }
 
 /**
- * Makes an empty journal in place of the lost one. It goes on with a later epoch, so that no token and no cursor of
- * before can come back. Only for the holder of the daemon's lock.
+ * Says that the journal is not all that there was, or returns null: before a start, and for `limits.shortStartToldMs`
+ * after it. It is no damage: a start goes on with what is there. `clock` words a time.
  */
-export async function beginEmpty({ journal }: Places, lost: StoreMark, disk: Disk = nodeDisk): Promise<void> {
-  disk.mkdir(journal);
-  const segment = await SegmentWriter.create(disk, journal, lost.epoch + 1, 1);
+export function olderStoreText(paths: KitePaths, now: number, clock: (at: number) => string): string | null {
+  const { seq, short, isOlder, hasNoEnd } = journalBefore(paths);
+  const what = `the journal in ${paths.journal} `;
+  const went = seq === 0 ? "" : `: the last one went to record ${seq} or further`;
+  if (isOlder) return `${what}is an older copy${went}, and what came after the copy was made is missing`;
+  if (hasNoEnd) return `${what}has no manifest, so records at its end may be missing`;
+  if (short === undefined || now - short.at >= limits.shortStartToldMs) return null;
+  const end = short.seq === 0 ? "was empty" : `ended with record ${short.seq}, of about ${clock(short.asOf)}`;
+  const rest = short.isCertain ? "is missing" : "may be missing";
+  return `the journal with which Kite started at ${clock(short.at)} ${end}; what came after that ${rest}`;
+}
+
+/** What to do about it. */
+export const olderStoreAdvice =
+  "put the newer journal back if you have it: kite down, its folder in place of the present one, kite up. Else Kite goes on with what is there";
+
+/**
+ * Makes an empty journal in place of the lost one. It goes on with a later epoch, so that no token and no cursor of
+ * before can come back. The mark of what a person gave up goes. Only for the holder of the daemon's lock.
+ */
+export async function beginEmpty(
+  { journal, storeMark }: KitePaths,
+  lost: Pick<StoreMark, "epoch">,
+): Promise<void> {
+  nodeDisk.mkdir(journal);
+  const segment = await SegmentWriter.create(nodeDisk, journal, lost.epoch + 1, 1);
   segment.close();
+  rmSync(storeMark, { force: true });
 }
 
 /** Returns null if there is something that cannot be read as a folder: a start says why. */
-function filesIn(journal: string, disk: Disk): JournalFiles | null {
+function filesIn(journal: string): JournalFiles | null {
   try {
-    return journalFiles(disk, journal);
+    return journalFiles(nodeDisk, journal);
   } catch (error) {
     return diskCode(error) === "ENOENT" ? noFiles : null;
   }
@@ -113,7 +157,7 @@ function filesIn(journal: string, disk: Disk): JournalFiles | null {
 
 const noFiles: JournalFiles = { segments: [], snapshots: [], manifests: [], unfinished: [], epoch: 0 };
 
-function readStoreMark(path: string): StoreMark | null {
+function markIn(path: string): StoreMark | null {
   try {
     const stat = lstatSync(path);
     if (!stat.isFile() || stat.size > limits.smallFileBytes) return null;
@@ -127,9 +171,13 @@ function readStoreMark(path: string): StoreMark | null {
 
 function isStoreMark(value: unknown): value is StoreMark {
   if (typeof value !== "object" || value === null) return false;
-  const file = new Map<string, unknown>(Object.entries(value));
-  return (
-    typeof file.get("storeId") === "string" &&
-    ["epoch", "seq"].every(name => Number.isSafeInteger(file.get(name)))
-  );
+  const { storeId, epoch, seq, short = null }: Partial<Record<keyof StoreMark, unknown>> = value;
+  const isWhole = typeof storeId === "string" && [epoch, seq].every(Number.isSafeInteger);
+  return isWhole && (short === null || isShortStart(short));
+}
+
+function isShortStart(value: unknown): value is ShortStart {
+  if (typeof value !== "object" || value === null) return false;
+  const { at, seq, asOf }: Partial<Record<keyof ShortStart, unknown>> = value;
+  return [at, seq, asOf].every(Number.isSafeInteger);
 }

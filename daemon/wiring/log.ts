@@ -10,7 +10,7 @@ import { Listeners } from "../engine/listeners.ts";
 import { EventHub } from "../events/hub.ts";
 import { loadEvents } from "../events/ring-file.ts";
 import { FileJournal } from "../journal/file-journal.ts";
-import { markedEpoch, writeStoreMark } from "../journal/store-mark.ts";
+import { journalBefore, olderStoreText, shortStart, writeStoreMark } from "../journal/store-mark.ts";
 import type { DaemonOptions } from "../options.ts";
 import { Server } from "../server/server.ts";
 import { Turns } from "../server/turns.ts";
@@ -39,7 +39,8 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   const settings = options.shared ?? sharedSettings(config.values.store, paths);
   const clock = options.clock ?? systemClock();
   const trail = new Trail(paths.trail, { onError: error => onTrouble("the trail cannot be written", error) });
-  const journal = options.journal ?? new FileJournal({ dir: paths.journal, epochAfter: markedEpoch(paths) });
+  const known = journalBefore(paths);
+  const journal = options.journal ?? new FileJournal({ dir: paths.journal, epochAfter: known.epoch });
   const server = new Server(onTrouble);
   const turns = new Turns();
   const events = new EventHub(() => server.connections, turns);
@@ -75,7 +76,10 @@ export async function openLog(options: DaemonOptions, { onTrouble, onFatal }: Tr
   // A store that was taken out of the settings by hand has nothing: what is shared is here alone meanwhile.
   if (settings !== null) isShared = project => own.state.outbox.projects.has(project);
   listeners.add(claimWatch({ own, clock }, ownClaims(own, isShared)));
-  writeStoreMark(paths, own.state, onTrouble);
+  const short = options.journal === undefined ? shortStart(known, own.found, clock.wall()) : undefined;
+  writeStoreMark(paths, own.state, onTrouble, short);
+  const older = olderStoreText(paths, clock.wall(), at => new Date(at).toISOString());
+  if (older !== null) options.log.warn(older);
   const shared =
     settings === null
       ? null

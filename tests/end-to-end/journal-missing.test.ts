@@ -1,7 +1,8 @@
 /** The journal's folder vanished, or what is in it: nobody begins anew without a word. */
-import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { limits } from "../../protocol/limits.ts";
 import { Home } from "./daemon.ts";
 
 let home: Home;
@@ -91,12 +92,46 @@ test("a stop says that the journal went meanwhile", async () => {
   await daemon.exited;
 });
 
+/** What status and doctor say of the journal; `null`: nothing is wrong with it. */
+async function said(): Promise<{ status: string | null; doctor: Record<string, unknown> | null }> {
+  const { warnings = [] } = JSON.parse((await home.command(["status", "--json"])).out);
+  const { checks } = JSON.parse((await home.command(["doctor", "--json"])).out);
+  const found = checks.find(({ check }: { check: string }) => check === "journal");
+  const status = warnings.find((text: string) => text.includes("journal")) ?? null;
+  return { status, doctor: found.result === "ok" ? null : found };
+}
+
 test("a folder of Kite that was removed whole begins anew", async () => {
   await killed();
   rmSync(home.paths.home, { recursive: true, maxRetries: 9 });
   expect((await home.command(["up"])).code).toBe(0);
   expect(await tasks()).toEqual([]);
 });
+
+const cameBack =
+  /journal with which Kite started at .* ended with record \d+, of about .*; what came after that is missing/;
+
+/** Who starts it, and who looks later, reads that the daemon began with less than there was; and not for ever. */
+async function expectStands(pattern: RegExp): Promise<void> {
+  const looks = async () => {
+    const up = await home.command(["up"]);
+    expect(up.code).toBe(0);
+    return { ...(await said()), up: /^note: (.*)$/m.exec(up.out)?.[1] ?? null };
+  };
+  const stands = {
+    up: expect.stringMatching(pattern),
+    status: expect.stringMatching(pattern),
+    doctor: expect.objectContaining({ result: "warn", detail: expect.stringMatching(pattern) }),
+  };
+  expect(await looks()).toEqual(stands);
+  await home.kite("down", "--yes");
+  expect(await looks()).toEqual(stands);
+  await home.kite("down", "--yes");
+  const mark = JSON.parse(readFileSync(home.paths.storeMark, "utf8"));
+  mark.short.at -= limits.shortStartToldMs;
+  writeFileSync(home.paths.storeMark, JSON.stringify(mark));
+  expect(await looks()).toEqual({ up: null, status: null, doctor: null });
+}
 
 test("an older copy in its place is told, and a start goes on with it", async () => {
   await killed();
@@ -105,17 +140,62 @@ test("an older copy in its place is told, and a start goes on with it", async ()
   rmSync(home.paths.journal, { recursive: true });
   renameSync(aside(), home.paths.journal);
   const older = /journal is an older copy: the last one went to record \d+ or further/;
-  expect(JSON.parse((await home.command(["status", "--json"])).out).warnings[0]).toMatch(older);
-  const { checks } = JSON.parse((await home.command(["doctor", "--json"])).out);
-  const journal = checks.find(({ check }: { check: string }) => check === "journal");
-  expect(journal).toMatchObject({ result: "warn", detail: expect.stringMatching(older) });
+  expect(await said()).toEqual({
+    status: expect.stringMatching(older),
+    doctor: expect.objectContaining({ result: "warn", detail: expect.stringMatching(older) }),
+  });
   const { epoch: marked } = JSON.parse(readFileSync(home.paths.storeMark, "utf8"));
-  const up = await home.command(["up"]);
-  expect([up.code, up.out]).toEqual([0, expect.stringMatching(older)]);
+  // A hook starts it, so nobody reads what the start says.
+  const daemon = await home.start();
   // No token of the life that the copy does not know comes back.
   expect(JSON.parse(readFileSync(home.paths.daemonFile, "utf8")).epoch).toBeGreaterThan(marked);
   expect(await tasks()).toMatchObject([{ description: "keep me" }]);
-  expect((await home.command(["up"])).out).not.toMatch(older);
+  await expectStands(cameBack);
+  await daemon.exited;
+});
+
+test("a copy made while the daemon ran is told, too", async () => {
+  await home.start();
+  const ann = await home.session("ann");
+  const create = (description: string) => ann.ask({ type: "task_create", id: "ann", description });
+  expect(await create("keep me")).toMatchObject({ ok: true });
+  cpSync(home.paths.journal, aside(), { recursive: true });
+  expect(await create("lost")).toMatchObject({ ok: true });
+  await home.kite("down", "--yes");
+  rmSync(home.paths.journal, { recursive: true });
+  renameSync(aside(), home.paths.journal);
+  expect((await home.command(["up"])).out).toMatch(cameBack);
+  expect(await tasks()).toMatchObject([{ description: "keep me" }]);
+});
+
+test("without its manifest nobody knows whether the journal is whole, and that is told", async () => {
+  await killed();
+  const names = readdirSync(home.paths.journal).filter(name => name.endsWith(".manifest"));
+  expect(names).toHaveLength(1);
+  rmSync(join(home.paths.journal, names.join("")));
+  const unsure = /has no manifest, so records at its end may be missing/;
+  expect(await said()).toEqual({
+    status: expect.stringMatching(unsure),
+    doctor: expect.objectContaining({ result: "warn", detail: expect.stringMatching(unsure) }),
+  });
+  await home.start();
+  expect(await tasks()).toMatchObject([{ description: "keep me" }]);
+  expect((await home.command(["up"])).out).toMatch(
+    /ended with record \d+, of about .*; what came after that may be missing/,
+  );
+});
+
+test("what a person gave up for a repair is not told again", async () => {
+  await killed();
+  await (await home.start()).kill();
+  const last = readdirSync(home.paths.journal).filter(name => name.endsWith(".log"));
+  rmSync(join(home.paths.journal, last.sort().at(-1) ?? ""));
+  expect((await home.command(["up"])).err).toContain("kite repair");
+  const [, entry = ""] = /--discard-after (\d+)/.exec((await home.command(["repair"])).out) ?? [];
+  expect((await home.command(["repair", "--discard-after", entry])).code).toBe(0);
+  expect((await home.command(["up"])).out).not.toContain("note:");
+  expect(await tasks()).toMatchObject([{ description: "keep me" }]);
+  expect(await said()).toEqual({ status: null, doctor: null });
 });
 
 test("a start that finds no mark, as of an earlier version, goes on with what is there", async () => {
