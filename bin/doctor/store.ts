@@ -8,6 +8,7 @@ import {
   lostStoreText,
   olderStoreAdvice,
   olderStoreText,
+  signOfJournal,
 } from "../../daemon/journal/store-mark.ts";
 import type { StatsReply } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -35,7 +36,7 @@ export function checkJournal(world: ProcessContext, isRunning: boolean): Check {
   if (stat === undefined) return ok(check, "none yet");
   if (!stat.isDirectory()) {
     const detail = `${paths.journal} is not a folder, so the daemon stores nothing`;
-    const start = existsSync(paths.storeMark) ? "kite up --empty" : "kite up";
+    const start = signOfJournal(paths) !== null ? "kite up --empty" : "kite up";
     return fail(check, detail, advise("put it aside", aside(paths.journal), start));
   }
   const odd = oddJournalFile(paths.journal);

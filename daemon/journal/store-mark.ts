@@ -5,10 +5,11 @@
  * A start writes the mark before it serves, and a stop: so before the first answer of a life, and never again until its
  * end. That is enough, because the mark tells two things. Whether there was a journal is true from the first start on. How
  * far it went shows a copy that was made before, and is told to people. Where the folder is still there, its manifest knows
- * it exactly.
+ * it exactly. Without the mark, other files of a daemon show that there was a journal.
  */
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   lstatSync,
   openSync,
@@ -26,7 +27,7 @@ import { SegmentWriter } from "./segment-writer.ts";
 export interface StoreMark {
   readonly storeId: string;
   readonly epoch: number;
-  /** The last entry when the mark was written. */
+  /** The last entry when the mark was written; 0: the mark is lost, and `daemon.json` has the rest. */
   readonly seq: number;
   /** Later marks keep it, since people look when that start is over. */
   readonly short?: ShortStart | undefined;
@@ -68,16 +69,27 @@ export function writeStoreMark(
   }
 }
 
+/** What is known of a journal of which nothing is left; `shownBy` is the file that shows that there was one. */
+type LostStore = Pick<StoreMark, "epoch" | "seq"> & { readonly shownBy: string };
+
 /** Returns what there was if nothing of the journal is left; null if there is a journal, or never was one. */
-export function lostStore(paths: KitePaths): Pick<StoreMark, "epoch" | "seq"> | null {
+export function lostStore(paths: KitePaths): LostStore | null {
   const { epoch, seq, isGone } = journalBefore(paths);
-  return isGone && seq > 0 ? { epoch, seq } : null;
+  const shownBy = isGone ? signOfJournal(paths) : null;
+  return shownBy === null ? null : { epoch, seq, shownBy };
+}
+
+/** Returns what only a daemon with a journal writes, so `kite install` does not; null if none of it is there. */
+export function signOfJournal(paths: KitePaths): string | null {
+  const { storeMark, daemonFile, events, presence, trail, rescue } = paths;
+  return [storeMark, daemonFile, events, presence, trail, rescue].find(path => existsSync(path)) ?? null;
 }
 
 /** Says what is missing. */
-export function lostStoreText({ journal }: KitePaths, { seq }: Pick<StoreMark, "seq">): string {
+export function lostStoreText({ journal }: KitePaths, { seq, shownBy }: LostStore): string {
   const records = seq === 1 ? "1 record" : `${seq} records`;
-  return `the journal is missing: ${journal} held ${records} or more, and nothing of it is there`;
+  const held = seq === 0 ? `${shownBy} shows that there was one` : `${journal} held ${records} or more`;
+  return `the journal is missing: ${held}, and nothing of it is ${seq === 0 ? `in ${journal}` : "there"}`;
 }
 
 /** What to do about it. */
@@ -91,8 +103,8 @@ export function lostStoreProblem(paths: KitePaths): string | null {
 }
 
 /** What is known of the journal while it is not open. No token of `epoch` may come back; 0: no start is known. */
-export function journalBefore({ journal, storeMark }: KitePaths) {
-  const { epoch, seq, short } = markIn(storeMark) ?? { epoch: 0, seq: 0 };
+export function journalBefore({ journal, storeMark, daemonFile }: KitePaths) {
+  const { epoch, seq, short } = markIn(storeMark) ?? markIn(daemonFile) ?? { epoch: 0, seq: 0 };
   const files = filesIn(journal);
   const { segments, snapshots, manifests } = files ?? noFiles;
   const isGone = files !== null && segments.length + snapshots.length + manifests.length === 0;
@@ -136,10 +148,7 @@ export const olderStoreAdvice =
  * Makes an empty journal in place of the lost one. It goes on with a later epoch, so that no token and no cursor of
  * before can come back. The mark of what a person gave up goes. Only for the holder of the daemon's lock.
  */
-export async function beginEmpty(
-  { journal, storeMark }: KitePaths,
-  lost: Pick<StoreMark, "epoch">,
-): Promise<void> {
+export async function beginEmpty({ journal, storeMark }: KitePaths, lost: LostStore): Promise<void> {
   nodeDisk.mkdir(journal);
   const segment = await SegmentWriter.create(nodeDisk, journal, lost.epoch + 1, 1);
   segment.close();
@@ -162,7 +171,8 @@ function markIn(path: string): StoreMark | null {
     const stat = lstatSync(path);
     if (!stat.isFile() || stat.size > limits.smallFileBytes) return null;
     const value: unknown = JSON.parse(readFileSync(path, "utf8"));
-    return isStoreMark(value) ? value : null;
+    const mark = typeof value === "object" ? { seq: 0, ...value } : null;
+    return isStoreMark(mark) ? mark : null;
   } catch {
     // None, or damaged: it tells nothing, and the next start writes it anew.
     return null;

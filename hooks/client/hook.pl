@@ -328,8 +328,7 @@ sub end_pause {
 
 # Exits without an answer. If it `failed`, that counts towards a pause, unless the hook beside it counts it, it
 # waited only briefly, or it is the status line. Tells the person once per session that an edit runs without coordination,
-# or at once that the journal is missing, but not after `kite down`. Leaves the event's ids for the next daemon if it ends
-# something.
+# or at once that the journal is missing, but not after `kite down`. Leaves the ids of an end for the next daemon.
 sub let_go {
     my ($failed) = @_;
     alarm 0;
@@ -341,7 +340,7 @@ sub let_go {
     }
     leave_end() if !$wakes && !$is_line;
     # The daemon refuses to begin anew without its journal.
-    my $is_lost = -e "$home/store.json" && !-e "$home/journal";
+    my $is_lost = (-e "$home/store.json" || -e "$home/daemon.json") && !-e "$home/journal";
     my $tells = is_edit() || $is_lost && is_beginning();
     if ($tells && !-e "$home/down" && $event =~ /"session_id"\s*:\s*"([\w-]{1,100})"/ && is_untold($1)) {
         my $message = is_elsewhere() ? $hostless : $is_lost ? $lost : $unreached;

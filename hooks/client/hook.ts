@@ -339,8 +339,7 @@ function endPause(): void {
 /**
  * Exits without an answer. If it `failed`, that counts towards a pause, unless the hook beside it counts it, it
  * waited only briefly, or it is the status line. Tells the person once per session that an edit runs without coordination,
- * or at once that the journal is missing, but not after `kite down`. Leaves the event's ids for the next daemon if it ends
- * something.
+ * or at once that the journal is missing, but not after `kite down`. Leaves the ids of an end for the next daemon.
  */
 function failOpen(failed = false): never {
   if (failed && !wakes && !isLine && patienceMs !== briefMs) {
@@ -353,7 +352,8 @@ function failOpen(failed = false): never {
   if (!wakes && !isLine) succeeds(() => leaveEnd(home, event, client, process.ppid));
   const session = /"session_id"\s*:\s*"([\w-]{1,100})"/.exec(event)?.[1];
   // The daemon refuses to begin anew without its journal; see daemon/journal/store-mark.ts.
-  const isLost = existsSync(`${home}/store.json`) && !existsSync(`${home}/journal`);
+  const isLost =
+    !existsSync(`${home}/journal`) && ["store", "daemon"].some(of => existsSync(`${home}/${of}.json`));
   const tells = isEdit() || (isLost && isBeginning());
   if (session !== undefined && tells && !existsSync(`${home}/down`) && isUntold(session)) {
     const systemMessage = isElsewhere(home) ? hostless : isLost ? lost : unreached;

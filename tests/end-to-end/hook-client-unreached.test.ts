@@ -269,6 +269,14 @@ describe.each(hookPrograms)("the $name client", program => {
       expect(await isTold({ stdin: edit("b") })).toBe(true);
     });
 
+    test("also if the mark of the journal is gone, but not the daemon's own file", async () => {
+      const prompt = (session: string) => edit(session, { hook_event_name: "UserPromptSubmit" });
+      expect(await isTold({ stdin: prompt("a") })).toBe(false);
+      writeFileSync(at("daemon.json"), "");
+      const { stdout } = await run({ stdin: prompt("a") });
+      expect(JSON.parse(stdout).systemMessage).toMatch(/^Kite stays down: its journal is missing\. /);
+    });
+
     test("once, though several agents edit at the same time", async () => {
       const all = await Promise.all([1, 2, 3, 4].map(() => isTold({ stdin: edit("a") })));
       expect(all.filter(told => told)).toHaveLength(1);

@@ -2,7 +2,9 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { lostStoreProblem } from "../../daemon/journal/store-mark.ts";
 import { limits } from "../../protocol/limits.ts";
+import { kitePaths } from "../../protocol/paths.ts";
 import { Home } from "./daemon.ts";
 
 let home: Home;
@@ -101,6 +103,76 @@ async function said(): Promise<{ status: string | null; doctor: Record<string, u
   return { status, doctor: found.result === "ok" ? null : found };
 }
 
+/** A daemon that acknowledged a task and decided on a lock, and was stopped. */
+async function stopped(): Promise<void> {
+  await killed();
+  await home.start();
+  const ann = await home.session("ann");
+  const file = join(home.work, "a.txt");
+  expect(await ann.ask({ type: "file_lock", id: "ann", file })).toMatchObject({ ok: true });
+  expect(await ann.ask({ type: "file_unlock", id: "ann", file })).toMatchObject({ ok: true });
+  await home.kite("down", "--yes");
+}
+
+const unmarked =
+  /the journal is missing: (\S+) shows that there was one, and nothing of it is in\s+\S+journal; put the folder back/i;
+
+test("journal and mark are gone: refused as well, and the same way out leads on for good", async () => {
+  await stopped();
+  const before = JSON.parse(readFileSync(home.paths.daemonFile, "utf8")).epoch;
+  rmSync(home.paths.journal, { recursive: true });
+  rmSync(home.paths.storeMark);
+  for (const flags of [[], ["--unless-down"]]) {
+    rmSync(home.paths.downFile, { force: true });
+    const up = await home.command(["up", ...flags]);
+    expect([up.code, up.err]).toEqual([1, expect.stringMatching(unmarked)]);
+    expect(up.err).toContain("kite up --empty");
+  }
+  const repair = await home.command(["repair"]);
+  expect([repair.code, repair.err]).toEqual([1, expect.stringMatching(unmarked)]);
+  expect(await said()).toEqual({
+    status: expect.stringMatching(unmarked),
+    doctor: expect.objectContaining({
+      result: "fail",
+      detail: expect.stringMatching(/shows that there was one/),
+    }),
+  });
+  expect((await home.command(["up", "--empty"])).code).toBe(0);
+  expect(await tasks()).toEqual([]);
+  // The daemon's own file told the epoch.
+  expect(epoch()).toBeGreaterThan(before);
+  await home.kite("down");
+  const again = await home.command(["up"]);
+  expect([again.code, again.out]).toEqual([0, expect.not.stringContaining("journal")]);
+  expect(await said()).toEqual({ status: null, doctor: null });
+});
+
+test("each file of a daemon shows alone that there was a journal", async () => {
+  await stopped();
+  writeFileSync(home.paths.storeMark, "damaged");
+  const KITE_HOME = join(home.root, "other");
+  for (const sign of ["store.json", "daemon.json", "events.ndjson", "presence.json", "trail", "rescue"]) {
+    cpSync(join(home.paths.home, sign), join(KITE_HOME, sign), { recursive: true });
+    const found = unmarked.exec(lostStoreProblem(kitePaths({ KITE_HOME })) ?? "")?.[1];
+    expect(found).toBe(join(KITE_HOME, sign));
+    rmSync(KITE_HOME, { recursive: true });
+  }
+});
+
+test("a folder with only what `kite install` writes is new", async () => {
+  await home.kite("install", "--client", "claude-code");
+  const names = readdirSync(home.paths.home);
+  expect(names).toContain("installs.json");
+  expect(lostStoreProblem(home.paths)).toBeNull();
+  await stopped();
+  // As installed, by hand.
+  for (const name of readdirSync(home.paths.home))
+    if (!names.includes(name)) rmSync(join(home.paths.home, name), { recursive: true });
+  const up = await home.command(["up"]);
+  expect([up.code, up.out]).toEqual([0, expect.not.stringContaining("journal")]);
+  expect(await said()).toEqual({ status: null, doctor: null });
+});
+
 test("a folder of Kite that was removed whole begins anew", async () => {
   await killed();
   rmSync(home.paths.home, { recursive: true, maxRetries: 9 });
@@ -196,6 +268,16 @@ test("what a person gave up for a repair is not told again", async () => {
   expect((await home.command(["up"])).out).not.toContain("note:");
   expect(await tasks()).toMatchObject([{ description: "keep me" }]);
   expect(await said()).toEqual({ status: null, doctor: null });
+});
+
+test("the daemon's file tells of an older copy where the mark is gone", async () => {
+  await killed();
+  cpSync(home.paths.journal, aside(), { recursive: true });
+  await (await home.start()).kill();
+  rmSync(home.paths.journal, { recursive: true });
+  rmSync(home.paths.storeMark);
+  renameSync(aside(), home.paths.journal);
+  expect((await home.command(["up"])).out).toMatch(cameBack);
 });
 
 test("a start that finds no mark, as of an earlier version, goes on with what is there", async () => {

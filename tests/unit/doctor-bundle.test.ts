@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
 import { doctor } from "../../bin/commands/doctor.ts";
 import { Shortener } from "../../bin/doctor/shorten.ts";
+import { segmentName } from "../../daemon/journal/file-names.ts";
 import { encode, type TrailLine } from "../../daemon/trail/line.ts";
 import { limits } from "../../protocol/limits.ts";
 import { kitePaths } from "../../protocol/paths.ts";
@@ -39,6 +40,8 @@ beforeEach(() => {
   mkdirSync(project, { recursive: true });
   const kite = join(home, ".kite");
   mkdirSync(join(kite, "trail"), { recursive: true, mode: 0o700 });
+  mkdirSync(join(kite, "journal"), { mode: 0o700 });
+  writeFileSync(join(kite, "journal", segmentName(1, 1)), "");
   world = {
     ...fakeWorld({ home: kite, env: { HOME: home, USER: "zelda", PATH: "/usr/bin:/bin" } }),
     cwd: project,
