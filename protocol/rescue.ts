@@ -7,9 +7,10 @@ import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 /**
  * Why a version was kept: after a `write`; `before_wipe`: a line that wipes the file was about to run; `before_restore`: as
- * a restore found the file; `outside`: something changed the file that Kite did not see.
+ * a restore found the file; `outside`: something changed the file that Kite did not see; `set_aside`: a content of which Kite
+ * does not know any more whose it was, nor in which file.
  */
-export const versionKinds = ["write", "before_wipe", "before_restore", "outside"] as const;
+export const versionKinds = ["write", "before_wipe", "before_restore", "outside", "set_aside"] as const;
 export type VersionKind = (typeof versionKinds)[number];
 
 /** A version of a file, as `query` shows it. */
@@ -139,8 +140,22 @@ export interface RescueStateReply {
   readonly waiting: number;
   /** Writes that could not be kept since the daemon started. */
   readonly missed: number;
-  /** What keeps the daemon from keeping now, as a sentence; null: nothing. */
+  /** Absent where the setting is off, and in answers of earlier daemons. */
+  readonly damage?: DamageRow;
+  /** What is wrong with the store now, as a sentence; null: nothing. */
   readonly trouble: string | null;
+}
+
+/** What became of kept work whose store was damaged. */
+export interface DamageRow {
+  /** Versions that came back from their contents since the daemon started. */
+  readonly recovered: number;
+  /** Contents that are kept, and whose file nobody knows. */
+  readonly setAside: number;
+  /** The folder below which their versions are named; absolute. */
+  readonly asideFolder: string;
+  /** Versions without a content, and damaged lines, that nothing gave back since the daemon started. */
+  readonly lost: number;
 }
 
 export interface RescuePurgeReply {

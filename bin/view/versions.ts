@@ -1,6 +1,6 @@
 /** Kept versions, diffs and wipes for a terminal. */
 import { personName, withPersonName } from "../../protocol/person.ts";
-import type { UnkeptRow, VersionRow, WipeRow } from "../../protocol/rescue.ts";
+import type { DamageRow, UnkeptRow, VersionRow, WipeRow } from "../../protocol/rescue.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { paint, type Style } from "./color.ts";
 import { type Cell, table } from "./table.ts";
@@ -16,6 +16,21 @@ export const offLines: readonly string[] = [
   "Kite keeps no versions of files: the setting rescue is off.",
   "What it kept before stays in ~/.kite/rescue until you delete that folder.",
 ];
+
+/** Says in a line each what is damaged of kept work, and what to do; nothing if all is well. */
+export function damageTexts(
+  damage: Omit<DamageRow, "asideFolder"> | undefined,
+  trouble: string | null,
+): readonly string[] {
+  const { recovered, setAside, lost } = damage ?? { recovered: 0, setAside: 0, lost: 0 };
+  const parts = [
+    ...(recovered > 0 ? [`${counted(recovered, "version")} came back from their contents`] : []),
+    ...(setAside > 0 ? [`${counted(setAside, "content")} of unknown files set aside`] : []),
+    ...(lost > 0 ? [`${counted(lost, "version")} lost`] : []),
+  ];
+  const found = parts.length === 0 ? [] : [`Kept work was damaged: ${parts.join(", ")}; see kite rescue`];
+  return [...(trouble === null ? [] : [`Kept work: ${clean(trouble)}`]), ...found];
+}
 
 /** Returns a name as people read it; null: nobody that Kite knows. */
 export function authorName(by: { readonly name: string } | null): string {
@@ -65,6 +80,7 @@ function notesOf({ object, asSent, kind }: VersionRow): string[] {
     before_wipe: ["before a command that wipes"],
     before_restore: ["before a restore"],
     outside: ["changed outside Kite"],
+    set_aside: ["set aside: its file is unknown"],
   } as const;
   return [
     ...(object === null ? ["its content is gone"] : []),

@@ -1,15 +1,19 @@
-/** The rescue store as a whole: contents and index on the disk, versions and wipes in memory, and what keeps them alike. */
+/**
+ * The rescue store as a whole: contents and index on the disk, versions and wipes in memory, and what keeps them alike. A start
+ * that does not find the index whole takes from the contents what it lacks, and removes none of them.
+ */
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { limits } from "../../protocol/limits.ts";
+import type { DamageRow } from "../../protocol/rescue.ts";
 import { errorText } from "../../protocol/system-error.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { Slots } from "../facts/slots.ts";
 import { IndexFile } from "./index-file.ts";
-import { type IndexRecord, recordOf, SharedTexts, versionOf } from "./records.ts";
+import { IndexLines, type IndexRecord, labelOf, recordOf, SharedTexts } from "./records.ts";
 import { ContentStore } from "./store.ts";
 import { type Bounds, isOver, storeBounds, thinned } from "./thinning.ts";
-import { type Version, VersionTable } from "./versions.ts";
+import { type Draft, type Kept, type Purged, type Removal, type Version, VersionTable } from "./versions.ts";
 import { type Wipe, WipeTable, withinLine } from "./wipes.ts";
 
 export interface ArchiveOptions {
@@ -22,30 +26,10 @@ export interface ArchiveOptions {
   readonly bounds?: Bounds;
 }
 
-/** A version before it has a number. */
-export type Draft = Omit<Version, "n" | "hash" | "sizeBytes" | "storedBytes">;
-
-/** `isNew` false: the file's latest version has the content already. */
-export interface Kept {
-  readonly version: Version;
-  readonly isNew: boolean;
-}
-
-/** What was removed. */
-export interface Removal {
-  readonly versions: number;
-  readonly contents: number;
-  readonly bytes: number;
-}
-
-export interface Purged extends Removal {
-  /** Paths of other files with versions of the same contents: those stay. */
-  readonly alsoIn: readonly string[];
-}
-
 /**
- * Invariants: a number is used once; a content is on the disk before a line names it, and a line before the table has it. One change at a time: what
- * removes a content never meets what stores the same one. What cannot be stored is reported and not kept; nothing throws for it.
+ * Invariants: a number is used once; a content is on the disk before a line names it, and a line before the table has it. One
+ * change at a time: what removes a content never meets what stores the same one. No label names a version that was removed. What
+ * cannot be stored is reported and not kept; nothing throws for it.
  */
 export class Archive {
   readonly versions = new VersionTable();
@@ -53,32 +37,54 @@ export class Archive {
   readonly #options: ArchiveOptions;
   readonly #store: ContentStore;
   readonly #index: IndexFile;
+  /** Versions of unknown files are named below this folder; on the disk it is not there. */
+  readonly #asideFolder: string;
   readonly #changes = new Slots(1);
   readonly #contents = new BoundedMap<string, Buffer>({
     entriesMax: limits.rescueVersionsMax,
     weightMax: limits.rescueCacheBytes,
     weightOf: content => content.length,
   });
-  #next: [number, number] = [1, 1];
+  readonly #lines = new IndexLines(this.versions, this.wipes);
   #trouble: string | null = null;
   #opening: Promise<void> = Promise.resolve();
   #pruning: Promise<Removal> | null = null;
   #isClosed = false;
   #isRead = false;
-  /** The last line that was read says that the daemon ended in order. */
-  #isClean = false;
+  /** When a version is next looked for that is too old, by the wall. */
+  #pruneMs = 0;
   /** When a read that failed is tried again, by the wall. */
   #readAgainMs = 0;
 
   constructor(options: ArchiveOptions) {
     this.#options = options;
     this.#store = new ContentStore(options.dir);
-    this.#index = new IndexFile(join(options.dir, "index"));
+    this.#asideFolder = join(options.dir, "set-aside");
+    this.#index = new IndexFile(join(options.dir, "index"), error =>
+      this.#fail(
+        "the rescue index could not be brought to the disk, and a power cut may take its last lines",
+        error,
+      ),
+    );
   }
 
-  /** What keeps it from keeping now, as a sentence; null: nothing. */
+  /** What is wrong with it now, as a sentence; null: nothing. Looks at the disk. */
   get trouble(): string | null {
-    return this.#trouble;
+    const found = [this.#trouble, this.#loss].filter(one => one !== null);
+    return found.length === 0 ? null : found.join("; ");
+  }
+
+  /** What was found damaged, and when something was found last, by the wall. */
+  get damage(): DamageRow & { readonly atMs: number } {
+    return { ...this.#lines.damage, setAside: this.versions.setAside, asideFolder: this.#asideFolder };
+  }
+
+  /** What somebody did to the store while the daemon runs, as a sentence; null: nothing. */
+  get #loss(): string | null {
+    if (!this.#isRead || this.#isClosed) return null;
+    if (!this.#store.isLost && !this.#index.isLost) return null;
+    const what = this.#store.isLost ? this.#options.dir : this.#index.path;
+    return `${what} was removed or cut while the daemon runs; put it back if you have it, else the next write begins it anew`;
   }
 
   /** Reads the index piece by piece, then compares it with the contents. Whoever changes something waits for the first. */
@@ -97,7 +103,7 @@ export class Archive {
   async close(): Promise<void> {
     await this.#changes.run(async () => {
       // The next start sees that nothing is missing behind the last line.
-      if (await this.#isUsable()) await this.#append([{ next: [...this.#next], end: true }]);
+      if (await this.#isUsable()) await this.#index.append([{ next: [...this.#lines.next], end: true }]);
       this.#isClosed = true;
       await this.#index.close();
     });
@@ -113,29 +119,35 @@ export class Archive {
       const latest = this.versions.latestOf(draft.path);
       const isSame = latest?.hash === hash && latest.mode === draft.mode;
       try {
-        const storedBytes = await this.#store.put(hash, content);
-        if (!isSame)
-          return { version: await this.#add({ ...draft, hash, storedBytes }, content), isNew: true };
+        if (!isSame) return { version: await this.#add({ ...draft, hash }, content), isNew: true };
+        const label = labelOf(latest, this.#lines.next[1]);
+        await this.#store.put(hash, content, label, this.versions.storedBytesOf(hash));
         this.#trouble = null;
         return { version: latest, isNew: false };
       } catch (error) {
         this.#fail(`a version of ${draft.path} could not be kept`, error);
         if (!this.versions.has(hash))
           await this.#store.remove(hash).catch(() => {
-            // The sweep of the next start removes it.
+            // A later start removes it.
           });
         return null;
       }
     });
-    if (kept?.isNew && isOver(this.versions, this.#bounds, 1)) void this.prune();
+    const isTime = isOver(this.versions, this.#bounds, 1) || this.#options.wall() >= this.#pruneMs;
+    if (kept?.isNew && isTime) void this.prune();
     return kept;
   }
 
-  async #add(stored: Omit<Version, "n" | "sizeBytes">, content: Buffer): Promise<Version> {
-    const [n] = this.#next;
-    const version = { ...stored, n, sizeBytes: content.length };
-    await this.#append([recordOf(version)]);
-    this.#next[0] = n + 1;
+  async #add(drafted: Omit<Version, "n" | "sizeBytes" | "storedBytes">, content: Buffer): Promise<Version> {
+    const [n, wipes] = this.#lines.next;
+    // A label may have the number, also if the line cannot be written.
+    this.#lines.next[0] = n + 1;
+    const { hash } = drafted;
+    const draft = { ...drafted, n, sizeBytes: content.length, storedBytes: 0 };
+    const known = this.versions.storedBytesOf(hash);
+    const storedBytes = await this.#store.put(hash, content, labelOf(draft, wipes), known);
+    const version = { ...draft, storedBytes };
+    await this.#index.append([recordOf(version)]);
     this.versions.add(version);
     this.#contents.set(version.path, content);
     this.#trouble = null;
@@ -146,15 +158,15 @@ export class Archive {
   noteWipe(wipe: Omit<Wipe, "n">): Promise<Wipe | null> {
     return this.#changes.run(async () => {
       if (!(await this.#isUsable())) return null;
-      const [, n] = this.#next;
+      const [, n] = this.#lines.next;
       const noted = withinLine({ ...wipe, n });
       try {
-        await this.#append([{ r: noted }]);
+        await this.#index.append([{ r: noted }]);
       } catch (error) {
         this.#fail("a wipe could not be noted", error);
         return null;
       }
-      this.#next[1] = n + 1;
+      this.#lines.next[1] = n + 1;
       this.wipes.add(noted);
       return noted;
     });
@@ -173,8 +185,8 @@ export class Archive {
   }
 
   /** Whether the content is on the disk. */
-  isThere({ hash }: Pick<Version, "hash">): Promise<boolean> {
-    return this.#store.has(hash);
+  async isThere({ hash }: Pick<Version, "hash">): Promise<boolean> {
+    return (await this.#store.statOf(hash)) !== null;
   }
 
   /** Where the content is on the disk. */
@@ -192,13 +204,15 @@ export class Archive {
     await this.#changes.run(async () => {
       if (!(await this.#isUsable())) return;
       const meant = await this.#which(isMeant);
+      if (meant.length === 0) return;
+      const numbers = new Set(meant.map(({ n }) => n));
+      const hashes = new Set(meant.map(({ hash }) => hash));
+      const heirs = await this.#which(({ n, hash }) => hashes.has(hash) && !numbers.has(n));
+      await this.#lines.relabel(this.#store, heirs);
+      for (const { path } of heirs) alsoIn.add(path);
       for (let at = 0; at < meant.length; at += limits.rescuePrunedPerTurn)
         await this.#remove(meant.slice(at, at + limits.rescuePrunedPerTurn), removed);
-      if (meant.length === 0) return;
-      await this.#index.rewrite(this.#records());
-      const shared = new Set(meant.map(({ hash }) => hash).filter(hash => this.versions.has(hash)));
-      if (shared.size === 0) return;
-      for (const { path } of await this.#which(({ hash }) => shared.has(hash))) alsoIn.add(path);
+      await this.#index.rewrite(this.#lines.records());
     });
     return { ...removed, alsoIn: [...alsoIn] };
   }
@@ -229,6 +243,7 @@ export class Archive {
       await this.#changes.run(async () => {
         if (!(await this.#isUsable())) return;
         const { wall, dirtyPaths } = this.#options;
+        this.#pruneMs = wall() + limits.rescuePruneMs;
         this.wipes.dropBefore(wall() - this.#bounds.keptMs);
         const dirty = dirtyPaths();
         const lasting = {
@@ -249,112 +264,90 @@ export class Archive {
     return removed;
   }
 
-  /** Removes contents that no version has, and versions whose content is gone; returns how many of each. */
-  async sweep(): Promise<{ readonly orphans: number; readonly gone: number }> {
-    const found = { orphans: 0, gone: 0 };
-    if (!this.#isRead) return found;
+  /**
+   * Compares contents and versions. A content that cannot be had is lost, with its versions; one that no version has goes after a
+   * day.
+   */
+  async sweep(): Promise<void> {
+    if (!this.#isRead) return;
     try {
       const there = new Set<string>();
       for await (const hashes of this.#store.hashes()) {
         for (const hash of hashes) {
-          if (this.versions.has(hash)) there.add(hash);
-          else found.orphans += await this.#removeOrphan(hash);
+          if (!this.versions.has(hash)) await this.#removeOrphan(hash);
+          else if (
+            !this.#lines.isDoubted ||
+            (await this.#store.isSound(hash, this.versions.storedBytesOf(hash)))
+          )
+            there.add(hash);
         }
         await turn();
       }
-      let looked = 0;
-      const missing: Version[] = [];
-      for (const version of this.versions.oldestFirst()) {
-        if (!there.has(version.hash)) missing.push(version);
-        looked += 1;
-        if (looked % limits.rescuePrunedPerTurn === 0) await turn();
-      }
+      const missing = await this.#which(({ hash }) => !there.has(hash));
       for (let at = 0; at < missing.length; at += limits.rescuePrunedPerTurn)
-        found.gone += await this.#forgetMissing(missing.slice(at, at + limits.rescuePrunedPerTurn));
-      if (found.gone > 0)
-        this.#options.onTrouble(`the contents of ${found.gone} kept versions are gone`, null);
+        await this.#forgetMissing(missing.slice(at, at + limits.rescuePrunedPerTurn));
+      this.#lines.isDoubted = false;
+      const { recovered, setAside, lost } = this.damage;
+      const what = `${recovered} versions came back, ${setAside} contents are set aside, ${lost} are lost`;
+      if (this.#lines.isUntold)
+        this.#options.onTrouble(`kept work was damaged: ${what}; see kite rescue`, null);
+      this.#lines.isUntold = false;
     } catch (error) {
       this.#fail("the rescue store could not be compared with its index", error);
     }
-    return found;
   }
 
   get #bounds(): Bounds {
     return this.#options.bounds ?? storeBounds;
   }
 
-  /** Whether something can be stored: a read that failed is tried again, since to write would lose what could not be read. */
+  /**
+   * Whether something can be stored: a read that failed is tried again, since to write would lose what could not be read. What
+   * somebody removed begins anew.
+   */
   async #isUsable(): Promise<boolean> {
     if (this.#isClosed) return false;
-    if (!this.#isRead && this.#options.wall() >= this.#readAgainMs) await this.#read();
-    return this.#isRead;
+    if (!this.#isRead && this.#options.wall() >= this.#readAgainMs) {
+      await this.#read();
+      void this.sweep();
+    }
+    const loss = this.#loss;
+    if (loss === null) return this.#isRead;
+    try {
+      await this.#store.open();
+      await this.#index.rewrite(this.#lines.records());
+      this.#options.onTrouble(`the rescue store begins anew: ${loss}`, null);
+      void this.sweep();
+      return true;
+    } catch (error) {
+      this.#fail("versions could not be kept: the rescue store cannot begin anew", error);
+      return false;
+    }
   }
 
   async #read(): Promise<void> {
     const texts = new SharedTexts();
-    const { onTrouble, wall } = this.#options;
+    const { wall } = this.#options;
     try {
       await this.#store.open();
-      const { damaged, cutBytes } = await this.#index.open(record =>
-        this.#take(record as IndexRecord, texts),
-      );
+      const bad = await this.#index.open(record => this.#lines.take(record as IndexRecord, texts));
+      const isNew = this.#index.lines + bad === 0 && (await this.#store.isEmpty());
+      const aside = { folder: this.#asideFolder, atMs: wall() };
+      const isChanged = !isNew && (await this.#lines.rebuild(this.#store, bad, aside, texts));
+      if (isChanged) await this.#index.rewrite(this.#lines.records());
       this.#isRead = true;
-      const isNew = this.#index.lines === 0 && cutBytes === 0 && (await this.#store.isEmpty());
-      if (!this.#isClean && !isNew) await this.#skipNumbers();
-      if (damaged > 0)
-        onTrouble(`${damaged} lines of the rescue index are damaged: their versions are lost`, null);
-      if (cutBytes > 0) onTrouble("the last line of the rescue index was torn: its version is lost", null);
     } catch (error) {
       this.#readAgainMs = wall() + limits.rescueReadAgainMs;
       this.#fail("the rescue store cannot be read, and keeps nothing", error);
     }
   }
 
-  /** Lines may be missing at the end, and a number is used once: what a person noted of a lost version names no other one. */
-  async #skipNumbers(): Promise<void> {
-    const [version, wipe] = this.#next;
-    this.#next = [version + limits.rescueNumbersSkipped, wipe + limits.rescueNumbersSkipped];
-    await this.#index.append([{ next: [...this.#next] }]);
-  }
-
-  #take(record: IndexRecord, texts: SharedTexts): void {
-    this.#isClean = "end" in record;
-    if ("v" in record) {
-      // After a read that failed some are known.
-      if (this.versions.get(record.v.n) === undefined) this.versions.add(versionOf(record, texts));
-      this.#next[0] = Math.max(this.#next[0], record.v.n + 1);
-    } else if ("gone" in record) for (const n of record.gone) this.versions.remove(n);
-    else if ("r" in record) {
-      this.wipes.add(record.r);
-      this.#next[1] = Math.max(this.#next[1], record.r.n + 1);
-    } else if ("next" in record) {
-      this.#next = [Math.max(this.#next[0], record.next[0]), Math.max(this.#next[1], record.next[1])];
-    }
-  }
-
-  /** Appends to the index; writes it anew if somebody removed it. */
-  async #append(records: readonly IndexRecord[]): Promise<void> {
-    if (this.#index.isLost) {
-      this.#options.onTrouble("the rescue store was removed while the daemon runs: it begins anew", null);
-      await this.#store.open();
-      await this.#index.rewrite(this.#records());
-      void this.sweep();
-    }
-    await this.#index.append(records);
-  }
-
-  *#records(): Generator<IndexRecord, void> {
-    yield { next: [this.#next[0], this.#next[1]] };
-    for (const version of this.versions.oldestFirst()) yield recordOf(version);
-    for (const wipe of this.wipes.all()) yield { r: wipe };
-  }
-
-  /** The index forgets them first: a content without a line is removed at the next start. */
+  /** The index forgets them first: a content whose version a line removed goes at the next start. */
   async #remove(
     versions: readonly Version[],
     removed: { -readonly [K in keyof Removal]: number },
   ): Promise<void> {
-    await this.#append([{ gone: versions.map(({ n }) => n) }]);
+    await this.#index.append([{ gone: versions.map(({ n }) => n) }]);
     for (const { n, path, storedBytes } of versions) {
       const hash = this.versions.remove(n);
       this.#contents.delete(path);
@@ -366,29 +359,36 @@ export class Archive {
     }
   }
 
-  #removeOrphan(hash: string): Promise<number> {
+  #removeOrphan(hash: string): Promise<void> {
     return this.#changes.run(async () => {
-      if (this.versions.has(hash) || !this.#isRead || this.#isClosed) return 0;
-      await this.#store.remove(hash);
-      return 1;
+      if (!(await this.#isUsable()) || this.versions.has(hash)) return;
+      const there = await this.#store.statOf(hash);
+      if (there !== null && there.ctimeMs <= this.#options.wall() - limits.rescueOrphanMs)
+        await this.#store.remove(hash);
     });
   }
 
-  #forgetMissing(versions: readonly Version[]): Promise<number> {
+  #forgetMissing(versions: readonly Version[]): Promise<void> {
     return this.#changes.run(async () => {
-      const gone: number[] = [];
-      if (!(await this.#isUsable())) return 0;
-      for (const { n, hash } of versions) if (!(await this.#store.has(hash))) gone.push(n);
-      if (gone.length === 0) return 0;
-      await this.#append([{ gone }]);
-      for (const n of gone) this.versions.remove(n);
-      return gone.length;
+      const lost: Version[] = [];
+      if (!(await this.#isUsable())) return;
+      for (const version of versions)
+        if (!(await this.#store.isSound(version.hash, this.versions.storedBytesOf(version.hash))))
+          lost.push(version);
+      if (lost.length === 0) return;
+      await this.#index.append([{ lost: lost.map(({ n }) => n) }]);
+      for (const { n } of lost) {
+        const hash = this.versions.remove(n);
+        if (hash !== null) await this.#store.remove(hash);
+      }
+      this.#lines.found(0, lost.length, this.#options.wall());
     });
   }
 
   async #rewriteIfDead(): Promise<void> {
     const live = this.versions.size + this.wipes.size;
-    if (this.#index.lines > 2 * live + limits.rescueDeadLinesMax) await this.#index.rewrite(this.#records());
+    if (this.#index.lines > 2 * live + limits.rescueDeadLinesMax)
+      await this.#index.rewrite(this.#lines.records());
   }
 
   #fail(message: string, error: unknown): void {

@@ -1,34 +1,33 @@
 /** The index of the store: lines of a checksum and JSON, appended, read at a start, written anew when most are dead. */
 import { constants, fstatSync, lstatSync, writeSync } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { limits } from "../../protocol/limits.ts";
 import { checksum, isIntact } from "../journal/format/checksum.ts";
-
-/** What a start found in the index. */
-export interface IndexRead {
-  /** Lines that are not as they were written; they are left out. */
-  readonly damaged: number;
-  /** Bytes of a torn line that were cut off the end. */
-  readonly cutBytes: number;
-}
 
 const newline = 0x0a;
 const noFollow = constants.O_NOFOLLOW;
 
 /**
- * Invariants: one write at a time; a line is whole or no line. Somebody may remove the file while it is open: then it is
- * `isLost`, and nothing is appended before it is written anew.
+ * Invariants: one write at a time; a line is whole or no line. Somebody may remove or cut the file while it is open: then it is
+ * `isLost`, and nothing is appended before it is written anew. At most one sync runs, and no append waits for it.
  */
 export class IndexFile {
   readonly path: string;
+  readonly #onUnsynced: (error: unknown) => void;
   #handle: FileHandle | null = null;
   #lines = 0;
+  #bytes = 0;
+  #isUnsynced = false;
+  #isSyncing = false;
   /** The last write may have left a part of a line. */
   #isTorn = false;
 
-  constructor(path: string) {
+  /** `onUnsynced`: what was appended may not outlast a power cut. */
+  constructor(path: string, onUnsynced: (error: unknown) => void) {
     this.path = path;
+    this.#onUnsynced = onUnsynced;
   }
 
   /** Lines in the file, dead ones included. */
@@ -36,8 +35,11 @@ export class IndexFile {
     return this.#lines;
   }
 
-  /** Reads all lines, piece by piece, and opens the file for appending. Throws the system's error. */
-  async open(take: (record: unknown) => void): Promise<IndexRead> {
+  /**
+   * Reads all lines, piece by piece, and opens the file for appending. Returns how many are not as they were written, a torn one
+   * at the end included: those are left out. Throws the system's error.
+   */
+  async open(take: (record: unknown) => void): Promise<number> {
     const handle = await open(
       this.path,
       constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | noFollow,
@@ -70,15 +72,16 @@ export class IndexFile {
       await turn();
     }
     if (read > whole) await handle.truncate(whole);
-    return { damaged, cutBytes: read - whole };
+    this.#bytes = whole;
+    return damaged + (rest.length > 0 ? 1 : 0);
   }
 
-  /** Whether the file is no longer the one that is open. Looks in this thread: the file is beside the journal. */
+  /** Whether the file is no longer the one that is open, or is shorter. Looks in this thread: the file is beside the journal. */
   get isLost(): boolean {
     if (this.#handle === null) return true;
     const own = fstatSync(this.#handle.fd);
     const there = lstatSync(this.path, { throwIfNoEntry: false });
-    return there === undefined || own.ino !== there.ino || own.dev !== there.dev;
+    return there === undefined || own.ino !== there.ino || own.dev !== there.dev || own.size < this.#bytes;
   }
 
   /** Appends records. Throws the system's error: then none of them counts. */
@@ -92,6 +95,8 @@ export class IndexFile {
       appendNow(handle.fd, this.#isTorn ? `\n${text}` : text);
       this.#isTorn = false;
       this.#lines += records.length;
+      this.#bytes = fstatSync(handle.fd).size;
+      void this.#sync();
     } catch (error) {
       this.#isTorn = true;
       await handle.truncate(size).then(
@@ -103,6 +108,23 @@ export class IndexFile {
         },
       );
       throw error;
+    }
+  }
+
+  /** Brings to the disk what was appended, and then what was appended meanwhile. */
+  async #sync(): Promise<void> {
+    this.#isUnsynced = true;
+    if (this.#isSyncing) return;
+    this.#isSyncing = true;
+    try {
+      while (this.#isUnsynced && this.#handle !== null) {
+        this.#isUnsynced = false;
+        await this.#handle.datasync();
+      }
+    } catch (error) {
+      this.#onUnsynced(error);
+    } finally {
+      this.#isSyncing = false;
     }
   }
 
@@ -125,6 +147,8 @@ export class IndexFile {
       await handle.appendFile(text);
       await handle.datasync();
       await rename(temporary, this.path);
+      const folder = await open(dirname(this.path));
+      await folder.sync().finally(() => folder.close());
     } catch (error) {
       await handle.close();
       await rm(temporary, { force: true });
@@ -133,6 +157,7 @@ export class IndexFile {
     const before = this.#handle;
     this.#handle = handle;
     this.#lines = lines;
+    this.#bytes = fstatSync(handle.fd).size;
     this.#isTorn = false;
     await before?.close();
   }
@@ -150,7 +175,8 @@ function appendNow(fd: number, text: string): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }
 
-function lineOf(record: unknown): string {
+/** Returns the line of a record. */
+export function lineOf(record: unknown): string {
   const text = JSON.stringify(record);
   return `${checksum(text)} ${text}\n`;
 }

@@ -52,7 +52,8 @@ function stateOf(rescue: Rescue | null): RescueStateReply {
   const { archive, queue } = rescue;
   const { versions, wipes, trouble } = archive;
   const { size, files, bytes } = versions;
-  const work = { waiting: rescue.waiting, missed: queue.missed, trouble };
+  const { atMs, ...damage } = archive.damage;
+  const work = { waiting: rescue.waiting, missed: queue.missed, damage, trouble };
   return { ok: true, on: true, bytesMax, versions: size, files, bytes, wipes: wipes.size, ...work };
 }
 

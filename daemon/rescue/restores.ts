@@ -66,6 +66,10 @@ async function begin(
     return refuse("unknown_version", `Kite keeps no ${name}; kite history FILE lists the versions of a file`);
   if (session !== undefined && !isOwn(session, version))
     return foreign(`${name} is of another project`, name);
+  if (version.kind === "set_aside" && (into ?? version.path) === version.path) {
+    const error = `${name} was set aside, and Kite does not know its file: kite rescue restore ${name} --into DIR`;
+    return refuse("invalid_request", error, { path: "into" });
+  }
   if (!(await archive.isThere(version)))
     return refuse("version_gone", `the content of ${name} is gone; kite history lists the other versions`);
   const file = await targetOf(services, session, version, into);

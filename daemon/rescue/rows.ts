@@ -18,7 +18,7 @@ import { type Wipe, wipeName } from "./wipes.ts";
 const last = Number.MAX_SAFE_INTEGER;
 
 type Shown = DaemonServices & Pick<RescueServices, "rescue">;
-type Place = Pick<Version, "path" | "project" | "worktree">;
+type Place = Pick<Version, "path" | "project" | "worktree"> & Partial<Pick<Version, "kind">>;
 
 const versions: Target<VersionRow> = {
   open: async ({ rescue, engine, facts }: Shown, named) => {
@@ -115,11 +115,15 @@ function shownTo(
     (paths === null || isIn(place.path, paths));
 }
 
-/** Whether the place belongs to the session's project. A client may name its project otherwise than git does. */
+/**
+ * Whether the place belongs to the session's project. A client may name its project otherwise than git does. What was set aside
+ * may be of any project, so no session sees it.
+ */
 export function isOwn(
   session: { readonly project: string; readonly worktree: string },
-  place: Pick<Place, "project" | "worktree">,
+  place: Pick<Place, "project" | "worktree" | "kind">,
 ): boolean {
+  if (place.kind === "set_aside") return false;
   return session.project === place.project || session.worktree === place.worktree;
 }
 

@@ -1,12 +1,14 @@
 /** Contents on the disk, as zlib files named by their hash. */
 import { createHash } from "node:crypto";
-import { constants, lstatSync, renameSync, writeFileSync } from "node:fs";
+import { constants, lstatSync, renameSync, type Stats, writeFileSync } from "node:fs";
 import { lstat, mkdir, open, readdir, rm, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { deflate, deflateSync, inflate } from "node:zlib";
 import { limits } from "../../protocol/limits.ts";
+import { isIntact } from "../journal/format/checksum.ts";
+import { lineOf } from "./index-file.ts";
 
 const inflated = promisify(inflate);
 const deflated = promisify(deflate);
@@ -35,14 +37,26 @@ export async function hashOf(content: Buffer): Promise<string> {
   return hash.digest("hex");
 }
 
+/** A file of a content: the zlib stream, and the label behind it. */
+interface ContentFile {
+  readonly content: Buffer;
+  readonly packed: Buffer;
+  /** Null: there is none that is intact. */
+  readonly label: unknown;
+  readonly storedBytes: number;
+}
+
 /**
  * Keeps contents. A content is written to a temporary file and renamed: a file with a hash's name is whole, unless the power
- * failed, and then its hash tells. Never synced.
+ * failed, and then its hash tells. Never synced. Behind the zlib stream, at whose end `inflate` stops, is a line of the index,
+ * the label: so a content says of itself which version it is.
  */
 export class ContentStore {
   readonly dir: string;
   readonly #objects: string;
   #written = 0;
+  /** The folder of the contents as it was opened. */
+  #own: Stats | null = null;
 
   constructor(dir: string) {
     this.dir = dir;
@@ -52,48 +66,82 @@ export class ContentStore {
   /** Makes the folders; throws the system's error. */
   async open(): Promise<void> {
     await mkdir(this.#objects, { recursive: true, mode: 0o700 });
+    this.#own = lstatSync(this.#objects);
     await writeFile(join(this.dir, "CACHEDIR.TAG"), tag, { flag: "wx", mode: 0o600 }).catch(ifThere);
+  }
+
+  /** Whether the folder of the contents is no longer the one that was opened. */
+  get isLost(): boolean {
+    const there = lstatSync(this.#objects, { throwIfNoEntry: false });
+    return there?.ino !== this.#own?.ino || there?.dev !== this.#own?.dev;
   }
 
   pathOf(hash: string): string {
     return join(this.#objects, hash.slice(0, 2), hash.slice(2));
   }
 
-  /** Stores a content, unless it is there; returns its bytes on the disk. Throws the system's error, and leaves nothing. */
-  async put(hash: string, content: Buffer): Promise<number> {
-    const path = this.pathOf(hash);
-    const known = lstatSync(path, { throwIfNoEntry: false });
-    if (known?.isFile()) return known.size;
+  /**
+   * Stores a content, unless it is there with `knownBytes`, or whole; returns its bytes on the disk. `knownBytes` null: what is
+   * there has no version, and is replaced. Throws the system's error, and leaves nothing.
+   */
+  async put(hash: string, content: Buffer, label: object, knownBytes: number | null): Promise<number> {
+    const known = lstatSync(this.pathOf(hash), { throwIfNoEntry: false });
+    if (known?.isFile() && knownBytes !== null)
+      if (known.size === knownBytes || (await this.read(hash)) !== null) return known.size;
     const isShort = content.length <= inThreadBytes;
     const packed = isShort ? deflateSync(content, fast(content)) : await deflated(content, fast(content));
+    return this.place(hash, packed, label, isShort);
+  }
+
+  /** Writes the file of a content, whatever was there; returns its bytes. Throws the system's error, and leaves nothing. */
+  async place(hash: string, packed: Buffer, label: object, isShort = false): Promise<number> {
     this.#written += 1;
     const temporary = join(this.#objects, `${ownStart}${this.#written}`);
+    const file = Buffer.concat([packed, Buffer.from(lineOf(label))]);
     try {
-      await this.#write(temporary, packed, isShort);
-      await this.#moveTo(temporary, path);
+      await this.#write(temporary, file, isShort);
+      await this.#moveTo(temporary, this.pathOf(hash));
     } catch (error) {
       await rm(temporary, { force: true });
       throw error;
     }
-    return packed.length;
+    return file.length;
   }
 
-  /** Whether a file with this name is there. */
-  async has(hash: string): Promise<boolean> {
-    return (await lstat(this.pathOf(hash)).catch(ifMissing))?.isFile() === true;
+  /** What the system says of the file of a content; null: there is none. */
+  async statOf(hash: string): Promise<Stats | null> {
+    const there = await lstat(this.pathOf(hash)).catch(ifMissing);
+    return there?.isFile() ? there : null;
   }
 
   /** Returns a content, or null if it is gone or is no longer what its name says. */
   async get(hash: string): Promise<Buffer | null> {
     try {
-      const handle = await open(this.pathOf(hash), constants.O_RDONLY | constants.O_NOFOLLOW);
-      const packed = await handle.readFile().finally(() => handle.close());
-      const content = await inflated(packed, { maxOutputLength: limits.rescueFileBytes });
-      return (await hashOf(content)) === hash ? content : null;
+      return (await this.read(hash))?.content ?? null;
     } catch {
-      // Missing, cut off, or replaced: whatever the reason, its version cannot be restored.
+      // Replaced by something else, or the disk fails: whatever the reason, its version cannot be restored.
       return null;
     }
+  }
+
+  /** Returns the file of a content; null: it is missing, cut off, or replaced. Throws the system's other errors. */
+  async read(hash: string): Promise<ContentFile | null> {
+    if ((await this.statOf(hash)) === null) return null;
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW;
+    const handle = await open(this.pathOf(hash), flags).catch(ifMissing);
+    if (handle === null) return null;
+    const file = await handle.readFile().finally(() => handle.close());
+    const found = await inflatedWithInfo(file).catch(ifDamaged);
+    if (found === null || (await hashOf(found.buffer)) !== hash) return null;
+    const start = found.engine.bytesWritten;
+    const isLabelled = isIntact(file, start, file.length - 1);
+    const label: unknown = isLabelled ? JSON.parse(file.toString("utf8", start + 9, file.length - 1)) : null;
+    return { content: found.buffer, packed: file.subarray(0, start), label, storedBytes: file.length };
+  }
+
+  /** Whether a content can be had; reads one that has other bytes than it should, as a cut one has. */
+  async isSound(hash: string, storedBytes: number | null): Promise<boolean> {
+    return (await this.statOf(hash))?.size === storedBytes || (await this.read(hash)) !== null;
   }
 
   async remove(hash: string): Promise<void> {
@@ -141,6 +189,14 @@ export class ContentStore {
   }
 }
 
+/** Inflates up to the end of the stream, and tells where that is: the types of Node do not say that it does. */
+function inflatedWithInfo(file: Buffer) {
+  return inflated(file, { maxOutputLength: limits.rescueFileBytes, info: true }) as unknown as Promise<{
+    readonly buffer: Buffer;
+    readonly engine: { readonly bytesWritten: number };
+  }>;
+}
+
 const temporaryStart = "new-";
 /** An earlier process may have had this number. */
 const ownStart = `${temporaryStart}${process.pid}-${Date.now()}-`;
@@ -152,6 +208,13 @@ function isMissing(error: unknown): boolean {
 /** Returns null if the error says that the file does not exist; throws any other one. */
 function ifMissing(error: unknown): null {
   if (isMissing(error)) return null;
+  throw error;
+}
+
+/** Returns null for what zlib says of bytes that are no whole stream; throws any other error. */
+function ifDamaged(error: unknown): null {
+  const code = error instanceof Error && "code" in error ? error.code : null;
+  if (code === "Z_DATA_ERROR" || code === "Z_BUF_ERROR" || code === "ERR_BUFFER_TOO_LARGE") return null;
   throw error;
 }
 

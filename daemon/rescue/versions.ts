@@ -33,6 +33,27 @@ export interface Version {
   readonly hash: string;
 }
 
+/** A version before it has a number. */
+export type Draft = Omit<Version, "n" | "hash" | "sizeBytes" | "storedBytes">;
+
+/** `isNew` false: the file's latest version has the content already. */
+export interface Kept {
+  readonly version: Version;
+  readonly isNew: boolean;
+}
+
+/** What was removed. */
+export interface Removal {
+  readonly versions: number;
+  readonly contents: number;
+  readonly bytes: number;
+}
+
+export interface Purged extends Removal {
+  /** Paths of other files with versions of the same contents: those stay. */
+  readonly alsoIn: readonly string[];
+}
+
 export function versionName({ n }: Pick<Version, "n">): string {
   return `v-${n}`;
 }
@@ -51,6 +72,7 @@ export class VersionTable {
   readonly #byFile = new Map<string, RisingNumbers>();
   readonly #contents = new Map<string, Content>();
   #bytes = 0;
+  #setAside = 0;
 
   get size(): number {
     return this.#all.size;
@@ -58,6 +80,11 @@ export class VersionTable {
 
   get files(): number {
     return this.#byFile.size;
+  }
+
+  /** Versions of unknown files. */
+  get setAside(): number {
+    return this.#setAside;
   }
 
   /** Bytes of all contents as they are on the disk. */
@@ -72,6 +99,7 @@ export class VersionTable {
   add(version: Version): void {
     const { n, path, hash, storedBytes } = version;
     this.#all.set(n, version);
+    if (version.kind === "set_aside") this.#setAside += 1;
     this.#order.add(n);
     let ofFile = this.#byFile.get(path);
     if (ofFile === undefined) {
@@ -93,6 +121,7 @@ export class VersionTable {
     const version = this.#all.get(n);
     if (version === undefined) return null;
     this.#all.delete(n);
+    if (version.kind === "set_aside") this.#setAside -= 1;
     this.#order.noteRemoved();
     const ofFile = this.#byFile.get(version.path);
     ofFile?.noteRemoved();

@@ -16,11 +16,17 @@ export const rescueLimits = {
   rescueIndexBytesPerTurn: 64 * 1024,
   /** Longest line of the index; a wipe of so many files that its line is longer does not name them all. */
   rescueLineBytes: 256 * 1024,
+  /** A content that no version has goes after this; nothing says that one is missing. */
+  rescueOrphanMs: 24 * 3_600_000,
+  /** For how long a status shows what was found damaged. */
+  rescueDamageMs: 24 * 3_600_000,
+  /** How often a version is looked for that is too old, while the daemon keeps some. */
+  rescuePruneMs: 3_600_000,
   /** A store that could not be read is read again after this. */
   rescueReadAgainMs: 30_000,
   /**
    * Numbers of versions and wipes that a start leaves out if the daemon before it did not end in order: more than an index loses
-   * at its end when the power fails, since it is never synced. Nobody knows how many those were.
+   * at its end when the power fails, as its sync runs behind the answers. Nobody knows how many those were.
    */
   rescueNumbersSkipped: 1_000,
   /** Dead lines of the index before it is written anew, if they are more than the live ones. */

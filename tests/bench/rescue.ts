@@ -6,9 +6,10 @@ import { join } from "node:path";
 import type { DaemonServices } from "../../daemon/requests/handler.ts";
 import { Archive } from "../../daemon/rescue/archive.ts";
 import { IndexFile } from "../../daemon/rescue/index-file.ts";
-import { recordOf } from "../../daemon/rescue/records.ts";
+import { labelOf, recordOf } from "../../daemon/rescue/records.ts";
 import { rescueTargets } from "../../daemon/rescue/rows.ts";
 import { ContentStore, hashOf } from "../../daemon/rescue/store.ts";
+import type { Version } from "../../daemon/rescue/versions.ts";
 import { Turns } from "../../daemon/server/turns.ts";
 import { page, placeIn } from "../../daemon/views/paging.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -213,7 +214,7 @@ async function hour(dir: string, sources: string) {
     texts.set(name, content.toString());
     const hash = await hashOf(content);
     written += content.length;
-    if (!seen.has(hash)) stored += await store.put(hash, content);
+    if (!seen.has(hash)) stored += await store.put(hash, content, labelOf(versionOf(n, name, 0), 1), null);
     seen.add(hash);
   }
   return table(
@@ -263,34 +264,29 @@ async function writeMany(dir: string, nowMs: number): Promise<void> {
   for (let n = 0; n < contents; n += 1) {
     const content = Buffer.from(`content ${n}\n`.repeat(20));
     const hash = await hashOf(content);
-    stored.push({ hash, storedBytes: await store.put(hash, content), sizeBytes: content.length });
+    stored.push({ hash, storedBytes: await store.put(hash, content, {}, null), sizeBytes: content.length });
   }
   function* records() {
     for (let i = 0; i < versions; i += 1) {
       const [file, content] = [`src/part-${i % 97}/file-${i % files}.ts`, stored[i % contents]];
       if (content === undefined) throw new Error("no content");
-      yield recordOf({
-        ...content,
-        n: i + 1,
-        path: `/w/shop/${file}`,
-        file,
-        worktree: "/w/shop",
-        project: "/w/shop",
-        by: { session: `s${i % 8}`, agent: null, name: `agent-${i % 8}` },
-        tool: "Edit",
-        kind: "write",
-        atMs: nowMs - (versions - i) * 10_000,
-        base: "0".repeat(40),
-        mode: 0o644,
-        added: 3,
-        taken: 1,
-        asSent: false,
-      });
+      yield recordOf({ ...versionOf(i, file, nowMs - (versions - i) * 10_000), ...content });
     }
   }
-  const index = new IndexFile(join(dir, "index"));
+  const index = new IndexFile(join(dir, "index"), error => {
+    throw error;
+  });
   await index.rewrite(records());
   await index.close();
+}
+
+function versionOf(i: number, file: string, atMs: number): Version {
+  return {
+    ...{ n: i + 1, path: `/w/shop/${file}`, file, worktree: "/w/shop", project: "/w/shop" },
+    by: { session: `s${i % 8}`, agent: null, name: `agent-${i % 8}` },
+    ...{ tool: "Edit", kind: "write", atMs, base: "0".repeat(40), mode: 0o644, added: 3, taken: 1 },
+    ...{ asSent: false, sizeBytes: 0, storedBytes: 0, hash: "0".repeat(64) },
+  };
 }
 
 /** Reads all rows as a client does that asks for page after page. */

@@ -33,6 +33,7 @@ import { lineEnds } from "../../daemon/rescue/ended-line.ts";
 import { FileKeeper } from "../../daemon/rescue/keep.ts";
 import { WipingLines } from "../../daemon/rescue/lines.ts";
 import { Losses } from "../../daemon/rescue/losses.ts";
+import { type Label, labelOf } from "../../daemon/rescue/records.ts";
 import { wipeRow } from "../../daemon/rescue/rows.ts";
 import { Compared, type Rescue, type RescueServices } from "../../daemon/rescue/services.ts";
 import { ContentStore, hashOf } from "../../daemon/rescue/store.ts";
@@ -42,7 +43,8 @@ import { limits } from "../../protocol/limits.ts";
 
 const hourMs = 3_600_000;
 const files = ["a.ts", "b.ts", "src/c.ts"] as const;
-const bounds = { bytesMax: 400, versionsMax: 8, keptMs: 14 * 24 * hourMs };
+// Labels are most of what these contents take.
+const bounds = { bytesMax: 3_000, versionsMax: 6, keptMs: 14 * 24 * hourMs };
 const sessions = ["ann", "bob"] as const;
 type Session = (typeof sessions)[number];
 
@@ -56,6 +58,12 @@ export type Op =
   | { readonly op: "outside"; readonly file: number; readonly how: Wiping }
   | { readonly op: "commit" | "purge"; readonly file: number }
   | { readonly op: "pass"; readonly hours: number }
+  | {
+      readonly op: "damage the index";
+      readonly how: "removed" | "cut" | "bit";
+      readonly at: number;
+      readonly isEnded: boolean;
+    }
   | { readonly op: "kill within a line"; readonly meanwhile: Wiping | null }
   | { readonly op: "prune" | "restart" | "kill before the index" | "lose a content" | "lose the index" };
 
@@ -92,6 +100,15 @@ const random: fc.Arbitrary<Op> = fc.oneof(
     weight: 1,
   },
   { arbitrary: fc.record({ op: fc.constant("purge" as const), file }), weight: 1 },
+  {
+    arbitrary: fc.record({
+      op: fc.constant("damage the index" as const),
+      how: fc.constantFrom("removed" as const, "cut" as const, "bit" as const),
+      at: fc.nat({ max: 100_000 }),
+      isEnded: fc.boolean(),
+    }),
+    weight: 2,
+  },
 );
 export const histories: fc.Arbitrary<Op[]> = fc.array(random, { minLength: 5, maxLength: 40 });
 
@@ -123,6 +140,7 @@ export class History {
   readonly #had = new Map<string, string>();
   /** What agents were told in this step. */
   #told: WorkWiped[] = [];
+  readonly #purged = new Set<number>();
   readonly #killed: Archive[] = [];
   #later: Promise<void> = Promise.resolve();
   #uses = 0;
@@ -262,8 +280,11 @@ export class History {
           if (path !== this.path(op.file)) continue;
           this.gone.add(n);
           this.removed.add(n);
+          this.#purged.add(n);
         }
         return;
+      case "damage the index":
+        return this.#damageIndex(op.how, op.at, op.isEnded);
       case "kill before the index":
         return this.#killBeforeIndex();
       case "kill within a line":
@@ -462,12 +483,34 @@ export class History {
 
   /** The content is on the disk, and its line is not. */
   async #killBeforeIndex(): Promise<void> {
-    const content = Buffer.from(`orphan ${this.nowMs}\n`);
-    const store = new ContentStore(this.store);
-    const hash = await hashOf(content);
-    await store.put(hash, content);
+    const text = `orphan ${this.nowMs}\n`;
+    const [store, content, file] = [new ContentStore(this.store), Buffer.from(text), "orphan.ts"];
+    await store.open();
+    const index = existsSync(join(this.store, "index"))
+      ? readFileSync(join(this.store, "index"), "utf8")
+      : "";
+    const next = [...index.matchAll(/"next":\[(\d+),/g)].map(([, number]) => Number(number));
+    const [n, hash] = [
+      Math.max(1, ...next, ...[...this.kept.keys()].map(known => known + 1)),
+      await hashOf(content),
+    ];
+    const place = { path: join(this.work, file), file, worktree: this.work, project: this.work };
+    const what = {
+      by: null,
+      tool: null,
+      kind: "write",
+      base: null,
+      mode: 0o644,
+      added: 1,
+      taken: 0,
+    } as const;
+    const sizes = { sizeBytes: content.length, storedBytes: 0 };
+    const version = { n, ...place, ...what, ...sizes, atMs: this.nowMs, asSent: false, hash };
+    await store.put(hash, content, labelOf(version, 1), null);
+    this.contents.set(n, text);
+    this.kept.set(n, version);
     await this.#kill();
-    assert.equal(await store.has(hash), false, "a content without a line is removed");
+    assert.equal(this.archive.versions.get(n)?.path, version.path, "a content without a line comes back");
   }
 
   /**
@@ -481,10 +524,43 @@ export class History {
     const [, wipe] = /"r":\{.*"n":(\d+)/.exec(last) ?? [];
     if (number === undefined && wipe === undefined) appendFileSync(index, '12345678 {"v":{"n"');
     else truncateSync(index, statSync(index).size - 3);
-    if (number !== undefined) this.gone.add(Number(number));
+    const torn = this.archive.versions.get(Number(number));
+    if (torn !== undefined && !(await this.#isLabelled(torn))) this.gone.add(torn.n);
     const n = files.indexOf(this.kept.get(Number(number))?.file as (typeof files)[number]);
     if (n !== -1 && meanwhile !== null) this.#wipe(n, meanwhile);
     await this.#kill();
+  }
+
+  /** Whether the version's content says that it is of this version. */
+  async #isLabelled({ n, hash }: Version): Promise<boolean> {
+    const found = await new ContentStore(this.store).read(hash);
+    return (found?.label as Label | undefined)?.v.n === n;
+  }
+
+  /** The index is removed, cut anywhere, or one bit of it is another; what its contents name comes back. */
+  async #damageIndex(how: "removed" | "cut" | "bit", at: number, isEnded: boolean): Promise<void> {
+    if (isEnded) await this.archive.close();
+    const index = join(this.store, "index");
+    const bytes = readFileSync(index);
+    const lines = bytes.toString("latin1").split("\n").slice(0, -1);
+    for (const version of this.archive.versions.oldestFirst())
+      if (!(await this.#isLabelled(version))) this.gone.add(version.n);
+    if (how === "removed") rmSync(index);
+    if (how === "cut") truncateSync(index, at % (bytes.length + 1));
+    if (how === "bit") {
+      const line = at % lines.length;
+      const place = lines.slice(0, line).join("\n").length + (at % (lines[line]?.length ?? 1));
+      // A line about what was removed is no line of a version: what it says is lost with it.
+      if (/\{"(?:gone|lost)"/.test(lines[line] ?? "")) return;
+      bytes[place + 1] = (bytes[place + 1] ?? 0) ^ 4;
+      writeFileSync(index, bytes);
+    }
+    await this.#kill();
+    for (const { n } of this.archive.versions.oldestFirst()) {
+      this.gone.delete(n);
+      // Of what was pruned the line may have come back; purged work has none.
+      if (!this.#purged.has(n)) this.removed.delete(n);
+    }
   }
 
   async #loseContent(): Promise<void> {
