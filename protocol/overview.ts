@@ -5,7 +5,7 @@ import type { ElsewhereRow, SameFileRow } from "./elsewhere.ts";
 import type { LockRow } from "./lock.ts";
 import type { HoldRow } from "./message.ts";
 import { type RequestTable, repeatable, reply } from "./request-table.ts";
-import type { WipeRow } from "./rescue.ts";
+import type { DamageRow, WipeRow } from "./rescue.ts";
 import { baseShape, pathSchema } from "./session.ts";
 import type { SessionRow } from "./session-rows.ts";
 import type { StoreState } from "./store.ts";
@@ -67,6 +67,8 @@ export interface OverviewReply {
    * are lost. Absent where Kite keeps nothing, and in answers of earlier daemons.
    */
   readonly wiped?: readonly WipeRow[];
+  /** What is damaged of the work that Kite keeps, with the trouble of now; absent: nothing, or Kite keeps nothing. */
+  readonly rescue?: DamageRow & { readonly trouble: string | null };
   /** The store that machines share; absent: none is set. */
   readonly store?: StoreState;
   readonly stats: StatsReply;

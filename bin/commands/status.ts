@@ -22,6 +22,7 @@ import type { ScopeFlags } from "../scope.ts";
 import { version } from "../version.ts";
 import { notRunningView, statusView } from "../view/status.ts";
 import { clock } from "../view/text.ts";
+import { damageTexts } from "../view/versions.ts";
 import { fail, granted, printShown, rowsFrom, unknownForm, withDaemon } from "../with-daemon.ts";
 
 const help = `
@@ -137,6 +138,7 @@ export async function status(
         mode,
         changedFiles = [],
         settings,
+        rescue,
         store: shared,
         project,
         projectTasks,
@@ -165,6 +167,7 @@ export async function status(
         ...(mode === undefined ? [] : [observedText]),
         ...changedTexts(changedFiles, world),
         ...settingsTexts(settings),
+        ...(rescue === undefined ? [] : damageTexts(rescue, rescue.trouble)),
         ...warnings(stats, version),
         ...(await hookWarnings(world, rows.sessions)),
         ...unplaced(rows.sessions),

@@ -26,7 +26,14 @@ import { checkOwnFiles } from "./own-files.ts";
 import { checkPath } from "./path.ts";
 import { checkConfig } from "./settings.ts";
 import { checkSharedStore } from "./shared-store.ts";
-import { checkJournal, checkLogs, checkSpace, checkUnheardEnds, checkVoided } from "./store.ts";
+import {
+  checkJournal,
+  checkKeptWork,
+  checkLogs,
+  checkSpace,
+  checkUnheardEnds,
+  checkVoided,
+} from "./store.ts";
 
 /** Yields each check as soon as it has a result. A check that the system refuses says so, and the others go on. */
 export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, void> {
@@ -52,6 +59,7 @@ export async function* allChecks(world: ProcessContext): AsyncGenerator<Check, v
   });
   yield* await guarded("disk", () => checkSpace(world, stats));
   yield* await guarded("size", () => checkDiskUse(world));
+  if (stats !== null) yield* await guarded("kept work", () => checkKeptWork(world));
   if (stats !== null) yield checkVoided(stats, world.paths.log);
   yield* await guarded("logs", () => checkLogs(world, stats));
   yield* await guarded("ends", () => checkUnheardEnds(world));

@@ -18,6 +18,7 @@ import type { ProcessContext } from "../process-context.ts";
 import { repair } from "../repair/repair.ts";
 import type { Check } from "../view/doctor.ts";
 import { bytes, clock, counted } from "../view/text.ts";
+import { damageTexts } from "../view/versions.ts";
 import { exitCodes } from "../with-daemon.ts";
 import { type Advice, advise, aside, FixFailed, fail, ok, restart, runLines, warn } from "./advice.ts";
 import { oddJournalFile, unwritableJournal } from "./journal-files.ts";
@@ -88,6 +89,21 @@ export function checkUnheardEnds(world: ProcessContext): Check[] {
     const detail = `${odd.what}, so no daemon hears of edits and turns that ended while none ran`;
     return [fail("ends", detail, odd.advice)];
   });
+}
+
+/** Checks the kept versions of files, as the running daemon sees them; says nothing if all is well. */
+export async function checkKeptWork(world: ProcessContext): Promise<Check[]> {
+  const client = await world.connect({ name: "kite doctor", reconnect: false });
+  try {
+    const state = await client.request("rescue_state", {});
+    if (!state.ok) return [];
+    const texts = damageTexts(state.damage, state.trouble);
+    return texts.map(text =>
+      warn("kept work", text, "see what is kept, and how to have it back: kite rescue"),
+    );
+  } finally {
+    client.close();
+  }
 }
 
 export function checkSpace({ paths }: ProcessContext, stats: StatsReply | null): Check {

@@ -1,19 +1,19 @@
 /** `kite rescue`: what was wiped lately; `kite rescue restore`: brings it back. */
 
-import type { RescueStateReply, WipedRow, WipeRow } from "../../protocol/rescue.ts";
+import type { RescueStateReply, VersionRow, WipedRow, WipeRow } from "../../protocol/rescue.ts";
 import { nearPath } from "../../protocol/text.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
 import { realPath } from "../real-path.ts";
 import { type ScopeFlags, scopeProject } from "../scope.ts";
 import { bytes, clean, counted, type Screen } from "../view/text.ts";
-import { fileWord, offLines, wipesView } from "../view/versions.ts";
+import { damageTexts, fileWord, offLines, versionRows, wipesView } from "../view/versions.ts";
 import { ask, exitCodes, fail, rowsOf } from "../with-daemon.ts";
 import { type Asker, asAsker, readerOf } from "./asker.ts";
 import { Commits } from "./committed.ts";
 import { patchOf } from "./patch.ts";
 import { filesOf, type RestoredFile, restore, type Tools, wipeNamed } from "./restore.ts";
 import { Texts } from "./texts.ts";
-import { contentOf, versionsAt } from "./versions.ts";
+import { contentOf, versionsAt, versionsOf } from "./versions.ts";
 import { type WaitFlag, waitOf } from "./write-back.ts";
 
 export interface RescueFlags extends ScopeFlags {
@@ -30,6 +30,8 @@ export interface RestoreFlags extends WaitFlag {
 
 /** Wipes that are shown. */
 const wipesMax = 20;
+/** Contents that were set aside and are shown. */
+const asideMax = 20;
 
 /** Lists what was wiped. Returns the exit code. */
 export function rescued(world: ProcessContext, flags: RescueFlags): Promise<number> {
@@ -37,8 +39,14 @@ export function rescued(world: ProcessContext, flags: RescueFlags): Promise<numb
   return asAsker(world, json, async asker => {
     const wipes = await wipesFor(world, asker, flags);
     const state = await ask(asker.client, "rescue_state", {});
-    if (json) printJson(world, { ok: true, wipes, state });
-    else printFramed(world, rescueView(wipes, state, screenOf(world)));
+    const { setAside = 0, asideFolder = "" } = state.damage ?? {};
+    const isShown = asker.acting === null && setAside > 0;
+    const aside = isShown ? await versionsOf(asker, asideFolder) : [];
+    if (json) printJson(world, { ok: true, wipes, state, ...(isShown ? { aside } : {}) });
+    else {
+      const screen = screenOf(world);
+      printFramed(world, [...rescueView(wipes, state, screen), ...asideLines(aside, asideFolder, screen)]);
+    }
     return exitCodes.done;
   });
 }
@@ -52,7 +60,7 @@ function rescueView(wipes: readonly WipeRow[], state: RescueStateReply, screen: 
   if (!state.on) return offLines;
   const shown = wipes.slice(0, wipesMax);
   const more = wipes.length - shown.length;
-  const { versions, files, bytes: size, waiting, missed, trouble } = state;
+  const { versions, files, bytes: size, waiting, missed, damage, trouble } = state;
   return [
     ...(shown.length === 0 ? ["Kite saw nothing wiped here lately."] : wipesView(shown, screen)),
     ...(more > 0 ? ["", `${counted(more, "earlier wipe")}: kite rescue --json`] : []),
@@ -60,7 +68,21 @@ function rescueView(wipes: readonly WipeRow[], state: RescueStateReply, screen: 
     `Kite keeps ${counted(versions, "version")} of ${counted(files, "file")}, ${bytes(size)}: kite history FILE`,
     ...(waiting > 0 ? ["! Kite still looks at what changed, and may find more: ask again in a moment."] : []),
     ...(missed > 0 ? [`! ${counted(missed, "write")} could not be kept since the daemon started.`] : []),
-    ...(trouble === null ? [] : [`! ${clean(trouble)}`]),
+    ...damageTexts(damage, trouble).map(line => `! ${line.replace("; see kite rescue", "")}`),
+  ];
+}
+
+/** What was set aside, the latest first, and how to look at it. */
+function asideLines(rows: readonly VersionRow[], folder: string, screen: Screen): string[] {
+  const [latest] = rows;
+  if (latest === undefined) return [];
+  const shown = rows.slice(0, asideMax);
+  return [
+    "",
+    ...versionRows(shown, true, screen),
+    ...(rows.length > shown.length ? [`  and ${rows.length - shown.length} more: kite rescue --json`] : []),
+    `  look at one: kite rescue restore ${latest.version} --into DIR`,
+    `  remove all, which else go after 14 days: kite rescue purge ${fileWord(folder)}`,
   ];
 }
 

@@ -11,7 +11,7 @@ import type { Steps } from "../server/turns.ts";
 import type { StoreServices } from "../sharing/services.ts";
 import { storeNow } from "../sharing/show.ts";
 import type { DaemonServices, RequestHandler } from "./handler.ts";
-import { lostNow } from "./points.ts";
+import { damageNow, lostNow } from "./points.ts";
 import { answerFor } from "./query.ts";
 import { statsOf } from "./stats.ts";
 
@@ -51,7 +51,8 @@ export const overview: RequestHandler<"overview", OverviewServices> = async (ser
   // An agent sees kept work of its own project alone.
   const maySee = place.project !== null || call.connection.isPersons;
   const wiped = maySee ? await lostNow(services, place.project) : {};
-  await call.replyLong(() => overviewText(services, { ...place, ...wiped }, answers));
+  const kept = { ...wiped, ...damageNow(services) };
+  await call.replyLong(() => overviewText(services, { ...place, ...kept }, answers));
 };
 
 function projectTasks({ engine }: OverviewServices, project: string | null): object {

@@ -6,7 +6,7 @@ import { qualityGate, roleGate } from "../lead/gates/tasks.ts";
 import { mergeStats, mergeTargets } from "../lead/merges/rows.ts";
 import { spawnTargets } from "../lead/spawns/rows.ts";
 import { teamTargets } from "../lead/teams/rows.ts";
-import { lostNow } from "../rescue/lost-now.ts";
+import { damageNow, lostNow } from "../rescue/lost-now.ts";
 import { rescueTargets } from "../rescue/rows.ts";
 import type { DeclarePart } from "./declare-part.ts";
 import type { StatsColumn } from "./target.ts";
@@ -20,7 +20,7 @@ export const leadTargets = {
   ...gateTargets,
 };
 
-export { lostNow, rescueTargets };
+export { damageNow, lostNow, rescueTargets };
 
 export const statsColumns: readonly StatsColumn[] = [mergeStats];
 

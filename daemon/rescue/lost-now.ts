@@ -1,5 +1,6 @@
-/** What was wiped lately and is still lost: `kite status` shows it. */
+/** What was wiped lately and is still lost, and what of the store is damaged: `kite status` shows it. */
 import { limits } from "../../protocol/limits.ts";
+import type { OverviewReply } from "../../protocol/overview.ts";
 import type { WipeRow } from "../../protocol/rescue.ts";
 import { compareWithKept } from "./compare.ts";
 import { wipeRow } from "./rows.ts";
@@ -41,6 +42,16 @@ export async function lostNow(
     if (lost.length > 0) wiped.push(wipeRow(rescue.archive, { ...wipe, files: lost, more }));
   }
   return { wiped };
+}
+
+/** Returns what of the store is damaged now, or was found damaged in the last day; nothing if all is well. */
+export function damageNow({ rescue, clock }: RescueServices): Pick<OverviewReply, "rescue"> {
+  if (rescue === null) return {};
+  const { trouble } = rescue.archive;
+  const { atMs, ...damage } = rescue.archive.damage;
+  const isNew = clock.wall() - atMs < limits.rescueDamageMs;
+  if (trouble === null && !isNew && damage.setAside === 0) return {};
+  return { rescue: { ...damage, ...(isNew ? {} : { recovered: 0, lost: 0 }), trouble } };
 }
 
 async function isLost({ archive, losses }: Rescue, wipe: Wipe, file: WipedFile): Promise<boolean> {
