@@ -1,20 +1,43 @@
 /** Compiles Kite with scratch slices: a whole one touches its own files and the lists, and a hole is named. */
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const root = join(import.meta.dirname, "../..");
 
+/** The path of the one source in the folder that has the text. */
+function fileWith(folder: string, text: string): string {
+  const names = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
+  const [path, ...others] = names
+    .filter(name => name.endsWith(".ts"))
+    .map(name => `${folder}/${name}`)
+    .filter(path => readFileSync(join(root, path), "utf8").includes(text));
+  if (path === undefined || others.length > 0)
+    throw new Error(`"${text}" stands in ${[path, ...others].join(", ")}, not in one file of ${folder}`);
+  return path;
+}
+
+/** Imports for a file at `path`, of what the folder's sources define by these words, a line each. */
+function importsFor(path: string, folder: string, ...definitions: readonly string[]): string {
+  return definitions
+    .map(words => {
+      const [, kind, name] = /^(\w+) (\w+)/.exec(words) ?? [];
+      const isType = kind === "type" || kind === "interface";
+      const target = posix.relative(dirname(path), fileWith(folder, `export ${words}`));
+      return `import ${isType ? "type " : ""}{ ${name} } from "${target}";`;
+    })
+    .join("\n");
+}
+
 /** The slice's own files, by part: what a person writes for one request with its command, its table and its tool. */
 const parts = {
   wire: {
     path: (name: string) => `protocol/lead/${name}.ts`,
-    text: (name: string) => `
+    text: (name: string, path: string) => `
 import * as z from "zod";
-import { once, type RequestTable, reply } from "../request-table.ts";
-import { baseShape, idSchema, type OkReply } from "../session.ts";
+${importsFor(path, "protocol", "const once ", "type RequestTable ", "function reply<", "const baseShape ", "const idSchema ", "interface OkReply ")}
 
 export const ${name}Requests = {
   ${name}_set: {
@@ -27,11 +50,8 @@ export const ${name}Requests = {
   },
   table: {
     path: (name: string) => `daemon/core/lead/${name}/table.ts`,
-    text: (name: string) => `
-import type { Actor } from "../../actor.ts";
-import type { Retry } from "../../origin.ts";
-import { Records, sets } from "../../records.ts";
-import { valueList } from "../../rows.ts";
+    text: (name: string, path: string) => `
+${importsFor(path, "daemon/core", "interface Actor ", "interface Retry ", "class Records<", "function sets<", "function valueList<")}
 
 export interface Row {
   readonly session: string;
@@ -66,10 +86,8 @@ export const ${name}Rows = {
   },
   rules: {
     path: (name: string) => `daemon/core/lead/${name}/rules.ts`,
-    text: (name: string) => `
-import { lasting } from "../../durability.ts";
-import type { Handler, Rules } from "../../rules.ts";
-import type { State } from "../../state.ts";
+    text: (name: string, path: string) => `
+${importsFor(path, "daemon/core", "const lasting ", "type Handler<", "interface Rules<", "interface State extends ")}
 import { drop, put, type ${name}Commands } from "./table.ts";
 
 const set: Handler<"${name}_set", State> = (state, { actor, text }, _meta, step) => {
@@ -85,10 +103,9 @@ export const ${name}Rules: Rules<${name}Commands, State> = {
   },
   handlers: {
     path: (name: string) => `daemon/lead/${name}/requests.ts`,
-    text: (name: string) => `
+    text: (name: string, path: string) => `
 import type { ${name}Requests } from "../../../protocol/lead/${name}.ts";
-import { forward } from "../../requests/forward.ts";
-import type { HandlersOf } from "../../requests/handler.ts";
+${importsFor(path, "daemon/requests", "function forward<", "type HandlersOf<")}
 
 export const ${name}Handlers: HandlersOf<typeof ${name}Requests> = {
   ${name}_set: forward<"${name}_set">({
@@ -99,8 +116,8 @@ export const ${name}Handlers: HandlersOf<typeof ${name}Requests> = {
   },
   verbs: {
     path: (name: string) => `bin/lead/${name}/verbs.ts`,
-    text: (name: string) => `
-import { type Verbs, verb } from "../../verbs/verb.ts";
+    text: (name: string, path: string) => `
+${importsFor(path, "bin", "type Verbs ", "function verb<")}
 
 export const ${name}Verbs = {
   set: verb({
@@ -116,43 +133,48 @@ export const ${name}Verbs = {
   },
 } as const;
 
-/** The slice's line of each list, and after which line it stands. */
+const listIn = (folder: string, at: string) => ({ path: fileWith(folder, at), at });
+
+/** The slice's line of each list, after which line it stands, and what it names of which part. */
 const lists = {
   requests: {
-    path: "protocol/requests.ts",
-    at: "export const requests = {",
+    ...listIn("protocol", "export const requests = {"),
     line: (name: string) => `...${name}Requests,`,
-    from: (name: string) => `import { ${name}Requests } from "./lead/${name}.ts";`,
+    names: (name: string) => `${name}Requests`,
+    of: "wire",
   },
   commands: {
-    path: "daemon/core/commands.ts",
-    at: "  extends SessionCommands,",
+    ...listIn("daemon/core", "  extends SessionCommands,"),
     line: (name: string) => `${name}Commands,`,
-    from: (name: string) => `import { type ${name}Commands } from "./lead/${name}/table.ts";`,
+    names: (name: string) => `type ${name}Commands`,
+    of: "table",
   },
   state: {
-    path: "daemon/core/state.ts",
-    at: "const tables = {",
+    ...listIn("daemon/core", "const tables = {"),
     line: (name: string) => `${name}: ${name}Rows,`,
-    from: (name: string) => `import { ${name}Rows } from "./lead/${name}/table.ts";`,
+    names: (name: string) => `${name}Rows`,
+    of: "table",
   },
   slices: {
-    path: "daemon/core/rule-list.ts",
-    at: "export const ruleList = [",
+    ...listIn("daemon/core", "const ruleList = ["),
     line: (name: string) => `${name}Rules,`,
-    from: (name: string) => `import { ${name}Rules } from "./lead/${name}/rules.ts";`,
+    names: (name: string) => `${name}Rules`,
+    of: "rules",
   },
   check: {
-    path: "daemon/core/check.ts",
-    at: "const checks: { readonly [N in TableName]: (state: State) => Iterable<string> } = {",
+    ...listIn(
+      "daemon/core",
+      "const checks: { readonly [N in TableName]: (state: State) => Iterable<string> } = {",
+    ),
     line: (name: string) => `${name}: ${name}Check,`,
-    from: (name: string) => `import { ${name}Check } from "./lead/${name}/table.ts";`,
+    names: (name: string) => `${name}Check`,
+    of: "table",
   },
   handlers: {
-    path: "daemon/requests/handlers.ts",
-    at: "HandlersOf<Requests, HandlerServices> = {",
+    ...listIn("daemon/requests", "HandlersOf<Requests, HandlerServices> = {"),
     line: (name: string) => `...${name}Handlers,`,
-    from: (name: string) => `import { ${name}Handlers } from "../lead/${name}/requests.ts";`,
+    names: (name: string) => `${name}Handlers`,
+    of: "handlers",
   },
 } as const;
 
@@ -163,7 +185,7 @@ type Hole =
 
 class Scratch {
   readonly folder = temporaryFolder();
-  readonly #files = ["daemon/requests/handlers.ts", "daemon/core/check.ts", "protocol/repeatable.ts"];
+  readonly #files = [lists.handlers.path, lists.check.path, fileWith("protocol", "export const repeatable ")];
 
   constructor() {
     for (const part of ["protocol", "client", "daemon", "hooks", "bin"])
@@ -183,16 +205,17 @@ class Scratch {
 
   /** Adds a slice: its own files, and its line in each list with the import. */
   add(name: string, hole: Hole = { notIn: [] }): void {
-    for (const [part, { path, text }] of entriesOf(parts))
-      this.write(
-        path(name),
-        "of" in hole && hole.of === part ? replaced(text(name), hole.from, hole.to) : text(name),
-      );
+    for (const [part, { path, text }] of entriesOf(parts)) {
+      const whole = text(name, path(name));
+      const isHole = "of" in hole && hole.of === part;
+      this.write(path(name), isHole ? replaced(whole, hole.from, hole.to) : whole);
+    }
     this.#files.push(parts.verbs.path(name));
-    for (const [list, { path, at, line, from }] of entriesOf(lists)) {
+    for (const [list, { path, at, line, names, of }] of entriesOf(lists)) {
       if ("notIn" in hole && hole.notIn.includes(list)) continue;
       const text = replaced(this.read(path), at, `${at}\n  ${line(name)}`);
-      this.write(path, `${from(name)}\n${text}`);
+      const part = posix.relative(dirname(path), parts[of].path(name));
+      this.write(path, `import { ${names(name)} } from "./${part}";\n${text}`);
     }
   }
 
@@ -232,8 +255,8 @@ describe("a slice with a hole does not compile: the compiler names", () => {
 
   beforeAll(() => {
     const scratch = new Scratch();
-    const name = "protocol/daemon.ts";
-    scratch.write(name, replaced(scratch.read(name), '  "sessions",\n', '  "sessions",\n  "ghosts",\n'));
+    const { path, at } = listIn("protocol", '  "sessions",\n');
+    scratch.write(path, replaced(scratch.read(path), at, `${at}  "ghosts",\n`));
     scratch.add("blind", { of: "wire", from: "    traits: once,\n", to: "" });
     scratch.add("mute", { of: "wire", from: "    reply: reply<OkReply>(),\n", to: "" });
     scratch.add("idle", { of: "handlers", from: "  idle_set: forward", to: "  idle_begin: forward" });
@@ -258,10 +281,10 @@ describe("a slice with a hole does not compile: the compiler names", () => {
     ["a command that no list has", /^daemon\/core\/lead\/nameless\/rules\.ts.*"nameless_set".*Commands/m],
     ["a command without a handler", /^daemon\/core\/lead\/hollow\/rules\.ts.*'hollow_set' is missing/m],
     ["a command without durability", /^daemon\/core\/lead\/vague\/rules\.ts.*\n.*: durable, frees/m],
-    ["rules that no list has", /^daemon\/core\/apply\.ts.*'unruly_set' is missing/m],
+    ["rules that no list has", /^daemon\/core\/\w+\.ts.*'unruly_set' is missing/m],
     ["a table that no list has", /^daemon\/core\/lead\/homeless\/rules\.ts.*'homeless' does not exist/m],
     ["a table without rows", /^daemon\/core\/state\.ts.*\n.*'unkept'.*\n.*'lists' is missing/m],
-    ["a table without check", /^daemon\/core\/check\.ts.*'unchecked' is missing/m],
+    ["a table without check", /^daemon\/core\/\w+\.ts.*'unchecked' is missing/m],
     ["a field that its verb does not have", /^bin\/lead\/silent\/verbs\.ts.*'text' is missing/m],
   ])("%s", (_, error) => {
     expect(errors).toMatch(error);
