@@ -32,13 +32,13 @@ function sentences(): string[] {
 /** Sources of the commands and tools that take a refusal's sentence as it came. */
 function unworded(): string[] {
   const bin = fileURLToPath(new URL("../../bin", import.meta.url));
-  return readdirSync(bin, { recursive: true, encoding: "utf8" }).filter(
-    name =>
-      name.endsWith(".ts") &&
-      // The wording itself, and a refusal that is worded with what follows it.
-      !["refusal-text.ts", "lead/debates/verbs.ts"].includes(name) &&
-      /\b(?:answer|reply|refusal)\.error\b/.test(readFileSync(join(bin, name), "utf8")),
-  );
+  const names = readdirSync(bin, { recursive: true, encoding: "utf8" }).filter(name => name.endsWith(".ts"));
+  return names.filter(name => {
+    const text = readFileSync(join(bin, name), "utf8");
+    // The wording itself, and a refusal that is worded with what follows it.
+    if (text.includes("export function refusalText(")) return false;
+    return /\b(?:answer|reply|refusal)\.error\b(?!\}\. Next: )/.test(text);
+  });
 }
 
 const refusal = (code: string, error: string, more: object = {}): Refusal =>
