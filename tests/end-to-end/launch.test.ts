@@ -55,6 +55,12 @@ function end(pid: number): void {
   }
 }
 
+/** Builds a program of this folder into one file. */
+async function bundled(name: string, outfile: string): Promise<void> {
+  const entryPoints = [fileURLToPath(new URL(name, import.meta.url))];
+  await build({ entryPoints, outfile, bundle: true, platform: "node", format: "esm", logLevel: "error" });
+}
+
 /** What the started processes saw of themselves. */
 function facts(): Facts[] {
   if (!existsSync(paths.home)) return [];
@@ -126,20 +132,7 @@ describe("a started daemon", () => {
 
   it("neither keeps its starter alive nor inherits from it", async () => {
     const starter = join(folder, "starter.mjs");
-    const source = fileURLToPath(new URL("../../client/launch.ts", import.meta.url));
-    const contents = `import { ensureDaemon } from ${JSON.stringify(source)};
-      const [paths, daemonProgram] = JSON.parse(process.argv[2]);
-      const { client } = await ensureDaemon({ paths, daemonProgram, env: process.env });
-      client.close();`;
-    const stdin = { contents, resolveDir: folder, loader: "ts" } as const;
-    await build({
-      stdin,
-      bundle: true,
-      platform: "node",
-      format: "esm",
-      outfile: starter,
-      logLevel: "error",
-    });
+    await bundled("starter.ts", starter);
     const secret = openSync(starter, "r");
     const child: ChildProcess = spawn(process.execPath, [starter, JSON.stringify([paths, daemonProgram])], {
       env: { KITE_HOME: paths.home, KITE_FAKE: "ready" },
@@ -157,21 +150,7 @@ describe("a started daemon", () => {
 
 it("what a process was given beyond its own descriptors can be closed, however high it is", async () => {
   const program = join(folder, "inherited.mjs");
-  const source = fileURLToPath(new URL("../../bin/close-descriptors.ts", import.meta.url));
-  const contents = `import { readdirSync, readlinkSync } from "node:fs";
-    import { closeInherited } from ${JSON.stringify(source)};
-    const given = () => readdirSync("/proc/self/fd").filter(fd => {
-      try {
-        return readlinkSync("/proc/self/fd/" + fd) === process.argv[1];
-      } catch {
-        return false;
-      }
-    });
-    const before = given();
-    closeInherited(3);
-    setImmediate(() => console.log(JSON.stringify([before, given()])));`;
-  const stdin = { contents, resolveDir: folder, loader: "ts" } as const;
-  await build({ stdin, bundle: true, platform: "node", format: "esm", outfile: program, logLevel: "error" });
+  await bundled("closes-inherited.ts", program);
   const file = openSync(program, "r");
   const unused = Array.from({ length: 37 }, () => "ignore" as const);
   const child = spawn(process.execPath, [program], { stdio: ["ignore", "pipe", "inherit", ...unused, file] });
