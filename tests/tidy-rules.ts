@@ -195,16 +195,6 @@ export function impurities(sources: readonly Source[]): string[] {
   return found;
 }
 
-export const linesMax = 400;
-
-export function lengthOf({ text }: Source): number {
-  return text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
-}
-
-export function tooLong(sources: readonly Source[]): string[] {
-  return sources.filter(s => lengthOf(s) > linesMax).map(s => `${s.path} has ${lengthOf(s)} lines`);
-}
-
 const vague = "[Uu]til(?:s|ities)?|[Hh]elpers?|[Mm]anagers?|[Mm]isc|[Cc]ommon";
 /** As a word of its own, or as one of a name in camel case. */
 const vagueWord = new RegExp(`(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?:${vague})(?![a-z])`);

@@ -13,7 +13,10 @@ export interface Import {
   readonly typeOnly: boolean;
 }
 
-/** The code without comments, and each string, template and pattern replaced by `"n"`, its number in `strings`. */
+/**
+ * The code without comments, and each string, template and pattern replaced by `"n"`, its number in `strings`. Each line
+ * of the source is a line of it.
+ */
 export interface Code {
   readonly text: string;
   readonly strings: readonly string[];
@@ -47,7 +50,7 @@ export function codeOf(source: string): Code {
   let i = 0;
 
   const string = (content: string) => {
-    text += `"${strings.length}"`;
+    text += `${lineEndsOf(content)}"${strings.length}"`;
     strings.push(content);
   };
   /** Reads on to an unescaped `end`, or to the `${` of a template. */
@@ -71,8 +74,9 @@ export function codeOf(source: string): Code {
     const one = two.slice(0, 1);
     if (two === "//") readTo(/^\n/);
     else if (two === "/*") {
-      i = source.indexOf("*/", i + 2) + 2;
-      text += " ";
+      const end = source.indexOf("*/", i + 2) + 2;
+      text += ` ${lineEndsOf(source.slice(i, end))}`;
+      i = end;
     } else if (one === '"' || one === "'") {
       i += 1;
       string(readTo(one === '"' ? /^"/ : /^'/));
@@ -105,6 +109,10 @@ export function codeOf(source: string): Code {
     }
   }
   return { text, strings };
+}
+
+function lineEndsOf(text: string): string {
+  return "\n".repeat(text.split("\n").length - 1);
 }
 
 /** Everything a file imports: static, dynamic, for types alone, `export ... from`, `require`. */

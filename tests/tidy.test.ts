@@ -6,17 +6,23 @@ import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
 import { importCycles, upwardImports } from "./tidy-folders.ts";
 import {
+  fileLinesMax,
+  functionLinesMax,
+  functionsOf,
+  linesOf,
+  longFiles,
+  longFunctions,
+  wronglyLong,
+} from "./tidy-grain.ts";
+import {
   downloadAddresses,
   forbiddenImports,
   impurities,
-  lengthOf,
-  linesMax,
   lostPaths,
   machinePaths,
   packagesIn,
   shortWaits,
   strangersAtTop,
-  tooLong,
   unrunTests,
   vagueNames,
   wholeImports,
@@ -304,15 +310,15 @@ it("zod is imported as a namespace", () => {
 });
 
 describe("files", () => {
-  it(`have at most ${linesMax} lines, and usually about a hundred`, context => {
+  it(`have at most ${fileLinesMax} lines`, context => {
     const whole = written.filter(({ path }) => !path.startsWith("tests/"));
-    expect(tooLong(whole)).toEqual([]);
-    const lengths = whole.map(lengthOf).sort((a, b) => a - b);
+    expect(longFiles(whole)).toEqual([]);
+    const lengths = whole.map(linesOf).sort((a, b) => a - b);
     context.annotate(
       `median ${lengths[lengths.length >> 1]}, longest ${lengths.at(-1)}, files ${lengths.length}`,
     );
-    expect(tooLong(file("daemon/a.ts", "x\n".repeat(linesMax)))).toEqual([]);
-    expect(tooLong(file("daemon/a.ts", "x\n".repeat(linesMax + 1)))).toHaveLength(1);
+    expect(longFiles(file("daemon/a.ts", "x\n".repeat(fileLinesMax)))).toEqual([]);
+    expect(longFiles(file("daemon/a.ts", "x\n".repeat(fileLinesMax + 1)))).toHaveLength(1);
   });
 
   it("have names that say what is in them", () => {
@@ -431,6 +437,59 @@ describe("bundles", () => {
 it("the lock file leaves it to each machine where packages come from", () => {
   expect(downloadAddresses(readFileSync(join(root, "package-lock.json"), "utf8"))).toEqual([]);
   expect(downloadAddresses('{ "resolved": "https://example.org/zod.tgz" }')).toHaveLength(1);
+});
+
+describe("functions", () => {
+  it(`have at most ${functionLinesMax} lines, those within others too, but for those that are named`, () => {
+    const whole = written.filter(({ path }) => !path.startsWith("tests/"));
+    expect(wronglyLong(whole, longFunctions)).toEqual([]);
+  });
+
+  it("are told with their lines, from the first to the closing brace", () => {
+    const text = [
+      "export async function* first<T extends { a: 1 }>(",
+      "  one: T,",
+      "): AsyncGenerator<T> {",
+      "  write(`",
+      "}",
+      "`);",
+      "  if (one) {",
+      "  } else {",
+      "  }",
+      "  const inner = (two: T) => {",
+      "    /* }",
+      "     } */",
+      "    return [two].map(each =>",
+      "      f(each),",
+      "    );",
+      "  };",
+      "  f(() => {",
+      "  });",
+      "}",
+      "class A {",
+      "  get #b() {",
+      "  }",
+      "  c = async () => ({",
+      "  });",
+      "}",
+    ].join("\n");
+    expect(functionsOf({ path: "a.ts", text })).toEqual([
+      { name: "first", lines: 19 },
+      { name: "inner", lines: 7 },
+      { name: "inner", lines: 2 },
+      { name: "first", lines: 2 },
+      { name: "#b", lines: 2 },
+      { name: "c", lines: 2 },
+    ]);
+  });
+
+  it("are told if they are too long, and if a name on the list needs to be there no more", () => {
+    const long = file("bin/a.ts", `function a() {\n${"\n".repeat(functionLinesMax - 1)}}`);
+    expect(wronglyLong(long, new Map())).toEqual(["bin/a.ts: a has 61 lines"]);
+    expect(wronglyLong(long, new Map([["a", 61]]))).toEqual([]);
+    expect(wronglyLong(long, new Map([["a", 60]]))).toHaveLength(1);
+    expect(wronglyLong(file("bin/a.ts", "function a() {\n}"), new Map([["a", 61]]))).toHaveLength(1);
+  });
 });
 
 it("each limit is defined once: of two with one name, the later file's would silently count for both", () => {
