@@ -1,40 +1,39 @@
 import { dirname, normalize } from "node:path/posix";
-import { codeOf, importsOf, type Source } from "./tidy-source.ts";
+import { codeOf, type Import, importsOf, type Source } from "./tidy-source.ts";
 
-/** What a folder's files may import: paths as patterns, packages and Node's own modules by name. */
+/** Files within `within` that, with all that they import, need no package and no module of Node that `without` matches. */
+interface Border {
+  readonly within: RegExp;
+  readonly without: RegExp;
+}
+
+/** What a folder's files may import: paths as patterns or behind a border, packages and Node's own modules by name. */
 interface Allowed {
   readonly folder: RegExp;
-  readonly values: readonly RegExp[];
+  readonly values: readonly (RegExp | Border)[];
   readonly types: readonly RegExp[];
   /** It may import what only its run tells. */
   readonly isOpen?: true;
 }
 
-const schemas = /^protocol\//;
-/** The protocol's files that bring no schemas along. */
-const plainProtocol =
-  /^protocol\/(?:client-waits|codes|declaration-example|limits(?:\/[a-z]+)?|lead\/(?:gates|limits|roles|role-words)|json-position|paths|person|repeatable|resource|risk|system-error|text|whole-lines|wire|nearest)\.ts$/;
+const protocol = /^protocol\//;
+/** What brings no schemas along. */
+const plainProtocol: Border = { within: protocol, without: /^zod$/ };
+/** What runs in a browser and in a hook's plan, too. */
+const pureProtocol: Border = { within: protocol, without: /./ };
+const pureCommands: Border = { within: /^bin\//, without: /./ };
 const node = /^node:/;
 /** Pure: what a payload of an agent client means, and what a shell line does. */
-const adapters =
-  /^hooks\/(?:claude-code\/(?!settings\/)|codex\/(?!settings\/)|copilot\/(?!settings\/)|gemini\/(?!settings\/)|opencode\/(?!settings\/|plugin\/)|git\/|plans\/|seam\/|shell\/)/;
+const adapters = /^hooks\/(?!client\/|install\/|opencode\/plugin\/|[\w-]+\/settings\/)/;
+const settings = /^hooks\/(?:install|[\w-]+\/settings)\//;
 
 /** Who may import whom; the first row that fits a file counts. */
 const table: readonly Allowed[] = [
-  {
-    folder: /^protocol\/(?:whole-lines|wire|paths)\.ts$/,
-    values: [plainProtocol, /^node:(?:buffer|os|path)$/],
-    types: [schemas],
-  },
-  { folder: plainProtocol, values: [plainProtocol], types: [schemas] },
-  { folder: /^protocol\//, values: [schemas, /^zod$/], types: [] },
+  { folder: protocol, values: [protocol, /^zod$/, /^node:(?:buffer|os|path)$/], types: [] },
   {
     folder: /^daemon\/core\//,
-    values: [
-      /^daemon\/core\//,
-      /^protocol\/(?:codes|declaration-example|limits|nearest|person|resource|risk|lead\/(?:gates|roles)|text)\.ts$/,
-    ],
-    types: [schemas, /^hooks\/seam\//],
+    values: [/^daemon\/core\//, pureProtocol],
+    types: [protocol, /^hooks\/seam\//],
   },
   // Only a daemon with a store loads it.
   {
@@ -44,7 +43,7 @@ const table: readonly Allowed[] = [
   },
   {
     folder: /^daemon\//,
-    values: [/^daemon\//, /^hooks\/seam\//, schemas, node, /^(?:pino|zod)$/],
+    values: [/^daemon\//, /^hooks\/(?:seam\/|lead\/seam\.ts$)/, protocol, node, /^(?:pino|zod)$/],
     types: [],
   },
   // Pure as what it reads for: it parses a text.
@@ -53,34 +52,20 @@ const table: readonly Allowed[] = [
     values: [/^hooks\/shell\//, /^protocol\/limits\.ts$/, /^unbash$/],
     types: [],
   },
+  { folder: adapters, values: [adapters, pureProtocol], types: [protocol] },
+  { folder: /^hooks\/client\//, values: [/^hooks\/client\//, node], types: [protocol] },
   {
-    folder: adapters,
-    values: [
-      /^hooks\/(?:claude-code|codex|copilot|gemini|opencode|git|plans|seam|shell)\//,
-      /^protocol\/(?:client-waits|codes|declaration-example|guard|limits|person|risk|lead\/role-words|text)\.ts$/,
-    ],
-    types: [schemas],
-  },
-  { folder: /^hooks\/client\//, values: [/^hooks\/client\//, node], types: [schemas] },
-  {
-    folder: /^hooks\/(?:install|claude-code\/settings)\//,
-    values: [
-      /^hooks\/(?:install|claude-code\/settings)\//,
-      /^hooks\/claude-code\/events\.ts$/,
-      /^client\//,
-      plainProtocol,
-      node,
-      /^(?:jsonc-parser|proper-lockfile)$/,
-    ],
-    types: [schemas],
+    folder: settings,
+    values: [settings, adapters, /^client\//, plainProtocol, node, /^(?:jsonc-parser|proper-lockfile)$/],
+    types: [protocol],
   },
   {
     folder: /^client\//,
     values: [/^client\//, /^hooks\/client\/mounts\.ts$/, plainProtocol, node],
-    types: [schemas],
+    types: [protocol],
   },
   { folder: /^bin\/bundle\.mjs$/, values: [node, /^esbuild$/], types: [] },
-  { folder: /^bin\/release\.mjs$/, values: [node], types: [] },
+  { folder: /^bin\/(?:map|release)\.mjs$/, values: [node], types: [] },
   { folder: /^bin\/(?:build|pack)\.mjs$/, values: [node, /^bin\/bundle\.mjs$/], types: [] },
   {
     folder: /^bin\/mcp\//,
@@ -92,18 +77,13 @@ const table: readonly Allowed[] = [
     ],
     types: [],
   },
-  {
-    folder: /^bin\/declare\/read\.ts$/,
-    values: [/^protocol\//, /^yaml$/],
-    types: [],
-  },
   // In a browser. Its door imports the page from where the server says that it is.
   {
     folder: /^bin\/web\/page\//,
     values: [
       /^bin\/web\/(?:page|views)\//,
-      /^bin\/web\/wire\.ts$/,
-      plainProtocol,
+      pureCommands,
+      pureProtocol,
       /^(?:preact(?:\/hooks)?|@preact\/signals)$/,
     ],
     types: [],
@@ -112,13 +92,8 @@ const table: readonly Allowed[] = [
   // Pure: rendered in a browser and for a snapshot.
   {
     folder: /^bin\/web\/views\//,
-    values: [
-      /^bin\/web\/views\//,
-      /^bin\/(?:web\/(?:wire|bounds|timeline)\.ts$|(?:lead\/)?view\/|tasks\/(?:numbers|standing)\.ts$)/,
-      plainProtocol,
-      /^(?:preact(?:\/hooks)?|@dagrejs\/dagre)$/,
-    ],
-    types: [schemas, /^(?:bin|daemon\/trail)\//],
+    values: [/^bin\/web\/views\//, pureCommands, pureProtocol, /^(?:preact(?:\/hooks)?|@dagrejs\/dagre)$/],
+    types: [protocol, /^(?:bin|daemon\/trail)\//],
   },
   {
     folder: /^bin\/web\//,
@@ -131,7 +106,7 @@ const table: readonly Allowed[] = [
       /^(?:bin|client|daemon|hooks|protocol)\//,
       /^package\.json$/,
       node,
-      /^(?:commander|proper-lockfile|zod)$/,
+      /^(?:commander|proper-lockfile|yaml|zod)$/,
     ],
     types: [],
   },
@@ -140,23 +115,61 @@ const table: readonly Allowed[] = [
 /** Imports that the table does not allow, and those that cannot be told. */
 export function forbiddenImports(sources: readonly Source[]): string[] {
   const found: string[] = [];
-  for (const { path, text } of sources) {
+  const imports = new Map(sources.map(({ path, text }) => [path, importsOf(codeOf(text))]));
+  const known = new Map<string, ReadonlySet<string>>();
+  const needs = (path: string) => {
+    const all = known.get(path) ?? needsOf(path, imports);
+    known.set(path, all);
+    return all;
+  };
+  for (const [path, all] of imports) {
     const row = table.find(({ folder }) => folder.test(path));
     if (row === undefined) continue;
-    for (const { from, typeOnly } of importsOf(codeOf(text))) {
+    for (const { from, typeOnly } of all) {
       if (from === null && row.isOpen === true) continue;
       if (from === null) {
         found.push(`${path} imports something computed`);
         continue;
       }
-      const target = from.startsWith(".") ? normalize(`${dirname(path)}/${from}`) : from;
+      const target = targetOf(path, from);
       const allowed = typeOnly ? [...row.values, ...row.types] : row.values;
-      if (!allowed.some(pattern => pattern.test(target))) {
+      if (!allowed.some(one => allows(one, target, needs))) {
         found.push(`${path} imports ${target}${typeOnly ? " (types)" : ""}`);
       }
     }
   }
   return found;
+}
+
+function targetOf(path: string, from: string): string {
+  return from.startsWith(".") ? normalize(`${dirname(path)}/${from}`) : from;
+}
+
+function allows(one: RegExp | Border, target: string, needs: (path: string) => ReadonlySet<string>): boolean {
+  if (one instanceof RegExp) return one.test(target);
+  return one.within.test(target) && ![...needs(target)].some(need => one.without.test(need));
+}
+
+/** The packages and modules of Node that a file needs when it runs, with all that it imports. */
+function needsOf(path: string, imports: ReadonlyMap<string, readonly Import[]>): ReadonlySet<string> {
+  const needs = new Set<string>();
+  const seen = new Set([path]);
+  for (const one of seen) {
+    for (const { from, typeOnly } of imports.get(one) ?? []) {
+      if (from === null || typeOnly) continue;
+      if (from.startsWith(".")) seen.add(targetOf(one, from));
+      else needs.add(from);
+    }
+  }
+  return needs;
+}
+
+/** Packages that more files import than the one that reads a language with them. */
+export function spreadPackages(sources: readonly Source[]): string[] {
+  return ["unbash", "yaml"].flatMap(name => {
+    const users = sources.filter(({ text }) => importsOf(codeOf(text)).some(({ from }) => from === name));
+    return users.length === 1 ? [] : [`${name} is imported by ${users.map(({ path }) => path).join(", ")}`];
+  });
 }
 
 const impure = [

@@ -66,7 +66,5 @@ function targetsOf({ path, text }: Source): string[] {
 }
 
 function isLeading(path: string): boolean {
-  return /^(?:protocol|daemon|daemon\/core|bin|hooks\/seam|hooks\/plans|hooks\/claude-code)\/lead\//.test(
-    path,
-  );
+  return /^(?:protocol|daemon|hooks|bin)\/(?:[\w-]+\/)*lead\//.test(path);
 }

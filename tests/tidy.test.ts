@@ -22,6 +22,7 @@ import {
   machinePaths,
   packagesIn,
   shortWaits,
+  spreadPackages,
   strangersAtTop,
   unrunTests,
   vagueNames,
@@ -54,57 +55,74 @@ it("there is something to be tidy about", () => {
 });
 
 describe("who may import whom", () => {
+  /** A protocol with schemas, a part without, and one that needs Node. */
+  const protocol = [
+    ...file("protocol/schemas.ts", 'import * as z from "zod"; import { b } from "./plain.ts";'),
+    ...file("protocol/joined.ts", 'import { a } from "./schemas.ts";'),
+    ...file("protocol/plain.ts", 'import type { A } from "./schemas.ts";'),
+    ...file("protocol/paths.ts", 'import { join } from "node:path";'),
+  ];
+
   it("is kept to", () => {
     expect(forbiddenImports(sources)).toEqual([]);
+    expect(spreadPackages(product)).toEqual([]);
   });
 
   it.each([
-    ["client/a.ts", 'import { apply } from "../daemon/core/apply.ts";'],
-    ["client/a.ts", 'import { requests } from "../protocol/requests.ts";'],
-    ["client/a.ts", 'import { type Answer } from "../protocol/requests.ts";'],
+    ["client/a.ts", 'import { apply } from "../daemon/core/b.ts";'],
+    ["client/a.ts", 'import { requests } from "../protocol/schemas.ts";'],
+    ["client/a.ts", 'import { type Answer } from "../protocol/schemas.ts";'],
+    ["client/a.ts", 'import { requests } from "../protocol/joined.ts";'],
     ["client/a.ts", 'import { z } from "zod";'],
-    ["client/a.ts", 'import type { State } from "../daemon/core/state.ts";'],
-    ["daemon/a.ts", 'import { KiteClient } from "../client/client.ts";'],
-    ["daemon/a.ts", 'const { KiteClient } = await import("../client/client.ts");'],
-    ["daemon/a.ts", 'import type { KiteClient } from "../client/client.ts";'],
+    ["client/a.ts", 'import type { State } from "../daemon/core/b.ts";'],
+    ["daemon/a.ts", 'import { KiteClient } from "../client/b.ts";'],
+    ["daemon/a.ts", 'const { KiteClient } = await import("../client/b.ts");'],
+    ["daemon/a.ts", 'import type { KiteClient } from "../client/b.ts";'],
     ["daemon/a.ts", 'import { Command } from "commander";'],
-    ["daemon/a.ts", 'import { plan } from "../hooks/claude-code/adapter.ts";'],
+    ["daemon/a.ts", 'import { plan } from "../hooks/claude-code/b.ts";'],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: source code in a string
     ["daemon/a.ts", "const module = await import(`../${name}.ts`);"],
-    ["daemon/core/a.ts", 'export { requests } from "../../protocol/requests.ts";'],
-    ["daemon/core/a.ts", 'export * from "../../protocol/session.ts";'],
-    ["daemon/core/a.ts", 'import { Engine } from "../engine.ts";'],
-    ["daemon/core/a.ts", 'import "../engine.ts";'],
-    ["daemon/core/a.ts", 'import { actionTraits } from "../../hooks/seam/action-traits.ts";'],
+    ["daemon/core/a.ts", 'export { requests } from "../../protocol/schemas.ts";'],
+    ["daemon/core/a.ts", 'export * from "../../protocol/joined.ts";'],
+    ["daemon/core/a.ts", 'import { homeOf } from "../../protocol/paths.ts";'],
+    ["daemon/core/a.ts", 'import { Engine } from "../b.ts";'],
+    ["daemon/core/a.ts", 'import "../b.ts";'],
+    ["daemon/core/a.ts", 'import { b } from "../../hooks/seam/b.ts";'],
     ["daemon/core/a.ts", 'import { createHash } from "node:crypto";'],
-    ["hooks/claude-code/a.ts", 'import { connect } from "../client/hook.ts";'],
-    ["hooks/client/a.ts", 'import { limits } from "../../protocol/limits.ts";'],
-    ["hooks/install/a.ts", 'import { start } from "../../daemon/main.ts";'],
-    ["protocol/session.ts", 'import { apply } from "../daemon/core/apply.ts";'],
-    ["protocol/limits.ts", 'import { z } from "zod";'],
-    ["protocol/wire.ts", 'import { readFileSync } from "node:fs";'],
+    ["hooks/claude-code/a.ts", 'import { connect } from "../client/b.ts";'],
+    ["hooks/plans/a.ts", 'import { requests } from "../../protocol/schemas.ts";'],
+    ["hooks/client/a.ts", 'import { b } from "../../protocol/plain.ts";'],
+    ["hooks/install/a.ts", 'import { start } from "../../daemon/b.ts";'],
+    ["protocol/a.ts", 'import { apply } from "../daemon/core/b.ts";'],
+    ["protocol/a.ts", 'import { readFileSync } from "node:fs";'],
     ["bin/a.ts", 'import { sample } from "../tests/unit/sample.ts";'],
     ["bin/a.ts", 'const chalk = require("chalk");'],
+    ["bin/web/views/a.tsx", 'import { homeOf } from "../../../protocol/paths.ts";'],
   ])("forbids in %s: %s", (path, text) => {
-    expect(forbiddenImports(file(path, text))).toHaveLength(1);
+    expect(forbiddenImports([...file(path, text), ...protocol])).toHaveLength(1);
   });
 
   it.each([
-    ["client/a.ts", 'import type { Answer } from "../protocol/requests.ts";'],
-    ["client/a.ts", 'import { LineDecoder } from "../protocol/wire.ts"; import net from "node:net";'],
-    ["client/a.ts", 'type Apply = typeof import("../protocol/requests.ts");'],
+    ["client/a.ts", 'import type { Answer } from "../protocol/schemas.ts";'],
+    ["client/a.ts", 'import { homeOf } from "../protocol/paths.ts"; import net from "node:net";'],
+    ["client/a.ts", 'type Apply = typeof import("../protocol/schemas.ts");'],
     [
       "daemon/core/a.ts",
-      'export type { Refusal } from "../../protocol/codes.ts"; import { next } from "./b.ts";',
+      'export type { A } from "../../protocol/schemas.ts"; import { next } from "./b.ts";',
     ],
-    [
-      "daemon/a.ts",
-      '// import { KiteClient } from "../client/client.ts";\nconst s = \'import "commander"\';',
-    ],
-    ["daemon/a.ts", 'import { actionTraits } from "../hooks/seam/action-traits.ts";'],
-    ["bin/a.ts", 'import { Command } from "commander"; await import("./commands/up.ts");'],
+    ["daemon/core/a.ts", 'import { b } from "../../protocol/plain.ts";'],
+    ["daemon/a.ts", '// import { A } from "../client/b.ts";\nconst s = \'import "commander"\';'],
+    ["daemon/a.ts", 'import { b } from "../hooks/seam/b.ts";'],
+    ["bin/a.ts", 'import { Command } from "commander"; await import("./b/c.ts");'],
+    ["bin/web/views/a.tsx", 'import { b } from "../../b.ts"; import { useState } from "preact/hooks";'],
   ])("allows in %s: %s", (path, text) => {
-    expect(forbiddenImports(file(path, text))).toEqual([]);
+    expect(forbiddenImports([...file(path, text), ...protocol])).toEqual([]);
+  });
+
+  it("leaves a language to the one file that reads it", () => {
+    const readers = [...file("bin/a.ts", 'import "yaml";'), ...file("bin/b.ts", 'import "unbash";')];
+    expect(spreadPackages(readers)).toEqual([]);
+    expect(spreadPackages([...readers, ...file("bin/c.ts", 'import "yaml";')])).toHaveLength(1);
   });
 });
 
@@ -128,8 +146,8 @@ describe("the wall", () => {
 
 it("nothing but the list of commands knows the page", () => {
   expect(importsOfTop(product)).toEqual([]);
-  expect(importsOfTop(file("bin/watch.ts", 'import { web } from "./web/web.ts";'))).toHaveLength(1);
-  expect(importsOfTop(file("bin/command-table.ts", 'import("./web/command.ts");'))).toEqual([]);
+  expect(importsOfTop(file("bin/a.ts", 'import { web } from "./web/b.ts";'))).toHaveLength(1);
+  expect(importsOfTop(file("bin/command-table.ts", 'import("./web/b.ts");'))).toEqual([]);
 });
 
 describe("folders", () => {
@@ -419,8 +437,9 @@ describe("bundles", () => {
   });
 
   it("of the client hold none either: loading zod would double a command's start", async () => {
-    expect(await packagesOf("client/client.ts", "client/launch.ts", "client/stop.ts")).toEqual([]);
-    expect(await packagesOf("protocol/requests.ts")).toEqual(["zod"]);
+    const under = (folder: string) => paths.filter(path => path.startsWith(folder) && path.endsWith(".ts"));
+    expect(await packagesOf(...under("client/"))).toEqual([]);
+    expect(await packagesOf(...under("protocol/"))).toEqual(["zod"]);
   });
 
   it("are known by their packages, scoped ones too", () => {
