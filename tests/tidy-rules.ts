@@ -298,19 +298,9 @@ export function downloadAddresses(lockFile: string): string[] {
   );
 }
 
-/** Paths in the daemon's map that are not among `paths`. A row of a table, a paragraph and a point of a list stand alone. */
-export function lostPaths(map: string, paths: readonly string[]): string[] {
-  const lost: string[] = [];
-  for (const row of map.split(/\n(?=\||\d+\. |\n)/)) {
-    let beside = "daemon";
-    for (const [, name = ""] of row.matchAll(/`([\w./-]+(?:\.(?:ts|pl)|\/))`/g)) {
-      const places = ["daemon", beside].map(folder => normalize(`${folder}/${name}`));
-      const place = places.find(one =>
-        paths.some(path => (one.endsWith("/") ? path.startsWith(one) : path === one)),
-      );
-      if (place === undefined) lost.push(name);
-      else beside = dirname(place.endsWith("/") ? `${place}x` : place);
-    }
-  }
-  return lost;
+/** Paths that a page names and that are not among `paths`, each whole from the root. */
+export function lostPaths(page: string, paths: readonly string[]): string[] {
+  return [...page.matchAll(/`([\w.-]+(?:\/[\w.-]*)+)`/g)]
+    .map(([, name = ""]) => name)
+    .filter(name => !paths.some(path => (name.endsWith("/") ? path.startsWith(name) : path === name)));
 }
