@@ -298,9 +298,9 @@ export function downloadAddresses(lockFile: string): string[] {
   );
 }
 
-/** Paths that a page names and that are not among `paths`, each whole from the root. */
+/** Paths from the root that a page names and that are not among `paths`. */
 export function lostPaths(page: string, paths: readonly string[]): string[] {
-  return [...page.matchAll(/`([\w.-]+(?:\/[\w.-]*)+)`/g)]
+  return [...page.matchAll(/`((?:bin|client|daemon|hooks|protocol|tests)\/[\w./-]*)`/g)]
     .map(([, name = ""]) => name)
     .filter(name => !paths.some(path => (name.endsWith("/") ? path.startsWith(name) : path === name)));
 }

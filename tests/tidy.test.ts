@@ -186,17 +186,20 @@ describe("folders", () => {
   });
 });
 
-describe("the daemon's page", () => {
-  const page = readFileSync(join(root, "daemon/README.md"), "utf8");
+describe("the page of a folder", () => {
+  const pages = ["daemon", "hooks", "bin"].map(folder => `${folder}/README.md`);
 
-  it("names only files that are there", () => {
-    expect(lostPaths(page, paths)).toEqual([]);
-    const named = "`bin/a.ts` with `b/`, `bin/c.ts` and `lead/`; `kite lock a/b` and `makeRoom`";
-    expect(lostPaths(named, ["bin/a.ts", "b/d.ts"])).toEqual(["bin/c.ts", "lead/"]);
+  it.each([...pages, "daemon/DECISIONS.md"])("names only files that are there: %s", page => {
+    expect(lostPaths(readFileSync(join(root, page), "utf8"), paths)).toEqual([]);
   });
 
-  it("is read in one sitting", () => {
-    expect(Buffer.byteLength(page)).toBeLessThan(8 * 1024);
+  it.each(pages)("is read in one sitting: %s", page => {
+    expect(Buffer.byteLength(readFileSync(join(root, page)))).toBeLessThan(8 * 1024);
+  });
+
+  it("is told what it names wrongly", () => {
+    const page = "`bin/a.ts` with `bin/b/` and `bin/c.ts`; `kite lock a/b`, `src/d.ts` and `makeRoom`";
+    expect(lostPaths(page, ["bin/a.ts", "bin/b/d.ts"])).toEqual(["bin/c.ts"]);
   });
 });
 
