@@ -26,7 +26,7 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   {
     bug: "a write that is not recorded",
     file: "daemon/hooks/write-actions.ts",
-    find: 'return propose(run, "flight_end", { ...ended, noted });',
+    find: 'return propose(run, "flight_end", { ...end, noted });',
     put: 'return propose(run, "flight_end", ended);',
     tells: /the write of .* is not known/,
   },
