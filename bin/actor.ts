@@ -7,9 +7,9 @@ import { resolve } from "node:path";
 import { isatty } from "node:tty";
 import { LocalError } from "../client/errors.ts";
 import { containerName } from "../hooks/client/mounts.ts";
+import { isSystemError } from "../protocol/errors.ts";
+import { isCommandsSession } from "../protocol/names.ts";
 import { kitePaths, searchPath } from "../protocol/paths.ts";
-import { isCommandsSession } from "../protocol/person.ts";
-import { isSystemError } from "../protocol/system-error.ts";
 
 export interface Acting {
   readonly id: string;

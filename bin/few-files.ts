@@ -1,6 +1,7 @@
 /** What is said of a daemon that may open too few files. */
-import type { StatsReply } from "../protocol/daemon.ts";
+
 import { limits } from "../protocol/limits.ts";
+import type { StatsReply } from "../protocol/schemas/daemon.ts";
 
 /** A sentence, and the shell line that mends it. */
 export interface FewFiles {

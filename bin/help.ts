@@ -1,5 +1,5 @@
 /** What `kite --help` and `kite help all` print: the first ten minutes on one screen, and every command. */
-import { nearest } from "../protocol/nearest.ts";
+import { nearest } from "../protocol/text.ts";
 import { chapter, topicOf, topics } from "./man/chapters.ts";
 import { paragraphs, wrap } from "./view/text.ts";
 

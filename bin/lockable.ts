@@ -1,8 +1,8 @@
 /** What a command that locks and releases may name: files, and resources (`@db`). */
 
 import { LocalError } from "../client/errors.ts";
-import type { LockRow } from "../protocol/lock.ts";
-import { isResource, lockKey, resourceName, wrongResource } from "../protocol/resource.ts";
+import { isResource, lockKey, resourceName, wrongResource } from "../protocol/names.ts";
+import type { LockRow } from "../protocol/schemas/lock.ts";
 import { quote } from "../protocol/text.ts";
 import { absolute } from "./actor.ts";
 

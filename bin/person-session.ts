@@ -1,5 +1,5 @@
 /** The sessions of the person: of a command that holds locks, and of a terminal that works on a task. */
-import { personName } from "../protocol/person.ts";
+import { personName } from "../protocol/names.ts";
 import { terminalOf } from "./actor.ts";
 import type { Client, ProcessContext } from "./process-context.ts";
 

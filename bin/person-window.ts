@@ -12,8 +12,8 @@ import { createInterface } from "node:readline/promises";
 import { ReadStream } from "node:tty";
 import { statFields } from "../daemon/facts/process-table.ts";
 import { type Ancestor, ancestorsOf } from "../daemon/facts/processes.ts";
+import { isSystemError } from "../protocol/errors.ts";
 import { limits } from "../protocol/limits.ts";
-import { isSystemError } from "../protocol/system-error.ts";
 
 /** A process with the terminal that it has. */
 interface Window {

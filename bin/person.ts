@@ -1,7 +1,7 @@
 /** Whether a person runs this command, or an agent, to which it refuses what `person-only.ts` lists. */
 import { LocalError } from "../client/errors.ts";
 import { type Ancestor, ancestorsOf } from "../daemon/facts/processes.ts";
-import { isSystemError } from "../protocol/system-error.ts";
+import { isSystemError } from "../protocol/errors.ts";
 import { shellArgument } from "../protocol/text.ts";
 import { actingSession, isTerminalSession } from "./actor.ts";
 import { type PersonOnly, type PersonsDeed, personOnly } from "./person-only.ts";

@@ -1,9 +1,9 @@
 /** Runs a command line, and words the errors that people see. */
 
 import { LocalError } from "../client/errors.ts";
+import { errorText, isSystemError } from "../protocol/errors.ts";
+import { setPerson } from "../protocol/names.ts";
 import { kitePaths } from "../protocol/paths.ts";
-import { setPerson } from "../protocol/person.ts";
-import { errorText, isSystemError } from "../protocol/system-error.ts";
 import { plain } from "../protocol/text.ts";
 import type { Acting } from "./actor.ts";
 import { type Commands, commandIn, type Entry } from "./entry.ts";

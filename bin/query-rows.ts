@@ -1,16 +1,15 @@
 /** Rows of `query` as the base knows them, each with a test of its form. */
-import type { ContextRow } from "../protocol/context.ts";
-import type { RefusalRow } from "../protocol/daemon.ts";
-import type { DeclarationRow } from "../protocol/declaration.ts";
-import type { ElsewhereRow, SameFileRow } from "../protocol/elsewhere.ts";
-import type { LockRow } from "../protocol/lock.ts";
-import type { HoldRow, PostedRow } from "../protocol/message.ts";
-import type { UnkeptRow, VersionRow, WipeRow } from "../protocol/rescue.ts";
-import type { TranscriptRow } from "../protocol/session.ts";
+import type { ContextRow } from "../protocol/schemas/context.ts";
+import type { RefusalRow } from "../protocol/schemas/daemon.ts";
+import type { DeclarationRow } from "../protocol/schemas/declaration.ts";
+import type { LockRow } from "../protocol/schemas/lock.ts";
+import type { HoldRow, PostedRow } from "../protocol/schemas/message.ts";
+import type { UnkeptRow, VersionRow, WipeRow } from "../protocol/schemas/rescue.ts";
+import type { TranscriptRow } from "../protocol/schemas/session.ts";
+import type { StoreState } from "../protocol/schemas/store.ts";
+import type { ClientTaskRow, TaskRow } from "../protocol/schemas/task.ts";
 import type { SessionRow } from "../protocol/session-rows.ts";
-import type { StoreState } from "../protocol/store.ts";
-import type { ClientTaskRow, TaskRow } from "../protocol/task.ts";
-import type { RiskRow, WriteRow } from "../protocol/write.ts";
+import type { ElsewhereRow, RiskRow, SameFileRow, WriteRow } from "../protocol/work.ts";
 
 /** Returns a test whether a row has these fields of this version; one without them comes from a daemon of another version. */
 export function rowWith<Row>(...names: readonly (string & keyof Row)[]) {

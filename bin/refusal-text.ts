@@ -4,8 +4,7 @@
  */
 import type { TrailWould } from "../daemon/trail/line.ts";
 import { type Code, codes } from "../protocol/codes.ts";
-import { withPersonName } from "../protocol/person.ts";
-import { isResource } from "../protocol/resource.ts";
+import { isResource, withPersonName } from "../protocol/names.ts";
 import { duration } from "../protocol/text.ts";
 
 /** A refusal as it came, or as a row tells of it. */

@@ -1,7 +1,8 @@
 /** What replies say of a store that is away: whoever asked hears once as of when its tasks and messages are. */
-import type { Answer, RequestType } from "../protocol/requests.ts";
-import type { StoreStale } from "../protocol/store.ts";
-import { storeUnknown } from "../protocol/store-unknown.ts";
+
+import { storeUnknown } from "../protocol/codes.ts";
+import type { Answer, RequestType } from "../protocol/schemas/requests.ts";
+import type { StoreStale } from "../protocol/schemas/store.ts";
 import { isObject } from "../protocol/wire.ts";
 import type { Client } from "./process-context.ts";
 

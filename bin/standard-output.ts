@@ -1,5 +1,5 @@
 /** What becomes of a program whose output cannot be written. */
-import { errorText } from "../protocol/system-error.ts";
+import { errorText } from "../protocol/errors.ts";
 
 /**
  * Exits quietly if the reader has closed the pipe, as in `kite log | head`. Any other failure of the output (a full disk)

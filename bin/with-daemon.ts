@@ -2,9 +2,9 @@
 import { NotRunning } from "../client/errors.ts";
 import { readPersonToken } from "../daemon/instance/person-token.ts";
 import type { Refusal } from "../protocol/codes.ts";
-import type { QueryReply } from "../protocol/daemon.ts";
 import { limits } from "../protocol/limits.ts";
-import type { ParamsOf, ReplyOf, RequestType } from "../protocol/requests.ts";
+import type { QueryReply } from "../protocol/schemas/daemon.ts";
+import type { ParamsOf, ReplyOf, RequestType } from "../protocol/schemas/requests.ts";
 import { actingSession, isTerminalSession } from "./actor.ts";
 import {
   type Client,

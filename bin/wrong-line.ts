@@ -1,6 +1,6 @@
 /** Says what is wrong with a command line: what commander found, in Kite's words, and which command shows what is right. */
 import type { Command } from "commander";
-import { nearest } from "../protocol/nearest.ts";
+import { nearest } from "../protocol/text.ts";
 import type { Commands } from "./entry.ts";
 import { allOldWords } from "./old-words.ts";
 import { clean } from "./view/text.ts";

@@ -6,7 +6,13 @@ import type { EventLine } from "../protocol/events.ts";
 import { limits } from "../protocol/limits.ts";
 import type { KitePaths } from "../protocol/paths.ts";
 import { isRepeatable } from "../protocol/repeatable.ts";
-import type { Answer, ParamsOf, protocolVersion, ReplyOf, RequestType } from "../protocol/requests.ts";
+import type {
+  Answer,
+  ParamsOf,
+  protocolVersion,
+  ReplyOf,
+  RequestType,
+} from "../protocol/schemas/requests.ts";
 import { encodeLine } from "../protocol/wire.ts";
 import { ConnectionClosed, HelloRefused, LocalError, NotRunning, TimedOut } from "./errors.ts";
 import { type Outstanding, repeatsOf, sharedWrite, waitOf, withResolvers } from "./outstanding.ts";

@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, fchmodSync, lstatSync, mkdirSync, openSync } from "node:fs";
 import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { errorText } from "../protocol/errors.ts";
 import { limits } from "../protocol/limits.ts";
 import { type KitePaths, searchPath } from "../protocol/paths.ts";
-import { errorText } from "../protocol/system-error.ts";
 import { KiteClient } from "./client.ts";
 import { ConnectionClosed, NotRunning, StartFailed, TimedOut } from "./errors.ts";
 

@@ -1,6 +1,6 @@
 /** Requests that wait for their answers. */
 import { limits } from "../protocol/limits.ts";
-import type { RequestType } from "../protocol/requests.ts";
+import type { RequestType } from "../protocol/schemas/requests.ts";
 import type { Message } from "./transport.ts";
 
 export interface Outstanding {

@@ -1,5 +1,5 @@
 /** State that a client restores on a new connection. */
-import type { RequestType } from "../protocol/requests.ts";
+import type { RequestType } from "../protocol/schemas/requests.ts";
 import type { Message } from "./transport.ts";
 
 /**

@@ -1,9 +1,9 @@
 /** JSON lines over the daemon's socket. */
 import { lstatSync, type Stats } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { errorText } from "../protocol/errors.ts";
 import { limits } from "../protocol/limits.ts";
 import type { KitePaths } from "../protocol/paths.ts";
-import { errorText } from "../protocol/system-error.ts";
 import { isObject, type Line, LineDecoder } from "../protocol/wire.ts";
 import { ConnectionClosed, NotRunning, TimedOut, WrongOwner } from "./errors.ts";
 

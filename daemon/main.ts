@@ -1,5 +1,5 @@
 /** Builds the daemon: instance, journal, engine, services, server. `stop.ts` ends them in the opposite order. */
-import { protocolVersion } from "../protocol/requests.ts";
+import { protocolVersion } from "../protocol/schemas/requests.ts";
 import { processAnchor } from "./facts/processes.ts";
 import { writeDaemonFile } from "./instance/daemon-file.ts";
 import { writeNamespaces } from "./instance/foreign-home.ts";

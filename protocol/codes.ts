@@ -120,3 +120,23 @@ export interface Refusal {
 export function refuse(code: Code, error: string, fields: Record<string, unknown> = {}): Refusal {
   return { ok: false, error, code, ...fields };
 }
+
+// The refusal of a read of what machines share; a file of its own, since commands load no schemas.
+
+/** What is said of a shared project of which nothing is known. */
+export const storeUnknown = {
+  ok: false,
+  code: "store_away",
+  error:
+    "the shared store was not reached since the daemon began, so tasks, messages and context of this project are not known; " +
+    "they are there again when it answers (kite doctor says why it does not). Edits and locks go on without it",
+} as const;
+
+/** The filled example that refusals show: what copies it back counts as a placeholder. */
+export const declarationExample = {
+  task: "Make the login survive a restart of the server",
+  reason: "I read the session store and its tests",
+  step: "Keep the token in the store, and test it",
+  sees: "The token lives in memory only",
+  will: "Write the token to the store",
+} as const;

@@ -1,5 +1,5 @@
 /** The git commands of a guarded shell line, and the guard's findings: between the daemon and an adapter. */
-import type { ActorRow, FilesNews } from "./lock.ts";
+import type { ActorRow, FilesNews } from "./schemas/lock.ts";
 
 /**
  * In `dir`, a folder of this name means the top of the worktree of the folders before it, as

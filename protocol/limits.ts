@@ -1,9 +1,444 @@
 import { leadLimits } from "./lead/limits.ts";
-import { guardLimits } from "./limits/guard.ts";
-import { journalLimits } from "./limits/journal.ts";
-import { rescueLimits } from "./limits/rescue.ts";
-import { storeLimits } from "./limits/store.ts";
-import { wireLimits } from "./limits/wire.ts";
+
+/** Bounds of the guard over the working tree, and of parsing shell lines: a part of `limits`. */
+const guardLimits = {
+  /** Merge risks kept, of one file and two worktrees each. */
+  mergeRisksMax: 1_000,
+  /** Merge risks named in one notice. */
+  mergeRisksTold: 3,
+  /** Files that a session's branch changed, as other machines hear of them, and their length as JSON. */
+  branchFilesMax: 500,
+  branchFilesChars: 64 * 1024,
+  /** Sessions of whose branches the files are kept until the branch has other commits. */
+  branchLooksMax: 500,
+  /**
+   * How long after a look at a session's files its writes wait for the next one: a look takes about 30 ms of processor time among
+   * 50,000 files, so that a session that edits all the time costs a thousandth of one.
+   */
+  branchLookPauseMs: 30_000,
+  /** Files that branches of two machines changed: those that one step or event names, and files of others that a step looks at. */
+  sameFilesToldMax: 10,
+  /** Pairs of branches of which one step has events. */
+  sameFilePairsMax: 100,
+  sameFilesLookedAtMax: 5_000,
+  /** Dirty files kept, and writers of each. */
+  writesMax: 10_000,
+  writersPerFileMax: 8,
+  /** Settled files kept, since git may make their work uncommitted again; also those checked for one line. */
+  settledWorkMax: 2_000,
+  /** Stash entries whose makers are kept. */
+  stashEntriesMax: 1_000,
+  /** Longest log of a stash list that is read, in bytes. */
+  stashLogBytes: 256 * 1024,
+  /** Stash entries that one answer or notice names. */
+  stashesShownMax: 3,
+  /** Work time of one check of uncommitted work, and its elapsed time. */
+  guardMs: 5_000,
+  guardTimeMs: 20_000,
+  /** Longest time until a guarded command's hook gets its answer, even if it waits for an index. */
+  guardAnswerMs: 51_000,
+  /** Files checked for one command: those written last. */
+  guardPathsMax: 500,
+  guardPathsBytes: 100_000,
+  /** Indexes whose git status is cached, and files of each. */
+  guardIndexesMax: 100,
+  guardIndexMax: 5_000,
+  /** A shell line refused because of others' files passes if the agent sends it again within this. */
+  guardToldMs: 600_000,
+  /** Refused lines kept for this, and running lines; and the files of either, all lines together. */
+  guardToldMax: 1_000,
+  /** Commits that one command picks or reverts and whose files the guard reads. */
+  changeCommitsMax: 200,
+  guardToldFilesMax: 20_000,
+  /** Latest commits that the guard reads when a line has ended, and characters shown of a commit's id. */
+  guardCommitsMax: 20,
+  commitIdChars: 10,
+  /** Git processes of the daemon at a time, and bytes read from one. */
+  gitAtOnceMax: 6,
+  /** How long the daemon tries to start a git process that the machine has no room for: a hook waits for it. */
+  gitCrowdedMs: 250,
+  gitOutputBytes: 4 * 1024 * 1024,
+  /** Longest entry of git's index as text, in UTF-16 units. */
+  indexEntryChars: 16 * 1024,
+  /** Worktrees checked for one answer about uncommitted work. */
+  whoseWorktreesMax: 50,
+  /** Files checked after a shell command. */
+  shellFilesMax: 1_000,
+  /** Directories that are watched for agents without hooks, and changes there that nothing explains yet. */
+  watchedDirectoriesMax: 1_000,
+  /** How long after a lock or a write the watched directories are looked up anew. */
+  watchRefreshMs: 100,
+  /** How long a hook has to explain a change, after the last sign of life of each agent that may have made it. */
+  watchSettleMs: 1_000,
+  /** A change that this long nobody could explain or make is forgotten. */
+  watchForgetMs: 600_000,
+  /** Longest delay of the event that a shell command has ended. */
+  shellSlackMs: 2_000,
+  /** Pending notices of one actor, and actors with pending notices. */
+  fileNotesMax: 5,
+  notedActorsMax: 1_000,
+  /** A file's change within this time after a tool's write belongs to that write: a formatter, for example. */
+  aftermathMs: 5_000,
+  /** Files whose baseline is kept. */
+  baselinesMax: 20_000,
+  /** Worktrees checked for one command whose directory is unknown. */
+  guardSupposedMax: 8,
+  /** Files named in one finding. */
+  guardFilesMax: 20,
+  /** Foreign files that one answer shows an agent. */
+  guardFilesShownMax: 5,
+  /** Alternatives, and owners to ask, that one answer names. */
+  guardWaysMax: 3,
+  /** The agent's own paths in a suggested command, in UTF-16 units. */
+  ownPathsChars: 1_000,
+
+  // Shell lines.
+  /** Git commands checked in one shell line. */
+  guardedCommandsMax: 32,
+  /** Longest patch that is read, in UTF-16 units. */
+  patchChars: 4 * 1024 * 1024,
+  /** Files that one patch touches, as far as they are read: each is locked. */
+  patchFilesMax: 200,
+  /** Paths that the plain commands of one shell line name. */
+  namedFilesMax: 200,
+  /** Of these, the files before which the gates are asked. */
+  gatedFilesMax: 20,
+  /** Length of a chain of git aliases. */
+  aliasDepthMax: 8,
+  /** Longest shell line that is parsed, in UTF-16 units, file texts in here-documents included. */
+  shellLineChars: 256 * 1024,
+  /** Text expanded from one line, in UTF-16 units: words of commands, and lines for nested shells. */
+  shellTextChars: 512 * 1024,
+  /** Nesting of brackets, quotes and functions. */
+  shellDepthMax: 32,
+  /** Commands walked, those of loops and functions as often as they run. */
+  shellStepsMax: 10_000,
+  /** A shell's positional parameters (`$1` and so on), and elements of one of its arrays. */
+  shellListMax: 1_000,
+  /** Files in Kite's own directory that one line writes, of those that are looked at. */
+  ownWritesMax: 100,
+  /** Projects that `kite status` names of a changed `trusted.json`, lost and gained ones each. */
+  changedProjectsMax: 5,
+  /** Variables, and functions, tracked in one line. */
+  shellNamesMax: 100,
+  /** Rounds of a loop over known words; a longer loop counts as one round with an unknown word. */
+  shellRoundsMax: 32,
+
+  // Finding out who calls.
+  /** How long `kite doctor` goes on asking a daemon whose process lives, before it calls it silent. */
+  patienceMs: 30_000,
+  /** Longest time that a command asks for its caller. */
+  whoamiMs: 5_000,
+  /** Length kept of a running shell line, in UTF-16 units. */
+  typedChars: 4_096,
+  /** Processes between an agent's client and its command that are looked at. */
+  shellsMax: 16,
+  /** Longest piece of such a process's command line, in UTF-16 units without quotes and blanks. */
+  shellChars: 32_768,
+  /** Processes above a command that are looked at for an agent's client: more than any terminal has. */
+  ancestorsMax: 64,
+  /** Of a start time as the system tells it. */
+  startTimeChars: 64,
+  /** Windows in which a person typed the word, and the time for that. */
+  personWindowsMax: 50,
+  personWordMs: 60_000,
+  /** Latest tool uses whose actors are kept. */
+  toolUsesMax: 1_000,
+} as const;
+
+/** Bounds of the journal and of the trail; part of `limits`. */
+const journalLimits = {
+  // Journal.
+  segmentBytes: 64 * 1024 * 1024,
+  /** Longest write to the journal, and so the longest torn write at its end. */
+  recordBytes: 4 * 1024 * 1024,
+  /** Bytes of the journal that a start reads at once. */
+  journalReadBytes: 1024 * 1024,
+  /** Sessions, and files, that a start keeps as one object each while it reads; then it begins anew. */
+  knownNamesMax: 32_768,
+  /** Longest name of these, with the folders before it, that is found by its bytes. */
+  knownNameBytes: 512,
+  /** First size of the buffer for a write, and the largest that is kept for the next one. */
+  writeBufferBytes: 64 * 1024,
+  writeBufferKeptBytes: 1024 * 1024,
+  /**
+   * Entries stored and applied in one turn of the event loop; further ones follow in the next turns. An entry that changes
+   * many rows counts as so many, and the end of a session as `sessionEndCost` and one for each of its rows.
+   */
+  turnEntriesMax: 500,
+  sessionEndCost: 8,
+  /** Entries that may become durable before the manifest is renamed again. */
+  manifestEntries: 64,
+  /** Entries after the last snapshot before the next one is taken. */
+  snapshotEntries: 100_000,
+  /** A start that replayed so many takes a snapshot before it serves, so that short lives do not add up to a long replay. */
+  startSnapshotEntries: 10_000,
+  snapshotsKept: 2,
+  /** A larger state, with the journal after its snapshot, is not written again at a stop. */
+  stopSnapshotBytes: 8 * 1024 * 1024,
+  /** Space reserved on disk so that a full disk still takes unlocks. */
+  reserveBytes: 1024 * 1024,
+  /** Interval of the retries on a full disk. */
+  fullRetryMs: 1_000,
+  /** Tries to begin a new epoch before a start fails. */
+  startTriesMax: 5,
+  /** Throwing handlers within the window that stop the daemon. */
+  throwsMax: 3,
+  throwsWindowMs: 600_000,
+
+  // Trail.
+  trailBytes: 8 * 1024 * 1024,
+  trailFilesMax: 8,
+  /** Trail lines queued for writing before the daemon drops and counts further ones. */
+  trailQueueMax: 10_000,
+  /** Longest delay before trail lines are written, and lines written at once. */
+  trailFlushMs: 50,
+  trailBatchMax: 512,
+  /** Actors whose part of a trail line is kept for their next one. */
+  trailActorsKept: 256,
+  /** Bytes of trail lines that are written at once. */
+  trailPieceBytes: 64 * 1024,
+  /** Longest text of one field of a trail line, in UTF-16 units. */
+  trailFieldChars: 4096,
+  /** Longest trail line that is read, and lines read at once. */
+  trailLineBytes: 64 * 1024,
+  trailReadMax: 10_000,
+
+  // Events, and those who subscribe to them.
+  /** Events kept for subscribers that reconnect: entries and bytes. */
+  ringEntriesMax: 10_000,
+  ringBytes: 8 * 1024 * 1024,
+  /** Longest file of events that a start reads. */
+  eventFileBytes: 64 * 1024 * 1024,
+  /**
+   * Events in a row that a subscriber's filter leaves out before it gets a bare cursor. A large event counts as several, so
+   * that these fill half of the ring at most.
+   */
+  bookmarkEvents: 4_000,
+} as const;
+
+/** Bounds of what Kite keeps of the agents' work; part of `limits`. */
+const rescueLimits = {
+  /** Longest file whose content is kept. */
+  rescueFileBytes: 8 * 1024 * 1024,
+  /** All kept contents together, as they are on the disk. */
+  rescueStoreBytes: 1024 * 1024 * 1024,
+  /** A version older than this goes, unless it is the last one of a file with uncommitted work. */
+  rescueKeptMs: 14 * 24 * 3_600_000,
+  /** Versions in all. */
+  rescueVersionsMax: 100_000,
+  /** Beyond a bound, versions go until no more than this part of it is left: so that not each new one prunes. */
+  rescueLowPart: 0.9,
+  /** Versions that one turn of the event loop looks at while it prunes. */
+  rescuePrunedPerTurn: 500,
+  /** Bytes of the index that one turn of the event loop reads. */
+  rescueIndexBytesPerTurn: 64 * 1024,
+  /** Longest line of the index; a wipe of so many files that its line is longer does not name them all. */
+  rescueLineBytes: 256 * 1024,
+  /** A content that no version has goes after this; nothing says that one is missing. */
+  rescueOrphanMs: 24 * 3_600_000,
+  /** For how long a status shows what was found damaged. */
+  rescueDamageMs: 24 * 3_600_000,
+  /** How often a version is looked for that is too old, while the daemon keeps some. */
+  rescuePruneMs: 3_600_000,
+  /** A store that could not be read is read again after this. */
+  rescueReadAgainMs: 30_000,
+  /**
+   * Numbers of versions and wipes that a start leaves out if the daemon before it did not end in order: more than an index loses
+   * at its end when the power fails, as its sync runs behind the answers. Nobody knows how many those were.
+   */
+  rescueNumbersSkipped: 1_000,
+  /** Dead lines of the index before it is written anew, if they are more than the live ones. */
+  rescueDeadLinesMax: 1_000,
+  /** Wipes kept, and files of one wipe. */
+  rescueWipesMax: 1_000,
+  rescueWipeFilesMax: 1_000,
+  /** Writes that wait to be kept; of more, the oldest is not kept. */
+  rescueQueueMax: 1_000,
+  /** Texts of tools that wait with them. */
+  rescueQueueBytes: 64 * 1024 * 1024,
+  /** Places at which one edit replaced a text, and its whole text is still made up from the event. */
+  rescueReplacedMax: 10_000,
+  /** Files of which it is known why they are not kept. */
+  rescueUnkeptMax: 1_000,
+  /** Longest wait for versions before a line that wipes runs. */
+  rescueWipeWaitMs: 1_500,
+  /** Longest wait for a version of what an edit replaces, before the edit runs. */
+  rescueReplaceWaitMs: 250,
+  /** By so much the time of a file's change may lie before the clock's: a filesystem takes it from a timer's last tick. */
+  rescueStampSlackMs: 20,
+  /** Files named of those that could not be kept before a wipe. */
+  rescueNamedMax: 5,
+  /** Latest contents held in memory, to count lines and to scan only what changed. */
+  rescueCacheBytes: 16 * 1024 * 1024,
+  /** Longest part of two files that differs whose lines are compared exactly: lines of one times lines of the other. */
+  rescueDiffCells: 40_000,
+  /** Files of which it is remembered that git does not ignore them, and how long that counts while nothing that says so changes. */
+  notIgnoredMax: 5_000,
+  notIgnoredMs: 60_000,
+  /** Repositories whose checked-out commit is remembered. */
+  headsMax: 200,
+  /** Latest entries of HEAD's log in which lost work is looked for. */
+  committedLooksMax: 5,
+  /** New files in which a file that is gone is looked for: it may have been moved. */
+  rescueMovedLooksMax: 50,
+  /** Longest part of two contents that differs whose lines are counted. */
+  rescueCountedBytes: 1024 * 1024,
+  /** For how long a status shows what was wiped, and at how many files it looks whether they are there again. */
+  rescueStatusMs: 3_600_000,
+  rescueStatusFilesMax: 20,
+  /** Shortest time between two comparisons of a worktree's files with what is kept, unless a person prompts or asks. */
+  rescueCompareMs: 2_000,
+  /** Tries to read a file that is written or replaced meanwhile. */
+  rescueReadsMax: 3,
+  /** Longest time that an answer waits for the writes that are being kept. */
+  rescueSettleMs: 2_500,
+  /** Longest time that the look at what a line wiped waits for them: without the versions of before it finds no loss. */
+  rescueLaterMs: 30_000,
+  /** Longest time that a stop waits for what is being kept. */
+  rescueStopMs: 500,
+  /** Restores that have begun and not ended, and how long one may take. */
+  rescueRestoresMax: 100,
+  rescueRestoreMs: 60_000,
+  /** Patterns of the person's own list of files that are never kept. */
+  rescueNeverMax: 200,
+} as const;
+
+/** Bounds of a store that machines share: what it is reached and named by, its nodes, and waits for it; part of `limits`. */
+const storeLimits = {
+  /** Longest address of a store. */
+  storeAddressBytes: 2_048,
+  /** Servers that an address names, of which one takes writes at a time. */
+  storeHostsMax: 8,
+  /** Longest name of a user or a database: PostgreSQL cuts a longer one. */
+  storeNameBytes: 63,
+  /** Longest host name, as DNS has it. */
+  hostChars: 253,
+  /** Longest password of a store: tokens of clouds are long. */
+  storeSecretBytes: 8 * 1024,
+  /** Longest `.pgpass` that is read. */
+  passFileBytes: 256 * 1024,
+  /** Longest file of root certificates that is read. */
+  rootCertificateBytes: 1024 * 1024,
+  /** Longest name by which machines know a project, in UTF-16 units. */
+  sharedProjectChars: 200,
+  /** Longest configuration of a repository that is read: it has a section for each branch that tracks another one. */
+  gitConfigBytes: 1024 * 1024,
+  /** How long a person's command waits for a store that is being opened. */
+  storeOpenMs: 5_000,
+  /** How long sharing a project waits until the store has heard of its sessions. */
+  storeShareMs: 10_000,
+  /** Longest file of a machine's id. */
+  machineIdBytes: 256,
+  /** Longest name of a machine that people see, in UTF-16 units. */
+  machineNameChars: 32,
+  /** Nodes of a shared log. */
+  nodesMax: 200,
+  /** Interval of a node's renewals of its lease. */
+  nodeRenewMs: 20_000,
+  /** A node silent this long is shown as away; silent for longer, its sessions are lost. */
+  nodeAwayMs: 60_000,
+  nodeLostMs: 300_000,
+  /** Nodes whose latest starts are remembered; those that have no lease go first. */
+  nodeStartsMax: 1_000,
+  /** A node that was there within this time has to know a level of rules before it begins. */
+  nodeLevelsMs: 86_400_000,
+  /** Commands that a node's own log has for the shared one. */
+  outboxMax: 50_000,
+  /** Of these, commands that say what happened once. */
+  outboxOnceMax: 1_000,
+  /** Pause before a shared log that ended is opened again. */
+  storeReopenMs: 2_000,
+  /** Longest pause between two tries of a move to the store that broke off. */
+  storeMovePauseMs: 60_000,
+  /** How long a stop of the daemon waits for the shared log. */
+  storeCloseMs: 2_000,
+  /** Answers of the shared log of which a client may still say that it did not get them. */
+  storeUnheardMax: 1_000,
+  /** How long a request waits for the store before its client hears that the outcome is not known. */
+  storeAnswerMs: 4_000,
+  /** How long a client repeats a request of which the outcome is not known, and its pause before each. */
+  storeRepeatMs: 10_000,
+  storeRepeatPauseMs: 300,
+  /** Pause between two tellings of all sessions that calls of unknown ones ask for. */
+  storeTellMs: 5_000,
+  /** Largest copy of a shared store that is kept, and largest record of what a machine left. */
+  storeCopyBytes: 64 * 1024 * 1024,
+  /**
+   * Shortest pause between two copies that a running daemon keeps: what people know after a kill is older by about that. Each one
+   * is written as a whole and synced, so a shorter one would keep a laptop's disk awake.
+   */
+  storeCopyPauseMs: 60_000,
+  /** The pause is at least so many times what the last copy took, as it grows with what is in the store. */
+  storeCopyShare: 20,
+  /** Claims of this machine's agents that are kept for a daemon that is killed, and the largest file of them. */
+  keptClaimsMax: 1_000,
+  keptClaimsBytes: 4 * 1024 * 1024,
+  /** How long people are shown that the store lacks what it had before, and that a leave was undone. */
+  storeWentBackMs: 3_600_000,
+  /** How often a wait for the store looks again. */
+  storeLookMs: 250,
+  /** How long the answer to an event waits for the store; what comes later comes with a later event. */
+  storeHookMs: 500,
+  /** After an answer did not come in that time, how long events do not wait for the store at all. */
+  storeHookPauseMs: 10_000,
+} as const;
+
+/** Bounds of lines, replies and connections; part of `limits`. */
+const wireLimits = {
+  /** Longest request or reply line. */
+  lineBytes: 1024 * 1024,
+  /** Longest line that begins `{"type":"hook"`: an edit's payload holds the whole file. */
+  hookLineBytes: 32 * 1024 * 1024,
+  /** A hook sends a long event in pieces of this length: a daemon that takes one is not silent. */
+  hookPieceBytes: 256 * 1024,
+  /** Lines that wait for their newline or their turn, over all connections together. */
+  unfinishedBytes: 128 * 1024 * 1024,
+  /** Nesting of a request, the outermost object counted. */
+  nestingMax: 32,
+  /** Nesting inside the `event` of a `hook` request. */
+  hookNestingMax: 128,
+  /** Objects and lists in a line longer than `lineBytes`: parsing many costs far more than its length. */
+  containersMax: 200_000,
+  /** Requests in flight on one connection before reading pauses; waiting locks do not count. */
+  inFlightMax: 256,
+  /** Requests taken from one connection before the next connection's turn. */
+  batchMax: 64,
+  /** Unread replies of a client before the daemon closes its connection. */
+  unreadReplyBytes: 4 * 1024 * 1024,
+  /** Unread bytes of a client before its next long answer waits. */
+  unreadAnswerBytes: 64 * 1024,
+  /** About as much of a long answer as one turn of the event loop makes before other requests' turn. */
+  turnBytes: 64 * 1024,
+  /** Unread events of a subscriber before its stream stops until it drains. */
+  unreadEventBytes: 1024 * 1024,
+  /** Pending connections in the kernel's listen queue. */
+  backlog: 4096,
+  /** Answers sent in one turn of the event loop; further ones leave in the next turns. */
+  turnAnswersMax: 500,
+  /** Events of one step sent in one turn of the event loop; further ones leave in the next turns. */
+  turnEventsMax: 100,
+  /** Events sent to all subscribers in one turn of the event loop; further ones leave in the next turns. */
+  turnSendsMax: 500,
+  /** File descriptors reserved for hooks, and the free ones below which the daemon gives up this reserve. */
+  descriptorsReserved: 64,
+  descriptorsSpare: 16,
+  /** File descriptors that only the pipes of git may take: six for a child, and what starting it needs. */
+  descriptorsForGit: 12,
+  /** With fewer free file descriptors at its start than this, the daemon says that it needs more. */
+  descriptorsWanted: 96,
+  /** With fewer connections than this, the daemon does not check for free descriptors. */
+  connectionsUnchecked: 8,
+  /** Text of a mount table, its lines, and the pairs of `KITE_MOUNTS`. */
+  mountTableBytes: 256 * 1024,
+  mountRowsMax: 4_096,
+  mountPairsMax: 64,
+  /** Containers whose mounts the daemon remembers, and how long it takes its own mount table to be the same, in ms. */
+  mountViewsMax: 64,
+  mountTableKeptMs: 1_000,
+  /** Longest socket path: Node 20 and 22 cut longer ones without an error. */
+  socketPathBytes: 103,
+} as const;
 
 /**
  * Every bound of Kite. Durations end in `Ms`, sizes in `Bytes`, counts in `Max`.

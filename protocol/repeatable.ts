@@ -1,5 +1,5 @@
 /** Which requests a client may repeat without a `requestId`. The client loads no schemas, and so not their tables. */
-import type { Requests, RequestType } from "./requests.ts";
+import type { Requests, RequestType } from "./schemas/requests.ts";
 
 type Repeatable = {
   [T in RequestType]: Requests[T]["traits"]["repeatable"] extends true ? T : never;

@@ -1,10 +1,9 @@
 /** The list of what features show of a session, and of an agent in it. */
-import type { CameBackColumn } from "./lead/came-back.ts";
-import type { HealthColumn } from "./lead/health.ts";
+
 import type { RoleColumn } from "./lead/roles.ts";
 import type { SpawnColumn } from "./lead/spawn.ts";
-import type { TeammateColumn } from "./lead/team.ts";
-import type { AgentColumns, SessionColumns } from "./session.ts";
+import type { CameBackColumn, HealthColumn, TeammateColumn } from "./lead/team.ts";
+import type { AgentColumns, SessionColumns } from "./schemas/session.ts";
 
 /** A session as a query shows it. The columns of features that agents have too are those of its main agent. */
 export interface SessionRow

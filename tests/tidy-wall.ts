@@ -29,7 +29,7 @@ const lists: ReadonlySet<string> = new Set([
   "hooks/seam/slices.ts",
   "protocol/events.ts",
   "protocol/limits.ts",
-  "protocol/requests.ts",
+  "protocol/schemas/requests.ts",
   "protocol/session-rows.ts",
 ]);
 

@@ -3,7 +3,7 @@
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { readTrail } from "../../daemon/trail/read.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { TaskRow } from "../../protocol/task.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import { leadRoles } from "../leading.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { screenOf } from "../process-context.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { LocalError, NotRunning } from "../../client/errors.ts";
 import { commitRefusedCode } from "../../hooks/install/pre-commit.ts";
-import { isSystemError } from "../../protocol/system-error.ts";
+import { isSystemError } from "../../protocol/errors.ts";
 import { nearPath, quote, shellArgument } from "../../protocol/text.ts";
 import { committerOf, type Held, heldFiles } from "../commit/held.ts";
 import { stagedFiles } from "../commit/staged.ts";

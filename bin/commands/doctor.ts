@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { errorText, isSystemError } from "../../protocol/system-error.ts";
+import { errorText, isSystemError } from "../../protocol/errors.ts";
 import { type AskPerson, terminalQuestion } from "../ask-person.ts";
 import { bundleFile, bundleParts, writeBundle } from "../doctor/bundle.ts";
 import { allChecks } from "../doctor/checks.ts";

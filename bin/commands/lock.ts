@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { limits } from "../../protocol/limits.ts";
-import { isResource, wrongResource } from "../../protocol/resource.ts";
+import { isResource, wrongResource } from "../../protocol/names.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { hold, type LockRun } from "../lock/run-under-lock.ts";
 import type { Run, Work } from "../process-context.ts";

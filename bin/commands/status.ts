@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { lostStoreProblem, olderStoreAdvice, olderStoreText } from "../../daemon/journal/store-mark.ts";
-import type { StatsReply } from "../../protocol/daemon.ts";
+import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { settingsTexts } from "../config/in-force.ts";
 import { hookWarnings } from "../doctor/hook-warnings.ts";

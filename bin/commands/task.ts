@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import { riskReasons, risks } from "../../protocol/risk.ts";
-import type { TaskPriority, TaskStatus } from "../../protocol/task.ts";
+import { riskReasons, risks } from "../../protocol/names.ts";
+import type { TaskPriority, TaskStatus } from "../../protocol/schemas/task.ts";
 import { teamImport } from "../leading.ts";
 import type { Run } from "../process-context.ts";
 import { subcommand } from "../subcommand.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { isResource } from "../../protocol/resource.ts";
+import { isResource } from "../../protocol/names.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { actingSession } from "../actor.ts";
 import { isOn, lockable } from "../lockable.ts";

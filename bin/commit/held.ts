@@ -1,7 +1,7 @@
 /** Which files of a commit other agents are writing or hold, and whether an agent commits. */
 import { type Ancestor, ancestorsOf, parentOf } from "../../daemon/facts/processes.ts";
-import type { LockRow } from "../../protocol/lock.ts";
-import { isUnhooked } from "../../protocol/unhooked.ts";
+import { isUnhooked } from "../../protocol/names.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
 import { actingSession, isTerminalSession } from "../actor.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { rowsOf } from "../with-daemon.ts";

@@ -1,6 +1,6 @@
 /** Names that only the daemon knows: sessions, tasks, locked files. */
 import { relative } from "node:path";
-import type { TaskRow } from "../../protocol/task.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { projectOf } from "../project.ts";
 import { rowsOf } from "../with-daemon.ts";

@@ -1,6 +1,6 @@
 /** What is odd about the settings that a running daemon has: `kite status`, `kite config` and `kite doctor` say it. */
 import { LocalError } from "../../client/errors.ts";
-import type { SettingsRow } from "../../protocol/overview.ts";
+import type { SettingsRow } from "../../protocol/schemas/overview.ts";
 import type { ProcessContext } from "../process-context.ts";
 
 /** Returns a sentence for each oddity. */

@@ -7,7 +7,7 @@ import { append, member, parseObject, remove, replace } from "../../hooks/instal
 import { whileLocked } from "../../hooks/install/lock-file.ts";
 import { readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
-import { nearest } from "../../protocol/nearest.ts";
+import { nearest } from "../../protocol/text.ts";
 import { isAgents, refuseAgent } from "../person.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { fail, printDone } from "../with-daemon.ts";

@@ -1,9 +1,9 @@
 /** `kite declare`: sends parts of a declaration, and shows what is declared. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { DeclarationRow } from "../../protocol/declaration.ts";
+import { isSystemError, systemErrorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { isSystemError, systemErrorText } from "../../protocol/system-error.ts";
+import type { DeclarationRow } from "../../protocol/schemas/declaration.ts";
 import { nearPathsIn } from "../../protocol/text.ts";
 import { type Acting, actingSession } from "../actor.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "../agent/named.ts";

@@ -1,7 +1,7 @@
 /** A filled declaration to begin with, in YAML. */
 
-import type { DeclarationRow } from "../../protocol/declaration.ts";
-import { declarationExample as example } from "../../protocol/declaration-example.ts";
+import { declarationExample as example } from "../../protocol/codes.ts";
+import type { DeclarationRow } from "../../protocol/schemas/declaration.ts";
 import { escaped, nearPath } from "../../protocol/text.ts";
 
 /** What is known of the agent that asks. */

@@ -1,5 +1,5 @@
 /** A declaration from the flags of the command line, in their order: `--sees` belongs to the file before it. */
-import type { DeclarationParts } from "../../protocol/declaration.ts";
+import type { DeclarationParts } from "../../protocol/schemas/declaration.ts";
 import type { Read } from "./read.ts";
 
 /** A flag as typed; `value` is empty if the flag takes none. */

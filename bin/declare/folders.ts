@@ -1,6 +1,6 @@
 /** The files of a code view as whole paths. */
 import { stat } from "node:fs/promises";
-import type { DeclarationParts } from "../../protocol/declaration.ts";
+import type { DeclarationParts } from "../../protocol/schemas/declaration.ts";
 import { absolute } from "../actor.ts";
 import { fileTyped } from "../lockable.ts";
 

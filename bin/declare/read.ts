@@ -1,7 +1,11 @@
 /** Reads a declaration from YAML or JSON, and says where in the text something is wrong. */
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
-import { type DeclarationParts, declarationFields, declarationSchema } from "../../protocol/declaration.ts";
-import { nearest } from "../../protocol/nearest.ts";
+import {
+  type DeclarationParts,
+  declarationFields,
+  declarationSchema,
+} from "../../protocol/schemas/declaration.ts";
+import { nearest } from "../../protocol/text.ts";
 
 /** The parts, or in a sentence why the text is no declaration. */
 export type Read = { readonly parts: DeclarationParts } | { readonly error: string };

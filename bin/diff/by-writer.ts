@@ -1,5 +1,5 @@
 /** Splits what is not committed of a file by who wrote it. */
-import type { ActorRow } from "../../protocol/lock.ts";
+import type { ActorRow } from "../../protocol/schemas/lock.ts";
 import { contentOf as bytesOf, type Hunk, linesOf } from "../rescue/texts.ts";
 
 /** A state of the file, and who made it; null: nobody that Kite knows. */

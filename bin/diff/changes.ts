@@ -1,8 +1,8 @@
 /** What a file was and is, and what of the difference each writer made. */
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import type { VersionRow } from "../../protocol/rescue.ts";
-import type { WriterRow } from "../../protocol/write.ts";
+import type { VersionRow } from "../../protocol/schemas/rescue.ts";
+import type { WriterRow } from "../../protocol/work.ts";
 import { findRepository } from "../project.ts";
 import type { Asker } from "../rescue/asker.ts";
 import type { Commits, CommittedFile } from "../rescue/committed.ts";

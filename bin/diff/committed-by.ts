@@ -1,6 +1,6 @@
 /** What an agent has committed since it began, as the kept versions of its files and the commits tell. */
 import { join } from "node:path";
-import type { VersionRow } from "../../protocol/rescue.ts";
+import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import type { NamedAgent } from "../agent/named.ts";
 import { type Asker, readerOf } from "../rescue/asker.ts";
 import type { Commits, CommittedFile } from "../rescue/committed.ts";

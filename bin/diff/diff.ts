@@ -1,5 +1,5 @@
 /** `kite diff`: what changed between versions of a file, or what is not committed, or was, by writer. */
-import { isResource } from "../../protocol/resource.ts";
+import { isResource } from "../../protocol/names.ts";
 import { actingSession } from "../actor.ts";
 import { type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
 import { ownProject } from "../project.ts";

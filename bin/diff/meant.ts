@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { refuse } from "../../protocol/codes.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { WriteRow } from "../../protocol/write.ts";
+import type { WriteRow } from "../../protocol/work.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "../agent/named.ts";
 import { fileTyped } from "../lockable.ts";
 import type { ProcessContext } from "../process-context.ts";

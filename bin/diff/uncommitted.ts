@@ -1,7 +1,7 @@
 /** What is not committed: of a project, an agent, a file or a directory. */
 import { existsSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
-import type { WriteRow } from "../../protocol/write.ts";
+import type { WriteRow } from "../../protocol/work.ts";
 import type { NamedAgent } from "../agent/named.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Asker } from "../rescue/asker.ts";

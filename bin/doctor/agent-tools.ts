@@ -7,7 +7,7 @@ import { projectSettings, userSettings } from "../../hooks/claude-code/settings/
 import { hasTools, placesWithTools } from "../../hooks/claude-code/settings/server.ts";
 import { InstallFailed } from "../../hooks/install/failed.ts";
 import { mcpPath } from "../../hooks/install/launcher.ts";
-import { jsonProblem } from "../../protocol/json-position.ts";
+import { jsonProblem } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { defined } from "../defined.ts";

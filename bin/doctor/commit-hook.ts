@@ -8,7 +8,7 @@ import {
   preCommitPrograms,
   preCommitState,
 } from "../../hooks/install/pre-commit.ts";
-import { isSystemError } from "../../protocol/system-error.ts";
+import { isSystemError } from "../../protocol/errors.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { Check } from "../view/doctor.ts";
 import { advise, ok, warn } from "./advice.ts";

@@ -1,5 +1,5 @@
 /** Names the shared values that go soon because nobody uses them, and how to keep them. */
-import type { ContextRow } from "../../protocol/context.ts";
+import type { ContextRow } from "../../protocol/schemas/context.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";

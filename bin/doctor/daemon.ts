@@ -5,8 +5,8 @@ import { HelloRefused, LocalError, NotRunning, WrongOwner } from "../../client/e
 import { isAlive } from "../../daemon/facts/processes.ts";
 import { readDaemonFile } from "../../daemon/instance/daemon-file.ts";
 import { isElsewhere } from "../../hooks/client/mounts.ts";
-import type { StatsReply } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import { fewFiles } from "../few-files.ts";
 import type { Client, ProcessContext } from "../process-context.ts";
 import { refusalText } from "../refusal-text.ts";

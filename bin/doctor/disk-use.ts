@@ -1,8 +1,8 @@
 /** What Kite's directory takes on disk, by part. */
 import { lstatSync, opendirSync } from "node:fs";
 import { join } from "node:path";
+import { isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { isSystemError } from "../../protocol/system-error.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { bytes } from "../view/text.ts";

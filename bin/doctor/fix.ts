@@ -1,6 +1,6 @@
 /** Does what doctor's checks advise, one step after the other, each after a question. */
 import { LocalError } from "../../client/errors.ts";
-import { errorText, isSystemError } from "../../protocol/system-error.ts";
+import { errorText, isSystemError } from "../../protocol/errors.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";
 import { personLine } from "../person.ts";
 import { type ProcessContext, print, screenOf } from "../process-context.ts";

@@ -8,7 +8,7 @@ import { installsOf } from "../../hooks/install/installs.ts";
 import { isOurs } from "../../hooks/install/ours.ts";
 import { programPaths } from "../../hooks/install/program.ts";
 import { linkTarget, readText } from "../../hooks/install/read-file.ts";
-import { jsonProblem } from "../../protocol/json-position.ts";
+import { jsonProblem } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { isObject } from "../../protocol/wire.ts";

@@ -2,8 +2,8 @@
 import { constants, existsSync, lstatSync, realpathSync, statSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { findProgram } from "../../daemon/facts/programs.ts";
+import { isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { isSystemError } from "../../protocol/system-error.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";

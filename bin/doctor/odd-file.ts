@@ -2,7 +2,7 @@
 import { accessSync, constants, lstatSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { kindOf } from "../../hooks/install/read-file.ts";
-import { isSystemError } from "../../protocol/system-error.ts";
+import { isSystemError } from "../../protocol/errors.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { type Advice, advise, aside } from "./advice.ts";
 

@@ -5,7 +5,7 @@ import { lookAtStore, type StoreLook } from "../../daemon/journal/shared-journal
 import { readStoreAddress } from "../../daemon/store/address.ts";
 import { storeConnection } from "../../daemon/store/connection.ts";
 import { readNode } from "../../daemon/store/node-id.ts";
-import type { StoreShowReply } from "../../protocol/store.ts";
+import type { StoreShowReply } from "../../protocol/schemas/store.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { clockSkewMs, lackText, skewText } from "../store/look.ts";
 import type { Check } from "../view/doctor.ts";

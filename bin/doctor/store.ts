@@ -10,8 +10,8 @@ import {
   olderStoreText,
   signOfJournal,
 } from "../../daemon/journal/store-mark.ts";
-import type { StatsReply } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import type { AskPerson } from "../ask-person.ts";
 import type { ProcessContext } from "../process-context.ts";

@@ -7,7 +7,7 @@
 import { rmSync } from "node:fs";
 import { LocalError } from "../../client/errors.ts";
 import { ensureDaemon } from "../../client/launch.ts";
-import { errorText, isSystemError } from "../../protocol/system-error.ts";
+import { errorText, isSystemError } from "../../protocol/errors.ts";
 import { isYes, type Questions } from "../ask-person.ts";
 import type { AgentClient } from "../clients/client.ts";
 import { clients, clientsHere } from "../clients/list.ts";

@@ -1,7 +1,7 @@
 /** Rows of `query` that the leading half adds, each with a test of its form. */
 import type { CheckRow } from "../../protocol/lead/check.ts";
-import { type GatesRow, gateNames } from "../../protocol/lead/gates.ts";
 import type { MergeElsewhereRow, MergeRow } from "../../protocol/lead/merge.ts";
+import { type GatesRow, gateNames } from "../../protocol/lead/roles.ts";
 import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import type { TeamRow } from "../../protocol/lead/team.ts";
 import { rowWith } from "../query-rows.ts";

@@ -1,8 +1,8 @@
 /** Finds the actor of a call. A session's agents share the server's process, which outlives sessions. */
 import { randomUUID } from "node:crypto";
 import type { KiteClient } from "../../client/client.ts";
-import type { WhoamiReply } from "../../protocol/session.ts";
-import { unhookedSession } from "../../protocol/unhooked.ts";
+import { unhookedSession } from "../../protocol/names.ts";
+import type { WhoamiReply } from "../../protocol/schemas/session.ts";
 import { granted, Refused, rowsOf } from "../with-daemon.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 /** Checks a tool's parameters, and words what is wrong with them: by their own names, as the tool's list has them. */
 import type { z } from "zod";
-import { nearest } from "../../protocol/nearest.ts";
+import { nearest } from "../../protocol/text.ts";
 
 /** Wrong parameters that one refusal names. */
 const namedMax = 5;

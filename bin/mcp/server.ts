@@ -9,7 +9,7 @@ import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { KiteClient } from "../../client/client.ts";
 import { ConnectionClosed, LocalError } from "../../client/errors.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { idSchema } from "../../protocol/session.ts";
+import { idSchema } from "../../protocol/schemas/session.ts";
 import { notingStale } from "../stale-reads.ts";
 import { version } from "../version.ts";
 import { type Acting, type Origin, type Process, whoActs } from "./actor.ts";

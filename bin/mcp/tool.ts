@@ -3,8 +3,8 @@ import type { CallToolResult, McpServer, ServerContext, ToolAnnotations } from "
 import type { z } from "zod";
 import type { KiteClient } from "../../client/client.ts";
 import { LocalError } from "../../client/errors.ts";
+import { isSystemError, systemErrorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { isSystemError, systemErrorText } from "../../protocol/system-error.ts";
 import { nearPathsIn, plain } from "../../protocol/text.ts";
 import { callParameter } from "../../protocol/tool-call.ts";
 import { isObject } from "../../protocol/wire.ts";

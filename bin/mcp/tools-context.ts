@@ -1,9 +1,9 @@
 /** Tools of the shared notes: kite_context_set, kite_context_get. */
 
 import * as z from "zod";
-import { type ContextRow, contextGetSchema, contextSetSchema } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
-import { personName, personOnWire } from "../../protocol/person.ts";
+import { personName, personOnWire } from "../../protocol/names.ts";
+import { type ContextRow, contextGetSchema, contextSetSchema } from "../../protocol/schemas/context.ts";
 import { escaped, frame, quote } from "../../protocol/text.ts";
 import { granted } from "../with-daemon.ts";
 import { type Call, looks, type Tool, type ToolAnswer, tool } from "./tool.ts";

@@ -1,6 +1,6 @@
 /** The tool by which an agent says what it is about: kite_declare. */
 import * as z from "zod";
-import { type DeclareReply, declarationShape, type Overlap } from "../../protocol/declaration.ts";
+import { type DeclareReply, declarationShape, type Overlap } from "../../protocol/schemas/declaration.ts";
 import { frame, nearPath, nearPathsIn, plain, quote } from "../../protocol/text.ts";
 import { wholePaths } from "../declare/folders.ts";
 import { granted } from "../with-daemon.ts";

@@ -1,14 +1,14 @@
 /** Tools that show state: kite_status. It shows only the caller's own project. */
 
 import * as z from "zod";
-import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { LockRow } from "../../protocol/lock.ts";
-import type { HoldRow } from "../../protocol/message.ts";
-import { personName } from "../../protocol/person.ts";
-import type { DeclaredBrief } from "../../protocol/session.ts";
+import { personName } from "../../protocol/names.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
+import type { HoldRow } from "../../protocol/schemas/message.ts";
+import type { DeclaredBrief } from "../../protocol/schemas/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
+import type { ElsewhereRow } from "../../protocol/work.ts";
 import { granted, rowsOf } from "../with-daemon.ts";
 import { diffAnswer } from "./diff.ts";
 import { type Call, looks, type Tool, type ToolAnswer, tool } from "./tool.ts";

@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
+import { personName } from "../../protocol/names.ts";
 import {
   broadcastSchema,
   type MessageRow,
@@ -9,8 +10,7 @@ import {
   messageAckSchema,
   messageSendSchema,
   resumeSchema,
-} from "../../protocol/message.ts";
-import { personName } from "../../protocol/person.ts";
+} from "../../protocol/schemas/message.ts";
 import { duration, frame, quote } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
 import { fileTyped } from "../lockable.ts";

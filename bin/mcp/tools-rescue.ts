@@ -1,7 +1,7 @@
 /** Tools for work that was lost: kite_rescue. It shows and restores the caller's own project alone. */
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
-import type { WipeRow } from "../../protocol/rescue.ts";
+import type { WipeRow } from "../../protocol/schemas/rescue.ts";
 import { duration, frame, nearPath, quote } from "../../protocol/text.ts";
 import type { Asker } from "../rescue/asker.ts";
 import { withTools } from "../rescue/rescue.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 /** Tools of the shared plan: kite_task_create, _list, _claim, _edit, _complete, _fail, _release. */
 import { limits } from "../../protocol/limits.ts";
-import type { RequestOf } from "../../protocol/requests.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import {
   type TaskRow,
   taskClaimSchema,
@@ -9,7 +9,7 @@ import {
   taskFilterShape,
   taskGetSchema,
   taskUpdateSchema,
-} from "../../protocol/task.ts";
+} from "../../protocol/schemas/task.ts";
 import { duration, frame, plain, quote } from "../../protocol/text.ts";
 import { defined } from "../defined.ts";
 import { inNumbers, numbersOf, taskNamed } from "../tasks/numbers.ts";

@@ -1,9 +1,9 @@
 /** Commands for the project's context: get, set, list, rm, watch. */
 
 import { readFileSync } from "node:fs";
-import type { JsonValue } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
-import { nameOrPerson } from "../../protocol/person.ts";
+import { nameOrPerson } from "../../protocol/names.ts";
+import type { JsonValue } from "../../protocol/schemas/context.ts";
 import { durationOf } from "../commands/off.ts";
 import { streamCode, streamEnd } from "../live.ts";
 import {

@@ -1,7 +1,7 @@
 /** The commands `kite freeze` and `kite thaw`; on the wire `broadcast` with `hold`, and `resume`. */
 
 import { limits } from "../../protocol/limits.ts";
-import { isResource } from "../../protocol/resource.ts";
+import { isResource } from "../../protocol/names.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { absolute } from "../actor.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";

@@ -1,6 +1,6 @@
 /** Commands for messages: send, inbox, ack, broadcast. */
 import { limits } from "../../protocol/limits.ts";
-import type { MessageListReply, MessageSendReply, PostedRow } from "../../protocol/message.ts";
+import type { MessageListReply, MessageSendReply, PostedRow } from "../../protocol/schemas/message.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { type Acting, actingSession } from "../actor.ts";
 import { defined } from "../defined.ts";

@@ -1,7 +1,7 @@
 /** What a person is to be told: each thing once, as long as it lasts. */
 
 import type { EventLine } from "../../protocol/events.ts";
-import type { LockRow } from "../../protocol/lock.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { duration, plain } from "../../protocol/text.ts";
 import { projectName } from "../view/places.ts";

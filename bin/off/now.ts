@@ -1,6 +1,6 @@
 /** Says where Kite is off now, and which of its own files no command of Kite changed. It only reads; store.ts writes. */
 import { isInForce, type OffSwitch, OffSwitchReader, offRows } from "../../daemon/config/off-switch.ts";
-import type { ChangedFileRow, OffRow } from "../../protocol/overview.ts";
+import type { ChangedFileRow, OffRow } from "../../protocol/schemas/overview.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { tilde } from "../view/places.ts";
 import { clean, clock, listed } from "../view/text.ts";

@@ -1,7 +1,7 @@
 /** Collisions that Kite kept from happening. */
 import { BoundedMap } from "../../daemon/bounded-map.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import { isResource } from "../../protocol/resource.ts";
+import { isResource } from "../../protocol/names.ts";
 import { keyIn } from "../trail/filter.ts";
 import { actorIn, type LockHistory } from "../trail/lock-history.ts";
 import { ruleOf } from "../trail/stats.ts";

@@ -1,7 +1,7 @@
 /** Counts the trail's lines for a report: what Kite did, and what that cost. */
 import { BoundedMap } from "../../daemon/bounded-map.ts";
 import type { TrailLine, TrailWould } from "../../daemon/trail/line.ts";
-import { isCommandsSession } from "../../protocol/person.ts";
+import { isCommandsSession } from "../../protocol/names.ts";
 import { isTaking, LockHistory } from "../trail/lock-history.ts";
 import { ruleOf, waitIn } from "../trail/stats.ts";
 import { HookTimer, Times } from "../trail/times.ts";

@@ -1,5 +1,5 @@
 /** `kite history`: which versions Kite keeps of a file. */
-import type { UnkeptRow, VersionRow } from "../../protocol/rescue.ts";
+import type { UnkeptRow, VersionRow } from "../../protocol/schemas/rescue.ts";
 import { type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
 import { clean, counted, type Screen } from "../view/text.ts";
 import { fileWord, offLines, unkeptLines, versionRows } from "../view/versions.ts";

@@ -1,5 +1,5 @@
 /** What a file would have if kept work came back into it. Nothing is written here. */
-import type { VersionRow } from "../../protocol/rescue.ts";
+import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import type { OnDisk } from "./on-disk.ts";
 import type { Labels, Texts } from "./texts.ts";
 

@@ -1,6 +1,6 @@
 /** `kite rescue`: what was wiped lately; `kite rescue restore`: brings it back. */
 
-import type { RescueStateReply, VersionRow, WipedRow, WipeRow } from "../../protocol/rescue.ts";
+import type { RescueStateReply, VersionRow, WipedRow, WipeRow } from "../../protocol/schemas/rescue.ts";
 import { nearPath } from "../../protocol/text.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";
 import { realPath } from "../real-path.ts";

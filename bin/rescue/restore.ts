@@ -1,6 +1,6 @@
 /** Brings back what a wipe took: whole where the file did not go on, else by a merge; never over newer work. */
 import { join } from "node:path";
-import type { VersionRow, WipedRow, WipeRow } from "../../protocol/rescue.ts";
+import type { VersionRow, WipedRow, WipeRow } from "../../protocol/schemas/rescue.ts";
 import { namesBefore } from "../real-path.ts";
 import { Refused, rowsOf } from "../with-daemon.ts";
 import { type Asker, readerOf } from "./asker.ts";

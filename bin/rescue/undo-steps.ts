@@ -1,5 +1,5 @@
 /** Which changes of a file are taken back. Pure. */
-import type { VersionRow } from "../../protocol/rescue.ts";
+import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 
 /** Takes back what lies between two versions; `to` null: what the commit had on which `from` was based. */
 export interface Step {

@@ -1,5 +1,5 @@
 /** `kite undo`: takes changes of a file back, and keeps what others wrote since where nothing overlaps. */
-import type { VersionRow } from "../../protocol/rescue.ts";
+import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { isYes, terminalQuestion } from "../ask-person.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../process-context.ts";

@@ -4,9 +4,9 @@
  */
 import type { Command } from "commander";
 import { LocalError } from "../../client/errors.ts";
+import { isSystemError, systemErrorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { VersionRow } from "../../protocol/rescue.ts";
-import { isSystemError, systemErrorText } from "../../protocol/system-error.ts";
+import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import { plain } from "../../protocol/text.ts";
 import { ask } from "../with-daemon.ts";
 import type { Asker } from "./asker.ts";

@@ -1,8 +1,8 @@
 /** Runs git for `kite risk`: git only reads the repository, and writes objects to a separate folder. */
 import { execFile } from "node:child_process";
+import { errorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { searchPath } from "../../protocol/paths.ts";
-import { errorText } from "../../protocol/system-error.ts";
 
 /** A failure of git, as a sentence for a person. */
 export class GitFailed extends Error {

@@ -1,5 +1,5 @@
 /** `kite store leave` and `kite store rejoin`: the ways out of a store, and of another home's place in it. */
-import type { StoreLeaveReply } from "../../protocol/store.ts";
+import type { StoreLeaveReply } from "../../protocol/schemas/store.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";
 import { takeSetting } from "../config/set.ts";
 import { refuseAgent } from "../person.ts";

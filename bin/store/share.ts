@@ -1,5 +1,5 @@
 /** `kite store share`: shares the project of the working directory, after a question. */
-import type { CopyNotes, StoreShareReply } from "../../protocol/store.ts";
+import type { CopyNotes, StoreShareReply } from "../../protocol/schemas/store.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";
 import { refuseAgent } from "../person.ts";
 import { type Client, type ProcessContext, print, printJson, screenOf } from "../process-context.ts";

@@ -1,5 +1,5 @@
 /** `kite store`: the store, its machines, and the shared projects. */
-import type { StoreNodeRow, StoreRow, StoreShowReply } from "../../protocol/store.ts";
+import type { StoreNodeRow, StoreRow, StoreShowReply } from "../../protocol/schemas/store.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { tilde } from "../view/places.ts";
 import { storelessText, storeText } from "../view/store.ts";

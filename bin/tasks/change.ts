@@ -1,8 +1,8 @@
 /** Commands that change one task: add, edit, approve, claim, done, fail, release, retry, cancel. */
 
 import type { Refusal } from "../../protocol/codes.ts";
-import { isGrave, type Risk } from "../../protocol/risk.ts";
-import type { TaskPriority, TaskRow } from "../../protocol/task.ts";
+import { isGrave, type Risk } from "../../protocol/names.ts";
+import type { TaskPriority, TaskRow } from "../../protocol/schemas/task.ts";
 import { actingSession, terminalName, terminalProcess } from "../actor.ts";
 import { defined } from "../defined.ts";
 import { isAgents, type RefuseOptions, refuseAgent } from "../person.ts";

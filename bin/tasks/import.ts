@@ -2,10 +2,9 @@
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { jsonProblem } from "../../protocol/json-position.ts";
+import { errorText, isSystemError, jsonProblem } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { ParamsOf } from "../../protocol/requests.ts";
-import { errorText, isSystemError } from "../../protocol/system-error.ts";
+import type { ParamsOf } from "../../protocol/schemas/requests.ts";
 import { isObject } from "../../protocol/wire.ts";
 import { actingSession } from "../actor.ts";
 import { refuseAgent } from "../person.ts";

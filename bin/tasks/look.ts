@@ -1,6 +1,6 @@
 /** Commands that show tasks: list, ready, show, graph. */
 import { limits } from "../../protocol/limits.ts";
-import type { TaskRow, TaskStatus } from "../../protocol/task.ts";
+import type { TaskRow, TaskStatus } from "../../protocol/schemas/task.ts";
 import { clientLists } from "../leading.ts";
 import {
   type Client,

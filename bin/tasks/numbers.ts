@@ -1,5 +1,5 @@
 /** How people and agents name tasks: by their number in the project, and those of another project by their whole id. */
-import type { TaskRow } from "../../protocol/task.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import { clean } from "../view/text.ts";
 
 /** Returns a task's name as requests take it: digits alone, with or without `#`, are its number. */

@@ -1,5 +1,5 @@
 /** What becomes of a task next, in the words of every screen. */
-import type { TaskRow } from "../../protocol/task.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 
 /** A task's status as people see it: pending is shown as ready or blocked. */
 export type Standing = "ready" | "blocked" | "active" | "done" | "failed";

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import type { TaskRow } from "../../protocol/task.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import { actingSession } from "../actor.ts";
 import { type Client, jsonLine, type ProcessContext } from "../process-context.ts";
 import { clean, counted } from "../view/text.ts";

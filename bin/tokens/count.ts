@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { type Tokens, tokensIn } from "../../hooks/claude-code/usage.ts";
-import { isSystemError } from "../../protocol/system-error.ts";
+import { isSystemError } from "../../protocol/errors.ts";
 
 /** Bytes that one command reads, and of one line. */
 const readMax = 64 * 2 ** 20;

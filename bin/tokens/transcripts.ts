@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { userSettings } from "../../hooks/claude-code/settings/project.ts";
-import { isSystemError } from "../../protocol/system-error.ts";
+import { isSystemError } from "../../protocol/errors.ts";
 import type { Env } from "../programs.ts";
 
 /** The files of a session: its own, and those of its agents by their ids. */

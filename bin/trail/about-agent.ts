@@ -1,7 +1,7 @@
 /** An agent: what it holds and waits for, and its latest refusal. */
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
+import type { ElsewhereRow } from "../../protocol/work.ts";
 import type { Client } from "../process-context.ts";
 import { projectRoot } from "../view/places.ts";
 import { rowsOf } from "../with-daemon.ts";

@@ -1,9 +1,9 @@
 /** A file, a directory or a resource: its holders, waiters, freezes and last writer. */
 import { existsSync } from "node:fs";
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import type { LockRow, WaiterRow } from "../../protocol/lock.ts";
-import { isResource, lockKey, nameInKey } from "../../protocol/resource.ts";
-import type { WriteRow } from "../../protocol/write.ts";
+import { isResource, lockKey, nameInKey } from "../../protocol/names.ts";
+import type { LockRow, WaiterRow } from "../../protocol/schemas/lock.ts";
+import type { WriteRow } from "../../protocol/work.ts";
 import type { Client } from "../process-context.ts";
 import { rowsOf } from "../with-daemon.ts";
 import type { About } from "./about.ts";

@@ -1,8 +1,8 @@
 /** A task: what happened to it, and what blocks it now. */
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import type { Answer } from "../../protocol/requests.ts";
-import { storeUnknown } from "../../protocol/store-unknown.ts";
-import type { TaskRow } from "../../protocol/task.ts";
+import { storeUnknown } from "../../protocol/codes.ts";
+import type { Answer } from "../../protocol/schemas/requests.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { Client } from "../process-context.ts";
 import { refusalText } from "../refusal-text.ts";
 import { taskNamed } from "../tasks/numbers.ts";

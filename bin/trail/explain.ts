@@ -1,7 +1,7 @@
 /** Answers `kite explain`: reads the trail once, and asks the daemon for what holds now. */
 import { readForward } from "../../daemon/trail/forward.ts";
 import type { Refusal } from "../../protocol/codes.ts";
-import { storeUnknown } from "../../protocol/store-unknown.ts";
+import { storeUnknown } from "../../protocol/codes.ts";
 import { cardOf } from "../agent/agent.ts";
 import { type Client, type ProcessContext, printFramed, printJson, screenOf } from "../process-context.ts";
 import { ownProject, projectOf } from "../project.ts";

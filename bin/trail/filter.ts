@@ -1,8 +1,8 @@
 /** Which lines of the trail a command shows. */
 import { resolve } from "node:path";
 import { type TrailDecision, type TrailLine, trailDecisions } from "../../daemon/trail/line.ts";
-import { nearest } from "../../protocol/nearest.ts";
-import { isResource, lockKey } from "../../protocol/resource.ts";
+import { isResource, lockKey } from "../../protocol/names.ts";
+import { nearest } from "../../protocol/text.ts";
 import { projectRoot } from "../view/places.ts";
 
 export interface TrailFilter {

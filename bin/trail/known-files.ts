@@ -2,9 +2,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { readTrail } from "../../daemon/trail/read.ts";
-import { nearest } from "../../protocol/nearest.ts";
-import { isResource } from "../../protocol/resource.ts";
-import { nearPath } from "../../protocol/text.ts";
+import { isResource } from "../../protocol/names.ts";
+import { nearest, nearPath } from "../../protocol/text.ts";
 import { isAbout, pathIn } from "./filter.ts";
 
 /** Names that are kept. */

@@ -3,8 +3,8 @@
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { readTrail } from "../../daemon/trail/read.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { LockRow } from "../../protocol/lock.ts";
-import { isResource, lockKey } from "../../protocol/resource.ts";
+import { isResource, lockKey } from "../../protocol/names.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { actingSession } from "../actor.ts";
 import { callingAgent } from "../calling-agent.ts";

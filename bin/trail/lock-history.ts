@@ -2,7 +2,7 @@
 
 import { BoundedMap } from "../../daemon/bounded-map.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import { isCommandsSession, personName, personOnWire } from "../../protocol/person.ts";
+import { isCommandsSession, personName, personOnWire } from "../../protocol/names.ts";
 import { keyIn } from "./filter.ts";
 
 /** Files whose holders are kept; of more, the longest untouched are forgotten. */

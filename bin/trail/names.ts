@@ -1,5 +1,5 @@
 /** How the trail names what a command's argument means. */
-import { isOfMachine, isResource, lockKey } from "../../protocol/resource.ts";
+import { isOfMachine, isResource, lockKey } from "../../protocol/names.ts";
 import { actingSession } from "../actor.ts";
 import { resourceTyped } from "../lockable.ts";
 import { connected } from "../named-session.ts";

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { LocalError } from "../../client/errors.ts";
 import { outdatedPlugins } from "../../hooks/claude-code/settings/plugin.ts";
 import { clientFiles } from "../../hooks/install/program.ts";
-import { isSystemError } from "../../protocol/system-error.ts";
+import { isSystemError } from "../../protocol/errors.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { clients } from "../clients/list.ts";
 import type { ProcessContext } from "../process-context.ts";

@@ -1,6 +1,6 @@
 /** Verbs as one tool of an agent. */
 import * as z from "zod";
-import { requests } from "../../protocol/requests.ts";
+import { requests } from "../../protocol/schemas/requests.ts";
 import { WrongInput } from "../mcp/input.ts";
 import { inWords } from "../mcp/schema.ts";
 import { type Tool, tool } from "../mcp/tool.ts";

@@ -3,7 +3,7 @@
  * how success reads for a person, and what an agent does next.
  */
 import type { Refusal } from "../../protocol/codes.ts";
-import type { ParamsOf, ReplyOf, RequestType } from "../../protocol/requests.ts";
+import type { ParamsOf, ReplyOf, RequestType } from "../../protocol/schemas/requests.ts";
 import type { ToolAnswer } from "../mcp/tool.ts";
 import type { PersonsDeed } from "../person-only.ts";
 import type { Client } from "../process-context.ts";

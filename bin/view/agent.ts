@@ -1,10 +1,10 @@
 /** The output of `kite agent`. */
 
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import type { DeclarationRow } from "../../protocol/declaration.ts";
-import type { LockRow } from "../../protocol/lock.ts";
+import type { DeclarationRow } from "../../protocol/schemas/declaration.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { TaskRow } from "../../protocol/task.ts";
 import type { NamedAgent } from "../agent/named.ts";
 import type { Worded } from "../tasks/numbering.ts";
 import { standing } from "../tasks/standing.ts";

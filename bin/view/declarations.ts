@@ -1,6 +1,7 @@
 /** Declarations for a terminal. */
-import type { DeclarationRow, DeclareReply, Overlap } from "../../protocol/declaration.ts";
+
 import { limits } from "../../protocol/limits.ts";
+import type { DeclarationRow, DeclareReply, Overlap } from "../../protocol/schemas/declaration.ts";
 import { nearPath, quote, shellArgument } from "../../protocol/text.ts";
 import { paint } from "./color.ts";
 import { type Field, fieldLines } from "./fields.ts";

@@ -1,5 +1,5 @@
 /** Sessions of other machines that share a store with this one, as text. */
-import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
+import type { ElsewhereRow } from "../../protocol/work.ts";
 import { paint } from "./color.ts";
 import { table } from "./table.ts";
 import { clean, counted, type Screen } from "./text.ts";

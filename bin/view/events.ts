@@ -2,8 +2,8 @@
 
 import { causeText, freezeEnds, lockEnds, sessionEnds, waitEnds } from "../../daemon/trail/causes.ts";
 import type { EventLine } from "../../protocol/events.ts";
-import { nameOrPerson, personName, withPersonName } from "../../protocol/person.ts";
-import type { TaskNews } from "../../protocol/task.ts";
+import { nameOrPerson, personName, withPersonName } from "../../protocol/names.ts";
+import type { TaskNews } from "../../protocol/schemas/task.ts";
 import type { FileName } from "./feature.ts";
 import { features } from "./features.ts";
 import { sameFileText } from "./risks.ts";

@@ -1,10 +1,8 @@
 /** The present of a file, an agent or a task, a sentence for each fact. */
 
-import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
-import { nameOrPerson } from "../../protocol/person.ts";
-import { isResource } from "../../protocol/resource.ts";
-import { riskReasons } from "../../protocol/risk.ts";
-import type { TaskRow } from "../../protocol/task.ts";
+import { isResource, nameOrPerson, riskReasons } from "../../protocol/names.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
+import type { ElsewhereRow } from "../../protocol/work.ts";
 import { trailReason } from "../refusal-text.ts";
 import { standing } from "../tasks/standing.ts";
 import type { AgentNow, RefusalNow } from "../trail/about-agent.ts";

@@ -1,5 +1,5 @@
 /** Locks and their queues as text. */
-import type { ActorRow, LockRow, WaiterRow } from "../../protocol/lock.ts";
+import type { ActorRow, LockRow, WaiterRow } from "../../protocol/schemas/lock.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { locksOfProject, otherProjectLines, shownProject } from "./other-projects.ts";
 import { Places } from "./places.ts";

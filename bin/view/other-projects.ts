@@ -1,6 +1,7 @@
 /** The projects that a view sums up in a line each, because the person stands in another one. */
-import type { LockRow } from "../../protocol/lock.ts";
-import { isOfMachine } from "../../protocol/resource.ts";
+
+import { isOfMachine } from "../../protocol/names.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { paint } from "./color.ts";
 import { needsIn } from "./needs.ts";

@@ -1,6 +1,6 @@
 /** Names of projects, worktrees and files as people see them. */
 import { basename, dirname } from "node:path";
-import type { LockRow } from "../../protocol/lock.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { clean } from "./text.ts";
 

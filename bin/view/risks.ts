@@ -1,7 +1,6 @@
 /** Files that are changed in two worktrees, or on branches of two machines, as text. */
 import { basename } from "node:path";
-import type { SameFileEvent, SameFileRow, SameFileSide } from "../../protocol/elsewhere.ts";
-import type { MergeSideRow, RiskRow } from "../../protocol/write.ts";
+import type { MergeSideRow, RiskRow, SameFileEvent, SameFileRow, SameFileSide } from "../../protocol/work.ts";
 import { projectName } from "./places.ts";
 import { type Cell, table } from "./table.ts";
 import { clean, listed, type Screen } from "./text.ts";

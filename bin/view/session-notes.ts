@@ -1,6 +1,6 @@
 /** The note of a session's or an agent's row: what it waits for, does, works on and holds. */
-import type { LockRow } from "../../protocol/lock.ts";
-import type { DeclaredBrief, DoingRow, WorkedOn } from "../../protocol/session.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
+import type { DeclaredBrief, DoingRow, WorkedOn } from "../../protocol/schemas/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import type { OneAgent } from "./feature.ts";
 import { features } from "./features.ts";

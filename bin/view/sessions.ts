@@ -1,5 +1,5 @@
 /** Sessions and their agents as text. */
-import type { LockRow } from "../../protocol/lock.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import { paint, type Style, unpainted } from "./color.ts";
 import type { OneAgent } from "./feature.ts";

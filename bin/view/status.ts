@@ -1,15 +1,14 @@
 /** The output of `kite status`. */
 
-import type { RefusalRow, StatsReply, TaskCounts } from "../../protocol/daemon.ts";
-import type { ElsewhereRow, SameFileRow } from "../../protocol/elsewhere.ts";
-import type { LockRow } from "../../protocol/lock.ts";
-import type { HoldRow } from "../../protocol/message.ts";
-import type { OverviewReply } from "../../protocol/overview.ts";
-import { nameOrPerson, personName } from "../../protocol/person.ts";
-import type { WipeRow } from "../../protocol/rescue.ts";
+import { nameOrPerson, personName } from "../../protocol/names.ts";
+import type { RefusalRow, StatsReply, TaskCounts } from "../../protocol/schemas/daemon.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
+import type { HoldRow } from "../../protocol/schemas/message.ts";
+import type { OverviewReply } from "../../protocol/schemas/overview.ts";
+import type { WipeRow } from "../../protocol/schemas/rescue.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { TaskRow } from "../../protocol/task.ts";
-import type { RiskRow } from "../../protocol/write.ts";
+import type { ElsewhereRow, RiskRow, SameFileRow } from "../../protocol/work.ts";
 import { refusalText } from "../refusal-text.ts";
 import { paint } from "./color.ts";
 import { elsewhereLines, sameFileAbout, sameFileTitle } from "./elsewhere.ts";

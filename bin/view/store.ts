@@ -1,6 +1,6 @@
 /** How the store that machines share is, in the words of `kite status` and `kite store`. */
 import { limits } from "../../protocol/limits.ts";
-import type { StoreRow, StoreState, UnmovedRow } from "../../protocol/store.ts";
+import type { StoreRow, StoreState, UnmovedRow } from "../../protocol/schemas/store.ts";
 import { clean, clock, counted } from "./text.ts";
 
 /** Returns what is wrong with the store, or null: it is open, and has what it had, and what belongs there. */

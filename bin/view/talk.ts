@@ -1,9 +1,9 @@
 /** Context, messages and freezes for a terminal. Quotes agents' text, as other agents see it. */
 
-import type { ContextRow, JsonValue } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { HoldRow, MessageRow, PostedRow } from "../../protocol/message.ts";
-import { nameOrPerson, personName } from "../../protocol/person.ts";
+import { nameOrPerson, personName } from "../../protocol/names.ts";
+import type { ContextRow, JsonValue } from "../../protocol/schemas/context.ts";
+import type { HoldRow, MessageRow, PostedRow } from "../../protocol/schemas/message.ts";
 import { escaped, frame, quote } from "../../protocol/text.ts";
 import { table } from "./table.ts";
 import { bytes, clean, clock, counted, duration, type Screen, wrap } from "./text.ts";

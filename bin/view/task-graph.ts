@@ -1,5 +1,5 @@
 /** The graph of tasks as text. */
-import type { TaskRow } from "../../protocol/task.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import { handles } from "../tasks/numbers.ts";
 import { marks, standing, standings, summaryOf } from "../tasks/standing.ts";
 import { paint } from "./color.ts";

@@ -1,5 +1,5 @@
 /** The graph of tasks in Mermaid's language. */
-import type { TaskRow } from "../../protocol/task.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import { handles } from "../tasks/numbers.ts";
 import { standing, standings } from "../tasks/standing.ts";
 import { clean, cut } from "./text.ts";

@@ -1,6 +1,6 @@
 /** Tasks as text. */
-import { isGrave, riskReasons } from "../../protocol/risk.ts";
-import type { TaskRow } from "../../protocol/task.ts";
+import { isGrave, riskReasons } from "../../protocol/names.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import { handles, heldIn, type Numbers, numbersOfOne } from "../tasks/numbers.ts";
 import { type Standing, standing, standings, summaryOf } from "../tasks/standing.ts";
 import { paint, type Style } from "./color.ts";

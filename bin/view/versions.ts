@@ -1,6 +1,6 @@
 /** Kept versions, diffs and wipes for a terminal. */
-import { personName, withPersonName } from "../../protocol/person.ts";
-import type { DamageRow, UnkeptRow, VersionRow, WipeRow } from "../../protocol/rescue.ts";
+import { personName, withPersonName } from "../../protocol/names.ts";
+import type { DamageRow, UnkeptRow, VersionRow, WipeRow } from "../../protocol/schemas/rescue.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { paint, type Style } from "./color.ts";
 import { type Cell, table } from "./table.ts";

@@ -1,12 +1,12 @@
 /** `kite watch`: sessions, locks, tasks and events on one screen of any size. */
 
-import type { RefusalRow } from "../../protocol/daemon.ts";
-import type { ElsewhereRow, SameFileRow } from "../../protocol/elsewhere.ts";
-import type { LockRow } from "../../protocol/lock.ts";
-import { nameOrPerson } from "../../protocol/person.ts";
+import { nameOrPerson } from "../../protocol/names.ts";
+import type { RefusalRow } from "../../protocol/schemas/daemon.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
+import type { StoreState } from "../../protocol/schemas/store.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { StoreState } from "../../protocol/store.ts";
-import type { TaskRow } from "../../protocol/task.ts";
+import type { ElsewhereRow, SameFileRow } from "../../protocol/work.ts";
 import { refusalText } from "../refusal-text.ts";
 import { summaryOf } from "../tasks/standing.ts";
 import { paint, unpainted } from "./color.ts";

@@ -1,7 +1,7 @@
 /** The red and critical tasks that a person watches over. */
-import { nameOrPerson } from "../../protocol/person.ts";
+import { nameOrPerson } from "../../protocol/names.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { TaskRow } from "../../protocol/task.ts";
 import { handles, heldIn, numbersOfOne } from "../tasks/numbers.ts";
 import { features } from "./features.ts";
 import { type Cell, table } from "./table.ts";

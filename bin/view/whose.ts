@@ -1,6 +1,6 @@
 /** The output of `kite whose`, and the commands that it proposes. */
 import { shellArgument } from "../../protocol/text.ts";
-import type { WriteRow, WriterRow } from "../../protocol/write.ts";
+import type { WriteRow, WriterRow } from "../../protocol/work.ts";
 import { paint } from "./color.ts";
 import { projectName, tilde } from "./places.ts";
 import { type Cell, table } from "./table.ts";

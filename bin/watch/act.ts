@@ -1,6 +1,7 @@
 /** What `kite watch` does to a session: the command line that a person would type, run in this process. */
+
+import { errorText } from "../../protocol/errors.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import { errorText } from "../../protocol/system-error.ts";
 import type { Commands } from "../entry.ts";
 import { seemsAgents } from "../person.ts";
 import { type Output, type ProcessContext, screenOf } from "../process-context.ts";

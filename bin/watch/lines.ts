@@ -1,7 +1,8 @@
 /** `kite watch` in a pipe: a line for each event; and what each way to show events does. */
-import type { ElsewhereRow, SameFileRow } from "../../protocol/elsewhere.ts";
+
 import type { EventLine } from "../../protocol/events.ts";
-import type { StoreState } from "../../protocol/store.ts";
+import type { StoreState } from "../../protocol/schemas/store.ts";
+import type { ElsewhereRow, SameFileRow } from "../../protocol/work.ts";
 import { type Client, type ProcessContext, printFramed, printJson } from "../process-context.ts";
 import { eventSentence } from "../view/events.ts";
 import { storeHead } from "../view/store.ts";

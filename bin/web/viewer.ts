@@ -1,5 +1,5 @@
 import { readPersonToken } from "../../daemon/instance/person-token.ts";
-import { personName } from "../../protocol/person.ts";
+import { personName } from "../../protocol/names.ts";
 import { seemsAgents } from "../person.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { scopeProject } from "../scope.ts";

@@ -2,7 +2,7 @@
 import { LocalError } from "../../client/errors.ts";
 import { ensureDaemon } from "../../client/launch.ts";
 import { readPersonToken } from "../../daemon/instance/person-token.ts";
-import { errorText, isSystemError } from "../../protocol/system-error.ts";
+import { errorText, isSystemError } from "../../protocol/errors.ts";
 import type { Commands } from "../entry.ts";
 import { interrupted, type ProcessContext, print, printJson } from "../process-context.ts";
 import { daemonProgram } from "../program-paths.ts";

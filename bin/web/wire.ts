@@ -1,7 +1,8 @@
 /** What the page and its server say to each other. Everything is JSON on loopback, behind a token. */
-import type { JsonValue } from "../../protocol/context.ts";
+
 import type { DebateRow } from "../../protocol/lead/debate.ts";
-import type { WipeRow } from "../../protocol/rescue.ts";
+import type { JsonValue } from "../../protocol/schemas/context.ts";
+import type { WipeRow } from "../../protocol/schemas/rescue.ts";
 import type { Rows as QueryRows } from "../row-list.ts";
 
 type Target =

@@ -1,8 +1,8 @@
 /** Reads Kite's settings from variables, the user's file and a project's file. */
 import { join } from "node:path";
 import * as z from "zod";
-import { nearest } from "../../protocol/nearest.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
+import { nearest } from "../../protocol/text.ts";
 import { readSmall } from "../facts/prober.ts";
 import { objectIn, textOf } from "./object-file.ts";
 import type { Setting } from "./setting.ts";

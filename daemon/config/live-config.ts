@@ -1,7 +1,7 @@
 /** The user's settings in a running daemon: the file is read again when it changes. */
 import { readFileSync, statSync } from "node:fs";
+import { errorText, isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { errorText, isSystemError } from "../../protocol/system-error.ts";
 import {
   type Config,
   type ConfigKey,

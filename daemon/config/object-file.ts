@@ -1,7 +1,6 @@
 /** Reads files that hold one JSON object. A file with a problem counts as missing; a sentence names each problem. */
-import { jsonProblem } from "../../protocol/json-position.ts";
+import { errorText, jsonProblem } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { errorText } from "../../protocol/system-error.ts";
 import { isObject } from "../../protocol/wire.ts";
 
 /** Returns a file's text; null if it is missing or has a problem. */

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import type { HookPlan } from "../../hooks/seam/plan.ts";
 import { actionTraits, type HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { OffRow } from "../../protocol/overview.ts";
+import type { OffRow } from "../../protocol/schemas/overview.ts";
 
 export interface OffSwitch {
   /** Wall time in milliseconds; null: until `kite on`. */

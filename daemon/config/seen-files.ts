@@ -5,10 +5,10 @@
  */
 import { mkdirSync, readFileSync, renameSync, type Stats, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { ChangedFileRow } from "../../protocol/overview.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { isSystemError } from "../../protocol/system-error.ts";
+import type { ChangedFileRow } from "../../protocol/schemas/overview.ts";
 
 type Paths = Pick<KitePaths, "seen" | "config" | "trusted">;
 

@@ -3,8 +3,8 @@
  * Invariant: a look visits only the items that it yields, and expired ones whose end the log does not have yet.
  */
 
-import type { JsonValue } from "../../protocol/context.ts";
-import type { ActorRow } from "../../protocol/lock.ts";
+import type { JsonValue } from "../../protocol/schemas/context.ts";
+import type { ActorRow } from "../../protocol/schemas/lock.ts";
 import { Records, sorted, sortedBy, total } from "./records.ts";
 import { numberHead, valueList } from "./rows.ts";
 

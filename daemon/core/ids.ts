@@ -3,7 +3,7 @@
  * Invariant: `ids` and `ends` have the same ids; a lookup visits only those that match, or stand beside the name.
  */
 import { limits } from "../../protocol/limits.ts";
-import { nearest } from "../../protocol/nearest.ts";
+import { nearest } from "../../protocol/text.ts";
 import { sorted } from "./records.ts";
 import type { SortedKeys } from "./sorted-keys.ts";
 

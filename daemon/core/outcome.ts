@@ -1,7 +1,7 @@
 /** The effects of an entry: replies, events, timers. Invariant: a step never changes the state. */
 import type { Refusal } from "../../protocol/codes.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
-import type { ActorRow } from "../../protocol/lock.ts";
+import type { ActorRow } from "../../protocol/schemas/lock.ts";
 import type { Due } from "./commands.ts";
 import type { LockRequest } from "./locks/commands.ts";
 import type { Origin } from "./origin.ts";

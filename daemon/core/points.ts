@@ -3,8 +3,8 @@
  * order of the list of slices, within the same entry. `S`: the tables that the slice needs.
  */
 import type { Refusal } from "../../protocol/codes.ts";
-import type { JsonValue } from "../../protocol/context.ts";
-import type { Risk } from "../../protocol/risk.ts";
+import type { Risk } from "../../protocol/names.ts";
+import type { JsonValue } from "../../protocol/schemas/context.ts";
 import type { Actor } from "./actor.ts";
 import type { Declaration } from "./declarations/table.ts";
 import type { Traits } from "./nodes/commands.ts";

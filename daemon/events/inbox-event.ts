@@ -1,5 +1,5 @@
 /** What of inboxes changes without an event of the log, for those who look on. */
-import type { InboxEvent } from "../../protocol/message.ts";
+import type { InboxEvent } from "../../protocol/schemas/message.ts";
 import type { CommandType, Entry } from "../core/commands.ts";
 import type { State } from "../core/state.ts";
 

@@ -2,7 +2,7 @@
 import type { HookAdapter, LikelySubagent, WatchedAgent } from "../../hooks/seam/plan.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import type { TreeChange } from "../../protocol/guard.ts";
-import type { Mounts } from "../../protocol/mounts.ts";
+import type { Mounts } from "../../protocol/schemas/hook.ts";
 import type { Anchor } from "../core/actor.ts";
 import { parentAgent } from "./agent-parent.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";

@@ -2,7 +2,7 @@
 
 import { resolve } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
-import { lockKey, resourceName } from "../../protocol/resource.ts";
+import { lockKey, resourceName } from "../../protocol/names.ts";
 import type { FileName, FileRef } from "../core/file-ref.ts";
 import type { Facts } from "./facts.ts";
 import type { PathFact } from "./path-cache.ts";

@@ -2,7 +2,7 @@
 
 import type { FileNote, HookOutcome, News } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { MessageRow } from "../../protocol/message.ts";
+import type { MessageRow } from "../../protocol/schemas/message.ts";
 import type { Actor } from "../core/actor.ts";
 import { countUngot } from "../core/messages/inbox.ts";
 import { noteKey, type PendingNotes, type Whose } from "../core/messages/notice-table.ts";

@@ -1,7 +1,7 @@
 /** Who keeps a lock until its work is done. */
 
 import { type Refusal, refuse } from "../../protocol/codes.ts";
-import { isResource } from "../../protocol/resource.ts";
+import { isResource } from "../../protocol/names.ts";
 import type { Hold } from "../core/base-state.ts";
 import {
   type Ask,

@@ -8,9 +8,9 @@
  */
 import { watch } from "node:fs";
 import { basename, dirname } from "node:path";
+import { isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { isSystemError } from "../../protocol/system-error.ts";
-import { isUnhooked } from "../../protocol/unhooked.ts";
+import { isUnhooked } from "../../protocol/names.ts";
 import type { Written } from "../core/file-ref.ts";
 import { pathOfWork } from "../core/files/dirty-files.ts";
 import { pathOf, type Spelled } from "../core/locks/replies.ts";

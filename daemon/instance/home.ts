@@ -1,7 +1,7 @@
 /** Checks or creates Kite's directory. */
 import { lstatSync, mkdirSync } from "node:fs";
 import { resolve } from "node:path";
-import { errorText } from "../../protocol/system-error.ts";
+import { errorText } from "../../protocol/errors.ts";
 import { shellArgument } from "../../protocol/text.ts";
 
 /** Why the daemon cannot start, with what to do. */

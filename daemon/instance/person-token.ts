@@ -1,7 +1,7 @@
 /** The token by which a connection counts as a person's. `kite` reads it unless an agent runs it. */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { lstatSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { isSystemError } from "../../protocol/system-error.ts";
+import { isSystemError } from "../../protocol/errors.ts";
 
 const form = /^[0-9a-f]{64}$/;
 

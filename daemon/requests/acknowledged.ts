@@ -5,7 +5,7 @@
  * ended is shown no more, as those in their inboxes.
  */
 import { limits } from "../../protocol/limits.ts";
-import type { PostedRow } from "../../protocol/message.ts";
+import type { PostedRow } from "../../protocol/schemas/message.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import type { Actor } from "../core/actor.ts";
 import { inboxOf } from "../core/messages/recipients.ts";

@@ -1,9 +1,9 @@
 /** context_set, context_get, context_list, context_delete. */
 
 import { refuse } from "../../protocol/codes.ts";
-import type { contextRequests } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { RequestOf } from "../../protocol/requests.ts";
+import type { contextRequests } from "../../protocol/schemas/context.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import type { ContextItem } from "../core/base-state.ts";
 import { contextAbsent, contextAt, isReadNews } from "../core/context.ts";
 import { itemKey } from "../core/context-index.ts";

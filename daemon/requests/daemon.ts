@@ -2,8 +2,8 @@
 
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
-import type { daemonRequests } from "../../protocol/daemon.ts";
-import { protocolVersion, type RequestOf } from "../../protocol/requests.ts";
+import type { daemonRequests } from "../../protocol/schemas/daemon.ts";
+import { protocolVersion, type RequestOf } from "../../protocol/schemas/requests.ts";
 import { pathOf } from "../core/locks/replies.ts";
 import { refs } from "../facts/file-refs.ts";
 import type { MountView } from "../facts/mounts/view.ts";

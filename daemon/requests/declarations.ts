@@ -2,7 +2,7 @@
 
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { RequestOf } from "../../protocol/requests.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import type { Actor } from "../core/actor.ts";
 import type { ViewedFile } from "../core/declarations/commands.ts";
 import type { FileRef } from "../core/file-ref.ts";

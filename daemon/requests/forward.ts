@@ -1,6 +1,6 @@
 /** Requests that only become a command of the log: each is a row of a feature's table of handlers. */
 import type { Refusal } from "../../protocol/codes.ts";
-import type { RequestOf, RequestType } from "../../protocol/requests.ts";
+import type { RequestOf, RequestType } from "../../protocol/schemas/requests.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import type { Reply } from "../core/outcome.ts";

@@ -1,5 +1,5 @@
 /** The type of request handlers, and the services they may use. */
-import type { RequestOf, RequestType } from "../../protocol/requests.ts";
+import type { RequestOf, RequestType } from "../../protocol/schemas/requests.ts";
 import type { EventHub } from "../events/hub.ts";
 import type { Call } from "../server/call.ts";
 import type { Connection } from "../server/connection.ts";

@@ -1,5 +1,5 @@
 /** The list of the features' handlers: one for each request. */
-import type { RequestOf, Requests, RequestType } from "../../protocol/requests.ts";
+import type { RequestOf, Requests, RequestType } from "../../protocol/schemas/requests.ts";
 import { checkHandlers } from "../lead/checks/requests.ts";
 import { debateHandlers } from "../lead/debates/requests.ts";
 import { releaseHandlers } from "../lead/health/requests.ts";

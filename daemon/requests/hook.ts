@@ -3,7 +3,7 @@ import type { HookPlan } from "../../hooks/seam/plan.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { RequestOf } from "../../protocol/requests.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import { quote } from "../../protocol/text.ts";
 import { isOff, nothingOff, withoutWaits } from "../config/off-switch.ts";
 import { actorRow } from "../core/locks/replies.ts";

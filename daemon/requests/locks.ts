@@ -3,10 +3,9 @@
 import { dirname, isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { lockRequests } from "../../protocol/lock.ts";
-import { personOnWire } from "../../protocol/person.ts";
-import type { RequestOf } from "../../protocol/requests.ts";
-import { isResource } from "../../protocol/resource.ts";
+import { isResource, personOnWire } from "../../protocol/names.ts";
+import type { lockRequests } from "../../protocol/schemas/lock.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import { type Actor, sameActor } from "../core/actor.ts";
 import type { FileName, FileRef } from "../core/file-ref.ts";
 import { actorRow, pathOf, tokenText } from "../core/locks/replies.ts";

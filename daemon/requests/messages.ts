@@ -3,8 +3,8 @@
 import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { messageRequests } from "../../protocol/message.ts";
-import type { RequestOf } from "../../protocol/requests.ts";
+import type { messageRequests } from "../../protocol/schemas/message.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import type { FileRef } from "../core/file-ref.ts";
 import { inboxOf } from "../core/messages/recipients.ts";
 import type { Reply } from "../core/outcome.ts";

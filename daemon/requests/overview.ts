@@ -2,7 +2,7 @@
 import { isAbsolute } from "node:path";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { OverviewReply, SettingsRow } from "../../protocol/overview.ts";
+import type { OverviewReply, SettingsRow } from "../../protocol/schemas/overview.ts";
 import type { UserConfig } from "../config/config.ts";
 import { offRows } from "../config/off-switch.ts";
 import { countTasks } from "../core/tasks/table.ts";

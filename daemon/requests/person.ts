@@ -3,9 +3,9 @@
  * `instance/person-token.ts` in `hello`. All others stay open to whoever reaches the socket.
  */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
-import type { QueryTarget } from "../../protocol/daemon.ts";
-import type { RequestOf, RequestType } from "../../protocol/requests.ts";
-import { isGrave, risks } from "../../protocol/risk.ts";
+import { isGrave, risks } from "../../protocol/names.ts";
+import type { QueryTarget } from "../../protocol/schemas/daemon.ts";
+import type { RequestOf, RequestType } from "../../protocol/schemas/requests.ts";
 import { findTask, isTask } from "../core/tasks/replies.ts";
 import { riskOf } from "../core/tasks/risk.ts";
 import type { Task } from "../core/tasks/table.ts";

@@ -1,8 +1,8 @@
 /** query: pages of rows. */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
-import type { QueryTarget } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { RequestOf } from "../../protocol/requests.ts";
+import type { QueryTarget } from "../../protocol/schemas/daemon.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { Steps } from "../server/turns.ts";

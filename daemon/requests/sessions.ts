@@ -1,7 +1,7 @@
 /** register, heartbeat, deregister, session_rename. */
 import { isAbsolute } from "node:path";
 import { refuse } from "../../protocol/codes.ts";
-import type { sessionRequests } from "../../protocol/session.ts";
+import type { sessionRequests } from "../../protocol/schemas/session.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { retryOf } from "../server/call.ts";

@@ -1,5 +1,5 @@
 /** The daemon's counters. */
-import type { StatsReply, TaskCounts } from "../../protocol/daemon.ts";
+import type { StatsReply, TaskCounts } from "../../protocol/schemas/daemon.ts";
 import { countTasks } from "../core/tasks/table.ts";
 import type { Logs } from "../engine/log-view.ts";
 import type { DaemonServices } from "./handler.ts";

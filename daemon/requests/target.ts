@@ -1,5 +1,5 @@
 /** The points at which features add to what a query shows. */
-import type { StatsReply } from "../../protocol/daemon.ts";
+import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import type { PageStart } from "../views/paging.ts";
 import type { Keyed, RowsOf } from "../views/row.ts";
 import type { DaemonServices } from "./handler.ts";

@@ -2,7 +2,7 @@
 
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { ImportedTask, NewTaskParams, taskRequests } from "../../protocol/task.ts";
+import type { ImportedTask, NewTaskParams, taskRequests } from "../../protocol/schemas/task.ts";
 import { quote } from "../../protocol/text.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { NewTask, TaskImport } from "../core/tasks/commands.ts";

@@ -4,9 +4,9 @@
  */
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
+import { errorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { DamageRow } from "../../protocol/rescue.ts";
-import { errorText } from "../../protocol/system-error.ts";
+import type { DamageRow } from "../../protocol/schemas/rescue.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { Slots } from "../facts/slots.ts";
 import { IndexFile } from "./index-file.ts";

@@ -1,7 +1,7 @@
 /** Keeps what a shell line is about to wipe, or an edit to replace, before its hook is answered: the only part that a hook waits for. */
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
+import { errorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { errorText } from "../../protocol/system-error.ts";
 import type { Actor } from "../core/actor.ts";
 import type { DirtyFile } from "../core/base-state.ts";
 import type { FileRef } from "../core/file-ref.ts";

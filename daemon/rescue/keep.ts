@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import type { SentText } from "../../hooks/seam/sent-text.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { VersionKind } from "../../protocol/rescue.ts";
+import type { VersionKind } from "../../protocol/schemas/rescue.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { anyGlob } from "../config/glob.ts";
 import type { Facts } from "../facts/facts.ts";

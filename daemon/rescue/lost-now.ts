@@ -1,7 +1,7 @@
 /** What was wiped lately and is still lost, and what of the store is damaged: `kite status` shows it. */
 import { limits } from "../../protocol/limits.ts";
-import type { OverviewReply } from "../../protocol/overview.ts";
-import type { WipeRow } from "../../protocol/rescue.ts";
+import type { OverviewReply } from "../../protocol/schemas/overview.ts";
+import type { WipeRow } from "../../protocol/schemas/rescue.ts";
 import { compareWithKept } from "./compare.ts";
 import { wipeRow } from "./rows.ts";
 import type { Rescue, RescueServices } from "./services.ts";

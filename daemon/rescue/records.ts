@@ -1,7 +1,7 @@
 /** Versions and wipes as lines of the index, and what becomes of an index that lacks some. */
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import type { VersionKind } from "../../protocol/rescue.ts";
+import type { VersionKind } from "../../protocol/schemas/rescue.ts";
 import { pathOfWork } from "../core/files/dirty-files.ts";
 import type { ContentStore } from "./store.ts";
 import type { Author, Version, VersionTable } from "./versions.ts";

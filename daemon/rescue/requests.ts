@@ -1,8 +1,8 @@
 /** rescue_state, rescue_purge, restore_begin, restore_end: what is kept, the removal of it, and the way back. */
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { RequestOf } from "../../protocol/requests.ts";
-import type { RescueStateReply, rescueRequests } from "../../protocol/rescue.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
+import type { RescueStateReply, rescueRequests } from "../../protocol/schemas/rescue.ts";
 import type { HandlersOf } from "../requests/handler.ts";
 import type { Call } from "../server/call.ts";
 import { noteReply } from "../trail/decisions.ts";

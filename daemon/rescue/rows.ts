@@ -1,8 +1,8 @@
 /** Versions, wipes and files that are not kept, as `query` shows them: the latest first. */
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import type { ActorRow } from "../../protocol/lock.ts";
-import type { UnkeptRow, VersionRow, WipeRow } from "../../protocol/rescue.ts";
+import type { ActorRow } from "../../protocol/schemas/lock.ts";
+import type { UnkeptRow, VersionRow, WipeRow } from "../../protocol/schemas/rescue.ts";
 import type { State } from "../core/state.ts";
 import type { Facts } from "../facts/facts.ts";
 import type { DaemonServices } from "../requests/handler.ts";

@@ -1,6 +1,6 @@
 /** Files that agents wrote and that are not kept, with the reason: the latest of them, in memory only. */
 import { limits } from "../../protocol/limits.ts";
-import type { UnkeptRow } from "../../protocol/rescue.ts";
+import type { UnkeptRow } from "../../protocol/schemas/rescue.ts";
 import { BoundedMap } from "../bounded-map.ts";
 
 export class UnkeptFiles {

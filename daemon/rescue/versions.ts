@@ -1,5 +1,5 @@
 /** The kept versions in memory, by number, by file and by content. */
-import type { VersionKind } from "../../protocol/rescue.ts";
+import type { VersionKind } from "../../protocol/schemas/rescue.ts";
 
 /** Who wrote a version, with the name of that time. */
 export interface Author {

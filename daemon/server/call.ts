@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { Refusal } from "../../protocol/codes.ts";
-import type { RequestType } from "../../protocol/requests.ts";
+import type { RequestType } from "../../protocol/schemas/requests.ts";
 import type { Command } from "../core/commands.ts";
 import type { Retry } from "../core/origin.ts";
 import type { CoreEvent, Grant, Reply } from "../core/outcome.ts";

@@ -1,5 +1,5 @@
 /** Makes the paths of a request from a container those of this machine: the one place where they come in, but for hooks. */
-import type { RequestOf, RequestType } from "../../protocol/requests.ts";
+import type { RequestOf, RequestType } from "../../protocol/schemas/requests.ts";
 import { isObject } from "../../protocol/wire.ts";
 import type { Inward } from "../facts/mounts/confined.ts";
 import type { MountView } from "../facts/mounts/view.ts";

@@ -1,8 +1,8 @@
 /** Parses a line into a valid request, or into the refusal that says why it is invalid. */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import { nearest } from "../../protocol/nearest.ts";
-import { type RequestOf, type RequestType, requests } from "../../protocol/requests.ts";
+import { type RequestOf, type RequestType, requests } from "../../protocol/schemas/requests.ts";
+import { nearest } from "../../protocol/text.ts";
 import { isObject, type Line, nestingWithin } from "../../protocol/wire.ts";
 import { jsonWithinBounds } from "./json-bounds.ts";
 import { plainLock } from "./plain-locks.ts";

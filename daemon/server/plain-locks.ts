@@ -1,7 +1,7 @@
 /** The fast way of validation: `file_lock` and `file_unlock` of one file, without further fields. */
 import { limits } from "../../protocol/limits.ts";
-import type { RequestOf } from "../../protocol/requests.ts";
-import { noControl } from "../../protocol/session.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
+import { noControl } from "../../protocol/schemas/session.ts";
 
 /** A request of this form means the same to both types. */
 type PlainLock = RequestOf<"file_lock"> & RequestOf<"file_unlock">;

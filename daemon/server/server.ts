@@ -2,7 +2,7 @@
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type RequestOf, type RequestType, requests } from "../../protocol/requests.ts";
+import { type RequestOf, type RequestType, requests } from "../../protocol/schemas/requests.ts";
 import type { Line } from "../../protocol/wire.ts";
 import { confined, type Inward, type Resolve } from "../facts/mounts/confined.ts";
 import type { MountView } from "../facts/mounts/view.ts";

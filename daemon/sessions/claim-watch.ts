@@ -5,7 +5,7 @@
  * did, nor of what another part tells it: the release of an agent, a merge that came back.
  */
 import { limits } from "../../protocol/limits.ts";
-import type { ActorRow } from "../../protocol/lock.ts";
+import type { ActorRow } from "../../protocol/schemas/lock.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command, Entry } from "../core/commands.ts";
 import type { Retry } from "../core/origin.ts";

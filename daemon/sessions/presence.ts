@@ -3,7 +3,7 @@
  * a person and agents outlive a restart by a file of their own (presence-file.ts); every session gets one full grace.
  */
 import { limits } from "../../protocol/limits.ts";
-import type { Doing } from "../../protocol/session.ts";
+import type { Doing } from "../../protocol/schemas/session.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { addToSet, removeFromSet, type Sets } from "../core/sets.ts";
 import type { Clock } from "../engine/clock.ts";

@@ -3,7 +3,7 @@
 import type { Refusal } from "../../protocol/codes.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import { storeRowsMax, type UnmovedRow } from "../../protocol/store.ts";
+import { storeRowsMax, type UnmovedRow } from "../../protocol/schemas/store.ts";
 import { emptyState } from "../core/empty-state.ts";
 import { type CopyLog, contentsOf } from "./copy.ts";
 import { type BothLogs, type Copied, moveAll, type Sharing, unmoved } from "./share.ts";

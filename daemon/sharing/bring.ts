@@ -5,7 +5,7 @@
  * Invariants: only what the project's record knows is brought over, so what a share copied itself stays as it is there. A run that
  * broke off brings nothing twice, within `limits.replyKeptMs`. A text that is left out is kept there before its task goes from here.
  */
-import type { LeftOutField, LeftOutRow, ReturnRow } from "../../protocol/store.ts";
+import type { LeftOutField, LeftOutRow, ReturnRow } from "../../protocol/schemas/store.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import { contextAt } from "../core/context.ts";

@@ -6,7 +6,7 @@
  */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { CopyNotes } from "../../protocol/store.ts";
+import type { CopyNotes } from "../../protocol/schemas/store.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import { contextAt } from "../core/context.ts";

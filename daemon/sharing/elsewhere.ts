@@ -1,8 +1,8 @@
 /** What this machine knows of others: their sessions, as a query and an agent's first context show them, and what overlaps. */
 import { createHash } from "node:crypto";
-import type { Overlap } from "../../protocol/declaration.ts";
-import type { ElsewhereRow, SameFileRow } from "../../protocol/elsewhere.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { Overlap } from "../../protocol/schemas/declaration.ts";
+import type { ElsewhereRow, SameFileRow } from "../../protocol/work.ts";
 import type { Session } from "../core/base-state.ts";
 import { sameFilesOf, sideOf } from "../core/branches/same-files.ts";
 import { declaredField } from "../core/declarations/rows.ts";

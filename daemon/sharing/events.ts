@@ -1,6 +1,7 @@
 /** What this machine hears of a step of the shared log: its events, with this machine's names. */
-import type { ElsewhereEvent } from "../../protocol/elsewhere.ts";
+
 import type { KiteEvent } from "../../protocol/events.ts";
+import type { ElsewhereEvent } from "../../protocol/work.ts";
 import type { Command, Entry } from "../core/commands.ts";
 import { nodeOf } from "../core/nodes/shared-ids.ts";
 import type { CoreEvent, Step } from "../core/outcome.ts";

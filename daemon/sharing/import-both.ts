@@ -1,5 +1,5 @@
 /** An import of tasks that belong to two logs. */
-import type { TaskImportReply } from "../../protocol/task.ts";
+import type { TaskImportReply } from "../../protocol/schemas/task.ts";
 import type { CommandOf } from "../core/commands.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { Caller } from "../engine/answers.ts";

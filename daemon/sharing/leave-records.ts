@@ -7,8 +7,8 @@
  */
 import { createHash } from "node:crypto";
 import { refuse } from "../../protocol/codes.ts";
+import { errorText, isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { errorText, isSystemError } from "../../protocol/system-error.ts";
 import type { ContextItem } from "../core/context-index.ts";
 import { resultOf, type Task } from "../core/tasks/table.ts";
 import { readPrivateFile, writePrivateFile } from "../store/private-file.ts";

@@ -5,7 +5,7 @@
  * Invariants: an agent hears once of each, by a message in its machine's own log; what its own session did is not told to it, also
  * if the store went away meanwhile. What is known outlives a kill of the daemon: see `claims-file.ts`.
  */
-import { personName } from "../../protocol/person.ts";
+import { personName } from "../../protocol/names.ts";
 import type { Entry } from "../core/commands.ts";
 import type { Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";

@@ -5,7 +5,7 @@
  * dependencies are sets: what was added or taken out here is so there, too. What somebody works on there, or did there, keeps its status.
  */
 import { limits } from "../../protocol/limits.ts";
-import type { LeftOutField } from "../../protocol/store.ts";
+import type { LeftOutField } from "../../protocol/schemas/store.ts";
 import type { TaskUpdate } from "../core/tasks/commands.ts";
 import { resultOf, type Task } from "../core/tasks/table.ts";
 import { digestOf, type TaskBase } from "./leave-records.ts";

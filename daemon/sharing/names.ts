@@ -4,7 +4,7 @@
  * Invariants: nothing of a path leaves the machine; what people and agents wrote is never changed. A session that the outbox
  * did not tell of has no name there.
  */
-import { personIdOf, personOnWire } from "../../protocol/person.ts";
+import { personIdOf, personOnWire } from "../../protocol/names.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import { personAt } from "../core/nodes/people.ts";

@@ -1,5 +1,5 @@
 /** Tells who looks on what became of the store and of its machines, once for each change. */
-import type { StoreState } from "../../protocol/store.ts";
+import type { StoreState } from "../../protocol/schemas/store.ts";
 import type { SharedStore } from "./shared-store.ts";
 import { storeState } from "./show.ts";
 

@@ -3,9 +3,9 @@
  * task or key is not there would look like a fact, so the read is refused.
  */
 import type { Refusal } from "../../protocol/codes.ts";
-import type { QueryTarget } from "../../protocol/daemon.ts";
-import type { RequestOf, RequestType } from "../../protocol/requests.ts";
-import { storeUnknown } from "../../protocol/store-unknown.ts";
+import { storeUnknown } from "../../protocol/codes.ts";
+import type { QueryTarget } from "../../protocol/schemas/daemon.ts";
+import type { RequestOf, RequestType } from "../../protocol/schemas/requests.ts";
 import { projectOf } from "../requests/caller.ts";
 import type { Call } from "../server/call.ts";
 import type { Services } from "../services.ts";

@@ -6,7 +6,7 @@
  * tells of the same task once, within `limits.replyKeptMs`.
  */
 import { limits } from "../../protocol/limits.ts";
-import type { CopyNotes } from "../../protocol/store.ts";
+import type { CopyNotes } from "../../protocol/schemas/store.ts";
 import type { Command } from "../core/commands.ts";
 import type { State } from "../core/state.ts";
 import { assigneeOf } from "../core/tasks/replies.ts";

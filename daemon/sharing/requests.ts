@@ -1,14 +1,14 @@
 /** store_show, store_share, store_leave, store_rejoin: what a person sees of the store, and the ways in and out. */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { RequestOf } from "../../protocol/requests.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import {
   type CopyNotes,
   type StoreLeaveReply,
   type StoreShareReply,
   type storeRequests,
   storeRowsMax,
-} from "../../protocol/store.ts";
+} from "../../protocol/schemas/store.ts";
 import { nodeOf } from "../core/nodes/shared-ids.ts";
 import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";

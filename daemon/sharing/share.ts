@@ -7,7 +7,7 @@
  * in neither log, and each step may run again.
  */
 import { refuse } from "../../protocol/codes.ts";
-import type { CopyNotes, CopyRow, LeftOutRow } from "../../protocol/store.ts";
+import type { CopyNotes, CopyRow, LeftOutRow } from "../../protocol/schemas/store.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Command } from "../core/commands.ts";
 import type { Task } from "../core/tasks/table.ts";

@@ -7,7 +7,7 @@ import {
   type StoreShowReply,
   type StoreState,
   storeRowsMax,
-} from "../../protocol/store.ts";
+} from "../../protocol/schemas/store.ts";
 import { offRows } from "../config/off-switch.ts";
 import type { State } from "../core/state.ts";
 import { sharedProject } from "../store/shared-project.ts";

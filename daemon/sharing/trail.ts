@@ -1,7 +1,7 @@
 /** Trail lines of the store that machines share: what became of it and of its machines, and what a person changed. */
 
 import type { KiteEvent } from "../../protocol/events.ts";
-import type { StoreLeaveReply, StoreShareReply, StoreState } from "../../protocol/store.ts";
+import type { StoreLeaveReply, StoreShareReply, StoreState } from "../../protocol/schemas/store.ts";
 import { duration } from "../../protocol/text.ts";
 import type { Entry } from "../core/commands.ts";
 import { pathOfWork } from "../core/files/dirty-files.ts";

@@ -8,9 +8,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { realpathSync, statSync } from "node:fs";
 import * as z from "zod";
+import { errorText, isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { errorText, isSystemError } from "../../protocol/system-error.ts";
 import { machineId } from "./machine.ts";
 import { readPrivateFile, writePrivateFile } from "./private-file.ts";
 import { refuseStore, type StoreRefusal } from "./refusal.ts";

@@ -1,7 +1,6 @@
 /** Reads the parameters of a store's address: those that Kite knows, each at most once, and no other. */
 import { limits } from "../../protocol/limits.ts";
-import { nearest } from "../../protocol/nearest.ts";
-import { quote } from "../../protocol/text.ts";
+import { nearest, quote } from "../../protocol/text.ts";
 import { badAddress, decoded, folderIn, portIn, withPassword } from "./address-parts.ts";
 import type { StoreRefusal } from "./refusal.ts";
 

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { errorText, isSystemError } from "../../protocol/system-error.ts";
+import { errorText, isSystemError } from "../../protocol/errors.ts";
 import { shellArgument } from "../../protocol/text.ts";
 
 /** What stands at a path. `unfit`: no file that may be used, and `error` says why and what to do. */

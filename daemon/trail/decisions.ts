@@ -1,8 +1,8 @@
 /** Writes trail lines for decisions. */
 
 import { limits } from "../../protocol/limits.ts";
-import type { ChangedFileRow, OffRow } from "../../protocol/overview.ts";
-import { isCommandsSession, personOnWire } from "../../protocol/person.ts";
+import { isCommandsSession, personOnWire } from "../../protocol/names.ts";
+import type { ChangedFileRow, OffRow } from "../../protocol/schemas/overview.ts";
 import type { Actor } from "../core/actor.ts";
 import { actorRow, pathOf, type Spelled } from "../core/locks/replies.ts";
 import type { Reply } from "../core/outcome.ts";

@@ -1,8 +1,8 @@
 /** Trail lines for what the log's events tell: waits, ends of locks, sessions and freezes, writes past a lock. */
 
 import type { KiteEvent } from "../../protocol/events.ts";
-import { personOnWire } from "../../protocol/person.ts";
-import type { TaskEvent } from "../../protocol/task.ts";
+import { personOnWire } from "../../protocol/names.ts";
+import type { TaskEvent } from "../../protocol/schemas/task.ts";
 import type { CoreEvent } from "../core/outcome.ts";
 import { freezeEnds, lockEnds, sessionEnds } from "./causes.ts";
 import type { EventFields, EventLines } from "./event-fields.ts";

@@ -1,5 +1,5 @@
-import type { RefusalRow } from "../../protocol/daemon.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { RefusalRow } from "../../protocol/schemas/daemon.ts";
 import type { Trail, TrailLine } from "./trail.ts";
 
 /** Writes every decision to the trail, and keeps the latest refusals for `kite status`. */

@@ -1,5 +1,5 @@
 /** Tasks of the clients' own lists as `query` shows them. */
-import type { ClientTaskRow } from "../../protocol/task.ts";
+import type { ClientTaskRow } from "../../protocol/schemas/task.ts";
 import type { ClientTask, ClientTasks } from "../sessions/client-tasks.ts";
 import type { Keyed } from "./row.ts";
 

@@ -1,6 +1,6 @@
 /** The list of the columns that leading features add to the rows of sessions, and of agents in them. */
 
-import type { AgentColumns, SessionColumns } from "../../protocol/session.ts";
+import type { AgentColumns, SessionColumns } from "../../protocol/schemas/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
 import type { Session } from "../core/base-state.ts";
 import { healthColumn } from "../lead/health/facts.ts";

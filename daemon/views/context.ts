@@ -1,9 +1,9 @@
 /** Context as `query` shows it: key by key, without the values. */
 
 import type { Refusal } from "../../protocol/codes.ts";
-import type { ContextRow } from "../../protocol/context.ts";
 import { limits } from "../../protocol/limits.ts";
-import { personOnWire } from "../../protocol/person.ts";
+import { personOnWire } from "../../protocol/names.ts";
+import type { ContextRow } from "../../protocol/schemas/context.ts";
 import type { ContextItem } from "../core/base-state.ts";
 import { isThere, itemKey } from "../core/context-index.ts";
 import type { Logs, LogView } from "../engine/log-view.ts";

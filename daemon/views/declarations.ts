@@ -1,5 +1,5 @@
 /** Declarations as `query` shows them: those of this machine's log, and of other machines those of the logs that it shares. */
-import type { DeclarationRow } from "../../protocol/declaration.ts";
+import type { DeclarationRow } from "../../protocol/schemas/declaration.ts";
 import { declarationRow } from "../core/declarations/rows.ts";
 import { type Declaration, declarationsOf } from "../core/declarations/table.ts";
 import { noteKey } from "../core/messages/notice-table.ts";

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import type { RiskRow, WriteRow } from "../../protocol/write.ts";
+import type { RiskRow, WriteRow } from "../../protocol/work.ts";
 import type { DirtyFile, Writes } from "../core/base-state.ts";
 import { latestOf } from "../core/files/dirty-files.ts";
 import { isOpen, sideRow } from "../core/files/merge-risk.ts";

@@ -1,7 +1,7 @@
 /** Inboxes and freezes as `query` shows them. */
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { HoldRow, PostedRow } from "../../protocol/message.ts";
+import type { HoldRow, PostedRow } from "../../protocol/schemas/message.ts";
 import type { Message, Messages } from "../core/base-state.ts";
 import { freezeRow } from "../core/messages/freezes.ts";
 import { messageRow, stateOf } from "../core/messages/inbox.ts";

@@ -1,10 +1,10 @@
 /** Sessions and locks as `query` shows them. */
 
 import { limits } from "../../protocol/limits.ts";
-import type { ActorRow, LockRow } from "../../protocol/lock.ts";
-import type { TranscriptRow, WorkedOn } from "../../protocol/session.ts";
+import { isUnhooked } from "../../protocol/names.ts";
+import type { ActorRow, LockRow } from "../../protocol/schemas/lock.ts";
+import type { TranscriptRow, WorkedOn } from "../../protocol/schemas/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
-import { isUnhooked } from "../../protocol/unhooked.ts";
 import type { Actor } from "../core/actor.ts";
 import type { Hold, Session, Waiter } from "../core/base-state.ts";
 import { declaredField } from "../core/declarations/rows.ts";

@@ -1,7 +1,7 @@
 /** Tasks as `query` shows them: page by page, from the index that fits the filter best. */
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { RequestOf } from "../../protocol/requests.ts";
+import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import { assigneeOf, taskRow } from "../core/tasks/replies.ts";
 import { type ListName, listOf, type Task, taskAt } from "../core/tasks/table.ts";
 import type { Logs, LogView } from "../engine/log-view.ts";

@@ -1,7 +1,7 @@
 /** Opens the log: its journal and engine, and who hears of its steps. */
 import { randomBytes } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
-import { personName } from "../../protocol/person.ts";
+import { personName } from "../../protocol/names.ts";
 import type { Entry } from "../core/commands.ts";
 import type { Step } from "../core/outcome.ts";
 import { systemClock } from "../engine/clock.ts";

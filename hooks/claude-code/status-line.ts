@@ -1,6 +1,6 @@
 /** Words the status line of a session, for the person in front of it. */
 
-import type { HookReply } from "../../protocol/hook.ts";
+import type { HookReply } from "../../protocol/schemas/hook.ts";
 import { plain } from "../../protocol/text.ts";
 import { outcomeOf } from "../plans/answers/outcome.ts";
 import type { Glance } from "../seam/outcomes.ts";

@@ -4,7 +4,7 @@
  */
 import { readFileSync, readlinkSync, statSync } from "node:fs";
 import type { limits } from "../../protocol/limits.ts";
-import type { Mounts } from "../../protocol/mounts.ts";
+import type { Mounts } from "../../protocol/schemas/hook.ts";
 
 // Literal types of the protocol's own bounds: a different number here does not compile.
 const tableBytes: typeof limits.mountTableBytes = 256 * 1024;

@@ -1,5 +1,5 @@
 import { LocalError } from "../../client/errors.ts";
-import { isSystemError, systemErrorText } from "../../protocol/system-error.ts";
+import { isSystemError, systemErrorText } from "../../protocol/errors.ts";
 
 /** An install or uninstall failed; the message says why and what to do. Settings are unchanged. */
 export class InstallFailed extends LocalError {

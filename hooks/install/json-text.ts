@@ -3,7 +3,7 @@
  * would reformat other programs' entries.)
  */
 import { type Node as Parsed, parseTree } from "jsonc-parser";
-import { jsonProblem } from "../../protocol/json-position.ts";
+import { jsonProblem } from "../../protocol/errors.ts";
 import { SettingsRefused } from "./failed.ts";
 
 export interface ObjectNode {

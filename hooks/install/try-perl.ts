@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { errorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { errorText } from "../../protocol/system-error.ts";
 import { perlCommand } from "./hook-program.ts";
 
 const event = { hook_event_name: "SessionStart", session_id: "kite-install", prompt: 'a\n"b" 漢' };

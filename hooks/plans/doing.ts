@@ -1,6 +1,6 @@
 /** What an event says that the agent does, for a list of sessions: a file that it writes, a program that it runs. */
 import { limits } from "../../protocol/limits.ts";
-import type { Doing } from "../../protocol/session.ts";
+import type { Doing } from "../../protocol/schemas/session.ts";
 import { type Event, inputText, isShell } from "./event.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** What hook outcomes tell about other agents: their locks, their writes, their worktrees. */
 
-import type { LockUse } from "../../protocol/lock.ts";
+import type { LockUse } from "../../protocol/schemas/lock.ts";
 
 /** A file that another session changes in another worktree. */
 export interface MergeNote {

@@ -1,12 +1,12 @@
 /** What came of an action. */
 
 import type { Refusal } from "../../protocol/codes.ts";
-import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
 import type { ForeignFile, GuardedCommand, GuardFinding } from "../../protocol/guard.ts";
-import type { FileLockReply } from "../../protocol/lock.ts";
-import type { MessageRow } from "../../protocol/message.ts";
-import type { WorkedOn } from "../../protocol/session.ts";
+import type { FileLockReply } from "../../protocol/schemas/lock.ts";
+import type { MessageRow } from "../../protocol/schemas/message.ts";
+import type { WorkedOn } from "../../protocol/schemas/session.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
+import type { ElsewhereRow } from "../../protocol/work.ts";
 import type {
   CodeViewNote,
   FinishedNote,

@@ -1,7 +1,7 @@
 /** The types between the daemon and an adapter: plan, context, and what the daemon knows of a client. */
 
-import type { HookReply } from "../../protocol/hook.ts";
-import type { Doing } from "../../protocol/session.ts";
+import type { HookReply } from "../../protocol/schemas/hook.ts";
+import type { Doing } from "../../protocol/schemas/session.ts";
 import type { AgentClient } from "./client.ts";
 import type { HookAction, HookOutcome } from "./slices.ts";
 import type { ClientTeams } from "./teams.ts";

@@ -1,8 +1,8 @@
 /** The wire of a project's checks: the state of a worktree, results, and their rows. */
 import * as z from "zod";
-import type { ActorRow } from "../lock.ts";
 import { once, type RequestTable, repeatable, reply } from "../request-table.ts";
-import { baseShape, idSchema, pathSchema } from "../session.ts";
+import type { ActorRow } from "../schemas/lock.ts";
+import { baseShape, idSchema, pathSchema } from "../schemas/session.ts";
 
 const hexSchema = (what: string) =>
   z.string().regex(/^[0-9a-f]{40,64}$/, { error: `expected ${what} in hex` });

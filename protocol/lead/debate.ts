@@ -1,9 +1,9 @@
 /** The wire of debates: requests, replies and rows. */
 import * as z from "zod";
 import { limits } from "../limits.ts";
-import type { ActorRow } from "../lock.ts";
 import { once, type RequestTable, repeatable, reply } from "../request-table.ts";
-import { baseShape, idSchema } from "../session.ts";
+import type { ActorRow } from "../schemas/lock.ts";
+import { baseShape, idSchema } from "../schemas/session.ts";
 
 /** What an entry is: a doubt, a finding, the answer to a challenge, or the end of a hypothesis. */
 export type DebateEntryKind = "challenge" | "evidence" | "answer" | "concede";

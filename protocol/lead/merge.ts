@@ -1,10 +1,10 @@
 /** The wire of merges: the queue of each base, what its runners ask and report, and the rows. */
 import * as z from "zod";
 import { limits } from "../limits.ts";
-import type { ActorRow } from "../lock.ts";
 import { once, type RequestTable, repeatable, reply } from "../request-table.ts";
-import { baseShape, idSchema } from "../session.ts";
-import type { UnreadReturn } from "./came-back.ts";
+import type { ActorRow } from "../schemas/lock.ts";
+import { baseShape, idSchema } from "../schemas/session.ts";
+import type { UnreadReturn } from "./team.ts";
 
 /**
  * - `queued`: waits for its turn. `running`: a process merges it now.

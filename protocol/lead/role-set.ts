@@ -1,8 +1,10 @@
 /** The wire of role_set: a person gives an agent a role. */
+
 import * as z from "zod";
-import type { ActorRow } from "../lock.ts";
+import { limits } from "../limits.ts";
 import { once, type RequestTable, reply } from "../request-table.ts";
-import { baseShape, idSchema } from "../session.ts";
+import type { ActorRow } from "../schemas/lock.ts";
+import { baseShape, idSchema, type WorkedOn } from "../schemas/session.ts";
 import { type Role, type RoleSource, roles } from "./roles.ts";
 
 /** Gives the actor that `name` means in the project a role, or with null takes it back. An agent (`id`) is refused. */
@@ -40,4 +42,36 @@ export type RoleEvent = {
 
 export const roleRequests = {
   role_set: { params: roleSetSchema, reply: reply<RoleSetReply>(), traits: once },
+} as const satisfies RequestTable;
+
+// The wire of what an agent has and others give back.
+
+/** Gives back the tasks and the turn locks of an agent. `id` and `agent` are the caller; without them a person asks. */
+const agentReleaseSchema = z.object({
+  ...baseShape,
+  id: idSchema.optional(),
+  agent: idSchema.optional(),
+  /** The agent meant: its session, and with `ofAgent` the agent within it. */
+  of: idSchema,
+  ofAgent: idSchema.optional(),
+  /** Why, for people. */
+  reason: z.string().min(1).max(limits.quoteChars).optional(),
+});
+
+interface AgentReleaseReply {
+  readonly ok: true;
+  /** Whose tasks and locks they were. */
+  readonly agent: ActorRow;
+  /** The first 20 tasks, which are pending now, and how many there were. */
+  readonly tasks: readonly WorkedOn[];
+  readonly taskCount: number;
+  /** Tasks of a shared log that stay claimed, each with the reason; absent: none. */
+  readonly stayed?: readonly string[];
+  /** The first 20 files that it no longer has, and how many there were. */
+  readonly paths: readonly string[];
+  readonly lockCount: number;
+}
+
+export const releaseRequests = {
+  agent_release: { params: agentReleaseSchema, reply: reply<AgentReleaseReply>(), traits: once },
 } as const satisfies RequestTable;

@@ -1,11 +1,10 @@
 /** The wire of spawned agents: requests, replies and rows. The daemon keeps the records; it starts no program. */
 import * as z from "zod";
 import { limits } from "../limits.ts";
-import type { ActorRow } from "../lock.ts";
 import { once, type RequestTable, reply } from "../request-table.ts";
-import { baseShape, idSchema, pathSchema } from "../session.ts";
-import type { CameBackRow } from "./came-back.ts";
-import type { HealthRow } from "./health.ts";
+import type { ActorRow } from "../schemas/lock.ts";
+import { baseShape, idSchema, pathSchema } from "../schemas/session.ts";
+import type { CameBackRow, HealthRow } from "./team.ts";
 
 /** `waits_on_person`: its client asks a person. `done`, `failed` and `stopped` are final, unless the agent returns. */
 export const spawnStates = [

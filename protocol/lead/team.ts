@@ -1,5 +1,7 @@
 /** Teams of an agent client: what Kite found wrong with a call, and with a team, and a team as a query shows it. */
 
+import type { ActorRow } from "../schemas/lock.ts";
+
 /** `warn`: the call runs, and its agent is told. `enforce`: it does not run. */
 export const teamModes = ["off", "warn", "enforce"] as const;
 export type TeamMode = (typeof teamModes)[number];
@@ -115,4 +117,82 @@ export interface TeamTaskRow {
 export interface TeammateColumn {
   /** Its place in a team of its client; absent if it is no teammate. `lead` is the session that leads it, if known. */
   readonly teammate?: { readonly name: string; readonly team: string; readonly lead: string | null };
+}
+
+// The wire of health: in which state an agent is, and since when.
+
+/**
+ * `working`: a turn runs. `waiting`: on a person, a lock or the model's service. `idle`: no turn runs. `quiet`: a turn runs
+ * and nothing is heard of it. `stalled`: it was quiet for long, or its turn failed and nothing came after. `stopped`: a
+ * signal stopped its process. `dead`: its process is gone.
+ */
+const healthStates = ["working", "waiting", "idle", "quiet", "stalled", "stopped", "dead"] as const;
+
+export type HealthState = (typeof healthStates)[number];
+
+/** What an agent waits on. */
+export type WaitsOn = "person" | "lock" | "service";
+
+/** An agent's state as a row shows it. */
+export interface HealthRow {
+  readonly state: HealthState;
+  /** For how long it has been in it, in milliseconds; of `quiet` and `stalled`: since its last sign of life. */
+  readonly forMs: number;
+  /** Of `waiting`: on what. */
+  readonly on?: WaitsOn;
+  /** What it waits for, or why it counts as stalled; absent: nothing to say. */
+  readonly why?: string;
+}
+
+/** The events of agents' health. */
+export type HealthEvent =
+  | {
+      /** An agent gives no sign of life, or a signal has stopped its process. Sent once, without a cursor. */
+      readonly event: "agent_stalled";
+      readonly agent: ActorRow;
+      readonly project: string;
+      readonly state: "stalled" | "stopped";
+      /** For how long, in milliseconds. */
+      readonly forMs: number;
+      /** Empty if there is nothing to say. */
+      readonly why: string;
+      /** The ids of the tasks that it has, at most 20, and how many locks. */
+      readonly tasks: readonly string[];
+      readonly locks: number;
+      /** Commands that show the agent, and that give back what it has. */
+      readonly todo: readonly string[];
+    }
+  /** A sign of life came after `agent_stalled`. Without a cursor. */
+  | { readonly event: "agent_recovered"; readonly agent: ActorRow; readonly project: string };
+
+export interface HealthColumn {
+  /** The agent's state; absent if no event of it came since the daemon started, or its session is lost. */
+  readonly health?: HealthRow;
+}
+
+// Merges that came back and were not read of, as rows show them.
+
+/**
+ * Who has to read that a merge came back. `woken`: Kite woke it for that, and it has not begun its turn. `active`: it is in a
+ * turn, and reads messages with its next step. `idle`: it reads them when somebody types to it. `gone`: author and leads have
+ * ended, or had no room for a message.
+ */
+export type UnreadReturn =
+  | {
+      readonly state: "woken" | "active" | "idle";
+      readonly who: { readonly id: string; readonly agent: string | null; readonly name: string };
+    }
+  | { readonly state: "gone" };
+
+/** A merge that came back, in the row of an agent. Branches by their short names. */
+export interface CameBackRow {
+  readonly merge: string;
+  readonly branch: string;
+  readonly base: string;
+  readonly unread: UnreadReturn;
+}
+
+export interface CameBackColumn {
+  /** A merge came back, and its main agent has not read the message that says so. */
+  readonly cameBack?: CameBackRow;
 }

@@ -2,7 +2,7 @@
 import type { Declaration } from "../../daemon/core/declarations/table.ts";
 import type { CompletionFacts, StopFacts, WriteFacts } from "../../daemon/core/lead/gates/facts.ts";
 import { beforeCompletion, beforeStop, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
-import { gatePresets } from "../../protocol/lead/gates.ts";
+import { gatePresets } from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
 import { median } from "./measure.ts";
 import { figure, type Tables, table } from "./report.ts";

@@ -7,7 +7,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../../protocol/limits.ts";
-import { requests } from "../../protocol/requests.ts";
+import { requests } from "../../protocol/schemas/requests.ts";
 import type { Watched } from "./programs/stall-daemon.ts";
 import { beside as compared, type Figure, figure, type Table, type Tables, table } from "./report.ts";
 import type { Probe } from "./stall/probe.ts";

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { rowsOf } from "../../bin/with-daemon.ts";
 import { KiteClient } from "../../client/client.ts";
 import type { EventLine } from "../../protocol/events.ts";
-import type { HealthRow } from "../../protocol/lead/health.ts";
+import type { HealthRow } from "../../protocol/lead/team.ts";
 import { programs } from "./programs.ts";
 import { call, Moment, say } from "./script.ts";
 import { World } from "./world.ts";

@@ -8,7 +8,7 @@ import { KiteClient } from "../../client/client.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { EventLine } from "../../protocol/events.ts";
 import type { SpawnRow } from "../../protocol/lead/spawn.ts";
-import type { TaskRow } from "../../protocol/task.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import { installPrograms } from "./background.ts";
 import type { InteractiveSession } from "./interactive.ts";
 import type { Script, ScriptedModel } from "./model.ts";

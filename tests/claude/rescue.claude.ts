@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test } from "vitest";
-import type { WipeRow } from "../../protocol/rescue.ts";
+import type { WipeRow } from "../../protocol/schemas/rescue.ts";
 import type { Turn } from "./model.ts";
 import { programs } from "./programs.ts";
 import { Moment, say } from "./script.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ClientTaskRow } from "../../protocol/task.ts";
+import type { ClientTaskRow } from "../../protocol/schemas/task.ts";
 import {
   type Payload,
   type Replay,

@@ -5,8 +5,8 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { codes } from "../../protocol/codes.ts";
-import { queryTargets } from "../../protocol/daemon.ts";
-import { requests } from "../../protocol/requests.ts";
+import { queryTargets } from "../../protocol/schemas/daemon.ts";
+import { requests } from "../../protocol/schemas/requests.ts";
 import { Home } from "./daemon.ts";
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));

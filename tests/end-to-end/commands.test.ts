@@ -9,8 +9,8 @@ import { commands } from "../../bin/command-table.ts";
 import { allOldWords } from "../../bin/old-words.ts";
 import { version } from "../../bin/version.ts";
 import { KiteClient } from "../../client/client.ts";
+import { personName } from "../../protocol/names.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { personName } from "../../protocol/person.ts";
 import { Home } from "./daemon.ts";
 import { ended, type KiteProcess, kiteProgram, type Ran, textOf } from "./kite.ts";
 

@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect } from "vitest";
 import * as z from "zod";
-import { requests } from "../../protocol/requests.ts";
+import { requests } from "../../protocol/schemas/requests.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 import { TeamFiles } from "./native-team.ts";
 

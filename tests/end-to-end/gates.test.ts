@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { gateNames } from "../../protocol/lead/gates.ts";
+import { gateNames } from "../../protocol/lead/roles.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 
 let home: Home;

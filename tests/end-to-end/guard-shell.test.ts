@@ -1,6 +1,6 @@
 /** Turns at the index, and what shell commands change past their holders. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { WriteRow } from "../../protocol/write.ts";
+import type { WriteRow } from "../../protocol/work.ts";
 import type { Client } from "./daemon.ts";
 import { command, commit, GuardWorld, reset } from "./guard-world.ts";
 

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { HealthRow } from "../../protocol/lead/health.ts";
+import type { HealthRow } from "../../protocol/lead/team.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 

@@ -1,7 +1,7 @@
 /** For whom a call of a tool acts: its client's hook named the call before, and the call carries that name. */
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { LockRow } from "../../protocol/lock.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
 import { type Client, Home } from "./daemon.ts";
 import { Mcp } from "./mcp-client.ts";
 import { OpenCode } from "./opencode-client.ts";

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { LockRow } from "../../protocol/lock.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 import { OpenCode } from "./opencode-client.ts";
 

@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { personName } from "../../protocol/person.ts";
+import { personName } from "../../protocol/names.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 
 let home: Home;

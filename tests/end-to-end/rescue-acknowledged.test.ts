@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { VersionRow } from "../../protocol/rescue.ts";
+import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import { Random } from "../simulation/random.ts";
 import { type Client, Closed, Home, type Message } from "./daemon.ts";
 

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RestoreBeginReply, VersionRow } from "../../protocol/rescue.ts";
+import type { RestoreBeginReply, VersionRow } from "../../protocol/schemas/rescue.ts";
 import type { Client, Message } from "./daemon.ts";
 import { RescueWorld } from "./rescue-world.ts";
 

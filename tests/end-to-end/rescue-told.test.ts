@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { WipeRow } from "../../protocol/rescue.ts";
+import type { WipeRow } from "../../protocol/schemas/rescue.ts";
 import { RestoreWorld } from "./restore-world.ts";
 
 const world = new RestoreWorld();

@@ -8,7 +8,7 @@ import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { readTrail } from "../../daemon/trail/read.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { WipeRow } from "../../protocol/rescue.ts";
+import type { WipeRow } from "../../protocol/schemas/rescue.ts";
 import { RescueWorld } from "./rescue-world.ts";
 
 /** A disk on which looks at some files end when the test says so. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { inflateSync } from "node:zlib";
 import type { DaemonOptions } from "../../daemon/options.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
-import type { UnkeptRow, VersionRow, WipeRow } from "../../protocol/rescue.ts";
+import type { UnkeptRow, VersionRow, WipeRow } from "../../protocol/schemas/rescue.ts";
 import { GuardWorld } from "./guard-world.ts";
 
 let uses = 0;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { LockRow } from "../../protocol/lock.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { type Client, Home } from "./daemon.ts";
 import { GuardWorld } from "./guard-world.ts";

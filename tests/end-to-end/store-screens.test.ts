@@ -1,6 +1,6 @@
 /** What screens learn of a store and of other machines, over one real PostgreSQL: events, rows, the trail. */
 import { expect, it, onTestFinished } from "vitest";
-import type { StoreState } from "../../protocol/store.ts";
+import type { StoreState } from "../../protocol/schemas/store.ts";
 import { withServer } from "../journal/postgres-world.ts";
 import type { Client, Message } from "./daemon.ts";
 import { database, Machine, wide } from "./store-machine.ts";

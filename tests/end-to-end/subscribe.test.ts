@@ -1,7 +1,7 @@
 /** The client library's subscription over lost connections and restarts: every event once, in order. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { KiteClient } from "../../client/client.ts";
-import type { ParamsOf } from "../../protocol/requests.ts";
+import type { ParamsOf } from "../../protocol/schemas/requests.ts";
 import { Home } from "./daemon.ts";
 
 let home: Home;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { limits } from "../../protocol/limits.ts";
-import { isUnhooked } from "../../protocol/unhooked.ts";
+import { isUnhooked } from "../../protocol/names.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 import { Mcp } from "./mcp-client.ts";
 

@@ -4,7 +4,7 @@ import type { Command } from "../../daemon/core/commands.ts";
 import { actorRow } from "../../daemon/core/locks/replies.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { DeclareReply } from "../../protocol/declaration.ts";
+import type { DeclareReply } from "../../protocol/schemas/declaration.ts";
 import { lockOf } from "../unit/core-world.ts";
 import type { Words } from "./tasks.ts";
 

@@ -7,8 +7,8 @@ import type { TaskUpdate } from "../../daemon/core/tasks/commands.ts";
 import { assigneeOf, blockedBy } from "../../daemon/core/tasks/replies.ts";
 import { classOf } from "../../daemon/core/tasks/table.ts";
 import { roles } from "../../protocol/lead/roles.ts";
-import { type Risk, risks } from "../../protocol/risk.ts";
-import type { TaskPriority } from "../../protocol/task.ts";
+import { type Risk, risks } from "../../protocol/names.ts";
+import type { TaskPriority } from "../../protocol/schemas/task.ts";
 
 /** What follows a command's name: `word`, or `name=value`. */
 export interface Words {

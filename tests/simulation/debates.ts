@@ -13,7 +13,7 @@ import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
 import type { MissingRow, VerdictRow } from "../../protocol/lead/debate.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { ActorRow } from "../../protocol/lock.ts";
+import type { ActorRow } from "../../protocol/schemas/lock.ts";
 import type { Random } from "./random.ts";
 import type { TasksBefore } from "./tasks.ts";
 

@@ -8,7 +8,7 @@ import { beforeCompletion, beforeWrite } from "../../daemon/core/lead/gates/tabl
 import { roleOf } from "../../daemon/core/lead/roles/role-of.ts";
 import type { Step } from "../../daemon/core/outcome.ts";
 import type { State } from "../../daemon/core/state.ts";
-import { gatePresets } from "../../protocol/lead/gates.ts";
+import { gatePresets } from "../../protocol/lead/roles.ts";
 import { ancestorsOf } from "./families.ts";
 import type { Random } from "./random.ts";
 

@@ -12,7 +12,7 @@ import type { State, TableName } from "../../daemon/core/state.ts";
 import type { Task } from "../../daemon/core/tasks/table.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { ActorRow } from "../../protocol/lock.ts";
+import type { ActorRow } from "../../protocol/schemas/lock.ts";
 import type { Random } from "./random.ts";
 import { StashLives } from "./stashes.ts";
 import type { TasksBefore } from "./tasks.ts";

@@ -12,7 +12,7 @@ import { lettersOf } from "../../daemon/core/messages/table.ts";
 import type { Reply, Step } from "../../daemon/core/outcome.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { MessageRow } from "../../protocol/message.ts";
+import type { MessageRow } from "../../protocol/schemas/message.ts";
 import type { Random } from "./random.ts";
 
 /** Short enough that unused values are announced, kept by a read, and gone within a run. */

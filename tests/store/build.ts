@@ -29,9 +29,9 @@ export const quickBounds: readonly Change[] = [
     find: "  connectMs: 5_000,\n  statementMs: 5_000,\n  retryMinMs: 50,\n  retryMaxMs: 5_000,\n  waitMs: 5_000,\n  answerMs: 10_000,\n  barrierMs: 2_000,",
     put: "  connectMs: 500,\n  statementMs: 600,\n  retryMinMs: 20,\n  retryMaxMs: 300,\n  waitMs: 400,\n  answerMs: 500,\n  barrierMs: 300,",
   },
-  { file: "protocol/limits/store.ts", find: "nodeRenewMs: 20_000", put: "nodeRenewMs: 700" },
-  { file: "protocol/limits/store.ts", find: "storeReopenMs: 2_000", put: "storeReopenMs: 200" },
-  { file: "protocol/limits/store.ts", find: "storeAnswerMs: 4_000", put: "storeAnswerMs: 450" },
+  { file: "protocol/limits.ts", find: "nodeRenewMs: 20_000", put: "nodeRenewMs: 700" },
+  { file: "protocol/limits.ts", find: "storeReopenMs: 2_000", put: "storeReopenMs: 200" },
+  { file: "protocol/limits.ts", find: "storeAnswerMs: 4_000", put: "storeAnswerMs: 450" },
 ];
 
 /** Builds the daemon's program into a folder of its own. Throws if a change quotes what does not stand there once. */

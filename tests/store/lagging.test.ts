@@ -5,7 +5,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, it } from "vitest";
 import { storeText } from "../../bin/view/store.ts";
-import type { StoreRow } from "../../protocol/store.ts";
+import type { StoreRow } from "../../protocol/schemas/store.ts";
 import { withServer } from "../journal/postgres-world.ts";
 import { Random } from "../simulation/random.ts";
 import { buildDaemon, quickBounds } from "./build.ts";

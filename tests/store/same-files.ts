@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { nodeOf } from "../../daemon/core/nodes/shared-ids.ts";
-import type { SameFileRow } from "../../protocol/elsewhere.ts";
+import type { SameFileRow } from "../../protocol/work.ts";
 import type { Message } from "../end-to-end/daemon.ts";
 import type { Random } from "../simulation/random.ts";
 import { type Machine, within } from "./machines.ts";

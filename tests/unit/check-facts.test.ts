@@ -13,7 +13,7 @@ import { commandHash } from "../../daemon/lead/checks/setting.ts";
 import { CompletionTries } from "../../daemon/lead/gates/completion-tries.ts";
 import { GreenRuns } from "../../daemon/lead/gates/green-runs.ts";
 import { completionFindings } from "../../daemon/lead/gates/quality.ts";
-import { gatePresets } from "../../protocol/lead/gates.ts";
+import { gatePresets } from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const place = { project: "/p", worktree: "/p" };

@@ -1,6 +1,6 @@
 /** Recorded events of a client, as the daemon gets them. */
 import { readdirSync, readFileSync } from "node:fs";
-import { hookSchema } from "../../protocol/hook.ts";
+import { hookSchema } from "../../protocol/schemas/hook.ts";
 import type { Payload } from "./hook-events.ts";
 
 const folderOf = (client: string) => new URL(`../fixtures/${client}/`, import.meta.url);

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { codex } from "../../hooks/codex/adapter.ts";
 import type { HookPlan } from "../../hooks/seam/plan.ts";
-import { hookSchema } from "../../protocol/hook.ts";
+import { hookSchema } from "../../protocol/schemas/hook.ts";
 import { context, type Payload } from "./hook-events.ts";
 
 const folder = new URL("../fixtures/codex/", import.meta.url);

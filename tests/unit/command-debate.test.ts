@@ -6,7 +6,7 @@ import { debateView } from "../../bin/lead/view/debates.ts";
 import type { ProcessContext } from "../../bin/process-context.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import type { DebateEntryRow, DebateRow } from "../../protocol/lead/debate.ts";
-import { personName } from "../../protocol/person.ts";
+import { personName } from "../../protocol/names.ts";
 import { fakeDaemon, fakeWorld, runWords } from "./command-world.ts";
 import { now } from "./view-rows.ts";
 

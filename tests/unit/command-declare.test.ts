@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { declare, example, show } from "../../bin/declare/declare.ts";
 import type { Flag } from "../../bin/declare/flags.ts";
 import { partsIn } from "../../bin/declare/read.ts";
-import type { DeclareReply } from "../../protocol/declaration.ts";
+import type { DeclareReply } from "../../protocol/schemas/declaration.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { declaration, now, session } from "./view-rows.ts";

@@ -5,7 +5,7 @@ import { absolute, actingSession } from "../../bin/actor.ts";
 import { parse } from "../../bin/commands/lock.ts";
 import { unlock } from "../../bin/commands/unlock.ts";
 import { hold, type LockRun } from "../../bin/lock/run-under-lock.ts";
-import { personName } from "../../protocol/person.ts";
+import { personName } from "../../protocol/names.ts";
 import { type Asked, type FakeDaemon, fakeDaemon, fakeWorld, nobody } from "./command-world.ts";
 import { lock } from "./view-rows.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { status, warnings } from "../../bin/commands/status.ts";
 import { locks } from "../../bin/locks-list.ts";
 import { sessions } from "../../bin/sessions-list.ts";
-import type { StatsReply } from "../../protocol/daemon.ts";
+import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import { type FakeDaemon, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy, lock, session } from "./view-rows.ts";
 

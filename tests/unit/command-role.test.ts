@@ -4,7 +4,7 @@ import { giveRole, listRoles } from "../../bin/lead/roles/role.ts";
 import { roleRows, rolesView } from "../../bin/lead/view/roles.ts";
 import { add, approve, claim, edit } from "../../bin/tasks/change.ts";
 import { watchedLines } from "../../bin/view/watched.ts";
-import { type Gates, gatePresets, gatesUnset } from "../../protocol/lead/gates.ts";
+import { type Gates, gatePresets, gatesUnset } from "../../protocol/lead/roles.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { screen, session, task } from "./view-rows.ts";
 

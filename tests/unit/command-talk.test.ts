@@ -5,9 +5,9 @@ import { describe, expect, it } from "vitest";
 import { get, list, remove, set, watch } from "../../bin/messages/context.ts";
 import { freeze, thaw } from "../../bin/messages/freezes.ts";
 import { ack, broadcast, inbox, send } from "../../bin/messages/messages.ts";
-import type { ContextRow } from "../../protocol/context.ts";
-import type { MessageRow } from "../../protocol/message.ts";
-import { personName } from "../../protocol/person.ts";
+import { personName } from "../../protocol/names.ts";
+import type { ContextRow } from "../../protocol/schemas/context.ts";
+import type { MessageRow } from "../../protocol/schemas/message.ts";
 import { fakeDaemon, fakeWorld, nobody } from "./command-world.ts";
 import { now } from "./view-rows.ts";
 

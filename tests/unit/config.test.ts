@@ -5,9 +5,9 @@ import { describe, expect, test } from "vitest";
 import { adapters } from "../../bin/adapters.ts";
 import { loadConfig } from "../../daemon/config/config.ts";
 import { healthDefaults } from "../../daemon/lead/health/setting.ts";
-import { gatePresets, gatesUnset } from "../../protocol/lead/gates.ts";
+import { gatePresets, gatesUnset } from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
-import { nearest } from "../../protocol/nearest.ts";
+import { nearest } from "../../protocol/text.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const top = temporaryFolder("kite-config-");

@@ -6,7 +6,7 @@ import { takeBackOverlaps } from "../../daemon/core/declarations/overlaps.ts";
 import { missingIn } from "../../daemon/core/lead/declarations/missing.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { trailOf } from "../../daemon/trail/from-events.ts";
-import { declarationExample } from "../../protocol/declaration-example.ts";
+import { declarationExample } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World } from "./core-world.ts";
 

@@ -7,7 +7,7 @@ import type { CheckFact, CompletionFacts, WriteFacts } from "../../daemon/core/l
 import { isDocument } from "../../daemon/core/lead/gates/files.ts";
 import { beforeCompletion, beforeStop, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
 import { roleOf } from "../../daemon/core/lead/roles/role-of.ts";
-import { type GateFinding, gateNames, gatePresets, gatesText, stricter } from "../../protocol/lead/gates.ts";
+import { type GateFinding, gateNames, gatePresets, gatesText, stricter } from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";
 

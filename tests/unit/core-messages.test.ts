@@ -6,7 +6,7 @@ import { lettersOf } from "../../daemon/core/messages/table.ts";
 import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { MessageRow } from "../../protocol/message.ts";
+import type { MessageRow } from "../../protocol/schemas/message.ts";
 import { Random } from "../simulation/random.ts";
 import { actor, bounded, World } from "./core-world.ts";
 

@@ -5,8 +5,15 @@ import type { RoleFacts, ShellFacts } from "../../daemon/core/lead/gates/facts.t
 import { isTest } from "../../daemon/core/lead/gates/files.ts";
 import { beforeCreation, beforeShell, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
 import { usesOf } from "../../hooks/git/uses.ts";
-import { type GateFinding, type Gates, gatePresets, gatesUnset } from "../../protocol/lead/gates.ts";
-import { type Role, type RoleSource, roles } from "../../protocol/lead/roles.ts";
+import {
+  type GateFinding,
+  type Gates,
+  gatePresets,
+  gatesUnset,
+  type Role,
+  type RoleSource,
+  roles,
+} from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const only = { ...gatePresets.off, role: "enforce" } as const;

@@ -9,8 +9,8 @@ import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { riskOf } from "../../daemon/core/tasks/risk.ts";
 import type { Role } from "../../protocol/lead/roles.ts";
 import { rights, roles } from "../../protocol/lead/roles.ts";
-import type { Risk } from "../../protocol/risk.ts";
-import { risks } from "../../protocol/risk.ts";
+import type { Risk } from "../../protocol/names.ts";
+import { risks } from "../../protocol/names.ts";
 import { actor } from "./core-world.ts";
 import { claimOf, createOf, project, releaseOf, TaskWorld, updateOf } from "./task-world.ts";
 

@@ -6,7 +6,7 @@ import type { Reply } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { claimerOf, latestFinished } from "../../daemon/core/tasks/table.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { TaskStatus } from "../../protocol/task.ts";
+import type { TaskStatus } from "../../protocol/schemas/task.ts";
 import { bounded } from "./core-world.ts";
 import { claimOf, createOf, releaseOf, TaskWorld, updateOf } from "./task-world.ts";
 

@@ -11,7 +11,7 @@ import type { State } from "../../daemon/core/state.ts";
 import { dueAt } from "../../daemon/core/timers.ts";
 import { resourceRef } from "../../daemon/facts/file-refs.ts";
 import { type Limits, limits } from "../../protocol/limits.ts";
-import { isResource } from "../../protocol/resource.ts";
+import { isResource } from "../../protocol/names.ts";
 import { lockTerms } from "../lock-terms.ts";
 
 /** A check costs what there is: after the first commands only every so many are followed by one. */

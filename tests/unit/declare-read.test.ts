@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { exampleOf, nothingKnown } from "../../bin/declare/example.ts";
 import { type Flag, partsOf } from "../../bin/declare/flags.ts";
 import { partsIn } from "../../bin/declare/read.ts";
-import { type DeclarationParts, declarationSchema } from "../../protocol/declaration.ts";
+import { type DeclarationParts, declarationSchema } from "../../protocol/schemas/declaration.ts";
 import { declaration } from "./view-rows.ts";
 
 const lines = (...text: readonly string[]) => text.join("\n");

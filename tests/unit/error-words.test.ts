@@ -3,8 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
-import { jsonProblem } from "../../protocol/json-position.ts";
-import { errorText, isSystemError } from "../../protocol/system-error.ts";
+import { errorText, isSystemError, jsonProblem } from "../../protocol/errors.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 let root: string;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { explain } from "../../bin/commands/explain.ts";
 import { encode, fileName, type TrailLine } from "../../daemon/trail/line.ts";
-import type { LockRow } from "../../protocol/lock.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { type FakeWorld, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { now } from "./view-rows.ts";

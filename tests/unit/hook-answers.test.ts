@@ -3,7 +3,7 @@ import type { PeerLock } from "../../hooks/seam/notices.ts";
 import type { HookPlan } from "../../hooks/seam/plan.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";
-import { personName } from "../../protocol/person.ts";
+import { personName } from "../../protocol/names.ts";
 import {
   answerOf,
   begun,

@@ -7,7 +7,7 @@ import type { LockNote, PeerLock } from "../../hooks/seam/notices.ts";
 import type { HookContext, HookPlan } from "../../hooks/seam/plan.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import type { Refusal } from "../../protocol/codes.ts";
-import { hookSchema } from "../../protocol/hook.ts";
+import { hookSchema } from "../../protocol/schemas/hook.ts";
 import { session } from "./view-rows.ts";
 
 const folder = new URL("../fixtures/payloads/", import.meta.url);

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { FileNote, HookOutcome } from "../../hooks/seam/slices.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { MessageRow } from "../../protocol/message.ts";
-import { personName } from "../../protocol/person.ts";
+import { personName } from "../../protocol/names.ts";
+import type { MessageRow } from "../../protocol/schemas/message.ts";
 import { answerOf, begun, context, granted, looked, payload, plan, refused } from "./hook-events.ts";
 
 const edit = plan(payload("PreToolUse--Edit"));

@@ -10,7 +10,7 @@ import { claudeCode } from "../../hooks/claude-code/adapter.ts";
 import { codex } from "../../hooks/codex/adapter.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
-import { requests } from "../../protocol/requests.ts";
+import { requests } from "../../protocol/schemas/requests.ts";
 
 const outside = new MountTable("1 0 8:1 / / rw");
 const inside = new MountTable("2 0 0:9 / / rw\n3 2 8:1 /home/u/app /w/app rw\n4 2 8:1 /home/u/.kite /k rw");

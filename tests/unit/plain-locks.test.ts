@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { plainLock } from "../../daemon/server/plain-locks.ts";
 import { limits } from "../../protocol/limits.ts";
-import { requests } from "../../protocol/requests.ts";
+import { requests } from "../../protocol/schemas/requests.ts";
 
 const text = fc.oneof(
   fc.string({ unit: "binary", maxLength: 6 }),

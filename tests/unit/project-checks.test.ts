@@ -13,7 +13,7 @@ import { ProjectChecks } from "../../daemon/lead/checks/project-checks.ts";
 import { type Check, checksIn, commandHash, trustHash } from "../../daemon/lead/checks/setting.ts";
 import { parseTrusted, trustedText } from "../../daemon/lead/checks/trusted-file.ts";
 import { TrustedReader } from "../../daemon/lead/checks/trusted-reader.ts";
-import { gatePresets, gatesText } from "../../protocol/lead/gates.ts";
+import { gatePresets, gatesText } from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 

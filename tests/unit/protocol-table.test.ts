@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
-import { requests } from "../../protocol/requests.ts";
-import { baseShape, idSchema, pathSchema } from "../../protocol/session.ts";
+import { requests } from "../../protocol/schemas/requests.ts";
+import { baseShape, idSchema, pathSchema } from "../../protocol/schemas/session.ts";
 
 const folder = fileURLToPath(new URL("../../protocol", import.meta.url));
 const path = `${folder}/README.md`;

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { refusalText } from "../../bin/refusal-text.ts";
 import { Refused } from "../../bin/with-daemon.ts";
 import type { Refusal } from "../../protocol/codes.ts";
-import { requests } from "../../protocol/requests.ts";
+import { requests } from "../../protocol/schemas/requests.ts";
 
 const daemon = fileURLToPath(new URL("../../daemon", import.meta.url));
 const types = Object.keys(requests).filter(type => type.includes("_"));

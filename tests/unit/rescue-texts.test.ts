@@ -9,7 +9,7 @@ import { onDisk, replaceFile } from "../../bin/rescue/on-disk.ts";
 import { patchOf } from "../../bin/rescue/patch.ts";
 import { Texts } from "../../bin/rescue/texts.ts";
 import { stepsOf } from "../../bin/rescue/undo-steps.ts";
-import type { VersionRow } from "../../protocol/rescue.ts";
+import type { VersionRow } from "../../protocol/schemas/rescue.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const labels = { now: "now", other: "other" };

@@ -2,10 +2,10 @@
 
 import { pairsFor } from "../../daemon/core/sessions/name-words.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
-import type { LockRow } from "../../protocol/lock.ts";
+import type { LockRow } from "../../protocol/schemas/lock.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { TaskRow } from "../../protocol/task.ts";
-import type { WriteRow } from "../../protocol/write.ts";
+import type { WriteRow } from "../../protocol/work.ts";
 import { lock, now, session, task } from "./view-rows.ts";
 
 const code = "/home/ana/code";

@@ -5,10 +5,10 @@ import { taskRow } from "../../daemon/core/tasks/replies.ts";
 import { debateText } from "../../daemon/lead/debates/rows.ts";
 import { written } from "../../daemon/sharing/names.ts";
 import { contextRow } from "../../daemon/views/context.ts";
-import { contextRequests } from "../../protocol/context.ts";
 import { debateRequests } from "../../protocol/lead/debate.ts";
-import { messageRequests } from "../../protocol/message.ts";
-import { taskRequests } from "../../protocol/task.ts";
+import { contextRequests } from "../../protocol/schemas/context.ts";
+import { messageRequests } from "../../protocol/schemas/message.ts";
+import { taskRequests } from "../../protocol/schemas/task.ts";
 import { actorOf, begin, MemoryStoreOfAll, machine, send } from "./shared-world.ts";
 
 it("shows of a message that was sent what this machine calls its sessions and project", async () => {

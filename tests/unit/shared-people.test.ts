@@ -4,7 +4,7 @@ import type { Command } from "../../daemon/core/commands.ts";
 import { taskRow } from "../../daemon/core/tasks/replies.ts";
 import { contextRow } from "../../daemon/views/context.ts";
 import { postedRows } from "../../daemon/views/messages.ts";
-import { personOnWire } from "../../protocol/person.ts";
+import { personOnWire } from "../../protocol/names.ts";
 import { actorOf, begin, type Machine, MemoryStoreOfAll, machine, send, settled } from "./shared-world.ts";
 
 async function two() {

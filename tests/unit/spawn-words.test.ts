@@ -17,11 +17,11 @@ import {
   terminalWords,
   unpushedIn,
 } from "../../hooks/claude-code/spawn/words.ts";
-import type { HealthRow } from "../../protocol/lead/health.ts";
 import type { SpawnRow } from "../../protocol/lead/spawn.ts";
+import type { HealthRow } from "../../protocol/lead/team.ts";
 import { limits } from "../../protocol/limits.ts";
+import { personName } from "../../protocol/names.ts";
 import { kitePaths } from "../../protocol/paths.ts";
-import { personName } from "../../protocol/person.ts";
 
 const order: SpawnOrder = {
   name: "bob",

@@ -5,7 +5,7 @@ import type { Reply } from "../../daemon/core/outcome.ts";
 import type { TaskUpdate } from "../../daemon/core/tasks/commands.ts";
 import { numberOf } from "../../daemon/core/tasks/table.ts";
 import { shareProject, takeBack } from "../../daemon/sharing/share.ts";
-import type { LeftOutField } from "../../protocol/store.ts";
+import type { LeftOutField } from "../../protocol/schemas/store.ts";
 import { project, Scene } from "./copy-world.ts";
 import { actor } from "./core-world.ts";
 import { Local, shared } from "./nodes-world.ts";

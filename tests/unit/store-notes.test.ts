@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { noteLines } from "../../bin/store/share.ts";
 import { replyOf } from "../../daemon/sharing/requests.ts";
-import { storeRowsMax } from "../../protocol/store.ts";
+import { storeRowsMax } from "../../protocol/schemas/store.ts";
 
 const nothing = {
   ...{ tasks: 0, context: 0, numbers: [], keys: [], released: [] },

@@ -7,7 +7,7 @@ import type { Entry } from "../../daemon/core/commands.ts";
 import { emptyState } from "../../daemon/core/empty-state.ts";
 import { askedFields, changeLines, joinedLine, movedLine, refusedLines } from "../../daemon/sharing/trail.ts";
 import { decode, encode, type TrailLine } from "../../daemon/trail/line.ts";
-import type { StoreState } from "../../protocol/store.ts";
+import type { StoreState } from "../../protocol/schemas/store.ts";
 import { now, screen } from "./view-rows.ts";
 
 const open: StoreState = {

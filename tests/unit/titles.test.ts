@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Titles } from "../../bin/titles.ts";
 import { wordsIn } from "../../hooks/claude-code/titles.ts";
-import type { TranscriptRow } from "../../protocol/session.ts";
+import type { TranscriptRow } from "../../protocol/schemas/session.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 

@@ -14,7 +14,7 @@ import { BudgetedFs, type Unreachable } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
 import type { Repository } from "../../daemon/facts/repositories.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { WriteRow } from "../../protocol/write.ts";
+import type { WriteRow } from "../../protocol/work.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeWorld } from "./command-world.ts";
 import { screen, session } from "./view-rows.ts";

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { clientTasksView } from "../../bin/lead/view/client-tasks.ts";
 import { widthOf } from "../../bin/view/text.ts";
-import type { ClientTaskRow } from "../../protocol/task.ts";
+import type { ClientTaskRow } from "../../protocol/schemas/task.ts";
 
 const screen = { width: 80, color: false, now: 1_763_700_000_000, home: "/home/ana" };
 

@@ -4,7 +4,7 @@ import { eventSentence } from "../../bin/view/events.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { statusView } from "../../bin/view/status.ts";
 import { widthOf } from "../../bin/view/text.ts";
-import type { HealthRow } from "../../protocol/lead/health.ts";
+import type { HealthRow } from "../../protocol/lead/team.ts";
 import type { AgentRow } from "../../protocol/session-rows.ts";
 import { busy, screen, session } from "./view-rows.ts";
 

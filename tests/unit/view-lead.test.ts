@@ -6,10 +6,10 @@ import { suggestionFor } from "../../bin/lead/screen/suggestion.ts";
 import { isLead, membersOf } from "../../bin/lead/screen/team.ts";
 import { type LeadData, leadView } from "../../bin/lead/view/lead.ts";
 import { widthOf } from "../../bin/view/text.ts";
-import type { ElsewhereRow } from "../../protocol/elsewhere.ts";
-import type { HealthRow } from "../../protocol/lead/health.ts";
+import type { HealthRow } from "../../protocol/lead/team.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
-import type { TaskRow } from "../../protocol/task.ts";
+import type { ElsewhereRow } from "../../protocol/work.ts";
 import { lock, needed, now, task as rowOfTask, screen, session } from "./view-rows.ts";
 
 const min = 60_000;

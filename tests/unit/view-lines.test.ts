@@ -4,7 +4,7 @@ import { eventSentence, lockEventLine } from "../../bin/view/events.ts";
 import { logLines } from "../../bin/view/log.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
-import { personName } from "../../protocol/person.ts";
+import { personName } from "../../protocol/names.ts";
 import { now, screen } from "./view-rows.ts";
 
 describe("kite log", () => {

@@ -8,9 +8,9 @@ import { locksView } from "../../bin/view/locks.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { tasksView } from "../../bin/view/tasks.ts";
 import { widthOf } from "../../bin/view/text.ts";
-import { gatesUnset } from "../../protocol/lead/gates.ts";
 import type { MergeRow } from "../../protocol/lead/merge.ts";
-import type { TaskRow } from "../../protocol/task.ts";
+import { gatesUnset } from "../../protocol/lead/roles.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import { lock, needed, now, task as rowOfTask, screen, session } from "./view-rows.ts";
 
 const min = 60_000;

@@ -11,7 +11,7 @@ import { cut } from "../../bin/view/text.ts";
 import { watchView } from "../../bin/view/watch.ts";
 import { whoseView } from "../../bin/view/whose.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { WriteRow } from "../../protocol/write.ts";
+import type { WriteRow } from "../../protocol/work.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy, lock, now, screen, session } from "./view-rows.ts";

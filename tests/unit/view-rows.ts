@@ -3,10 +3,10 @@
 import type { StatusData } from "../../bin/view/status.ts";
 import type { Screen } from "../../bin/view/text.ts";
 import { numberIn } from "../../daemon/core/tasks/table.ts";
-import type { DeclarationRow } from "../../protocol/declaration.ts";
-import type { LockRow, WaiterRow } from "../../protocol/lock.ts";
+import type { DeclarationRow } from "../../protocol/schemas/declaration.ts";
+import type { LockRow, WaiterRow } from "../../protocol/schemas/lock.ts";
+import type { DependencyRow, TaskRow, TaskStatus } from "../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
-import type { DependencyRow, TaskRow, TaskStatus } from "../../protocol/task.ts";
 
 process.env["TZ"] = "UTC";
 

@@ -4,7 +4,7 @@ import { locksView } from "../../bin/view/locks.ts";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { notRunningView, statusView } from "../../bin/view/status.ts";
 import { widthOf } from "../../bin/view/text.ts";
-import { personName } from "../../protocol/person.ts";
+import { personName } from "../../protocol/names.ts";
 import { busy, crowd, lock, screen, session } from "./view-rows.ts";
 
 /** The lines between the backquotes. */

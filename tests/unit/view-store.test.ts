@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { machinesText, storeText } from "../../bin/view/store.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { StoreRow } from "../../protocol/store.ts";
+import type { StoreRow } from "../../protocol/schemas/store.ts";
 
 const now = new Date(2026, 10, 28, 15, 0, 0).getTime();
 const row: StoreRow = {

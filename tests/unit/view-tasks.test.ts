@@ -6,7 +6,7 @@ import { graphView } from "../../bin/view/task-graph.ts";
 import { mermaidView } from "../../bin/view/task-mermaid.ts";
 import { tasksView, taskView } from "../../bin/view/tasks.ts";
 import { widthOf } from "../../bin/view/text.ts";
-import type { TaskRow, TaskStatus } from "../../protocol/task.ts";
+import type { TaskRow, TaskStatus } from "../../protocol/schemas/task.ts";
 import { Random } from "../simulation/random.ts";
 import { needed, task } from "./view-rows.ts";
 

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { whose } from "../../bin/commands/whose.ts";
 import { widthOf } from "../../bin/view/text.ts";
 import { whoseView } from "../../bin/view/whose.ts";
-import type { WriteRow } from "../../protocol/write.ts";
+import type { WriteRow } from "../../protocol/work.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 
 const now = 1_000_000_000;

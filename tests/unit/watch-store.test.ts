@@ -6,9 +6,9 @@ import { widthOf } from "../../bin/view/text.ts";
 import { type WatchData, watchView } from "../../bin/view/watch.ts";
 import { firstMode } from "../../bin/view/watch-keys.ts";
 import { watch } from "../../bin/watch.ts";
-import type { ElsewhereRow, SameFileRow } from "../../protocol/elsewhere.ts";
 import type { EventLine } from "../../protocol/events.ts";
-import type { StoreState } from "../../protocol/store.ts";
+import type { StoreState } from "../../protocol/schemas/store.ts";
+import type { ElsewhereRow, SameFileRow } from "../../protocol/work.ts";
 import { type FakeDaemon, type FakeWorldOptions, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy, crowd, now, screen } from "./view-rows.ts";
 

@@ -8,7 +8,7 @@ import { afterKey, firstMode, following, type WatchMode } from "../../bin/view/w
 import { share } from "../../bin/view/watch-section.ts";
 import type { RunLine } from "../../bin/watch/act.ts";
 import { watch } from "../../bin/watch.ts";
-import type { TaskRow } from "../../protocol/task.ts";
+import type { TaskRow } from "../../protocol/schemas/task.ts";
 import { type FakeDaemon, type FakeWorldOptions, fakeDaemon, fakeWorld } from "./command-world.ts";
 import { busy, crowd, now, task as rowOfTask, screen, session } from "./view-rows.ts";
 

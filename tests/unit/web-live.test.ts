@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { Live } from "../../bin/web/server/live.ts";
 import type { StreamLine, Topic } from "../../bin/web/wire.ts";
-import type { PostedRow } from "../../protocol/message.ts";
+import type { PostedRow } from "../../protocol/schemas/message.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";
 import { now } from "./view-rows.ts";
 

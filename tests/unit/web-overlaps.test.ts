@@ -1,7 +1,7 @@
 /** Files that two agents declared, as the page finds them in declarations. */
 import { expect, test } from "vitest";
 import { overlapsOf } from "../../bin/web/views/lead/declarations.tsx";
-import type { DeclarationRow } from "../../protocol/declaration.ts";
+import type { DeclarationRow } from "../../protocol/schemas/declaration.ts";
 
 function declaration(
   id: string,

@@ -1,7 +1,7 @@
 /** The order and the bounds of uncommitted work on the page. */
 import { expect, test } from "vitest";
 import { shownMax, worktreesOf } from "../../bin/web/views/work-groups.ts";
-import type { WriteRow } from "../../protocol/write.ts";
+import type { WriteRow } from "../../protocol/work.ts";
 
 function row(worktree: string, file: string, at: number): WriteRow {
   const writer = { id: "a", agent: null, name: "alice", live: true, by: "edit" as const, at };

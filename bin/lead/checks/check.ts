@@ -2,8 +2,7 @@
 import { LocalError } from "../../../client/errors.ts";
 import { type Check, commandHash } from "../../../daemon/lead/checks/setting.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { nearest } from "../../../protocol/nearest.ts";
-import { shellArgument } from "../../../protocol/text.ts";
+import { nearest, shellArgument } from "../../../protocol/text.ts";
 import { type Acting, actingSession } from "../../actor.ts";
 import { type Client, type ProcessContext, print, printJson, screenOf } from "../../process-context.ts";
 import type { FindRepository } from "../../project.ts";

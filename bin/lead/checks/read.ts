@@ -15,7 +15,7 @@ import {
 } from "../../../daemon/lead/checks/trusted-file.ts";
 import { gatesSchema } from "../../../daemon/lead/gates/setting.ts";
 import { isCode } from "../../../hooks/install/file.ts";
-import type { Gates } from "../../../protocol/lead/gates.ts";
+import type { Gates } from "../../../protocol/lead/roles.ts";
 import type { ProcessContext } from "../../process-context.ts";
 import { type FindRepository, findRepository } from "../../project.ts";
 import { ProjectUnknown } from "../../project-unknown.ts";

@@ -1,7 +1,7 @@
 /** Fetches debates from the daemon, page by page. */
 import type { DebateEntryRow, DebateGetReply, DebateRow } from "../../../protocol/lead/debate.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { ParamsOf } from "../../../protocol/requests.ts";
+import type { ParamsOf } from "../../../protocol/schemas/requests.ts";
 import type { Client } from "../../process-context.ts";
 import { ask, pagesOf } from "../../with-daemon.ts";
 

@@ -9,8 +9,8 @@ import type {
   MissingRow,
 } from "../../../protocol/lead/debate.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { ActorRow } from "../../../protocol/lock.ts";
-import { personName } from "../../../protocol/person.ts";
+import { personName } from "../../../protocol/names.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import { frame, quote } from "../../../protocol/text.ts";
 import type { ToolAnswer } from "../../mcp/tool.ts";
 import { Misuse, project, type Verbs, verb } from "../../verbs/verb.ts";

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { isResource } from "../../../protocol/resource.ts";
+import { isResource } from "../../../protocol/names.ts";
 import { actingSession } from "../../actor.ts";
 import { agentCalled, agentsOf, type NamedAgent, noAgent } from "../../agent/named.ts";
 import { unlock } from "../../commands/unlock.ts";

@@ -2,8 +2,8 @@
 
 import type { MergeRow } from "../../../protocol/lead/merge.ts";
 import { limits } from "../../../protocol/limits.ts";
+import type { TaskRow } from "../../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
-import type { TaskRow } from "../../../protocol/task.ts";
 import type { NamedAgent } from "../../agent/named.ts";
 import type { Client } from "../../process-context.ts";
 import { rowsOf } from "../../with-daemon.ts";

@@ -1,9 +1,9 @@
 /** Runs git for `kite merge`, in process groups of their own: a terminal's Ctrl-C never ends git amid a change. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { LocalError } from "../../../client/errors.ts";
+import { errorText } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { searchPath } from "../../../protocol/paths.ts";
-import { errorText } from "../../../protocol/system-error.ts";
 import { signalCode } from "../../signals.ts";
 import { signalGroup } from "../checks/run-one.ts";
 

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { LocalError } from "../../../client/errors.ts";
 import type { MergeReason, MergeRow } from "../../../protocol/lead/merge.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { ParamsOf } from "../../../protocol/requests.ts";
+import type { ParamsOf } from "../../../protocol/schemas/requests.ts";
 import type { Acting } from "../../actor.ts";
 import type { Client } from "../../process-context.ts";
 import { refusalText } from "../../refusal-text.ts";

@@ -1,6 +1,6 @@
 /** The gates of a project, as the daemon has them. */
 
-import { type Gates, gatesFor } from "../../../protocol/lead/gates.ts";
+import { type Gates, gatesFor } from "../../../protocol/lead/roles.ts";
 import type { Client } from "../../process-context.ts";
 import type { OneAgent } from "../../view/feature.ts";
 import { rowsOf, unknownForm } from "../../with-daemon.ts";

@@ -1,9 +1,8 @@
 /** `kite role`: lists roles, and gives an agent one. */
 
-import { gatesFor } from "../../../protocol/lead/gates.ts";
 import type { RoleSetReply } from "../../../protocol/lead/role-set.ts";
-import { type Role, roles } from "../../../protocol/lead/roles.ts";
-import { nearest } from "../../../protocol/nearest.ts";
+import { gatesFor, type Role, roles } from "../../../protocol/lead/roles.ts";
+import { nearest } from "../../../protocol/text.ts";
 import { type RefuseOptions, refuseAgent } from "../../person.ts";
 import type { ProcessContext } from "../../process-context.ts";
 import { projectOf } from "../../project.ts";

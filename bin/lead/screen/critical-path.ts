@@ -1,5 +1,5 @@
 /** The longest chain of unfinished tasks, each of which depends on the one before. */
-import type { TaskRow } from "../../../protocol/task.ts";
+import type { TaskRow } from "../../../protocol/schemas/task.ts";
 
 /**
  * Returns the chain, the task to do first at its beginning; empty if all tasks are done. Of several, the one whose last task

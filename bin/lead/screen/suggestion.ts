@@ -1,6 +1,6 @@
 /** What a lead may do next: at most one thing. */
-import { isGrave } from "../../../protocol/risk.ts";
-import type { TaskRow } from "../../../protocol/task.ts";
+import { isGrave } from "../../../protocol/names.ts";
+import type { TaskRow } from "../../../protocol/schemas/task.ts";
 import { standing } from "../../tasks/standing.ts";
 import type { Member } from "./team.ts";
 

@@ -1,9 +1,9 @@
 /** The agents of a project as their lead sees them: one entry for each main agent and each agent within a session. */
 import { isLeadRole } from "../../../daemon/core/declarations/role-words.ts";
-import type { HealthRow, HealthState } from "../../../protocol/lead/health.ts";
 import { defaultRole, rights } from "../../../protocol/lead/roles.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
-import type { Risk } from "../../../protocol/risk.ts";
+import type { HealthRow, HealthState } from "../../../protocol/lead/team.ts";
+import type { Risk } from "../../../protocol/names.ts";
 import type { AgentRow, SessionRow } from "../../../protocol/session-rows.ts";
 
 export interface Member {

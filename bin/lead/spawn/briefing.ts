@@ -1,11 +1,11 @@
 /** What a spawned agent is told of itself, in its client's system prompt. */
 
 import { roleNamed } from "../../../daemon/core/lead/declarations/mismatches.ts";
-import type { GateMode } from "../../../protocol/lead/gates.ts";
-import { heldTo, rightsOf } from "../../../protocol/lead/role-words.ts";
+import type { GateMode } from "../../../protocol/lead/roles.ts";
+import { heldTo, rightsOf } from "../../../protocol/lead/roles.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { personName } from "../../../protocol/person.ts";
+import { personName } from "../../../protocol/names.ts";
 import { frame, quote } from "../../../protocol/text.ts";
 
 export interface Briefing {

@@ -8,7 +8,7 @@ import {
   type SpawnOrder,
   terminalWords,
 } from "../../../hooks/claude-code/spawn/words.ts";
-import { gatesFor } from "../../../protocol/lead/gates.ts";
+import { gatesFor } from "../../../protocol/lead/roles.ts";
 import type { SpawnRow, StalledSetting } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";

@@ -3,7 +3,7 @@ import { type FileHandle, open, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { userSettings } from "../../../hooks/claude-code/settings/project.ts";
 import { type LastMessage, messagesIn } from "../../../hooks/claude-code/spawn/messages.ts";
-import { isSystemError } from "../../../protocol/system-error.ts";
+import { isSystemError } from "../../../protocol/errors.ts";
 import type { Env } from "../../programs.ts";
 
 /** The end of a transcript that is read, in bytes, and what is shown of it. */

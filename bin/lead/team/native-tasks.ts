@@ -1,5 +1,5 @@
 import type { TeamRow, TeamTaskRow } from "../../../protocol/lead/team.ts";
-import type { ClientTaskRow } from "../../../protocol/task.ts";
+import type { ClientTaskRow } from "../../../protocol/schemas/task.ts";
 import type { Client } from "../../process-context.ts";
 import { rowsOf } from "../../with-daemon.ts";
 

@@ -1,5 +1,5 @@
 /** What is said of a merge that came back, as long as nobody who has to know has read so. */
-import type { UnreadReturn } from "../../../protocol/lead/came-back.ts";
+import type { UnreadReturn } from "../../../protocol/lead/team.ts";
 import { shellArgument } from "../../../protocol/text.ts";
 import { clean } from "../../view/text.ts";
 

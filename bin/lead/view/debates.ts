@@ -6,8 +6,8 @@ import type {
   DebateRow,
   HypothesisRow,
 } from "../../../protocol/lead/debate.ts";
-import type { ActorRow } from "../../../protocol/lock.ts";
-import { personName } from "../../../protocol/person.ts";
+import { personName } from "../../../protocol/names.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import { paint } from "../../view/color.ts";
 import { table } from "../../view/table.ts";
 import { clean, clock, counted, duration, foreign, type Screen, wrap } from "../../view/text.ts";

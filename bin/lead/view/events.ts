@@ -1,7 +1,7 @@
 /** Events of the leading half as lines for a person. */
 
 import type { EventLine } from "../../../protocol/events.ts";
-import { personName } from "../../../protocol/person.ts";
+import { personName } from "../../../protocol/names.ts";
 import type { AgentFeature, FileName } from "../../view/feature.ts";
 import { clean, duration } from "../../view/text.ts";
 import { sourceText } from "./roles.ts";

@@ -1,5 +1,5 @@
 /** What the leading half shows of agents: how they are, their roles, who spawned them, and merges that came back. */
-import { personName } from "../../../protocol/person.ts";
+import { personName } from "../../../protocol/names.ts";
 import { shellArgument } from "../../../protocol/text.ts";
 import type { AgentFeature } from "../../view/feature.ts";
 import { clean } from "../../view/text.ts";

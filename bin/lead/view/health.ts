@@ -1,5 +1,5 @@
 /** The health of agents as text. */
-import type { HealthRow, HealthState } from "../../../protocol/lead/health.ts";
+import type { HealthRow, HealthState } from "../../../protocol/lead/team.ts";
 import { shellArgument } from "../../../protocol/text.ts";
 import type { Style } from "../../view/color.ts";
 import { clean, duration } from "../../view/text.ts";

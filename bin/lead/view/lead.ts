@@ -1,11 +1,11 @@
 /** What a lead reads: its agents by state, the critical path, who waits for whom, what is new, and one suggestion. */
 
-import type { ElsewhereRow } from "../../../protocol/elsewhere.ts";
-import type { LockRow } from "../../../protocol/lock.ts";
-import { nameOrPerson } from "../../../protocol/person.ts";
+import { nameOrPerson } from "../../../protocol/names.ts";
+import type { LockRow } from "../../../protocol/schemas/lock.ts";
+import type { TaskRow } from "../../../protocol/schemas/task.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
-import type { TaskRow } from "../../../protocol/task.ts";
 import { quote, shellArgument } from "../../../protocol/text.ts";
+import type { ElsewhereRow } from "../../../protocol/work.ts";
 import { standing } from "../../tasks/standing.ts";
 import { elsewhereState, elsewhereTitle } from "../../view/elsewhere.ts";
 import { Places, projectName } from "../../view/places.ts";

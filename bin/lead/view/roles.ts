@@ -1,7 +1,14 @@
 /** Roles for a terminal. */
 
-import { type GateMode, type Gates, gatesFor } from "../../../protocol/lead/gates.ts";
-import { defaultRole, type Role, type RoleSource, rights } from "../../../protocol/lead/roles.ts";
+import {
+  defaultRole,
+  type GateMode,
+  type Gates,
+  gatesFor,
+  type Role,
+  type RoleSource,
+  rights,
+} from "../../../protocol/lead/roles.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
 import { shellArgument } from "../../../protocol/text.ts";
 import { type Cell, table } from "../../view/table.ts";

@@ -1,9 +1,9 @@
 /** Spawned agents as a table. */
 
 import { basename } from "node:path";
-import type { CameBackRow } from "../../../protocol/lead/came-back.ts";
 import type { SpawnRow, SpawnState } from "../../../protocol/lead/spawn.ts";
-import { personName } from "../../../protocol/person.ts";
+import type { CameBackRow } from "../../../protocol/lead/team.ts";
+import { personName } from "../../../protocol/names.ts";
 import { paint, type Style } from "../../view/color.ts";
 import { type Cell, table } from "../../view/table.ts";
 import { clean, duration, type Screen, wrap } from "../../view/text.ts";

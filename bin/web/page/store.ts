@@ -1,6 +1,6 @@
 /** What the page knows: rows by topic, kept up to date by a stream. */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { setPerson } from "../../../protocol/person.ts";
+import { setPerson } from "../../../protocol/names.ts";
 import type { ViewState } from "../views/state.ts";
 import { keyOf, type Rows, type StreamLine, type Topic, topics, type Viewer } from "../wire.ts";
 import type { Pass } from "./pass.ts";

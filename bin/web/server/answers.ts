@@ -1,5 +1,5 @@
 /** What the page asks for besides its stream: `GET /api/NAME`. */
-import { isResource } from "../../../protocol/resource.ts";
+import { isResource } from "../../../protocol/names.ts";
 import type { Commands } from "../../entry.ts";
 import type { ProcessContext } from "../../process-context.ts";
 import { projectRoot } from "../../view/places.ts";

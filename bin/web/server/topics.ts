@@ -2,7 +2,7 @@
 
 import { offFiles } from "../../../daemon/config/off-switch.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
-import type { StoreState } from "../../../protocol/store.ts";
+import type { StoreState } from "../../../protocol/schemas/store.ts";
 import { debatesOf } from "../../lead/debates/rows.ts";
 import { observedText, offTexts } from "../../off/now.ts";
 import type { Client } from "../../process-context.ts";

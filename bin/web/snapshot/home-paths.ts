@@ -1,7 +1,7 @@
 /** Writes the person's home as `~`, wherever a text names it: a home has the name of whom it belongs to. */
 import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
-import { isSystemError } from "../../../protocol/system-error.ts";
+import { isSystemError } from "../../../protocol/errors.ts";
 
 /** Returns the names under which a text may know the home: as the environment and the system say, each also without links. */
 export function homesOf(env: Readonly<Record<string, string | undefined>>): readonly string[] {

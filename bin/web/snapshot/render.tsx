@@ -3,7 +3,7 @@
  * loaded by the command as a program of its own, and knows nothing of the command's modules.
  */
 import { renderToStaticMarkup } from "preact-render-to-string";
-import { setPerson } from "../../../protocol/person.ts";
+import { setPerson } from "../../../protocol/names.ts";
 import { views } from "../views/list.ts";
 import { ViewTitle } from "../views/parts.tsx";
 import { clean, projectName, type ViewState } from "../views/state.ts";

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { isSystemError } from "../../../protocol/system-error.ts";
+import { isSystemError } from "../../../protocol/errors.ts";
 import { nearPath } from "../../../protocol/text.ts";
 import { type ProcessContext, print, printJson } from "../../process-context.ts";
 import { trailFlushed } from "../../trail/flushed.ts";

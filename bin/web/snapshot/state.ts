@@ -1,5 +1,5 @@
 /** What a snapshot shows: one look at each topic, without what only its person may read. */
-import type { JsonValue } from "../../../protocol/context.ts";
+import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import type { Client } from "../../process-context.ts";
 import { ask, Refused } from "../../with-daemon.ts";
 import { bounds } from "../bounds.ts";

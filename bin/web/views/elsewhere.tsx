@@ -1,5 +1,5 @@
 /** What other machines tell that share a store with this one: their sessions, and files that both sides changed. */
-import type { SameFileSide } from "../../../protocol/elsewhere.ts";
+import type { SameFileSide } from "../../../protocol/work.ts";
 import { elsewhereState, elsewhereTitle, sameFileTitle } from "../../view/elsewhere.ts";
 import { counted } from "../../view/text.ts";
 import { Agent, Section, TableHead } from "./parts.tsx";

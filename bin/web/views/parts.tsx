@@ -1,7 +1,7 @@
 /** What several views are made of. */
 import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
-import { personsNode } from "../../../protocol/person.ts";
+import { personsNode } from "../../../protocol/names.ts";
 import { duration } from "../../../protocol/text.ts";
 import { clean, pathText, type ViewState } from "./state.ts";
 import type { Page } from "./view.ts";

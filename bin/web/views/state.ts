@@ -1,5 +1,5 @@
 /** What a view shows, as values: the same for the live page and for a snapshot. */
-import type { JsonValue } from "../../../protocol/context.ts";
+import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import { duration, plain } from "../../../protocol/text.ts";
 import type { Timeline } from "../timeline.ts";
 import type { Rows, Topic, Viewer } from "../wire.ts";

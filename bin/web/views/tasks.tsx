@@ -1,6 +1,6 @@
 /** Tasks: what is at work, what is ready, what waits for what. */
 import { useMemo } from "preact/hooks";
-import type { TaskRow } from "../../../protocol/task.ts";
+import type { TaskRow } from "../../../protocol/schemas/task.ts";
 import { numbersOf } from "../../tasks/numbers.ts";
 import { summaryOf } from "../../tasks/standing.ts";
 import { counted } from "../../view/text.ts";

@@ -1,5 +1,5 @@
 /** Files with uncommitted work by worktree and directory, what was written last first, and bounded. */
-import type { WriteRow } from "../../../protocol/write.ts";
+import type { WriteRow } from "../../../protocol/work.ts";
 import { order } from "../../view/urgency.ts";
 
 /** Files of a directory, and of a project, that are shown; the rest are counted. */

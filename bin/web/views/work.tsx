@@ -1,6 +1,6 @@
 /** Uncommitted work: what is to be merged, what other machines changed, too, and what was wiped first, then whose work is in which file. */
-import { nameOrPerson } from "../../../protocol/person.ts";
-import type { MergeSideRow, WriteRow } from "../../../protocol/write.ts";
+import { nameOrPerson } from "../../../protocol/names.ts";
+import type { MergeSideRow, WriteRow } from "../../../protocol/work.ts";
 import { counted, listed } from "../../view/text.ts";
 import { order } from "../../view/urgency.ts";
 import type { Rows } from "../wire.ts";

@@ -1,6 +1,7 @@
 /** The rules of the files that branches changed: see `core/rules.ts`. */
-import type { JsonValue } from "../../../protocol/context.ts";
+
 import { limits } from "../../../protocol/limits.ts";
+import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import type { BaseState } from "../base-state.ts";
 import { passing } from "../durability.ts";
 import { isWithin } from "../file-ref.ts";

@@ -7,8 +7,9 @@
  * what began and one of what ended, and looks at no more than `limits.sameFilesLookedAtMax` files of others. Sessions of one node
  * have none: what they do is one repository's.
  */
-import type { SameFileSide } from "../../../protocol/elsewhere.ts";
+
 import { limits } from "../../../protocol/limits.ts";
+import type { SameFileSide } from "../../../protocol/work.ts";
 import type { BaseState } from "../base-state.ts";
 import { actorRow } from "../locks/replies.ts";
 import type { Whose } from "../messages/notice-table.ts";

@@ -1,5 +1,5 @@
 /** The log's commands for declarations. */
-import type { UncertaintyRow } from "../../../protocol/declaration.ts";
+import type { UncertaintyRow } from "../../../protocol/schemas/declaration.ts";
 import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Retry } from "../origin.ts";

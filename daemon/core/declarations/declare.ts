@@ -7,8 +7,8 @@
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import type { UncertaintyRow } from "../../../protocol/declaration.ts";
 import type { Limits } from "../../../protocol/limits.ts";
+import type { UncertaintyRow } from "../../../protocol/schemas/declaration.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import type { FileRef } from "../file-ref.ts";

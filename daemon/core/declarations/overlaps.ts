@@ -8,8 +8,8 @@
  */
 
 import type { FileNote } from "../../../hooks/seam/slices.ts";
-import type { Overlap } from "../../../protocol/declaration.ts";
 import { limits } from "../../../protocol/limits.ts";
+import type { Overlap } from "../../../protocol/schemas/declaration.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import { actorRow } from "../locks/replies.ts";

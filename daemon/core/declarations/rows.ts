@@ -1,6 +1,6 @@
-import type { DeclarationRow } from "../../../protocol/declaration.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { DeclaredBrief } from "../../../protocol/session.ts";
+import type { DeclarationRow } from "../../../protocol/schemas/declaration.ts";
+import type { DeclaredBrief } from "../../../protocol/schemas/session.ts";
 import type { BaseState } from "../base-state.ts";
 import { noteKey, type Whose } from "../messages/notice-table.ts";
 import type { Declaration } from "./table.ts";

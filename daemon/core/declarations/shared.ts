@@ -4,9 +4,10 @@
  * Invariants: a file is named by its path within its worktree, and one outside of any is left out; a declaration is no longer
  * than `limits.sharedDeclarationChars`, whatever was declared; what the shared log does not understand is no declaration.
  */
-import type { JsonValue } from "../../../protocol/context.ts";
-import type { DeclaredFileRow, Overlap, UncertaintyRow } from "../../../protocol/declaration.ts";
+
 import { limits } from "../../../protocol/limits.ts";
+import type { JsonValue } from "../../../protocol/schemas/context.ts";
+import type { DeclaredFileRow, Overlap, UncertaintyRow } from "../../../protocol/schemas/declaration.ts";
 import type { BaseState } from "../base-state.ts";
 import { isWithin } from "../file-ref.ts";
 import { actorRow } from "../locks/replies.ts";

@@ -5,8 +5,9 @@
  * once and a question once; `limits.declarationsMax` ends the one that was changed longest ago, and
  * `limits.declarationsEndedMax` forgets the one that ended longest ago.
  */
-import type { DeclaredFileRow, UncertaintyRow } from "../../../protocol/declaration.ts";
+
 import type { Limits } from "../../../protocol/limits.ts";
+import type { DeclaredFileRow, UncertaintyRow } from "../../../protocol/schemas/declaration.ts";
 import { noteKey, type Whose } from "../messages/notice-table.ts";
 import { dropOldest } from "../oldest.ts";
 import { paths, Records, sets } from "../records.ts";

@@ -5,7 +5,7 @@
  * sorted by worktree; the writer of each side is alive; `limits.mergeRisksMax` evicts the oldest.
  */
 
-import type { MergeSideRow } from "../../../protocol/write.ts";
+import type { MergeSideRow } from "../../../protocol/work.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { BaseState, MergeRisk, MergeSide } from "../base-state.ts";
 import type { Written } from "../file-ref.ts";

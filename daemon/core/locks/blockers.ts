@@ -6,7 +6,7 @@
  * other; its other requests are blocked by none of them, and block none.
  */
 
-import type { LockUse } from "../../../protocol/lock.ts";
+import type { LockUse } from "../../../protocol/schemas/lock.ts";
 import { type Actor, areBeside, sameActor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import type { Hold, Loan, Locks, Waiter } from "../base-state.ts";

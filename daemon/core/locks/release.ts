@@ -6,7 +6,7 @@
 
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { isResource } from "../../../protocol/resource.ts";
+import { isResource } from "../../../protocol/names.ts";
 import { type Actor, sameActor, sameOwner } from "../actor.ts";
 import type { BaseState, Hold, Loan, Locks, Waiter } from "../base-state.ts";
 import { forgetConflicts } from "../messages/notices.ts";

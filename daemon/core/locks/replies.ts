@@ -2,8 +2,8 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { ActorRow } from "../../../protocol/lock.ts";
-import { isResource } from "../../../protocol/resource.ts";
+import { isResource } from "../../../protocol/names.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { BaseState, Token, Waiter } from "../base-state.ts";
 import type { FileRef } from "../file-ref.ts";

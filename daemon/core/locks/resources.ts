@@ -8,7 +8,7 @@
 
 import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { isResource } from "../../../protocol/resource.ts";
+import { isResource } from "../../../protocol/names.ts";
 import type { BaseState, Hold } from "../base-state.ts";
 import { takeBack, tellLater } from "../messages/notices.ts";
 import type { Step } from "../outcome.ts";

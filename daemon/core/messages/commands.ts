@@ -1,7 +1,7 @@
 /** The log's commands for context, messages, freezes, and the ends of agents. */
 
-import type { JsonValue } from "../../../protocol/context.ts";
-import type { ActorRow } from "../../../protocol/lock.ts";
+import type { JsonValue } from "../../../protocol/schemas/context.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Retry } from "../origin.ts";

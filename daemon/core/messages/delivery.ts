@@ -6,7 +6,7 @@
  */
 
 import { refuse } from "../../../protocol/codes.ts";
-import type { MessageRow } from "../../../protocol/message.ts";
+import type { MessageRow } from "../../../protocol/schemas/message.ts";
 import type { BaseState, Letter, Message } from "../base-state.ts";
 import { endDeclarations } from "../declarations/end.ts";
 import { actorRow } from "../locks/replies.ts";

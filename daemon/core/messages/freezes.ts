@@ -7,8 +7,8 @@
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import type { HoldRow } from "../../../protocol/message.ts";
-import { personOnWire } from "../../../protocol/person.ts";
+import { personOnWire } from "../../../protocol/names.ts";
+import type { HoldRow } from "../../../protocol/schemas/message.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { BaseState, Freeze, Messages, Waiter } from "../base-state.ts";
 import { overlapOf, waitersOver } from "../locks/blockers.ts";

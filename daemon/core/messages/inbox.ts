@@ -5,7 +5,7 @@
  * a message in no inbox does not exist; a read message is never delivered again.
  */
 
-import type { MessageRow } from "../../../protocol/message.ts";
+import type { MessageRow } from "../../../protocol/schemas/message.ts";
 import type { BaseState, Letter, Message, Messages } from "../base-state.ts";
 import type { Step } from "../outcome.ts";
 import { inboxKey } from "./recipients.ts";

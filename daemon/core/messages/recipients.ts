@@ -2,7 +2,7 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { ActorRow } from "../../../protocol/lock.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState, Session } from "../base-state.ts";
 import { isShared } from "../nodes/table.ts";

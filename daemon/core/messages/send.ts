@@ -7,8 +7,8 @@
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import type { ActorRow } from "../../../protocol/lock.ts";
-import { personOnWire, personsNode } from "../../../protocol/person.ts";
+import { personOnWire, personsNode } from "../../../protocol/names.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState, Message, Messages } from "../base-state.ts";
 import { speakerRow } from "../locks/replies.ts";

@@ -1,7 +1,7 @@
 /** The state's tables of messages and freezes. */
 
 import type { Limits } from "../../../protocol/limits.ts";
-import type { ActorRow } from "../../../protocol/lock.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { Actor } from "../actor.ts";
 import type { FileRef } from "../file-ref.ts";
 import type { Preimages } from "../preimages.ts";

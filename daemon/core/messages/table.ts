@@ -5,7 +5,7 @@
  * read message of an inbox visits no other message.
  */
 
-import type { ActorRow } from "../../../protocol/lock.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import { assert } from "../assert.ts";
 import type { Inbox, Letter, Message, Messages } from "../base-state.ts";
 import { addToSet, removeFromSet } from "../sets.ts";

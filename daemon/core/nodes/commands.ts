@@ -1,5 +1,5 @@
 /** The commands of a log that several nodes share. A node is a daemon, which also has a log of its own. */
-import type { JsonValue } from "../../../protocol/context.ts";
+import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import type { AgentEnd } from "../messages/commands.ts";
 import type { AgentBegin, SessionBegin, SessionEnd } from "../sessions/commands.ts";
 import type { TaskReturn } from "../tasks/commands.ts";

@@ -3,8 +3,9 @@
  *
  * Invariant: only what is shown depends on it. A rule that asks for a person asks `isPerson`, and treats all people alike.
  */
-import type { ActorRow } from "../../../protocol/lock.ts";
-import { personIdOf, personsNode } from "../../../protocol/person.ts";
+
+import { personIdOf, personsNode } from "../../../protocol/names.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { BaseState } from "../base-state.ts";
 import type { Entry } from "../commands.ts";
 

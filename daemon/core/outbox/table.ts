@@ -14,8 +14,9 @@
  * - `relayed`, with `ok` or a refusal of its command: it enters `outbox_sent` here with the row's number. On `outbox_gap` it
  *   sends all rows again, on `unknown_node` it renews the lease first; after `node_twice` it speaks no more.
  */
-import type { JsonValue } from "../../../protocol/context.ts";
+
 import type { Limits } from "../../../protocol/limits.ts";
+import type { JsonValue } from "../../../protocol/schemas/context.ts";
 import type { OutboxNumber, Relayable, Traits } from "../nodes/commands.ts";
 import { Records, sets, sorted, unique } from "../records.ts";
 import { head, valueList } from "../rows.ts";

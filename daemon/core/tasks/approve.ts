@@ -1,7 +1,7 @@
 /** A person's yes to a red or critical task. Invariant: no agent gives it; it is for one run. */
 
 import { refuse } from "../../../protocol/codes.ts";
-import { isGrave } from "../../../protocol/risk.ts";
+import { isGrave } from "../../../protocol/names.ts";
 import type { Handler } from "../rules.ts";
 import { findTask, isTask, stateRefusal, taskRow, tell } from "./replies.ts";
 import { riskOf } from "./risk.ts";

@@ -1,5 +1,5 @@
 /** The invariants of tasks; part of `check`. */
-import { isGrave } from "../../../protocol/risk.ts";
+import { isGrave } from "../../../protocol/names.ts";
 import type { BaseState } from "../base-state.ts";
 import { Preimages } from "../preimages.ts";
 import { isSame } from "../same-index.ts";

@@ -6,8 +6,8 @@
  */
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { isGrave } from "../../../protocol/risk.ts";
-import type { DependencyRow } from "../../../protocol/task.ts";
+import { isGrave } from "../../../protocol/names.ts";
+import type { DependencyRow } from "../../../protocol/schemas/task.ts";
 import { type Actor, sameActor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import { speakerRow } from "../locks/replies.ts";

@@ -1,6 +1,6 @@
 /** The log's commands for tasks. */
-import type { Risk } from "../../../protocol/risk.ts";
-import type { TaskPriority, TaskStatus } from "../../../protocol/task.ts";
+import type { Risk } from "../../../protocol/names.ts";
+import type { TaskPriority, TaskStatus } from "../../../protocol/schemas/task.ts";
 import type { Actor } from "../actor.ts";
 import type { Retry } from "../origin.ts";
 import type { Task } from "./table.ts";

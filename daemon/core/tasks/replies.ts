@@ -3,8 +3,8 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { KiteEvent } from "../../../protocol/events.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { ActorRow } from "../../../protocol/lock.ts";
-import type { DependencyRow, TaskNews, TaskRow } from "../../../protocol/task.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
+import type { DependencyRow, TaskNews, TaskRow } from "../../../protocol/schemas/task.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../ids.ts";

@@ -4,7 +4,7 @@
  * Invariants: only tasks of the author change, and none that an active task builds on. In a log that machines share, the
  * author is a session of the node that says so, whatever became of it since, or one that its shared id names.
  */
-import type { ActorRow } from "../../../protocol/lock.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { BaseState } from "../base-state.ts";
 import { nodeOf, ownIdOf } from "../nodes/shared-ids.ts";
 import type { Step } from "../outcome.ts";

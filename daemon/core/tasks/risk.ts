@@ -6,7 +6,7 @@
  * lowers it, or up to red whom a point lets.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import { isGrave, type Risk, risks } from "../../../protocol/risk.ts";
+import { isGrave, type Risk, risks } from "../../../protocol/names.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import { ruleAt, type Taking } from "../points.ts";

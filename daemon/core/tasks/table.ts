@@ -5,10 +5,10 @@
  * tasks. Only `insertTasks`, `removeTask`, `setState`, `setDependencies` and `revise` change a task.
  */
 
-import type { TaskCounts } from "../../../protocol/daemon.ts";
-import type { ActorRow } from "../../../protocol/lock.ts";
-import { isGrave, type Risk } from "../../../protocol/risk.ts";
-import type { TaskPriority } from "../../../protocol/task.ts";
+import { isGrave, type Risk } from "../../../protocol/names.ts";
+import type { TaskCounts } from "../../../protocol/schemas/daemon.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
+import type { TaskPriority } from "../../../protocol/schemas/task.ts";
 import type { Actor } from "../actor.ts";
 import { assert } from "../assert.ts";
 import { endOf, matchesOf, scopeOf } from "../ids.ts";

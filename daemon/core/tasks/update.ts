@@ -8,8 +8,8 @@
 
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { isGrave, risks } from "../../../protocol/risk.ts";
-import type { TaskStatus } from "../../../protocol/task.ts";
+import { isGrave, risks } from "../../../protocol/names.ts";
+import type { TaskStatus } from "../../../protocol/schemas/task.ts";
 import type { Actor } from "../actor.ts";
 import type { BaseState } from "../base-state.ts";
 import { speakerRow } from "../locks/replies.ts";

@@ -1,8 +1,8 @@
 /** Runs git as a child process, so that it executes no program of a project. */
 import { spawn } from "node:child_process";
+import { errorText } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { searchPath } from "../../../protocol/paths.ts";
-import { errorText } from "../../../protocol/system-error.ts";
 import type { Unreachable } from "../filesystem.ts";
 import { Slots } from "../slots.ts";
 import type { SpawnRoom } from "../spawn-room.ts";

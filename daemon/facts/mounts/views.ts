@@ -2,7 +2,7 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Mounts } from "../../../protocol/mounts.ts";
+import type { Mounts } from "../../../protocol/schemas/hook.ts";
 import { quote } from "../../../protocol/text.ts";
 import { BoundedMap } from "../../bounded-map.ts";
 import type { BudgetedFs } from "../filesystem.ts";

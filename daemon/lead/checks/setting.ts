@@ -3,7 +3,7 @@
  * nothing here runs a command. A person trusts the text of all checks at once, by its hash.
  */
 import { createHash } from "node:crypto";
-import { type Gates, gateNames } from "../../../protocol/lead/gates.ts";
+import { type Gates, gateNames } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { quote } from "../../../protocol/text.ts";
 import { isObject } from "../../../protocol/wire.ts";

@@ -3,7 +3,7 @@
  * `kite check --trust` writes it. Trusted gates stay in force whatever becomes of the project's file. A text that was trusted before the latest one is not: else an agent could bring back weaker checks.
  */
 
-import type { Gates } from "../../../protocol/lead/gates.ts";
+import type { Gates } from "../../../protocol/lead/roles.ts";
 import { isObject } from "../../../protocol/wire.ts";
 import { gatesSchema } from "../gates/setting.ts";
 import { type Check, checksIn, type TrustedParts, trustHash } from "./setting.ts";

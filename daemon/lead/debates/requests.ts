@@ -1,6 +1,6 @@
 /** debate_open, debate_challenge, _evidence, _answer, _concede, debate_close, debate_get, debate_list. */
 import type { debateRequests } from "../../../protocol/lead/debate.ts";
-import type { RequestOf } from "../../../protocol/requests.ts";
+import type { RequestOf } from "../../../protocol/schemas/requests.ts";
 import type { NewEntry } from "../../core/lead/debates/commands.ts";
 import { findDebate, isDebate } from "../../core/lead/debates/replies.ts";
 import type { Reply } from "../../core/outcome.ts";

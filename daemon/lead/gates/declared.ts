@@ -1,5 +1,5 @@
 /** What of a declaration is missing for the gates of a project: what no gate asks for, nobody has to supply. */
-import type { GateName, Gates } from "../../../protocol/lead/gates.ts";
+import type { GateName, Gates } from "../../../protocol/lead/roles.ts";
 import type { DeclarePart } from "../../requests/declare-part.ts";
 
 /** By the part with which a sentence of `missingIn` begins: the gates that ask for it. */

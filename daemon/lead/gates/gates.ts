@@ -4,7 +4,7 @@ import type { GateOutcome } from "../../../hooks/seam/lead/outcomes.ts";
 import type { Verdict } from "../../../hooks/seam/outcomes.ts";
 import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import type { ShellUse } from "../../../protocol/guard.ts";
-import { type GateFinding, gatesFor } from "../../../protocol/lead/gates.ts";
+import { type GateFinding, gatesFor } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../../core/actor.ts";
 import { isLeadRole } from "../../core/declarations/role-words.ts";

@@ -3,7 +3,7 @@
 import { dirname, relative } from "node:path";
 import type { GateOutcome } from "../../../hooks/seam/lead/outcomes.ts";
 import type { HookOutcome } from "../../../hooks/seam/slices.ts";
-import { gatesFor } from "../../../protocol/lead/gates.ts";
+import { gatesFor } from "../../../protocol/lead/roles.ts";
 import type { Rules } from "../../config/project-rules.ts";
 import type { Actor } from "../../core/actor.ts";
 import type { FileRef } from "../../core/file-ref.ts";

@@ -1,6 +1,6 @@
 /** What gates told each agent. In memory only: after a restart an agent is told in full once more. */
 import { createHash } from "node:crypto";
-import type { GateFinding } from "../../../protocol/lead/gates.ts";
+import type { GateFinding } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
 import { type Actor, actorKey } from "../../core/actor.ts";

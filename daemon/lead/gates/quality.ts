@@ -1,5 +1,5 @@
 /** Asks the quality gate whether an agent may call a task done. */
-import type { GateFinding } from "../../../protocol/lead/gates.ts";
+import type { GateFinding } from "../../../protocol/lead/roles.ts";
 import type { Actor } from "../../core/actor.ts";
 import { openDebateOf } from "../../core/lead/debates/tasks.ts";
 import { changed } from "../../core/lead/gates/quality.ts";

@@ -1,5 +1,5 @@
 /** The gates in force, as `query` shows them: a row for each project. */
-import type { GatesRow } from "../../../protocol/lead/gates.ts";
+import type { GatesRow } from "../../../protocol/lead/roles.ts";
 import type { HookServices } from "../../hooks/hook-services.ts";
 import type { DaemonServices } from "../../requests/handler.ts";
 import type { Target } from "../../requests/target.ts";

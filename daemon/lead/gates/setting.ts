@@ -9,7 +9,7 @@ import {
   gatesText,
   gatesUnset,
   stricter,
-} from "../../../protocol/lead/gates.ts";
+} from "../../../protocol/lead/roles.ts";
 import { type SettingTable, setting } from "../../config/setting.ts";
 
 const preset = z.enum(["off", "team", "strict"]);

@@ -1,6 +1,6 @@
 /** What the gates of roles and of quality say before an agent creates tasks, or calls one done. */
 import { refuse } from "../../../protocol/codes.ts";
-import type { GateFinding } from "../../../protocol/lead/gates.ts";
+import type { GateFinding } from "../../../protocol/lead/roles.ts";
 import type { TaskGate } from "../../requests/task-gate.ts";
 import { creationFindings } from "../roles/facts.ts";
 import type { LeadServices } from "../services.ts";

@@ -1,6 +1,6 @@
 /** What the daemon knows of an agent's health without looking at anything outside. */
 
-import type { HealthColumn, HealthRow } from "../../../protocol/lead/health.ts";
+import type { HealthColumn, HealthRow } from "../../../protocol/lead/team.ts";
 import type { Session } from "../../core/base-state.ts";
 import {
   type Health,

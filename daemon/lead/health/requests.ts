@@ -1,6 +1,6 @@
 /** Requests about the health of agents. */
 import { refuse } from "../../../protocol/codes.ts";
-import type { releaseRequests } from "../../../protocol/lead/release.ts";
+import type { releaseRequests } from "../../../protocol/lead/role-set.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { plain } from "../../../protocol/text.ts";
 import type { Reply } from "../../core/outcome.ts";

@@ -1,5 +1,5 @@
 /** Merges that came back and were not read of, as rows show them. */
-import type { CameBackColumn, UnreadReturn } from "../../../protocol/lead/came-back.ts";
+import type { CameBackColumn, UnreadReturn } from "../../../protocol/lead/team.ts";
 import type { Session } from "../../core/base-state.ts";
 import { shortName } from "../../core/lead/merges/replies.ts";
 import type { Merge } from "../../core/lead/merges/table.ts";

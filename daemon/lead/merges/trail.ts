@@ -1,5 +1,5 @@
 /** What the trail says of merges. */
-import { personOnWire } from "../../../protocol/person.ts";
+import { personOnWire } from "../../../protocol/names.ts";
 import { shortName } from "../../core/lead/merges/replies.ts";
 import type { EventLines } from "../../trail/event-fields.ts";
 

@@ -1,5 +1,5 @@
 /** What the gate of roles knows of an agent; for hooks, and for requests that create tasks. */
-import type { GateFinding } from "../../../protocol/lead/gates.ts";
+import type { GateFinding } from "../../../protocol/lead/roles.ts";
 import { rights } from "../../../protocol/lead/roles.ts";
 import type { Actor } from "../../core/actor.ts";
 import type { RoleFacts } from "../../core/lead/gates/facts.ts";

@@ -1,6 +1,6 @@
 /** Words what a session, or an agent within it, is told at its start. */
 import { limits } from "../../../protocol/limits.ts";
-import type { WorkedOn } from "../../../protocol/session.ts";
+import type { WorkedOn } from "../../../protocol/schemas/session.ts";
 import { duration, quote, shellWord } from "../../../protocol/text.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { type Answer, alsoTellPerson, nothing, tellPerson, withContext } from "./answer.ts";

@@ -1,8 +1,8 @@
 /** What an agent is shown of its inbox, with events that the client waits for. */
 
 import { limits } from "../../../protocol/limits.ts";
-import type { MessageRow } from "../../../protocol/message.ts";
-import { personName } from "../../../protocol/person.ts";
+import { personName } from "../../../protocol/names.ts";
+import type { MessageRow } from "../../../protocol/schemas/message.ts";
 import { frame, quote } from "../../../protocol/text.ts";
 import type { FileNote, HookAction, HookOutcome } from "../../seam/slices.ts";
 import type { Actor, Event } from "../event.ts";

@@ -2,7 +2,7 @@
 
 import type { Refusal } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { personName } from "../../../protocol/person.ts";
+import { personName } from "../../../protocol/names.ts";
 import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { UnseenChange } from "../../seam/outcomes.ts";
 import type { HookOutcome } from "../../seam/slices.ts";

@@ -1,9 +1,10 @@
 /** Words who else works in a project and what is known there, in little room. */
-import type { ElsewhereRow } from "../../../protocol/elsewhere.ts";
+
 import { limits } from "../../../protocol/limits.ts";
-import type { DeclaredBrief, WorkedOn } from "../../../protocol/session.ts";
+import type { DeclaredBrief, WorkedOn } from "../../../protocol/schemas/session.ts";
 import type { AgentRow, SessionRow } from "../../../protocol/session-rows.ts";
 import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
+import type { ElsewhereRow } from "../../../protocol/work.ts";
 import type { FinishedNote, PeerLock } from "../../seam/notices.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 

@@ -1,6 +1,6 @@
 /** Words what gates found missing: all of it at once, with an example that fits; the same once more in one line. */
 import type { ShellUses } from "../../../protocol/guard.ts";
-import type { GateFinding, GateName } from "../../../protocol/lead/gates.ts";
+import type { GateFinding, GateName } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { nearPath, nearPathsIn, plain } from "../../../protocol/text.ts";
 import type { GateOutcome } from "../../seam/lead/outcomes.ts";

@@ -1,7 +1,7 @@
 /** What an agent is told of the health of agents that it leads, and of its own. */
 
 import { limits } from "../../../protocol/limits.ts";
-import { personName, personOnWire } from "../../../protocol/person.ts";
+import { personName, personOnWire } from "../../../protocol/names.ts";
 import { duration, frame, quote } from "../../../protocol/text.ts";
 import type { HealthNote } from "../../seam/lead/notices.ts";
 import { howToWrite, type Reader } from "../answers/reader.ts";

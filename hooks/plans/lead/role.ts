@@ -1,8 +1,8 @@
 /** What an agent is told of its role, and a lead of the red and critical tasks of its project. */
 
-import { heldTo, rightsOf } from "../../../protocol/lead/role-words.ts";
+import { heldTo, rightsOf } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { personName } from "../../../protocol/person.ts";
+import { personName } from "../../../protocol/names.ts";
 import { quote } from "../../../protocol/text.ts";
 import type { RiskNote, RoleNote } from "../../seam/lead/notices.ts";
 import type { Heading } from "../answers/note-lines.ts";

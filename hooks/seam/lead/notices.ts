@@ -1,9 +1,8 @@
 /** What agents are told of roles, of tasks that they watch over, of their teams, and of health. */
 
-import type { GateMode } from "../../../protocol/lead/gates.ts";
-import type { HealthState } from "../../../protocol/lead/health.ts";
-import type { Role, RoleSource } from "../../../protocol/lead/roles.ts";
-import type { Risk } from "../../../protocol/risk.ts";
+import type { GateMode, Role, RoleSource } from "../../../protocol/lead/roles.ts";
+import type { HealthState } from "../../../protocol/lead/team.ts";
+import type { Risk } from "../../../protocol/names.ts";
 
 /** What an agent is told with its next event that waits. */
 export type LeadNote = RoleNote | RiskNote | TeammateNote;

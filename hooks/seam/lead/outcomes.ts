@@ -1,6 +1,6 @@
 /** What came of asking gates, and the rules of a client's own teams. */
 
-import type { GateFinding } from "../../../protocol/lead/gates.ts";
+import type { GateFinding } from "../../../protocol/lead/roles.ts";
 import type { TeamFinding } from "../../../protocol/lead/team.ts";
 import type { Verdict } from "../outcomes.ts";
 

@@ -1,5 +1,5 @@
 /** The requests of debates as they are measured: each in a debate of its own, which a person then closes. */
-import type { RequestType } from "../../../protocol/requests.ts";
+import type { RequestType } from "../../../protocol/schemas/requests.ts";
 import { each, inTurn, type Probe } from "./probe.ts";
 import type { Fields, Talk } from "./talk.ts";
 import { upTo, type World } from "./world.ts";

@@ -1,8 +1,8 @@
 /** What is asked of a world, a row for each request of the wire. The bench names those that have none. */
 import { randomBytes } from "node:crypto";
-import { queryTargets } from "../../../protocol/daemon.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { RequestType } from "../../../protocol/requests.ts";
+import { queryTargets } from "../../../protocol/schemas/daemon.ts";
+import type { RequestType } from "../../../protocol/schemas/requests.ts";
 import { debateProbes } from "./debates.ts";
 import { each, inTurn, type Probe } from "./probe.ts";
 import type { Fields, Talk } from "./talk.ts";

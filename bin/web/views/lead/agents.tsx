@@ -1,6 +1,6 @@
 /** Spawned agents: how they are, what they do and where, and what came of it; then merges and checks. */
-import type { CameBackRow } from "../../../../protocol/lead/came-back.ts";
-import { personName } from "../../../../protocol/person.ts";
+import type { CameBackRow } from "../../../../protocol/lead/team.ts";
+import { personName } from "../../../../protocol/names.ts";
 import { duration } from "../../../../protocol/text.ts";
 import { unreadText } from "../../../lead/view/came-back.ts";
 import { healthAdvice, troubleOf } from "../../../lead/view/health.ts";

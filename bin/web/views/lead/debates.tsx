@@ -1,5 +1,5 @@
 /** Debates: open ones first, then the latest that closed. */
-import { personName } from "../../../../protocol/person.ts";
+import { personName } from "../../../../protocol/names.ts";
 import { noteOf, stands } from "../../../lead/view/debates.ts";
 import { counted } from "../../../view/text.ts";
 import type { Rows } from "../../wire.ts";

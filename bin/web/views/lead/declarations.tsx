@@ -1,5 +1,5 @@
 /** What agents declared that they would do, and the files that two of them declared. */
-import type { DeclarationRow, DeclaredFileRow } from "../../../../protocol/declaration.ts";
+import type { DeclarationRow, DeclaredFileRow } from "../../../../protocol/schemas/declaration.ts";
 import { summaryOf } from "../../../view/declarations.ts";
 import { counted } from "../../../view/text.ts";
 import { Agent, Empty, File, Section } from "../parts.tsx";

@@ -1,5 +1,5 @@
 /** Files that only one agent may edit for a while. */
-import type { HoldRow } from "../../../../protocol/message.ts";
+import type { HoldRow } from "../../../../protocol/schemas/message.ts";
 import { Age, Agent, Empty, File, Section } from "../parts.tsx";
 import { agoMs, clean, cleanLines } from "../state.ts";
 import type { ViewProps } from "../view.ts";

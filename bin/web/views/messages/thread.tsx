@@ -1,7 +1,7 @@
 /** The messages of a thread, whole. */
 import { useState } from "preact/hooks";
-import type { PostedRow } from "../../../../protocol/message.ts";
-import { personsNode } from "../../../../protocol/person.ts";
+import { personsNode } from "../../../../protocol/names.ts";
+import type { PostedRow } from "../../../../protocol/schemas/message.ts";
 import { duration } from "../../../../protocol/text.ts";
 import { counted } from "../../../view/text.ts";
 import { Agent } from "../parts.tsx";

@@ -1,5 +1,5 @@
 /** Messages by thread, in the order in which a person wants to see them. */
-import type { PostedRow } from "../../../../protocol/message.ts";
+import type { PostedRow } from "../../../../protocol/schemas/message.ts";
 
 export interface Thread {
   readonly id: string;

@@ -1,6 +1,6 @@
 /** What agents share under keys. The page has a value only while a person looks at it. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ContextRow } from "../../../../protocol/context.ts";
+import type { ContextRow } from "../../../../protocol/schemas/context.ts";
 import { duration, escaped } from "../../../../protocol/text.ts";
 import { bytes, counted } from "../../../view/text.ts";
 import type { SharedValue } from "../../wire.ts";

@@ -1,7 +1,7 @@
 /** A new task, as a person describes it. */
 import { useState } from "preact/hooks";
 import { limits } from "../../../../protocol/limits.ts";
-import { risks } from "../../../../protocol/risk.ts";
+import { risks } from "../../../../protocol/names.ts";
 import { cut } from "../../../view/text.ts";
 import { clean, projectName } from "../state.ts";
 import type { Page } from "../view.ts";

@@ -1,6 +1,6 @@
 /** The drawing of tasks and their needs. The list beside it has the same tasks for whoever cannot see it. */
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { TaskRow } from "../../../../protocol/task.ts";
+import type { TaskRow } from "../../../../protocol/schemas/task.ts";
 import { marks, standing } from "../../../tasks/standing.ts";
 import { cut } from "../../../view/text.ts";
 import { clean } from "../state.ts";

@@ -1,5 +1,5 @@
 /** Which tasks a person wants to see, as the address says it. */
-import type { TaskRow } from "../../../../protocol/task.ts";
+import type { TaskRow } from "../../../../protocol/schemas/task.ts";
 import { type Standing, standing, standings } from "../../../tasks/standing.ts";
 
 export interface Filter {

@@ -1,5 +1,5 @@
 /** The fields by which a person narrows the tasks; the address keeps what they say. */
-import type { TaskRow } from "../../../../protocol/task.ts";
+import type { TaskRow } from "../../../../protocol/schemas/task.ts";
 import { standings } from "../../../tasks/standing.ts";
 import { clean } from "../state.ts";
 import type { Page } from "../view.ts";

@@ -1,5 +1,5 @@
 /** Which tasks the drawing has, and what needs what among them. */
-import type { TaskRow } from "../../../../protocol/task.ts";
+import type { TaskRow } from "../../../../protocol/schemas/task.ts";
 
 /** Tasks in a drawing: a layout of so many takes a fraction of a second, and a person still finds their way. */
 const drawnMax = 200;

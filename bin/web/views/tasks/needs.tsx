@@ -1,5 +1,5 @@
 /** The graph of what is shown, of what that needs, and what is left out of it. */
-import type { TaskRow } from "../../../../protocol/task.ts";
+import type { TaskRow } from "../../../../protocol/schemas/task.ts";
 import type { Numbers } from "../../../tasks/numbers.ts";
 import { marks, standings } from "../../../tasks/standing.ts";
 import { counted } from "../../../view/text.ts";

@@ -1,7 +1,7 @@
 /** Everything about one task, and what a person may do with it. */
 import { useEffect, useRef } from "preact/hooks";
-import { isGrave, riskReasons } from "../../../../protocol/risk.ts";
-import type { TaskRow } from "../../../../protocol/task.ts";
+import { isGrave, riskReasons } from "../../../../protocol/names.ts";
+import type { TaskRow } from "../../../../protocol/schemas/task.ts";
 import { duration } from "../../../../protocol/text.ts";
 import { heldIn, type Numbers } from "../../../tasks/numbers.ts";
 import { marks, standing } from "../../../tasks/standing.ts";

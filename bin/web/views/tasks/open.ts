@@ -1,5 +1,5 @@
 /** Which tasks are still to do, and the chain of them that decides when all is done. */
-import type { TaskRow } from "../../../../protocol/task.ts";
+import type { TaskRow } from "../../../../protocol/schemas/task.ts";
 
 /** Returns the tasks that are pending or active, and the failed ones that such a task still needs. */
 export function openTasks(tasks: readonly TaskRow[]): readonly TaskRow[] {

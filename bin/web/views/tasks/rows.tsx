@@ -1,6 +1,6 @@
 /** The list of tasks: one line each. */
 
-import type { TaskRow } from "../../../../protocol/task.ts";
+import type { TaskRow } from "../../../../protocol/schemas/task.ts";
 import { duration } from "../../../../protocol/text.ts";
 import { heldIn, type Numbers } from "../../../tasks/numbers.ts";
 import { marks, standing } from "../../../tasks/standing.ts";

@@ -5,7 +5,7 @@
  * `limits.checkResultsMax`, of which the oldest is dropped first.
  */
 import type { Limits } from "../../../../protocol/limits.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import type { Actor } from "../../actor.ts";
 import type { Retry } from "../../origin.ts";
 import { Records } from "../../records.ts";

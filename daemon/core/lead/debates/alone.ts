@@ -5,7 +5,7 @@
  * than the main agent, but a teammate is. An agent is alone if nobody else is there.
  */
 import { limits } from "../../../../protocol/limits.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import { quote } from "../../../../protocol/text.ts";
 import type { Actor } from "../../actor.ts";
 import { allAt } from "../../sessions/side-table.ts";

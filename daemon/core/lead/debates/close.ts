@@ -7,7 +7,7 @@
 
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import type { MissingRow } from "../../../../protocol/lead/debate.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import { quote } from "../../../../protocol/text.ts";
 import { setItem, verdictKey } from "../../context.ts";
 import { speakerRow } from "../../locks/replies.ts";

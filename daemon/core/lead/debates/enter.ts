@@ -9,8 +9,8 @@
 
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import { limits } from "../../../../protocol/limits.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
-import { personOnWire } from "../../../../protocol/person.ts";
+import { personOnWire } from "../../../../protocol/names.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import { quote } from "../../../../protocol/text.ts";
 import type { Actor } from "../../actor.ts";
 import { speakerRow } from "../../locks/replies.ts";

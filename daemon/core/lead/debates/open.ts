@@ -7,7 +7,7 @@
  */
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import { contextAt, endItem, verdictKey } from "../../context.ts";
 import { actorRow, speakerRow } from "../../locks/replies.ts";
 import { everyoneIn, inboxKey, recipientOf } from "../../messages/recipients.ts";

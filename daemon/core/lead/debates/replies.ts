@@ -2,10 +2,9 @@
 
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import type { KiteEvent } from "../../../../protocol/events.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
-import { nearest } from "../../../../protocol/nearest.ts";
-import { personOnWire } from "../../../../protocol/person.ts";
-import { quote } from "../../../../protocol/text.ts";
+import { personOnWire } from "../../../../protocol/names.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
+import { nearest, quote } from "../../../../protocol/text.ts";
 import type { Actor } from "../../actor.ts";
 import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../../ids.ts";
 import type { Step } from "../../outcome.ts";

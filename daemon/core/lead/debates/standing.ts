@@ -12,7 +12,7 @@
  */
 import type { MissingRow } from "../../../../protocol/lead/debate.ts";
 import { limits } from "../../../../protocol/limits.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import { isPerson } from "../../nodes/people.ts";
 import type { Debate, DebateEntry } from "./table.ts";
 

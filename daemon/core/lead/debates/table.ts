@@ -6,7 +6,7 @@
  */
 import type { DebateEntryKind } from "../../../../protocol/lead/debate.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import { assert } from "../../assert.ts";
 import { idIndexes } from "../../ids.ts";
 import { idAt, placeOf, Records, sets, sorted, sortedBy } from "../../records.ts";

@@ -5,7 +5,7 @@
  * no change fails because a message cannot be sent.
  */
 import { limits } from "../../../../protocol/limits.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import type { Actor } from "../../actor.ts";
 import { inboxKey } from "../../messages/recipients.ts";
 import { postNotice } from "../../messages/send.ts";

@@ -1,5 +1,5 @@
 /** What a declaration lacks. Invariant: whoever supplies what these sentences ask for lacks it no more. */
-import { declarationExample } from "../../../../protocol/declaration-example.ts";
+import { declarationExample } from "../../../../protocol/codes.ts";
 import { quote } from "../../../../protocol/text.ts";
 import type { Declaration, DeclaredFile } from "../../declarations/table.ts";
 

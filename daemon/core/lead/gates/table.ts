@@ -5,7 +5,7 @@
  * supplies what the sentences of a gate ask for passes it; if a role that it was given forbids the step, an agent is
  * asked for nothing else.
  */
-import { type GateFinding, type GateName, type Gates, gatesFor } from "../../../../protocol/lead/gates.ts";
+import { type GateFinding, type GateName, type Gates, gatesFor } from "../../../../protocol/lead/roles.ts";
 import { codeView } from "./code-view.ts";
 import { delegation } from "./delegation.ts";
 import type { CompletionFacts, CreationFacts, ShellFacts, StopFacts, WriteFacts } from "./facts.ts";

@@ -5,7 +5,7 @@
  * `quiet` for long, with no tool of its at work, or after its turn failed; any sign of life ends both. What may be a healthy wait (a dialog, a lock, the
  * model's service, a tool that runs) is never an alarm. What the daemon cannot see raises none.
  */
-import type { HealthState, WaitsOn } from "../../../../protocol/lead/health.ts";
+import type { HealthState, WaitsOn } from "../../../../protocol/lead/team.ts";
 
 /** Times are core time in milliseconds. */
 export interface HealthFacts {

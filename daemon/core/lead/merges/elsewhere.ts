@@ -4,9 +4,10 @@
  * Invariants: a node tells of its merges in shared projects alone, of those that wait or run and of the last that came back, at
  * most `limits.mergesToldMax` of each; no path, reason or output is in a row; what a node told goes with it.
  */
-import type { JsonValue } from "../../../../protocol/context.ts";
+
 import type { MergeThere } from "../../../../protocol/lead/merge.ts";
 import { limits } from "../../../../protocol/limits.ts";
+import type { JsonValue } from "../../../../protocol/schemas/context.ts";
 import { nodeOf } from "../../nodes/shared-ids.ts";
 import { sharedActorOf } from "../../outbox/publish.ts";
 import type { Step } from "../../outcome.ts";

@@ -7,7 +7,7 @@
 
 import type { MergeReason } from "../../../../protocol/lead/merge.ts";
 import { limits } from "../../../../protocol/limits.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import type { Actor } from "../../actor.ts";
 import { actorRow } from "../../locks/replies.ts";
 import type { Step } from "../../outcome.ts";

@@ -6,8 +6,8 @@
  */
 
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
-import { personOnWire } from "../../../../protocol/person.ts";
+import { personOnWire } from "../../../../protocol/names.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import { actorRow } from "../../locks/replies.ts";
 import type { Handler } from "../../rules.ts";
 import { noSession } from "../../sessions/end.ts";

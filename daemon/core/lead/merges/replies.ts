@@ -2,7 +2,7 @@
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import type { MergeReason, MergeRow } from "../../../../protocol/lead/merge.ts";
 import { limits } from "../../../../protocol/limits.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../../ids.ts";
 import type { Step } from "../../outcome.ts";
 import { isOpen, type Merge, type Merges, mergeOf } from "./table.ts";

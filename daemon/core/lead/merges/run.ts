@@ -6,7 +6,7 @@
  * report of an earlier one.
  */
 import { limits } from "../../../../protocol/limits.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import { actorRow } from "../../locks/replies.ts";
 import { boundKey } from "../../origin.ts";
 import type { Step } from "../../outcome.ts";

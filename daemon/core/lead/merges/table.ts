@@ -8,7 +8,7 @@
 
 import type { MergeRow, MergeState, MergeThere } from "../../../../protocol/lead/merge.ts";
 import type { Limits } from "../../../../protocol/limits.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import { assert } from "../../assert.ts";
 import { idIndexes } from "../../ids.ts";
 import { boundKey } from "../../origin.ts";

@@ -8,7 +8,7 @@
  */
 
 import type { MergeReasonCode } from "../../../../protocol/lead/merge.ts";
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import type { Actor } from "../../actor.ts";
 import { actorRow } from "../../locks/replies.ts";
 import { postNotice } from "../../messages/send.ts";

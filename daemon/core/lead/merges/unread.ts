@@ -1,5 +1,5 @@
 /** Merges that came back, and that nobody who has to know has read of. Pure questions to the state. */
-import type { ActorRow } from "../../../../protocol/lock.ts";
+import type { ActorRow } from "../../../../protocol/schemas/lock.ts";
 import { letterAt } from "../../messages/table.ts";
 import type { State } from "../../state.ts";
 import { type Merge, mergeOf } from "./table.ts";

@@ -7,7 +7,7 @@
 import { type Refusal, refuse } from "../../../../protocol/codes.ts";
 import { type Role, rights, rolesFor } from "../../../../protocol/lead/roles.ts";
 import { limits } from "../../../../protocol/limits.ts";
-import { isGrave, type Risk } from "../../../../protocol/risk.ts";
+import { isGrave, type Risk } from "../../../../protocol/names.ts";
 import type { Actor } from "../../actor.ts";
 import { actorRow } from "../../locks/replies.ts";
 import type { Whose } from "../../messages/notice-table.ts";

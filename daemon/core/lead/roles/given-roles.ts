@@ -5,8 +5,8 @@
  * by a person only; a given role ends with its agent or its session.
  */
 import { refuse } from "../../../../protocol/codes.ts";
-import type { JsonValue } from "../../../../protocol/context.ts";
 import { type Role, roles } from "../../../../protocol/lead/roles.ts";
+import type { JsonValue } from "../../../../protocol/schemas/context.ts";
 import { actorRow } from "../../locks/replies.ts";
 import type { Whose } from "../../messages/notice-table.ts";
 import { takeBack, tellLater } from "../../messages/notices.ts";

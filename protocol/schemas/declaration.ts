@@ -1,8 +1,9 @@
 /** The wire of declarations: what an agent says of itself, of its task and of the files it will change. */
+
 import * as z from "zod";
-import { limits } from "./limits.ts";
+import { limits } from "../limits.ts";
+import { once, type RequestTable, reply } from "../request-table.ts";
 import type { ActorRow } from "./lock.ts";
-import { once, type RequestTable, reply } from "./request-table.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 const wordSchema = idSchema.max(limits.nameBytes);

@@ -1,8 +1,9 @@
 /** The wire of context: requests, replies and rows. */
+
 import * as z from "zod";
-import { limits } from "./limits.ts";
+import { limits } from "../limits.ts";
+import { once, type RequestTable, reply } from "../request-table.ts";
 import type { ActorRow } from "./lock.ts";
-import { once, type RequestTable, reply } from "./request-table.ts";
 import { baseShape, idSchema } from "./session.ts";
 
 /** A JSON value, passed on unchanged. */
@@ -79,25 +80,25 @@ export interface ContextRow {
   readonly leavesInMs?: number;
 }
 
-export interface ContextSetReply {
+interface ContextSetReply {
   readonly ok: true;
   readonly key: string;
   /** Rises with every change of the key, even across deletion. */
   readonly version: number;
 }
 
-export interface ContextGetReply extends ContextRow {
+interface ContextGetReply extends ContextRow {
   readonly ok: true;
   readonly value: JsonValue;
 }
 
-export interface ContextListReply {
+interface ContextListReply {
   readonly ok: true;
   readonly rows: readonly ContextRow[];
   readonly next?: string;
 }
 
-export interface ContextDeleteReply {
+interface ContextDeleteReply {
   readonly ok: true;
   readonly key: string;
   /** The version that was deleted. */

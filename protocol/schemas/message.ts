@@ -1,8 +1,9 @@
 /** The wire of messages and freezes: requests, replies and rows. */
+
 import * as z from "zod";
-import { limits } from "./limits.ts";
+import { limits } from "../limits.ts";
+import { once, type RequestTable, reply } from "../request-table.ts";
 import type { ActorRow, FilesNews } from "./lock.ts";
-import { once, type RequestTable, reply } from "./request-table.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 /** The actor; without `id` a person at a terminal, who must name the project. */
@@ -116,7 +117,7 @@ export interface PostedRow extends Omit<MessageRow, "to" | "state" | "undelivere
   readonly to: readonly (ActorRow & { readonly state: MessageRow["state"] | "acknowledged" })[];
 }
 
-export interface SentRow {
+interface SentRow {
   readonly id: string;
   readonly thread: string;
   readonly to: readonly ActorRow[];
@@ -137,7 +138,7 @@ export interface MessageListReply {
   readonly next?: string;
 }
 
-export interface MessageAckReply {
+interface MessageAckReply {
   readonly ok: true;
   readonly acknowledged: readonly string[];
 }
@@ -155,11 +156,11 @@ export interface HoldRow {
   readonly leftMs: number;
 }
 
-export interface BroadcastReply extends MessageSendReply {
+interface BroadcastReply extends MessageSendReply {
   readonly hold?: HoldRow;
 }
 
-export interface ResumeReply {
+interface ResumeReply {
   readonly ok: true;
   /** The ids of the freezes that ended. */
   readonly resumed: readonly string[];

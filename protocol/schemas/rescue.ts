@@ -1,8 +1,9 @@
 /** The wire of what Kite keeps of the agents' work: versions of files, wipes, restores. Contents stay on the disk. */
+
 import * as z from "zod";
-import { limits } from "./limits.ts";
+import { limits } from "../limits.ts";
+import { once, type RequestTable, repeatable, reply } from "../request-table.ts";
 import type { ActorRow } from "./lock.ts";
-import { once, type RequestTable, repeatable, reply } from "./request-table.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 /**
@@ -10,7 +11,7 @@ import { baseShape, idSchema, pathSchema } from "./session.ts";
  * a restore found the file; `outside`: something changed the file that Kite did not see; `set_aside`: a content of which Kite
  * does not know any more whose it was, nor in which file.
  */
-export const versionKinds = ["write", "before_wipe", "before_restore", "outside", "set_aside"] as const;
+const versionKinds = ["write", "before_wipe", "before_restore", "outside", "set_aside"] as const;
 export type VersionKind = (typeof versionKinds)[number];
 
 /** A version of a file, as `query` shows it. */
@@ -158,7 +159,7 @@ export interface DamageRow {
   readonly lost: number;
 }
 
-export interface RescuePurgeReply {
+interface RescuePurgeReply {
   readonly ok: true;
   readonly versions: number;
   /** Contents removed from the disk: those to which no other version refers. */
@@ -178,7 +179,7 @@ export interface RestoreBeginReply {
   readonly before: VersionRow | null;
 }
 
-export interface RestoreEndReply {
+interface RestoreEndReply {
   readonly ok: true;
   /** The version of what was written; null: nothing was written, or nothing of it is kept. */
   readonly version: VersionRow | null;

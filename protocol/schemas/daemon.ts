@@ -1,8 +1,9 @@
 /** The wire of the daemon itself: hello, query, subscribe, stats, shutdown. */
+
 import * as z from "zod";
-import { limits } from "./limits.ts";
-import { mountsSchema } from "./mounts.ts";
-import { always, type RequestTable, repeatable, reply } from "./request-table.ts";
+import { limits } from "../limits.ts";
+import { always, type RequestTable, repeatable, reply } from "../request-table.ts";
+import { mountsSchema } from "./hook.ts";
 import { baseShape, idSchema, type OkReply, pathSchema } from "./session.ts";
 import { taskFilterShape } from "./task.ts";
 
@@ -93,7 +94,7 @@ const shutdownSchema = z.object({
   handover: z.boolean().optional(),
 });
 
-export interface HelloReply {
+interface HelloReply {
   readonly ok: true;
   readonly protocol: number;
   readonly version: string;
@@ -112,7 +113,7 @@ export interface QueryReply<Row = unknown> {
   readonly next?: string;
 }
 
-export interface SubscribeReply {
+interface SubscribeReply {
   readonly ok: true;
   /** The events after this cursor follow. */
   readonly cursor: string;
@@ -120,7 +121,7 @@ export interface SubscribeReply {
   readonly lagged?: true;
 }
 
-export interface PingReply {
+interface PingReply {
   readonly ok: true;
   readonly pong: true;
 }

@@ -1,8 +1,9 @@
 /** The wire of locks: requests, replies and rows. */
+
 import * as z from "zod";
-import { limits } from "./limits.ts";
-import { once, type RequestTable, repeatable, reply } from "./request-table.ts";
-import { wrongResource } from "./resource.ts";
+import { limits } from "../limits.ts";
+import { wrongResource } from "../names.ts";
+import { once, type RequestTable, repeatable, reply } from "../request-table.ts";
 import { baseShape, idSchema, type OkReply, pathSchema } from "./session.ts";
 
 const actorShape = { ...baseShape, id: idSchema, agent: idSchema.optional() };
@@ -154,12 +155,12 @@ export interface FileLockReply {
   readonly granted_from_queue?: true;
 }
 
-export interface FileUnlockReply {
+interface FileUnlockReply {
   readonly ok: true;
   readonly released: readonly string[];
 }
 
-export interface FileCheckReply {
+interface FileCheckReply {
   readonly ok: true;
   readonly file: string;
   readonly path: string;

@@ -1,16 +1,16 @@
 /** The wire of `overview`: what `kite status` shows, in one answer. */
+
 import * as z from "zod";
+import { type RequestTable, repeatable, reply } from "../request-table.ts";
+import type { SessionRow } from "../session-rows.ts";
+import type { ElsewhereRow, RiskRow, SameFileRow } from "../work.ts";
 import type { QueryReply, RefusalRow, StatsReply, TaskCounts } from "./daemon.ts";
-import type { ElsewhereRow, SameFileRow } from "./elsewhere.ts";
 import type { LockRow } from "./lock.ts";
 import type { HoldRow } from "./message.ts";
-import { type RequestTable, repeatable, reply } from "./request-table.ts";
 import type { DamageRow, WipeRow } from "./rescue.ts";
 import { baseShape, pathSchema } from "./session.ts";
-import type { SessionRow } from "./session-rows.ts";
 import type { StoreState } from "./store.ts";
 import type { TaskRow } from "./task.ts";
-import type { RiskRow } from "./write.ts";
 
 /** Returns what `kite status` shows, in one answer. */
 const overviewSchema = z.object({

@@ -1,7 +1,8 @@
 /** The wire of sessions, and the fields that every request shares. */
+
 import * as z from "zod";
-import { limits } from "./limits.ts";
-import { once, type RequestTable, repeatable, reply } from "./request-table.ts";
+import { limits } from "../limits.ts";
+import { once, type RequestTable, repeatable, reply } from "../request-table.ts";
 
 /** Text on one line: an id, a name. A bound in characters bounds the bytes too: at most four per character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern excludes them, because they join keys.
@@ -171,7 +172,7 @@ export interface AgentColumns {
   readonly declared?: DeclaredBrief;
 }
 
-export interface RegisterReply {
+interface RegisterReply {
   readonly ok: true;
   readonly id: string;
   readonly name: string;
@@ -194,7 +195,7 @@ export interface WhoamiReply {
   readonly by: "tool_use" | "typed" | "process";
 }
 
-export interface SessionRenameReply {
+interface SessionRenameReply {
   readonly ok: true;
   readonly id: string;
   readonly name: string;

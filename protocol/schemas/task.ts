@@ -1,14 +1,15 @@
 /** The wire of tasks: requests, replies and rows. */
+
 import * as z from "zod";
-import { limits } from "./limits.ts";
+import { limits } from "../limits.ts";
+import { type Risk, risks } from "../names.ts";
+import { once, type RequestTable, reply } from "../request-table.ts";
 import type { ActorRow } from "./lock.ts";
-import { once, type RequestTable, reply } from "./request-table.ts";
-import { type Risk, risks } from "./risk.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
-export const taskPriorities = ["low", "normal", "high"] as const;
+const taskPriorities = ["low", "normal", "high"] as const;
 export type TaskPriority = (typeof taskPriorities)[number];
-export const taskStatuses = ["pending", "active", "done", "failed"] as const;
+const taskStatuses = ["pending", "active", "done", "failed"] as const;
 export type TaskStatus = (typeof taskStatuses)[number];
 
 const prioritySchema = z.enum(taskPriorities);
@@ -203,7 +204,7 @@ export interface ClientTaskRow {
   readonly project: string;
 }
 
-export interface TaskReply {
+interface TaskReply {
   readonly ok: true;
   readonly task: TaskRow;
   /** What a gate found missing although it lets the task pass, one sentence each. */
@@ -211,7 +212,7 @@ export interface TaskReply {
 }
 
 /** `task` for one task, `tasks` for several, in the order of the request. */
-export interface TaskCreateReply {
+interface TaskCreateReply {
   readonly ok: true;
   readonly task?: TaskRow;
   readonly tasks?: readonly CreatedTask[];
@@ -219,14 +220,14 @@ export interface TaskCreateReply {
   readonly warnings?: readonly string[];
 }
 
-export interface CreatedTask {
+interface CreatedTask {
   readonly id: string;
   readonly number: number;
   readonly name: string | null;
   readonly status: TaskStatus;
 }
 
-export interface TaskRemoveReply {
+interface TaskRemoveReply {
   readonly ok: true;
   readonly removed: readonly string[];
 }

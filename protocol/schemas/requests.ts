@@ -1,16 +1,16 @@
 /** The list of the features' requests, and the types that follow from it. */
+
 import type { z } from "zod";
-import type { Refusal } from "./codes.ts";
+import type { Refusal } from "../codes.ts";
+import { checkRequests } from "../lead/check.ts";
+import { debateRequests } from "../lead/debate.ts";
+import { mergeRequests } from "../lead/merge.ts";
+import { releaseRequests, roleRequests } from "../lead/role-set.ts";
+import { spawnRequests } from "../lead/spawn.ts";
 import { contextRequests } from "./context.ts";
 import { daemonRequests } from "./daemon.ts";
 import { declarationRequests } from "./declaration.ts";
 import { hookRequests } from "./hook.ts";
-import { checkRequests } from "./lead/check.ts";
-import { debateRequests } from "./lead/debate.ts";
-import { mergeRequests } from "./lead/merge.ts";
-import { releaseRequests } from "./lead/release.ts";
-import { roleRequests } from "./lead/role-set.ts";
-import { spawnRequests } from "./lead/spawn.ts";
 import { lockRequests } from "./lock.ts";
 import { messageRequests } from "./message.ts";
 import { overviewRequests } from "./overview.ts";

@@ -1,6 +1,7 @@
 /** The wire of the store that several machines share: what it is, what this machine shares in it, and the ways in and out. */
+
 import * as z from "zod";
-import { once, type RequestTable, repeatable, reply } from "./request-table.ts";
+import { once, type RequestTable, repeatable, reply } from "../request-table.ts";
 import { baseShape, idSchema, pathSchema } from "./session.ts";
 
 /** Returns the store, its nodes, what this machine shares, and what it does not, and why. */
@@ -111,7 +112,7 @@ export interface StoreEvent {
   readonly store: StoreState;
 }
 
-export interface SharedProjectRow {
+interface SharedProjectRow {
   /** As this machine calls it. */
   readonly project: string;
   /** The name that machines know it by. */
@@ -164,7 +165,7 @@ export interface CopyNotes {
   readonly more?: Partial<Record<Exclude<keyof CopyNotes, "more">, number>>;
 }
 
-export interface RenumberedRow {
+interface RenumberedRow {
   readonly task: string;
   readonly before: number;
   readonly after: number;
@@ -208,13 +209,13 @@ export interface StoreLeaveReply extends CopyRow, CopyNotes {
   readonly others?: OthersWork;
 }
 
-export interface OthersWork {
+interface OthersWork {
   readonly count: number;
   /** At most `storeRowsMax`. `number`: before the copy that of the store, behind it that of this machine. */
   readonly tasks: readonly { readonly task: string; readonly number: number; readonly agent: string }[];
 }
 
-export interface StoreRejoinReply {
+interface StoreRejoinReply {
   readonly ok: true;
   readonly node: string;
 }
