@@ -1,4 +1,4 @@
-import type { LockRequest } from "../daemon/core/locks/commands.ts";
+import type { LockRequest } from "../daemon/core/tables/locks.ts";
 
 /** The terms of a lock request of the command line: one file, explicit, no wait. */
 export const lockTerms = {

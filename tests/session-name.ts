@@ -1,5 +1,5 @@
 /** What a session is called that neither a person nor its client named, and whose branch says nothing. */
-import { pairsFor } from "../daemon/core/sessions/name-words.ts";
+import { pairsFor } from "../daemon/core/sessions/names.ts";
 
 /** Returns the name of the session with this id; if another one in its project has it, it gets another. */
 export function nameOfId(id: string): string {

@@ -4,23 +4,82 @@
  */
 
 import { refuse } from "../../protocol/codes.ts";
-import { assert } from "./assert.ts";
-import type { CommandOf, CommandType, Entry } from "./commands.ts";
-import { freeing, lastingAndFreeing } from "./durability.ts";
+import { limits } from "../../protocol/limits.ts";
+import { ruleList } from "./dispatch.ts";
+import type { Retry } from "./frame/actors.ts";
+import { assert } from "./frame/collections.ts";
 import { grantWaiters } from "./locks/grant.ts";
-import { askedAgain } from "./locks/request.ts";
+import { removeHold } from "./locks/holds.ts";
+import { ownOne } from "./locks/release.ts";
+import { askedAgain, freeFile, grantFree, mayAskAs } from "./locks/request.ts";
+import { everyone } from "./messages/send.ts";
 import { endedSpeaker, unauthorized } from "./nodes/authority.ts";
 import { personIn } from "./nodes/people.ts";
 import { namedByNode, takeTraits } from "./nodes/sessions.ts";
 import { isAfter, putLease } from "./nodes/table.ts";
-import type { Retry } from "./origin.ts";
-import { Step } from "./outcome.ts";
-import { keepReply, keptReply, retryAt } from "./retries.ts";
-import { ruleList } from "./rule-list.ts";
-import { type CommandRules, joined, type Meta } from "./rules.ts";
-import { settleRoom } from "./sessions/room.ts";
+import { livesOn } from "./sessions/begin.ts";
+import { countPresent, settleRoom } from "./sessions/room.ts";
 import type { State } from "./state.ts";
-import { elapse } from "./timers.ts";
+import {
+  type BaseState,
+  type CommandRules,
+  type Handler,
+  joined,
+  keepReply,
+  keptReply,
+  type Meta,
+  retryAt,
+  type TimerRules,
+} from "./tables/base-state.ts";
+import {
+  type Command,
+  type CommandOf,
+  type CommandType,
+  type Due,
+  type DueName,
+  type DueOf,
+  type Entry,
+  freeing,
+  lastingAndFreeing,
+  Step,
+  type Timer,
+} from "./tables/entries.ts";
+import { countOfSession, type LockRelease, type LockRequest } from "./tables/locks.ts";
+
+// Timers of the core, which has no clock. A step names what is due when; the engine proposes it at that time.
+// Invariant: an `elapse` that no longer fits the state is refused and changes nothing.
+
+const timed = ruleList.flatMap(rules => ("timers" in rules ? [rules] : []));
+const timers: TimerRules<DueName, State> = joined(timed.map(slice => slice.timers));
+
+/** Returns when `due` is due in this state (core time, ms), or null if it no longer applies. */
+export function dueAt<W extends DueName>(state: State, due: DueOf<W>): number | null {
+  return timers[due.what].at(state, due);
+}
+
+function over<W extends DueName>(state: State, due: DueOf<W>, step: Step): void {
+  timers[due.what].over(state, due, step);
+}
+
+/** Returns all timers of the state, for a start from a snapshot. */
+export function allDue(state: State): Timer[] {
+  const dues: Due[] = timed.flatMap(slice => [...slice.dues(state)]);
+  dues.push({ what: "grants_left" });
+  return dues.flatMap(due => {
+    const at = dueAt(state, due);
+    return at === null ? [] : [{ at, due }];
+  });
+}
+
+const elapse: Handler<"elapse", State> = (state, { due }, _meta, step) => {
+  const at = dueAt(state, due);
+  if (at === null || at > state.t) {
+    step.reply = refuse("invalid_request", `${due.what} is not due`);
+    return;
+  }
+  step.reply = { ok: true };
+  over(state, due, step);
+};
 
 /** Every command's handler and durability. */
 export const commandRules: CommandRules<CommandType, State> = {
@@ -101,4 +160,94 @@ function relayed(state: State, relay: CommandOf<"relayed">, meta: Meta, step: St
 function retryOf({ command, origin }: Entry, hasNodes: boolean): Retry | undefined {
   const retry = "retry" in command ? command.retry : undefined;
   return hasNodes && retry !== undefined ? retryAt(retry, origin.node) : retry;
+}
+
+// The lean way to apply an entry whose replies and events nobody gets, as in a replay: a lock or unlock of one file, while
+// nobody waits for any. It makes neither.
+//
+// Invariant: it changes the state as `apply` does, or not at all; `tests/unit/apply-unheard.test.ts` compares the two, and
+// so does the simulation, whose replays take it.
+
+/** Applies the entry and returns true, or changes nothing: then it is for `apply`. */
+export function applyUnheard(state: BaseState, entry: Entry): boolean {
+  const { command } = entry;
+  // What waits or is granted in another entry's step, and an entry out of order, are for the plain way too.
+  if (state.locks.waiters.size > 0 || entry.seq !== state.seq + 1) return false;
+  if (command.type === "lock_request") return take(state, command, entry);
+  return command.type === "lock_release" && release(state, command, entry);
+}
+
+function take(state: BaseState, request: LockRequest, entry: Entry): boolean {
+  const { freezes, sessions } = state;
+  if (request.retry !== undefined || freezes.all.size > 0) return false;
+  const session = sessions.live.get(request.actor.session);
+  if (session === undefined || mayAskAs(state, session, request) !== null) return false;
+  const file = freeFile(state, request);
+  if (file === null) return false;
+  advance(state, entry);
+  // Else a sign of life changes nothing: its lock is why it does not make room.
+  if (session.lostAt !== null || session.suspendedUntil !== null) livesOn(state, session, new Step());
+  grantFree(state, request, file, entry.origin);
+  settle(state);
+  return true;
+}
+
+function release(state: BaseState, request: LockRelease, entry: Entry): boolean {
+  if (request.retry !== undefined) return false;
+  const hold = ownOne(state, request, entry.origin.node);
+  if (hold === null) return false;
+  advance(state, entry);
+  removeHold(state.locks, hold);
+  settle(state);
+  return true;
+}
+
+function advance(state: BaseState, { seq, at }: Entry): void {
+  state.seq = seq;
+  state.t = Math.max(state.t, at);
+}
+
+/** Ends a step with one event: `lock_granted` or `lock_released`. */
+function settle(state: BaseState): void {
+  settleRoom(state);
+  state.lastEventCursor = { epoch: state.epoch, seq: state.seq, n: 1 };
+}
+
+// What commands cost, so that one turn of the event loop stores and applies a bounded part of many.
+
+/** Returns roughly how many rows the command will change, at least 1: locks, tasks, letters. It visits none of them. */
+export function costOf(state: BaseState, command: Command): number {
+  switch (command.type) {
+    case "lock_request":
+      return Math.max(1, command.files.length);
+    case "lock_release":
+      return 1 + (command.files === "all" ? lockCost(state, command.actor.session) : command.files.length);
+    case "session_end":
+    case "session_suspend":
+      return endCost(state, command.session);
+    case "elapse":
+      return "session" in command.due ? endCost(state, command.due.session) : 1;
+    case "task_create":
+    case "task_import":
+    case "task_remove":
+      return Math.max(1, command.tasks.length);
+    case "message_send":
+      return command.to === everyone ? 1 + countPresent(state.sessions, command.project) : 1;
+    case "broadcast":
+      return 1 + countPresent(state.sessions, command.project);
+    default:
+      return 1;
+  }
+}
+
+function endCost(state: BaseState, session: string): number {
+  let letters = 0;
+  for (const key of state.messages.bySession.get(session) ?? [])
+    letters += state.messages.inboxes.get(key)?.all.size ?? 0;
+  return limits.sessionEndCost + lockCost(state, session) + letters;
+}
+
+function lockCost({ locks }: BaseState, session: string): number {
+  const { held, queued } = countOfSession(locks.actors, session);
+  return held + queued;
 }

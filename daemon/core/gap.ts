@@ -6,10 +6,10 @@
  * So what later entries name is what they meant, or is unknown.
  */
 import { limits } from "../../protocol/limits.ts";
-import type { Command } from "./commands.ts";
-import { ruleList } from "./rule-list.ts";
-import type { Numbers } from "./rules.ts";
+import { ruleList } from "./dispatch.ts";
 import type { State } from "./state.ts";
+import type { Numbers } from "./tables/base-state.ts";
+import type { Command } from "./tables/entries.ts";
 
 /** Numbers that people type, of tasks and the like, that one entry gives out at most. */
 const typedMax = limits.tasksPerRequestMax;

@@ -4,14 +4,24 @@
  * Invariant: lists keep the state's order, so a state replayed from a snapshot has the same bytes as the live one.
  */
 
-import type { BaseState, NodeStart } from "./base-state.ts";
-import { emptyState } from "./empty-state.ts";
-import { settlePlaces } from "./locks/table.ts";
-import { Images } from "./preimages.ts";
-import type { Identified } from "./rows.ts";
-import { settlePresence } from "./sessions/present.ts";
-import { headOrder, rowsOf, type State, type TableName } from "./state.ts";
-import { insertTasks } from "./tasks/table.ts";
+import { type Limits, limits } from "../../protocol/limits.ts";
+import { ruleList } from "./dispatch.ts";
+import { type Identified, Images } from "./frame/saved-rows.ts";
+import { settlePlaces } from "./locks/holds.ts";
+import { settlePresence } from "./sessions/room.ts";
+import { headOrder, newState, rowsOf, type State, type TableName } from "./state.ts";
+import { type BaseState, type NodeStart, rulesLevel } from "./tables/base-state.ts";
+import type { Points } from "./tables/entries.ts";
+import { insertTasks } from "./tables/tasks.ts";
+
+// Makes the state before the first entry, with what the slices do at the base's points.
+
+const points: readonly Points<State>[] = ruleList.flatMap(rules => ("points" in rules ? [rules.points] : []));
+
+/** Returns the state before the first entry; of a log, that has `firstRulesLevel`. Tests may give it other bounds. */
+export function emptyState(rules = rulesLevel, bounds: Limits = limits): State {
+  return newState(points, rules, bounds);
+}
 
 const format = 1;
 
@@ -23,7 +33,7 @@ interface Header extends Pick<BaseState, "rules" | "seq" | "t" | "storeId" | "ep
 }
 
 /** The state at one moment; its rows are read when they are written. */
-export interface Copy {
+interface Copy {
   readonly header: Header;
   /** By name, in the order of writing. */
   readonly lists: ReadonlyMap<string, Iterable<unknown>>;

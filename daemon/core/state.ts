@@ -1,27 +1,113 @@
 /** The list of the state's tables: those of the base, and those that lead agents. */
+
 import type { Limits } from "../../protocol/limits.ts";
-import { type BaseState, type BaseTables, emptyBaseState } from "./base-state.ts";
 import { branchRows } from "./branches/table.ts";
-import { contextRows } from "./context-index.ts";
-import { declarationRows } from "./declarations/table.ts";
-import { riskRows, writeRows } from "./files/table.ts";
-import { checkRows } from "./lead/checks/table.ts";
-import { debateRows } from "./lead/debates/table.ts";
-import { mergeRows, mergeThereRows } from "./lead/merges/table.ts";
-import { roleRows, sentRoleRows } from "./lead/roles/table.ts";
-import { spawnRows } from "./lead/spawns/table.ts";
-import { memberRows, teammateRows } from "./lead/teams/table.ts";
-import { lockRows } from "./locks/snapshot.ts";
-import { noteRows } from "./messages/notice-table.ts";
-import { freezeRows, messageRows } from "./messages/snapshot.ts";
+import type { Anchor } from "./frame/actors.ts";
+import { formList, head, numberHead, pairList, type Rows, valueList } from "./frame/saved-rows.ts";
+import { debateRows } from "./lead/tables/debates.ts";
+import { mergeRows, mergeThereRows } from "./lead/tables/merges.ts";
+import { checkRows, memberRows, roleRows, sentRoleRows, teammateRows } from "./lead/tables/roles.ts";
+import { spawnRows } from "./lead/tables/spawns.ts";
+import { addFreeze } from "./locks/freezes.ts";
+import { lockRows } from "./locks/holds.ts";
+import { addMessage, type NewMessage } from "./messages/inbox.ts";
 import { leaseRows } from "./nodes/table.ts";
 import { outboxRows } from "./outbox/table.ts";
-import type { Points } from "./points.ts";
-import { replyRows } from "./retries.ts";
-import type { Rows } from "./rows.ts";
-import { sessionRows } from "./sessions/snapshot.ts";
-import { stashRows } from "./stashes/table.ts";
-import { taskRows } from "./tasks/snapshot.ts";
+import { type BaseState, type BaseTables, emptyBaseState, replyRows } from "./tables/base-state.ts";
+import { contextRows } from "./tables/context.ts";
+import { declarationRows } from "./tables/declarations.ts";
+import type { Points } from "./tables/entries.ts";
+import { type Freezes, type Message, type Messages, noteRows } from "./tables/messages.ts";
+import { addSession, type Ended, type NameSource, type Session, type Sessions } from "./tables/sessions.ts";
+import { taskRows } from "./tables/tasks.ts";
+import { riskRows, stashRows, writeRows } from "./tables/uncommitted.ts";
+
+// What a snapshot has of messages and freezes.
+
+const messageRows = {
+  head: head(
+    ({ count, sent }: Messages) => ({ messageCount: count, sent: [...sent] }),
+    (messages, { messageCount, sent }) => {
+      messages.count = messageCount;
+      for (const [by, times] of sent) messages.sent.set(by, times);
+    },
+  ),
+  lists: { messages: formList((messages: Messages) => messages.all, plainMessage, addMessage) },
+};
+
+const freezeRows = {
+  head: numberHead("editHoldCount", "count"),
+  lists: { editHolds: valueList((freezes: Freezes) => freezes.all, addFreeze) },
+};
+
+function plainMessage(message: Message): NewMessage {
+  return {
+    id: message.id,
+    order: message.order,
+    project: message.project,
+    from: message.from,
+    text: message.text,
+    bytes: message.bytes,
+    replyTo: message.replyTo,
+    thread: message.thread,
+    urgent: message.urgent,
+    broadcast: message.broadcast,
+    at: message.at,
+    letters: [...message.letters.values()],
+  };
+}
+
+// What a snapshot has of sessions.
+
+type StoredSession = Omit<Session, "agents" | "endedAgents" | "namedBy"> & {
+  /** Absent: the client, in snapshots from before sources of names. */
+  readonly namedBy?: NameSource;
+  readonly agents?: readonly (readonly [string, string])[];
+  /** Absent: none, as under rules level 1. */
+  readonly endedAgents?: readonly (readonly [string, string])[];
+};
+
+/** Without processes where these are not known. */
+type StoredEnd = readonly [id: string, at: number, anchors?: readonly Anchor[]];
+
+const sessionRows = {
+  head: head(
+    (sessions: Sessions) => ({ ended: [...sessions.ended].map(plainEnd) }),
+    (sessions, { ended }) => {
+      for (const [id, at, anchors = null] of ended) sessions.ended.set(id, { at, anchors });
+    },
+  ),
+  lists: {
+    sessions: formList((sessions: Sessions) => sessions.live, plainSession, readSession),
+    keptNames: pairList(
+      ({ keptNames }: Sessions) => keptNames,
+      ({ keptNames }, [id, kept]) => keptNames.set(id, kept),
+    ),
+    idle: {
+      write: (sessions: Sessions) => [...sessions.idle],
+      read: (sessions: Sessions, id: string) => sessions.idle.add(id),
+    },
+  },
+};
+
+function readSession(sessions: Sessions, session: StoredSession): void {
+  const { namedBy = "client", agents, endedAgents } = session;
+  addSession(sessions, {
+    ...session,
+    namedBy,
+    agents: new Map(agents),
+    endedAgents: new Map(endedAgents),
+  });
+}
+
+function plainEnd([id, { at, anchors }]: readonly [string, Ended]): StoredEnd {
+  return anchors === null ? [id, at] : [id, at, anchors];
+}
+
+function plainSession({ endedAgents, ...session }: Session): StoredSession {
+  const plain = { ...session, agents: [...session.agents] };
+  return endedAgents.size === 0 ? plain : { ...plain, endedAgents: [...endedAgents] };
+}
 
 /** In the order in which a snapshot has their lists. */
 const tables = {

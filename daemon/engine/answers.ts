@@ -6,9 +6,8 @@
  */
 
 import { refuse } from "../../protocol/codes.ts";
-import type { Command, Entry } from "../core/commands.ts";
-import type { Origin, Retry } from "../core/origin.ts";
-import type { Answer, CoreEvent, Grant, Reply, Step } from "../core/outcome.ts";
+import type { Origin, Retry } from "../core/frame/actors.ts";
+import type { Answer, Command, CoreEvent, Entry, Grant, Reply, Step } from "../core/tables/entries.ts";
 import type { ProposeFailure } from "../journal/journal.ts";
 import type { Outbox } from "./outbox.ts";
 

@@ -1,5 +1,4 @@
-import type { Due } from "../core/commands.ts";
-import type { Timer } from "../core/outcome.ts";
+import type { Due, Timer } from "../core/tables/entries.ts";
 
 /**
  * Timers, earliest first, in a binary heap. `take` and `sweep` drop those that are over.

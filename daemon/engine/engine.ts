@@ -7,14 +7,12 @@
  */
 
 import { limits } from "../../protocol/limits.ts";
-import { apply, skip } from "../core/apply.ts";
-import { rulesLevel } from "../core/base-state.ts";
-import { costOf } from "../core/command-cost.ts";
-import type { Command, Entry, Proposal } from "../core/commands.ts";
-import { emptyState } from "../core/empty-state.ts";
-import type { Retry } from "../core/origin.ts";
-import type { Grant, Reply, Step } from "../core/outcome.ts";
+import { apply, costOf, skip } from "../core/apply.ts";
+import type { Retry } from "../core/frame/actors.ts";
+import { emptyState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
+import { rulesLevel } from "../core/tables/base-state.ts";
+import type { Command, Entry, Grant, Proposal, Reply, Step } from "../core/tables/entries.ts";
 import type { Soon } from "../journal/format/batches.ts";
 import type { Found, Journal, ProposeFailure } from "../journal/journal.ts";
 import { Answers, type Caller, restarting } from "./answers.ts";

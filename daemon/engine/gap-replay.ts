@@ -1,8 +1,8 @@
 /** Replays a log with gaps. */
 import { apply, skip } from "../core/apply.ts";
-import type { Entry } from "../core/commands.ts";
 import { passGap, passNumbers } from "../core/gap.ts";
 import type { State } from "../core/state.ts";
+import type { Entry } from "../core/tables/entries.ts";
 import type { Snapshot } from "../journal/journal.ts";
 import { type NamedNumbers, namedNumbers, numbersBefore } from "./named-numbers.ts";
 import { checkRules, stateBefore } from "./replay.ts";

@@ -1,7 +1,6 @@
 /** Who sees the steps of the engine. A listener is called for what it wants alone, since most steps concern nobody. */
 import type { KiteEvent } from "../../protocol/events.ts";
-import type { CommandType, Entry } from "../core/commands.ts";
-import type { Step } from "../core/outcome.ts";
+import type { CommandType, Entry, Step } from "../core/tables/entries.ts";
 
 export interface Listener {
   /** It sees each step of one of these commands. */

@@ -1,5 +1,5 @@
 /** The log that has a project's tasks, messages, context and debates: this machine's own, or one that machines share. */
-import type { Actor } from "../core/actor.ts";
+import type { Actor } from "../core/frame/actors.ts";
 import type { State } from "../core/state.ts";
 
 /**

@@ -2,8 +2,9 @@
  * Finds which numbers things had behind a gap of the log: an id is made of the time of its request and a number that counts
  * on, and later entries name things by their ids.
  */
-import type { Entry } from "../core/commands.ts";
+
 import { numberedKinds, numbersOf } from "../core/gap.ts";
+import type { Entry } from "../core/tables/entries.ts";
 
 /** The numbers in ids, by kind of id and the time in it. */
 export type NamedNumbers = ReadonlyMap<string, ReadonlySet<number>>;

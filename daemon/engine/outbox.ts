@@ -7,7 +7,7 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import { commandRules } from "../core/apply.ts";
-import type { Command } from "../core/commands.ts";
+import type { Command } from "../core/tables/entries.ts";
 import type { Soon } from "../journal/format/batches.ts";
 
 /** The fields that decide whether a command has to be durable. */

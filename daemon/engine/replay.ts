@@ -1,14 +1,11 @@
 /** Rebuilds the state from a snapshot and the log entries after it. */
 import { createHash } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
-import { apply, skip } from "../core/apply.ts";
-import { applyUnheard } from "../core/apply-unheard.ts";
-import { firstRulesLevel, rulesKnown } from "../core/base-state.ts";
-import type { Entry } from "../core/commands.ts";
-import { emptyState } from "../core/empty-state.ts";
-import type { Step } from "../core/outcome.ts";
-import { copyOf, linesOf as linesOfState, readState } from "../core/snapshot.ts";
+import { apply, applyUnheard, skip } from "../core/apply.ts";
+import { copyOf, emptyState, linesOf as linesOfState, readState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
+import { firstRulesLevel, rulesKnown } from "../core/tables/base-state.ts";
+import type { Entry, Step } from "../core/tables/entries.ts";
 import type { Snapshot } from "../journal/journal.ts";
 import { Latest } from "./latest.ts";
 

@@ -1,8 +1,8 @@
 /** Finds the latest state that a damaged journal still proves. */
-import { check } from "../core/check.ts";
-import type { Entry } from "../core/commands.ts";
+import { check } from "../core/invariants.ts";
 import { copyOf, linesOf as linesOfState, readState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
+import type { Entry } from "../core/tables/entries.ts";
 import type { Snapshot } from "../journal/journal.ts";
 import type { Remains } from "../journal/remains.ts";
 import { GapReplay } from "./gap-replay.ts";

@@ -1,8 +1,7 @@
 import { limits } from "../../protocol/limits.ts";
-import type { Command, Due } from "../core/commands.ts";
-import type { Reply, Timer } from "../core/outcome.ts";
+import { allDue, dueAt } from "../core/apply.ts";
 import type { State } from "../core/state.ts";
-import { allDue, dueAt } from "../core/timers.ts";
+import type { Command, Due, Reply, Timer } from "../core/tables/entries.ts";
 import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadline-heap.ts";
 

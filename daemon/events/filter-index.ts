@@ -4,7 +4,7 @@
  * Invariants: `matching` yields a subscriber at most once, and exactly if its filter passes the event. A subscriber is
  * listed under each name of its filter, and there under the narrowest of its other fields.
  */
-import { addToSet, removeFromSet, type Sets } from "../core/sets.ts";
+import { addToSet, removeFromSet, type Sets } from "../core/frame/collections.ts";
 import { type EventFilter, type Filtered, passes } from "./filter.ts";
 
 /** The subscribers of one name, or of every name. */

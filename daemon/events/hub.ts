@@ -5,7 +5,7 @@
  */
 import type { EventName } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { CoreEvent, Step } from "../core/outcome.ts";
+import type { CoreEvent, Step } from "../core/tables/entries.ts";
 import type { Connection } from "../server/connection.ts";
 import type { Steps, Turns } from "../server/turns.ts";
 import { type EventFilter, passes, pathsIn } from "./filter.ts";

@@ -1,7 +1,7 @@
 /** What of inboxes changes without an event of the log, for those who look on. */
 import type { InboxEvent } from "../../protocol/schemas/message.ts";
-import type { CommandType, Entry } from "../core/commands.ts";
 import type { State } from "../core/state.ts";
+import type { CommandType, Entry } from "../core/tables/entries.ts";
 
 /** The commands of which it comes. */
 export const inboxCommands: readonly CommandType[] = ["inbox_take", "message_ack"];

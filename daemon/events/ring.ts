@@ -1,7 +1,7 @@
 /** The ring of recent events, from which a subscriber resumes by its cursor. */
 import type { EventLine, KiteEvent } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { CoreEvent, Step } from "../core/outcome.ts";
+import type { CoreEvent, Step } from "../core/tables/entries.ts";
 import { type Filtered, pathsIn } from "./filter.ts";
 
 /** An event as it is sent, with the sessions it is about. */

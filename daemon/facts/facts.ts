@@ -3,7 +3,7 @@ import type { HookAdapter, LikelySubagent, WatchedAgent } from "../../hooks/seam
 import type { Refusal } from "../../protocol/codes.ts";
 import type { TreeChange } from "../../protocol/guard.ts";
 import type { Mounts } from "../../protocol/schemas/hook.ts";
-import type { Anchor } from "../core/actor.ts";
+import type { Anchor } from "../core/frame/actors.ts";
 import { parentAgent } from "./agent-parent.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import { branchFiles, type ChangedFile } from "./git/branch-files.ts";

@@ -3,7 +3,7 @@
 import { resolve } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { lockKey, resourceName } from "../../protocol/names.ts";
-import type { FileName, FileRef } from "../core/file-ref.ts";
+import type { FileName, FileRef } from "../core/frame/actors.ts";
 import type { Facts } from "./facts.ts";
 import type { PathFact } from "./path-cache.ts";
 

@@ -7,7 +7,7 @@ import type {
   WatchedAgent,
 } from "../../hooks/seam/plan.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Anchor } from "../core/actor.ts";
+import type { Anchor } from "../core/frame/actors.ts";
 import type { BudgetedFs, Unreachable } from "./filesystem.ts";
 import type { FileEnd } from "./prober.ts";
 import { youngestChildMs } from "./processes.ts";

@@ -1,6 +1,6 @@
 /** Recognizes processes as anchors and reports when they end. */
 import { limits } from "../../protocol/limits.ts";
-import type { Anchor } from "../core/actor.ts";
+import type { Anchor } from "../core/frame/actors.ts";
 import { type ProcessRow, type ProcessTable, systemTable } from "./process-table.ts";
 
 const table = systemTable();

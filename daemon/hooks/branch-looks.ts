@@ -10,8 +10,8 @@
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
 import { type BranchFile, uncommitted } from "../core/branches/table.ts";
-import { isSame } from "../core/same-index.ts";
-import type { Session } from "../core/sessions/table.ts";
+import { isSame } from "../core/frame/records.ts";
+import type { Session } from "../core/tables/sessions.ts";
 import type { Listener } from "../engine/listeners.ts";
 import { firstFiles } from "../facts/git/branch-files.ts";
 import type { GitPlace } from "../facts/git/process.ts";

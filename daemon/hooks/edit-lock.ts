@@ -3,13 +3,11 @@
 import type { HookAction, HookOutcome } from "../../hooks/seam/slices.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Command } from "../core/commands.ts";
-import type { FileRef } from "../core/file-ref.ts";
+import type { Actor, FileRef } from "../core/frame/actors.ts";
 import { firstBlocker, waitersOver } from "../core/locks/blockers.ts";
-import { pathOf } from "../core/locks/replies.ts";
-import type { Granted, Reply, Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
+import type { Command, Granted, Reply, Step } from "../core/tables/entries.ts";
+import { pathOf } from "../core/tables/naming.ts";
 import type { Call } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { lockCommand } from "../sessions/commands.ts";

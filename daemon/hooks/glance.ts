@@ -1,11 +1,11 @@
 /** What a session's status line shows. */
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { FileRef } from "../core/file-ref.ts";
+import type { FileRef } from "../core/frame/actors.ts";
 import { waitersOver } from "../core/locks/blockers.ts";
-import { rowsOfSession } from "../core/locks/by-actor.ts";
 import type { State } from "../core/state.ts";
-import { listOf } from "../core/tasks/table.ts";
+import { rowsOfSession } from "../core/tables/locks.ts";
+import { listOf } from "../core/tables/tasks.ts";
 import { nameOf } from "../views/sessions-and-locks.ts";
 import type { ActionOf, Run } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";

@@ -10,7 +10,7 @@ import type { UserConfig } from "../config/config.ts";
 import { OffSwitchReader } from "../config/off-switch.ts";
 import { ProjectRules, type ProjectRulesOptions } from "../config/project-rules.ts";
 import { type EntriesIn, SeenFiles } from "../config/seen-files.ts";
-import type { Whose } from "../core/messages/notice-table.ts";
+import type { Whose } from "../core/tables/messages.ts";
 import type { EventHub } from "../events/hub.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
 import type { Services } from "../services.ts";

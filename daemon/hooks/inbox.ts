@@ -3,11 +3,10 @@
 import type { FileNote, HookOutcome, News } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/schemas/message.ts";
-import type { Actor } from "../core/actor.ts";
-import { countUngot } from "../core/messages/inbox.ts";
-import { noteKey, type PendingNotes, type Whose } from "../core/messages/notice-table.ts";
-import { inboxKey, inboxOf } from "../core/messages/recipients.ts";
+import type { Actor } from "../core/frame/actors.ts";
+import { countUngot, inboxKey, inboxOf } from "../core/messages/inbox.ts";
 import type { State } from "../core/state.ts";
+import { noteKey, type PendingNotes, type Whose } from "../core/tables/messages.ts";
 import { idsIn, type Logs, type LogView, mailLogs, noteIds } from "../engine/log-view.ts";
 import { isRefusal } from "../server/call.ts";
 import { type ActionOf, actorOfAction, type Run } from "./action.ts";

@@ -2,7 +2,6 @@
 
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { isResource } from "../../protocol/names.ts";
-import type { Hold } from "../core/base-state.ts";
 import {
   type Ask,
   type HeldAgainst,
@@ -12,8 +11,9 @@ import {
   type Requester,
 } from "../core/locks/blockers.ts";
 import { loansOf } from "../core/locks/inherit.ts";
-import { actorRow, pathOf } from "../core/locks/replies.ts";
 import type { State } from "../core/state.ts";
+import type { Hold } from "../core/tables/base-state.ts";
+import { actorRow, pathOf } from "../core/tables/naming.ts";
 
 interface Keeper extends Pick<Hold, "actor" | "since" | "first"> {
   readonly stays: "kept";

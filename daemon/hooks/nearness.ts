@@ -3,7 +3,7 @@
  * Files are compared by their paths within their worktrees, because what two worktrees change has to be merged.
  */
 import { limits } from "../../protocol/limits.ts";
-import type { Session } from "../core/base-state.ts";
+import type { Session } from "../core/tables/base-state.ts";
 import { least } from "../least.ts";
 import type { RowSource } from "../views/row.ts";
 import { folderOf, type SessionWorks, within, withSlash } from "./session-work.ts";

@@ -7,10 +7,10 @@ import type { MergeNote } from "../../hooks/seam/notices.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import type { Session } from "../core/base-state.ts";
-import { sideRow } from "../core/files/merge-risk.ts";
-import { noteKey, type Whose } from "../core/messages/notice-table.ts";
 import type { State } from "../core/state.ts";
+import type { Session } from "../core/tables/base-state.ts";
+import { noteKey, type Whose } from "../core/tables/messages.ts";
+import { sideRow } from "../core/work/dirty-files.ts";
 import type { Delivery } from "./delivery.ts";
 
 /** One kind of notice. */

@@ -2,7 +2,7 @@
 import { relative } from "node:path";
 import type { KitePaths } from "../../protocol/paths.ts";
 import { offFiles } from "../config/off-switch.ts";
-import type { FileRef } from "../core/file-ref.ts";
+import type { FileRef } from "../core/frame/actors.ts";
 import { refs } from "../facts/file-refs.ts";
 import { isRefusal } from "../server/call.ts";
 import type { Services } from "../services.ts";

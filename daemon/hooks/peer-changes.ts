@@ -6,8 +6,8 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import type { Session } from "../core/base-state.ts";
-import { presentIn } from "../core/sessions/present.ts";
+import { presentIn } from "../core/sessions/room.ts";
+import type { Session } from "../core/tables/base-state.ts";
 import type { WorkSource } from "./nearness.ts";
 
 /** What a session is told of the others at one time. */

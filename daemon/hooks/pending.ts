@@ -1,9 +1,9 @@
 /** Whether anything waits to be told to an agent: at nearly every event nothing does, and this look is all. */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import type { Actor } from "../core/actor.ts";
-import { noteKey, type Whose } from "../core/messages/notice-table.ts";
-import { inboxOf } from "../core/messages/recipients.ts";
+import type { Actor } from "../core/frame/actors.ts";
+import { inboxOf } from "../core/messages/inbox.ts";
+import { noteKey, type Whose } from "../core/tables/messages.ts";
 import { idsIn, type Logs, logOfSession } from "../engine/log-view.ts";
 
 export class Pending {

@@ -2,11 +2,10 @@
 
 import type { SentText } from "../../hooks/seam/sent-text.ts";
 import type { FileNote, HookAction, News } from "../../hooks/seam/slices.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Command } from "../core/commands.ts";
-import type { FileRef, Written } from "../core/file-ref.ts";
-import type { Spelled } from "../core/locks/replies.ts";
-import type { Whose } from "../core/messages/notice-table.ts";
+import type { Actor, FileRef, Written } from "../core/frame/actors.ts";
+import type { Command } from "../core/tables/entries.ts";
+import type { Whose } from "../core/tables/messages.ts";
+import type { Spelled } from "../core/tables/naming.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Led } from "./wake.ts";
 

@@ -2,8 +2,8 @@
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Rules } from "../config/project-rules.ts";
-import type { FileRef } from "../core/file-ref.ts";
-import { pathOf } from "../core/locks/replies.ts";
+import type { FileRef } from "../core/frame/actors.ts";
+import { pathOf } from "../core/tables/naming.ts";
 import { refs, refsNow } from "../facts/file-refs.ts";
 import { isRefusal } from "../server/call.ts";
 import type { HookServices } from "./hook-services.ts";

@@ -3,12 +3,12 @@
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Session } from "../core/base-state.ts";
-import { declarationsOf } from "../core/declarations/table.ts";
-import { rowsOfSession } from "../core/locks/by-actor.ts";
+import type { Actor } from "../core/frame/actors.ts";
 import { sayable } from "../core/sessions/names.ts";
-import { sessionsAt } from "../core/sessions/table.ts";
+import type { Session } from "../core/tables/base-state.ts";
+import { declarationsOf } from "../core/tables/declarations.ts";
+import { rowsOfSession } from "../core/tables/locks.ts";
+import { sessionsAt } from "../core/tables/sessions.ts";
 import { processWords } from "../facts/process-words.ts";
 import { isRefusal } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";

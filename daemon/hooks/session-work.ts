@@ -4,12 +4,12 @@
  */
 import { createHash } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
-import type { Hold, Session } from "../core/base-state.ts";
-import { declarationsOf } from "../core/declarations/table.ts";
-import { pathOfWork } from "../core/files/dirty-files.ts";
 import { holdAt } from "../core/locks/blockers.ts";
-import { type ActorLocks, rowsOfSession } from "../core/locks/by-actor.ts";
-import { pathOf } from "../core/locks/replies.ts";
+import type { Hold, Session } from "../core/tables/base-state.ts";
+import { declarationsOf } from "../core/tables/declarations.ts";
+import { type ActorLocks, rowsOfSession } from "../core/tables/locks.ts";
+import { pathOf } from "../core/tables/naming.ts";
+import { pathOfWork } from "../core/work/dirty-files.ts";
 import { type Logs, logOfSession } from "../engine/log-view.ts";
 import { least } from "../least.ts";
 import type { RowSource } from "../views/row.ts";

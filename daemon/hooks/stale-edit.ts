@@ -5,10 +5,9 @@
 import type { UncheckedWrite } from "../../hooks/seam/actions.ts";
 import type { UnseenChange } from "../../hooks/seam/outcomes.ts";
 import { duration } from "../../protocol/text.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Writer } from "../core/base-state.ts";
-import type { FileRef } from "../core/file-ref.ts";
-import { pathOf } from "../core/locks/replies.ts";
+import type { Actor, FileRef } from "../core/frame/actors.ts";
+import type { Writer } from "../core/tables/base-state.ts";
+import { pathOf } from "../core/tables/naming.ts";
 import { decidedBy } from "../trail/decisions.ts";
 import { type Run, toolOf } from "./action.ts";
 import type { HookServices } from "./hook-services.ts";

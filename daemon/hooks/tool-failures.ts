@@ -1,7 +1,7 @@
 /** The latest failed call of each agent. In memory only: after a restart nobody is sent on for an old failure. */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import { type Actor, actorKey } from "../core/actor.ts";
+import { type Actor, actorKey } from "../core/frame/actors.ts";
 
 interface Failure {
   readonly tool: string;

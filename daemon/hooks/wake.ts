@@ -11,12 +11,10 @@
 import type { FreedFile, ReturnedMerge } from "../../hooks/seam/notices.ts";
 import type { Code } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Actor } from "../core/actor.ts";
-import type { CommandType } from "../core/commands.ts";
-import type { FileRef } from "../core/file-ref.ts";
+import type { Actor, FileRef } from "../core/frame/actors.ts";
 import { firstBlocker } from "../core/locks/blockers.ts";
-import { pathOf } from "../core/locks/replies.ts";
-import type { CoreEvent, Reply } from "../core/outcome.ts";
+import type { CommandType, CoreEvent, Reply } from "../core/tables/entries.ts";
+import { pathOf } from "../core/tables/naming.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Listener } from "../engine/listeners.ts";
 import type { Connection } from "../server/connection.ts";

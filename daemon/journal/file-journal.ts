@@ -1,7 +1,7 @@
 /** Implements the journal with segments, snapshots and a manifest in one directory. */
 import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import type { Entry } from "../core/commands.ts";
+import type { Entry } from "../core/tables/entries.ts";
 import { type Disk, nodeDisk, SyncFailed } from "./disk.ts";
 import { fullFailure, Reserve, Space } from "./disk-full.ts";
 import { claimEpoch } from "./epoch.ts";

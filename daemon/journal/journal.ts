@@ -1,5 +1,5 @@
 /** The interface between the engine and the log. */
-import type { Entry, Proposal } from "../core/commands.ts";
+import type { Entry, Proposal } from "../core/tables/entries.ts";
 
 /** The content of a snapshot, piece by piece. */
 export type Pieces = Iterable<Buffer> | AsyncIterable<Buffer>;

@@ -1,7 +1,7 @@
 /** Reads what is left of a damaged journal, and puts a whole one in its place. */
 import { copyFileSync, linkSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Entry } from "../core/commands.ts";
+import type { Entry } from "../core/tables/entries.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
 import { journalFiles } from "./file-names.ts";
 import type { Snapshot } from "./journal.ts";

@@ -4,7 +4,7 @@
  * not count.
  */
 import { limits } from "../../protocol/limits.ts";
-import type { Entry } from "../core/commands.ts";
+import type { Entry } from "../core/tables/entries.ts";
 import { entriesIn } from "./format/batch.ts";
 import { isIntact } from "./format/checksum.ts";
 import { KnownNames } from "./format/known-names.ts";

@@ -7,8 +7,8 @@
 import { limits } from "../../protocol/limits.ts";
 import type { PostedRow } from "../../protocol/schemas/message.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import type { Actor } from "../core/actor.ts";
-import { inboxOf } from "../core/messages/recipients.ts";
+import type { Actor } from "../core/frame/actors.ts";
+import { inboxOf } from "../core/messages/inbox.ts";
 import { type Logs, mailLogs } from "../engine/log-view.ts";
 import { postedRow } from "../views/messages.ts";
 

@@ -5,10 +5,9 @@
 import { homedir } from "node:os";
 import { dirname } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
-import type { FileRef } from "../core/file-ref.ts";
-import { pathOf } from "../core/locks/replies.ts";
-import { idOfKey } from "../core/sessions/start-key.ts";
-import { type Session, sessionsOf } from "../core/sessions/table.ts";
+import type { FileRef } from "../core/frame/actors.ts";
+import { pathOf } from "../core/tables/naming.ts";
+import { idOfKey, type Session, sessionsOf } from "../core/tables/sessions.ts";
 import { fileName } from "../facts/file-refs.ts";
 import type { Repository } from "../facts/repositories.ts";
 import type { Services } from "../services.ts";

@@ -1,6 +1,6 @@
 /** Finds out which actor and project a request is for, from its fields or from its connection. */
 
-import type { Actor } from "../core/actor.ts";
+import type { Actor } from "../core/frame/actors.ts";
 import type { Call } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { actorOf } from "../sessions/commands.ts";

@@ -4,7 +4,7 @@ import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import type { daemonRequests } from "../../protocol/schemas/daemon.ts";
 import { protocolVersion, type RequestOf } from "../../protocol/schemas/requests.ts";
-import { pathOf } from "../core/locks/replies.ts";
+import { pathOf } from "../core/tables/naming.ts";
 import { refs } from "../facts/file-refs.ts";
 import type { MountView } from "../facts/mounts/view.ts";
 import { type Call, isRefusal } from "../server/call.ts";

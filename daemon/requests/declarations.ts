@@ -3,12 +3,11 @@
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/schemas/requests.ts";
-import type { Actor } from "../core/actor.ts";
-import type { ViewedFile } from "../core/declarations/commands.ts";
-import type { FileRef } from "../core/file-ref.ts";
-import { pathOf } from "../core/locks/replies.ts";
-import type { Reply } from "../core/outcome.ts";
-import type { Session } from "../core/sessions/table.ts";
+import type { Actor, FileRef } from "../core/frame/actors.ts";
+import type { ViewedFile } from "../core/tables/declarations.ts";
+import type { Reply } from "../core/tables/entries.ts";
+import { pathOf } from "../core/tables/naming.ts";
+import type { Session } from "../core/tables/sessions.ts";
 import type { Logs } from "../engine/log-view.ts";
 import { refs } from "../facts/file-refs.ts";
 import type { HookServices } from "../hooks/hook-services.ts";

@@ -1,9 +1,8 @@
 /** Requests that only become a command of the log: each is a row of a feature's table of handlers. */
 import type { Refusal } from "../../protocol/codes.ts";
 import type { RequestOf, RequestType } from "../../protocol/schemas/requests.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Command } from "../core/commands.ts";
-import type { Reply } from "../core/outcome.ts";
+import type { Actor } from "../core/frame/actors.ts";
+import type { Command, Reply } from "../core/tables/entries.ts";
 import { type Call, isRefusal, retryOf } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import { signOfLife } from "../sessions/commands.ts";

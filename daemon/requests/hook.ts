@@ -6,7 +6,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/schemas/requests.ts";
 import { quote } from "../../protocol/text.ts";
 import { isOff, nothingOff, withoutWaits } from "../config/off-switch.ts";
-import { actorRow } from "../core/locks/replies.ts";
+import { actorRow } from "../core/tables/naming.ts";
 import { confined } from "../facts/mounts/confined.ts";
 import { MountView } from "../facts/mounts/view.ts";
 import { refused } from "../hooks/action.ts";

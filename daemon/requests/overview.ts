@@ -5,7 +5,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { OverviewReply, SettingsRow } from "../../protocol/schemas/overview.ts";
 import type { UserConfig } from "../config/config.ts";
 import { offRows } from "../config/off-switch.ts";
-import { countTasks } from "../core/tasks/table.ts";
+import { countTasks } from "../core/tables/tasks.ts";
 import type { RescueServices } from "../rescue/services.ts";
 import type { Steps } from "../server/turns.ts";
 import type { StoreServices } from "../sharing/services.ts";

@@ -3,7 +3,7 @@ import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { QueryTarget } from "../../protocol/schemas/daemon.ts";
 import type { RequestOf } from "../../protocol/schemas/requests.ts";
-import type { Reply } from "../core/outcome.ts";
+import type { Reply } from "../core/tables/entries.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { Steps } from "../server/turns.ts";
 import { elsewhereRows, sameFileRows } from "../sharing/elsewhere.ts";

@@ -2,7 +2,7 @@
 import { isAbsolute } from "node:path";
 import { refuse } from "../../protocol/codes.ts";
 import type { sessionRequests } from "../../protocol/schemas/session.ts";
-import type { Reply } from "../core/outcome.ts";
+import type { Reply } from "../core/tables/entries.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { retryOf } from "../server/call.ts";
 import { beginCommand, endDeadIncarnations, incarnationAt, signOfLife } from "../sessions/commands.ts";

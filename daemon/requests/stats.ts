@@ -1,6 +1,6 @@
 /** The daemon's counters. */
 import type { StatsReply, TaskCounts } from "../../protocol/schemas/daemon.ts";
-import { countTasks } from "../core/tasks/table.ts";
+import { countTasks } from "../core/tables/tasks.ts";
 import type { Logs } from "../engine/log-view.ts";
 import type { DaemonServices } from "./handler.ts";
 import { statsColumns } from "./points.ts";

@@ -1,6 +1,6 @@
 /** The point at which features have a say before an agent creates tasks, or calls one done. */
 import type { Refusal } from "../../protocol/codes.ts";
-import type { Actor } from "../core/actor.ts";
+import type { Actor } from "../core/frame/actors.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 
 /** What the agent is about to do: to create tasks or bring them in, or to call one done. */

@@ -1,9 +1,9 @@
 /** whoami: finds the session of a call that comes through a process shared by several. */
 
 import { refuse } from "../../protocol/codes.ts";
-import type { Session } from "../core/base-state.ts";
-import { latestAt, sessionsAt } from "../core/sessions/table.ts";
 import type { State } from "../core/state.ts";
+import type { Session } from "../core/tables/base-state.ts";
+import { latestAt, sessionsAt } from "../core/tables/sessions.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { actorOf } from "../sessions/commands.ts";
 import { nameOf } from "../views/sessions-and-locks.ts";

@@ -2,12 +2,11 @@
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { errorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Actor } from "../core/actor.ts";
-import type { DirtyFile } from "../core/base-state.ts";
-import type { FileRef } from "../core/file-ref.ts";
-import { latestOf } from "../core/files/dirty-files.ts";
-import { pathOf } from "../core/locks/replies.ts";
-import type { Lineage } from "../core/sessions/kinship.ts";
+import type { Actor, FileRef } from "../core/frame/actors.ts";
+import type { DirtyFile } from "../core/tables/base-state.ts";
+import type { Lineage } from "../core/tables/naming.ts";
+import { pathOf } from "../core/tables/naming.ts";
+import { latestOf } from "../core/work/dirty-files.ts";
 import type { Stamped } from "../facts/paths.ts";
 import { type ActionOf, actorOfAction, ancestorsOf, type Run } from "../hooks/action.ts";
 import { settleGrants } from "../hooks/grants.ts";

@@ -4,9 +4,9 @@
  * end.
  */
 import { limits } from "../../protocol/limits.ts";
-import type { DirtyFile } from "../core/base-state.ts";
-import { latestOf, pathOfWork } from "../core/files/dirty-files.ts";
-import { actorRow, pathOf } from "../core/locks/replies.ts";
+import type { DirtyFile } from "../core/tables/base-state.ts";
+import { actorRow, pathOf } from "../core/tables/naming.ts";
+import { latestOf, pathOfWork } from "../core/work/dirty-files.ts";
 import type { Listener } from "../engine/listeners.ts";
 import { worksIn } from "../worktree/uncommitted.ts";
 import { isNotedGone, type Loss, noteWipes } from "./ended-line.ts";

@@ -1,7 +1,7 @@
 /** A shell line has ended: what it changed is kept, and what it wiped is noted. */
 
-import { pathOfWork } from "../core/files/dirty-files.ts";
-import { actorRow } from "../core/locks/replies.ts";
+import { actorRow } from "../core/tables/naming.ts";
+import { pathOfWork } from "../core/work/dirty-files.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { EndedLine } from "../hooks/points.ts";
 import { type Candidate, candidateOf } from "./losses.ts";

@@ -1,6 +1,6 @@
 /** What the rescue of work does at events of hooks. Where the person's setting is off, none of it is called. */
 import { limits } from "../../protocol/limits.ts";
-import { actorRow, pathOf } from "../core/locks/replies.ts";
+import { actorRow, pathOf } from "../core/tables/naming.ts";
 import type { ActionHandler } from "../hooks/action.ts";
 import type { HookPart, SparedWork } from "../hooks/points.ts";
 import { decidedBy } from "../trail/decisions.ts";

@@ -1,8 +1,8 @@
 /** What of a kept version is lost: it is neither in the file any more nor in a commit. */
 import { basename, extname } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import type { DirtyFile } from "../core/base-state.ts";
-import { pathOfWork } from "../core/files/dirty-files.ts";
+import type { DirtyFile } from "../core/tables/base-state.ts";
+import { pathOfWork } from "../core/work/dirty-files.ts";
 import type { Facts } from "../facts/facts.ts";
 import type { BudgetedFs } from "../facts/filesystem.ts";
 import { oidOf } from "../facts/git/blob.ts";

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { VersionKind } from "../../protocol/schemas/rescue.ts";
-import { pathOfWork } from "../core/files/dirty-files.ts";
+import { pathOfWork } from "../core/work/dirty-files.ts";
 import type { ContentStore } from "./store.ts";
 import type { Author, Version, VersionTable } from "./versions.ts";
 import type { Wipe, WipeTable } from "./wipes.ts";

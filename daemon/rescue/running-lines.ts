@@ -1,5 +1,5 @@
 /** Whether agents' shell lines explain what changes in a worktree now. */
-import { idOfKey } from "../core/sessions/start-key.ts";
+import { idOfKey } from "../core/tables/sessions.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import type { WipingLines } from "./lines.ts";
 

@@ -1,5 +1,5 @@
 /** Tells of a wipe: to whose work it was, and to who did it. */
-import type { WipedWork } from "../core/files/commands.ts";
+import type { WipedWork } from "../core/tables/uncommitted.ts";
 import type { HookServices } from "../hooks/hook-services.ts";
 import { actorOf } from "../sessions/commands.ts";
 import type { Author } from "./versions.ts";

@@ -3,9 +3,8 @@
 import { createHash } from "node:crypto";
 import type { Refusal } from "../../protocol/codes.ts";
 import type { RequestType } from "../../protocol/schemas/requests.ts";
-import type { Command } from "../core/commands.ts";
-import type { Retry } from "../core/origin.ts";
-import type { CoreEvent, Grant, Reply } from "../core/outcome.ts";
+import type { Retry } from "../core/frame/actors.ts";
+import type { Command, CoreEvent, Grant, Reply } from "../core/tables/entries.ts";
 import type { Caller } from "../engine/answers.ts";
 import type { Log } from "../engine/engine.ts";
 import type { Connection } from "./connection.ts";

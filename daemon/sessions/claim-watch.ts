@@ -6,14 +6,12 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/schemas/lock.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Command, Entry } from "../core/commands.ts";
-import type { Retry } from "../core/origin.ts";
-import type { CoreEvent } from "../core/outcome.ts";
-import { answererOf } from "../core/sessions/agent-names.ts";
+import type { Actor, Retry } from "../core/frame/actors.ts";
 import type { State } from "../core/state.ts";
+import type { Command, CoreEvent, Entry } from "../core/tables/entries.ts";
+import { answererOf } from "../core/tables/naming.ts";
+import { numberOf, type Task } from "../core/tables/tasks.ts";
 import { whoOf } from "../core/tasks/replies.ts";
-import { numberOf, type Task } from "../core/tasks/table.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Listener } from "../engine/listeners.ts";

@@ -8,7 +8,7 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import { noteKey, type Whose } from "../core/messages/notice-table.ts";
+import { noteKey, type Whose } from "../core/tables/messages.ts";
 
 export interface ClientTask {
   readonly list: string;

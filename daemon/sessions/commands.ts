@@ -2,10 +2,10 @@
 
 import { limits } from "../../protocol/limits.ts";
 import { plain } from "../../protocol/text.ts";
-import type { Actor } from "../core/actor.ts";
-import type { LockRequest } from "../core/locks/commands.ts";
-import { needsName } from "../core/sessions/agents.ts";
-import type { SessionBegin } from "../core/sessions/commands.ts";
+import type { Actor } from "../core/frame/actors.ts";
+import { needsName } from "../core/sessions/begin.ts";
+import type { LockRequest } from "../core/tables/locks.ts";
+import type { SessionBegin } from "../core/tables/sessions.ts";
 import type { Repository } from "../facts/repositories.ts";
 import type { Services } from "../services.ts";
 import type { Presence } from "./presence.ts";

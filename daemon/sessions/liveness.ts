@@ -6,8 +6,8 @@
  */
 import type { KiteEvent } from "../../protocol/events.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Session } from "../core/base-state.ts";
-import { rowsOfSession } from "../core/locks/by-actor.ts";
+import type { Session } from "../core/tables/base-state.ts";
+import { rowsOfSession } from "../core/tables/locks.ts";
 import type { AnchorWatch } from "../facts/processes.ts";
 import type { Services } from "../services.ts";
 

@@ -5,7 +5,7 @@
 import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import * as z from "zod";
 import { limits } from "../../protocol/limits.ts";
-import type { Session } from "../core/base-state.ts";
+import type { Session } from "../core/tables/base-state.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Presence, PresenceTable, Pulse } from "./presence.ts";
 

@@ -5,7 +5,7 @@
 import { limits } from "../../protocol/limits.ts";
 import type { Doing } from "../../protocol/schemas/session.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import { addToSet, removeFromSet, type Sets } from "../core/sets.ts";
+import { addToSet, removeFromSet, type Sets } from "../core/frame/collections.ts";
 import type { Clock } from "../engine/clock.ts";
 import { Recency } from "./recency.ts";
 

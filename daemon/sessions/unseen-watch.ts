@@ -10,10 +10,10 @@
  * event of this start counts more than what a look finds.
  */
 import { limits } from "../../protocol/limits.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Hold, Session } from "../core/base-state.ts";
-import type { CommandOf } from "../core/commands.ts";
-import { rowsOfSession } from "../core/locks/by-actor.ts";
+import type { Actor } from "../core/frame/actors.ts";
+import type { Hold, Session } from "../core/tables/base-state.ts";
+import type { CommandOf } from "../core/tables/entries.ts";
+import { rowsOfSession } from "../core/tables/locks.ts";
 import type { LifeSigns } from "../facts/life-signs.ts";
 import type { Services } from "../services.ts";
 

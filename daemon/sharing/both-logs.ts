@@ -4,7 +4,7 @@ import type { Refusal } from "../../protocol/codes.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { storeRowsMax, type UnmovedRow } from "../../protocol/schemas/store.ts";
-import { emptyState } from "../core/empty-state.ts";
+import { emptyState } from "../core/snapshot.ts";
 import { type CopyLog, contentsOf } from "./copy.ts";
 import { type BothLogs, type Copied, moveAll, type Sharing, unmoved } from "./share.ts";
 import type { SharedStore } from "./shared-store.ts";

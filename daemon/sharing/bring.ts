@@ -6,11 +6,10 @@
  * broke off brings nothing twice, within `limits.replyKeptMs`. A text that is left out is kept there before its task goes from here.
  */
 import type { LeftOutField, LeftOutRow, ReturnRow } from "../../protocol/schemas/store.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Command } from "../core/commands.ts";
-import { contextAt } from "../core/context.ts";
-import type { Retry } from "../core/origin.ts";
-import { claimerOf, listOf, numberOf, resultOf, type Task, taskAt } from "../core/tasks/table.ts";
+import type { Actor, Retry } from "../core/frame/actors.ts";
+import { contextAt } from "../core/messages/context.ts";
+import type { Command } from "../core/tables/entries.ts";
+import { claimerOf, listOf, numberOf, resultOf, type Task, taskAt } from "../core/tables/tasks.ts";
 import {
   type CopyLog,
   CopyRefused,

@@ -4,9 +4,9 @@
  */
 import { rmSync } from "node:fs";
 import { limits } from "../../protocol/limits.ts";
-import type { Entry } from "../core/commands.ts";
 import { readState, writeState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
+import type { Entry } from "../core/tables/entries.ts";
 import type { Clock } from "../engine/clock.ts";
 import { readPrivateFile, writePrivateFile } from "../store/private-file.ts";
 import { type CopyNow, CopyWriter } from "./copy-writer.ts";

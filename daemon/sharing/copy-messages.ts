@@ -5,8 +5,8 @@
  * broke off takes none twice, within `limits.replyKeptMs`.
  */
 
-import type { Letter, Message } from "../core/base-state.ts";
 import { nodeOf } from "../core/nodes/shared-ids.ts";
+import type { Letter, Message } from "../core/tables/base-state.ts";
 import { enter, type Place } from "./copy.ts";
 
 /** Yields the messages of the project that sessions of the node have not read, the oldest first, with these letters. */

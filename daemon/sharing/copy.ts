@@ -7,14 +7,13 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { CopyNotes } from "../../protocol/schemas/store.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Command } from "../core/commands.ts";
-import { contextAt } from "../core/context.ts";
-import { type ContextItem, isVerdictKey, itemKey, itemsOf, sizeOf } from "../core/context-index.ts";
-import type { Reply } from "../core/outcome.ts";
+import type { Actor } from "../core/frame/actors.ts";
+import { contextAt } from "../core/messages/context.ts";
 import type { State } from "../core/state.ts";
+import { type ContextItem, isVerdictKey, itemKey, itemsOf, sizeOf } from "../core/tables/context.ts";
+import type { Command, Reply } from "../core/tables/entries.ts";
+import { listOf, numberOf, type Task, type TaskState, taskAt } from "../core/tables/tasks.ts";
 import { noRoom } from "../core/tasks/create.ts";
-import { listOf, numberOf, type Task, type TaskState, taskAt } from "../core/tasks/table.ts";
 
 /** What a copy needs of a log. */
 export interface CopyLog {

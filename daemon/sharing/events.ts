@@ -2,10 +2,9 @@
 
 import type { KiteEvent } from "../../protocol/events.ts";
 import type { ElsewhereEvent } from "../../protocol/work.ts";
-import type { Command, Entry } from "../core/commands.ts";
 import { nodeOf } from "../core/nodes/shared-ids.ts";
-import type { CoreEvent, Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
+import type { Command, CoreEvent, Entry, Step } from "../core/tables/entries.ts";
 import type { SharedNames } from "./names.ts";
 
 /** Events that the own log has of its own sessions. */

@@ -1,7 +1,6 @@
 /** An import of tasks that belong to two logs. */
 import type { TaskImportReply } from "../../protocol/schemas/task.ts";
-import type { CommandOf } from "../core/commands.ts";
-import type { Reply } from "../core/outcome.ts";
+import type { CommandOf, Reply } from "../core/tables/entries.ts";
 import type { Caller } from "../engine/answers.ts";
 import type { Log } from "../engine/engine.ts";
 

@@ -4,10 +4,10 @@
  */
 
 import { limits } from "../../protocol/limits.ts";
-import { firstRulesLevel, rulesLevel } from "../core/base-state.ts";
 import type { NodeRenew } from "../core/nodes/commands.ts";
 import { mayRaise } from "../core/nodes/levels.ts";
-import type { Reply } from "../core/outcome.ts";
+import { firstRulesLevel, rulesLevel } from "../core/tables/base-state.ts";
+import type { Reply } from "../core/tables/entries.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Engine } from "../engine/engine.ts";
 

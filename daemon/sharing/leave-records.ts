@@ -9,8 +9,8 @@ import { createHash } from "node:crypto";
 import { refuse } from "../../protocol/codes.ts";
 import { errorText, isSystemError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { ContextItem } from "../core/context-index.ts";
-import { resultOf, type Task } from "../core/tasks/table.ts";
+import type { ContextItem } from "../core/tables/context.ts";
+import { resultOf, type Task } from "../core/tables/tasks.ts";
 import { readPrivateFile, writePrivateFile } from "../store/private-file.ts";
 import { CopyRefused } from "./copy.ts";
 

@@ -6,11 +6,10 @@
  * if the store went away meanwhile. What is known outlives a kill of the daemon: see `claims-file.ts`.
  */
 import { personName } from "../../protocol/names.ts";
-import type { Entry } from "../core/commands.ts";
-import type { Step } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
+import type { Entry, Step } from "../core/tables/entries.ts";
+import { claimerOf } from "../core/tables/tasks.ts";
 import { assigneeOf } from "../core/tasks/replies.ts";
-import { claimerOf } from "../core/tasks/table.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Listener } from "../engine/listeners.ts";
 import { becameOf, type ClaimLog, claimWatch, type Post, tellGone } from "../sessions/claim-watch.ts";

@@ -6,8 +6,8 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import type { LeftOutField } from "../../protocol/schemas/store.ts";
-import type { TaskUpdate } from "../core/tasks/commands.ts";
-import { resultOf, type Task } from "../core/tasks/table.ts";
+import type { TaskUpdate } from "../core/tables/tasks.ts";
+import { resultOf, type Task } from "../core/tables/tasks.ts";
 import { digestOf, type TaskBase } from "./leave-records.ts";
 
 /** One change of the task there; a log that refuses it leaves its fields out. */

@@ -5,13 +5,13 @@
  * did not tell of has no name there.
  */
 import { personIdOf, personOnWire } from "../../protocol/names.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Command } from "../core/commands.ts";
+import type { Actor } from "../core/frame/actors.ts";
 import { personAt } from "../core/nodes/people.ts";
 import { nodeOf, ownIdOf } from "../core/nodes/shared-ids.ts";
 import { sharedIdOf } from "../core/outbox/publish.ts";
-import { sessionsNamedLike } from "../core/sessions/table.ts";
 import type { State } from "../core/state.ts";
+import type { Command } from "../core/tables/entries.ts";
+import { sessionsNamedLike } from "../core/tables/sessions.ts";
 
 /** Fields of rows, replies and events that hold what people and agents wrote: nothing in it is changed, however it looks. */
 export const written: ReadonlySet<string> = new Set([

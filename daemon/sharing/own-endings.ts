@@ -4,11 +4,11 @@
  * Invariants: a claim is here from before the command goes to the store until an answer says what became of it; if nobody can say,
  * until the store is open anew and shows it.
  */
-import type { Command } from "../core/commands.ts";
-import type { Reply } from "../core/outcome.ts";
+
 import type { State } from "../core/state.ts";
+import type { Command, Reply } from "../core/tables/entries.ts";
+import { claimerOf, type Task } from "../core/tables/tasks.ts";
 import { findTask, isTask } from "../core/tasks/replies.ts";
-import { claimerOf, type Task } from "../core/tasks/table.ts";
 import { isUnknown } from "./unsettled.ts";
 
 interface Ending {

@@ -9,7 +9,7 @@
 import type { OutboxNumber } from "../core/nodes/commands.ts";
 import { isAfter, nothingRelayed } from "../core/nodes/table.ts";
 import { relaysOf } from "../core/outbox/publish.ts";
-import type { Reply } from "../core/outcome.ts";
+import type { Reply } from "../core/tables/entries.ts";
 import type { Engine } from "../engine/engine.ts";
 
 export interface RelayOptions {

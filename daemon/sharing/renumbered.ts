@@ -7,10 +7,10 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import type { CopyNotes } from "../../protocol/schemas/store.ts";
-import type { Command } from "../core/commands.ts";
 import type { State } from "../core/state.ts";
+import type { Command } from "../core/tables/entries.ts";
+import { claimerOf, numberOf, type Task } from "../core/tables/tasks.ts";
 import { assigneeOf } from "../core/tasks/replies.ts";
-import { claimerOf, numberOf, type Task } from "../core/tasks/table.ts";
 import { becameOf, goneText, letterTo } from "../sessions/claim-watch.ts";
 
 /** Returns the messages on the numbers that tasks of the own log get; `isShared`: in the shared log, else they came from there. */

@@ -10,10 +10,10 @@ import {
   storeRowsMax,
 } from "../../protocol/schemas/store.ts";
 import { nodeOf } from "../core/nodes/shared-ids.ts";
-import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
+import type { Reply } from "../core/tables/entries.ts";
+import { claimerOf, numberOf } from "../core/tables/tasks.ts";
 import { assigneeOf } from "../core/tasks/replies.ts";
-import { claimerOf, numberOf } from "../core/tasks/table.ts";
 import type { HandlersOf } from "../requests/handler.ts";
 import type { Call } from "../server/call.ts";
 import { sharedProject } from "../store/shared-project.ts";

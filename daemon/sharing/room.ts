@@ -3,10 +3,10 @@
  * that one has in the shared log: here both are asked.
  */
 import { type Refusal, refuse } from "../../protocol/codes.ts";
-import type { CommandOf } from "../core/commands.ts";
 import { hasNothing, isIdle, whoMakesRoom } from "../core/sessions/room.ts";
-import { type Session, sessionsAt, suspendedAt } from "../core/sessions/table.ts";
 import type { State } from "../core/state.ts";
+import type { CommandOf } from "../core/tables/entries.ts";
+import { type Session, sessionsAt, suspendedAt } from "../core/tables/sessions.ts";
 
 /**
  * Returns the session that has to end before this one begins; null: the own log's choice has nothing in the shared log either, or

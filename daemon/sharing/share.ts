@@ -8,9 +8,9 @@
  */
 import { refuse } from "../../protocol/codes.ts";
 import type { CopyNotes, CopyRow, LeftOutRow } from "../../protocol/schemas/store.ts";
-import type { Actor } from "../core/actor.ts";
-import type { Command } from "../core/commands.ts";
-import type { Task } from "../core/tasks/table.ts";
+import type { Actor } from "../core/frame/actors.ts";
+import type { Command } from "../core/tables/entries.ts";
+import type { Task } from "../core/tables/tasks.ts";
 import {
   bringChanges,
   claimAgain,

@@ -1,6 +1,5 @@
 /** What a shared store is opened by, and who hears of it. */
-import type { Entry } from "../core/commands.ts";
-import type { Step } from "../core/outcome.ts";
+import type { Entry, Step } from "../core/tables/entries.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { SharedJournal } from "../journal/shared-journal.ts";

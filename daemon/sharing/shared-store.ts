@@ -7,10 +7,9 @@
  */
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { CommandOf } from "../core/commands.ts";
 import type { OutboxNumber } from "../core/nodes/commands.ts";
-import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
+import type { CommandOf, Reply } from "../core/tables/entries.ts";
 import { restarting } from "../engine/answers.ts";
 import { clockFromZero } from "../engine/clock.ts";
 import { Engine } from "../engine/engine.ts";

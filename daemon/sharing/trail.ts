@@ -3,10 +3,9 @@
 import type { KiteEvent } from "../../protocol/events.ts";
 import type { StoreLeaveReply, StoreShareReply, StoreState } from "../../protocol/schemas/store.ts";
 import { duration } from "../../protocol/text.ts";
-import type { Entry } from "../core/commands.ts";
-import { pathOfWork } from "../core/files/dirty-files.ts";
-import type { Reply } from "../core/outcome.ts";
 import type { State } from "../core/state.ts";
+import type { Entry, Reply } from "../core/tables/entries.ts";
+import { pathOfWork } from "../core/work/dirty-files.ts";
 import type { TrailLine } from "../trail/line.ts";
 import { storeLeft } from "./condition.ts";
 import { isOfSameFile } from "./events.ts";

@@ -8,14 +8,12 @@
 import { type Refusal, refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import type { Actor } from "../core/actor.ts";
 import { sharedCommands } from "../core/apply.ts";
-import type { Command, CommandOf } from "../core/commands.ts";
-import { emptyState } from "../core/empty-state.ts";
-import { inboxOf } from "../core/messages/recipients.ts";
-import type { Retry } from "../core/origin.ts";
-import type { Grant, Reply } from "../core/outcome.ts";
+import type { Actor, Retry } from "../core/frame/actors.ts";
+import { inboxOf } from "../core/messages/inbox.ts";
+import { emptyState } from "../core/snapshot.ts";
 import type { State } from "../core/state.ts";
+import type { Command, CommandOf, Grant, Reply } from "../core/tables/entries.ts";
 import { type Caller, messageIdsIn, restarting } from "../engine/answers.ts";
 import type { Clock } from "../engine/clock.ts";
 import type { Engine, Log } from "../engine/engine.ts";

@@ -6,8 +6,8 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import type { Retry } from "../core/origin.ts";
-import type { Reply } from "../core/outcome.ts";
+import type { Retry } from "../core/frame/actors.ts";
+import type { Reply } from "../core/tables/entries.ts";
 
 /** Answers after which nobody knows whether the request was stored. */
 const open: ReadonlySet<string> = new Set(["outcome_unknown", "restarting"]);

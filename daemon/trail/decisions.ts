@@ -3,10 +3,9 @@
 import { limits } from "../../protocol/limits.ts";
 import { isCommandsSession, personOnWire } from "../../protocol/names.ts";
 import type { ChangedFileRow, OffRow } from "../../protocol/schemas/overview.ts";
-import type { Actor } from "../core/actor.ts";
-import { actorRow, pathOf, type Spelled } from "../core/locks/replies.ts";
-import type { Reply } from "../core/outcome.ts";
-import { projectOf } from "../core/sessions/kinship.ts";
+import type { Actor } from "../core/frame/actors.ts";
+import type { Reply } from "../core/tables/entries.ts";
+import { actorRow, pathOf, projectOf, type Spelled } from "../core/tables/naming.ts";
 import type { Log } from "../engine/engine.ts";
 import type { Services } from "../services.ts";
 import type { TrailLine } from "./line.ts";

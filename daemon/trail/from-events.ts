@@ -3,7 +3,7 @@
 import type { KiteEvent } from "../../protocol/events.ts";
 import { personOnWire } from "../../protocol/names.ts";
 import type { TaskEvent } from "../../protocol/schemas/task.ts";
-import type { CoreEvent } from "../core/outcome.ts";
+import type { CoreEvent } from "../core/tables/entries.ts";
 import { freezeEnds, lockEnds, sessionEnds } from "./causes.ts";
 import type { EventFields, EventLines } from "./event-fields.ts";
 import { leadLines } from "./lead-lines.ts";

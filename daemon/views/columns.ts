@@ -2,7 +2,7 @@
 
 import type { AgentColumns, SessionColumns } from "../../protocol/schemas/session.ts";
 import type { AgentRow, SessionRow } from "../../protocol/session-rows.ts";
-import type { Session } from "../core/base-state.ts";
+import type { Session } from "../core/tables/base-state.ts";
 import { healthColumn } from "../lead/health/facts.ts";
 import { cameBackColumn } from "../lead/merges/came-back.ts";
 import { roleColumn } from "../lead/roles/column.ts";

@@ -1,9 +1,9 @@
 /** Declarations as `query` shows them: those of this machine's log, and of other machines those of the logs that it shares. */
 import type { DeclarationRow } from "../../protocol/schemas/declaration.ts";
-import { declarationRow } from "../core/declarations/rows.ts";
-import { type Declaration, declarationsOf } from "../core/declarations/table.ts";
-import { noteKey } from "../core/messages/notice-table.ts";
 import { nodeOf } from "../core/nodes/shared-ids.ts";
+import { type Declaration, declarationsOf } from "../core/tables/declarations.ts";
+import { noteKey } from "../core/tables/messages.ts";
+import { declarationRow } from "../core/work/overlaps.ts";
 import type { Logs, LogView } from "../engine/log-view.ts";
 import { byPosition, type Keyed, type RowsOf } from "./row.ts";
 

@@ -2,12 +2,18 @@
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { HoldRow, PostedRow } from "../../protocol/schemas/message.ts";
-import type { Message, Messages } from "../core/base-state.ts";
-import { freezeRow } from "../core/messages/freezes.ts";
-import { messageRow, stateOf } from "../core/messages/inbox.ts";
-import { lettersOf, messageIn, messagesFrom, sortKeyOf } from "../core/messages/table.ts";
-import { SortedKeys } from "../core/sorted-keys.ts";
+import { SortedKeys } from "../core/frame/collections.ts";
+import { freezeRow } from "../core/locks/freezes.ts";
+import {
+  lettersOf,
+  messageIn,
+  messageRow,
+  messagesFrom,
+  sortKeyOf,
+  stateOf,
+} from "../core/messages/inbox.ts";
 import type { State } from "../core/state.ts";
+import type { Message, Messages } from "../core/tables/base-state.ts";
 import { idsIn, type Logs, type LogView } from "../engine/log-view.ts";
 import type { Steps } from "../server/turns.ts";
 import {

@@ -2,8 +2,8 @@
 import type { Refusal } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { RequestOf } from "../../protocol/schemas/requests.ts";
+import { type ListName, listOf, type Task, taskAt } from "../core/tables/tasks.ts";
 import { assigneeOf, taskRow } from "../core/tasks/replies.ts";
-import { type ListName, listOf, type Task, taskAt } from "../core/tasks/table.ts";
 import type { Logs, LogView } from "../engine/log-view.ts";
 import type { Steps } from "../server/turns.ts";
 import { hasRowsOf, logPage, type Part, type PartOf, passedCost, unwantedCost } from "./paging.ts";

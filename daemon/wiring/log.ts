@@ -2,8 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { limits } from "../../protocol/limits.ts";
 import { personName } from "../../protocol/names.ts";
-import type { Entry } from "../core/commands.ts";
-import type { Step } from "../core/outcome.ts";
+import type { Entry, Step } from "../core/tables/entries.ts";
 import { systemClock } from "../engine/clock.ts";
 import { Engine, type Log } from "../engine/engine.ts";
 import { Listeners } from "../engine/listeners.ts";

@@ -1,5 +1,5 @@
 /** Which parts of the daemon hear of the log's steps. */
-import type { Bound } from "../core/origin.ts";
+import type { Bound } from "../core/frame/actors.ts";
 import type { Listener } from "../engine/listeners.ts";
 import { inboxCommands, inboxEvent } from "../events/inbox-event.ts";
 import { looksAfterWrites } from "../hooks/branch-looks.ts";

@@ -1,7 +1,7 @@
 /** What held or uncommitted files looked like when the daemon last saw them. */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import { pathOf, type Spelled } from "../core/locks/replies.ts";
+import { pathOf, type Spelled } from "../core/tables/naming.ts";
 import type { Stamped } from "../facts/paths.ts";
 
 /** How files are read; the daemon's facts implement it. */

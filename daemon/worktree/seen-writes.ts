@@ -7,9 +7,9 @@
  */
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";
-import { type Actor, actorKey, sameActor } from "../core/actor.ts";
-import type { BaseState, Writer } from "../core/base-state.ts";
-import { pathOfWork } from "../core/files/dirty-files.ts";
+import { type Actor, actorKey, sameActor } from "../core/frame/actors.ts";
+import type { BaseState, Writer } from "../core/tables/base-state.ts";
+import { pathOfWork } from "../core/work/dirty-files.ts";
 
 type Known = Pick<BaseState, "writes" | "sessions">;
 

@@ -2,12 +2,10 @@
 
 import { dirname, relative } from "node:path";
 import { limits } from "../../protocol/limits.ts";
-import type { Actor } from "../core/actor.ts";
-import type { DirtyFile, Hold, Writer } from "../core/base-state.ts";
-import type { FileRef } from "../core/file-ref.ts";
-import { latestOf } from "../core/files/dirty-files.ts";
-import { pathOf } from "../core/locks/replies.ts";
-import { isAlive, type Lineage, sameLineage } from "../core/sessions/kinship.ts";
+import type { Actor, FileRef } from "../core/frame/actors.ts";
+import type { DirtyFile, Hold, Writer } from "../core/tables/base-state.ts";
+import { isAlive, type Lineage, pathOf, sameLineage } from "../core/tables/naming.ts";
+import { latestOf } from "../core/work/dirty-files.ts";
 import type { GitPlace } from "../facts/git/process.ts";
 import type { FileState } from "../facts/git/status.ts";
 import type { Allowance } from "../facts/work-clock.ts";

@@ -1,11 +1,10 @@
 /** Files that two actors wrote within a few minutes. */
 
 import { limits } from "../../protocol/limits.ts";
-import type { Actor } from "../core/actor.ts";
-import type { FileRef } from "../core/file-ref.ts";
-import { actorRow, pathOf } from "../core/locks/replies.ts";
-import { conflictOf } from "../core/messages/notices.ts";
+import type { Actor, FileRef } from "../core/frame/actors.ts";
 import type { State } from "../core/state.ts";
+import { actorRow, pathOf } from "../core/tables/naming.ts";
+import { conflictOf } from "../core/tables/notices.ts";
 import { isRefusal } from "../server/call.ts";
 import type { Services } from "../services.ts";
 import type { Writer } from "./writers.ts";

@@ -1,7 +1,8 @@
 /** What the table of gates costs an event: processor time of all its rules, at the bounds of a declaration. */
-import type { Declaration } from "../../daemon/core/declarations/table.ts";
-import type { CompletionFacts, StopFacts, WriteFacts } from "../../daemon/core/lead/gates/facts.ts";
-import { beforeCompletion, beforeStop, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
+
+import type { CompletionFacts, StopFacts, WriteFacts } from "../../daemon/core/lead/gates.ts";
+import { beforeCompletion, beforeStop, beforeWrite } from "../../daemon/core/lead/gates.ts";
+import type { Declaration } from "../../daemon/core/tables/declarations.ts";
 import { gatePresets } from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
 import { median } from "./measure.ts";

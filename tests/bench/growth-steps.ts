@@ -3,17 +3,14 @@
  * counts the work of.
  */
 
-import type { Actor } from "../../daemon/core/actor.ts";
 import { apply } from "../../daemon/core/apply.ts";
-import type { Command, Due } from "../../daemon/core/commands.ts";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import type { FileRef } from "../../daemon/core/file-ref.ts";
-import type { LockRequest } from "../../daemon/core/locks/commands.ts";
-import { lettersOf } from "../../daemon/core/messages/table.ts";
-import type { Step } from "../../daemon/core/outcome.ts";
-import { copyOf, linesOf } from "../../daemon/core/snapshot.ts";
+import type { Actor, FileRef } from "../../daemon/core/frame/actors.ts";
+import { lettersOf } from "../../daemon/core/messages/inbox.ts";
+import { copyOf, emptyState, linesOf } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { NewTask } from "../../daemon/core/tasks/commands.ts";
+import type { Command, Due, Step } from "../../daemon/core/tables/entries.ts";
+import type { LockRequest } from "../../daemon/core/tables/locks.ts";
+import type { NewTask } from "../../daemon/core/tables/tasks.ts";
 import { limits } from "../../protocol/limits.ts";
 
 /** Steps that are measured, in one place: what they cost in all, and each alone. */

@@ -1,5 +1,5 @@
 /** What the journal over PostgreSQL costs against the store's own write, and how fast a node reads a long log. */
-import type { Command, Entry, Proposal } from "../../daemon/core/commands.ts";
+import type { Command, Entry, Proposal } from "../../daemon/core/tables/entries.ts";
 import { Connection } from "../../daemon/journal/postgres/connection.ts";
 import { PostgresJournal } from "../../daemon/journal/postgres/postgres-journal.ts";
 import { findPostgres, PostgresServer } from "../journal/postgres-server.ts";

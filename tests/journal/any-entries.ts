@@ -1,9 +1,8 @@
 /** Entries of any commands, with the locks and unlocks of one file that have a short form, and those that nearly do. */
 import fc from "fast-check";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
-import type { FileName, FileRef } from "../../daemon/core/file-ref.ts";
-import type { LockRelease, LockRequest } from "../../daemon/core/locks/commands.ts";
+import type { Actor, FileName, FileRef } from "../../daemon/core/frame/actors.ts";
+import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
+import type { LockRelease, LockRequest } from "../../daemon/core/tables/locks.ts";
 import { wants } from "./commands.ts";
 
 /** A generator for each field: a new field does not compile before it has one. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Proposal } from "../../daemon/core/commands.ts";
+import type { Proposal } from "../../daemon/core/tables/entries.ts";
 import { Batches } from "../../daemon/journal/format/batches.ts";
 import { limits } from "../../protocol/limits.ts";
 import { microtasks } from "./commands.ts";

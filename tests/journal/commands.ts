@@ -1,4 +1,4 @@
-import type { Command, Entry, Proposal } from "../../daemon/core/commands.ts";
+import type { Command, Entry, Proposal } from "../../daemon/core/tables/entries.ts";
 import type { Journal, ProposeFailure } from "../../daemon/journal/journal.ts";
 
 /** A command that needs space; `text` makes it as long as a test wants it. */

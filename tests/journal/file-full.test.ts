@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { commandRules } from "../../daemon/core/apply.ts";
-import type { Command } from "../../daemon/core/commands.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { Random } from "../simulation/random.ts";
 import { type Client, frees, wants } from "./commands.ts";
 import { dir, FileWorld } from "./file-world.ts";

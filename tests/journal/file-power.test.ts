@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Entry } from "../../daemon/core/commands.ts";
+import type { Entry } from "../../daemon/core/tables/entries.ts";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { Random } from "../simulation/random.ts";
 import { type Client, entriesOf, frees, wants } from "./commands.ts";

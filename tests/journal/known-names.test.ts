@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
+import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
 import { BatchEncoder } from "../../daemon/journal/format/batch-encoder.ts";
 import { scanSegment } from "../../daemon/journal/segment.ts";
 import { lockTerms } from "../lock-terms.ts";

@@ -1,7 +1,7 @@
 /** What is read of a batch's bytes is what JSON makes of them, whatever they are. */
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import type { Entry } from "../../daemon/core/commands.ts";
+import type { Entry } from "../../daemon/core/tables/entries.ts";
 import { entriesIn } from "../../daemon/journal/format/batch.ts";
 import { BatchEncoder } from "../../daemon/journal/format/batch-encoder.ts";
 import { ByteNames } from "../../daemon/journal/format/byte-names.ts";

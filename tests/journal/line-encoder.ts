@@ -1,5 +1,5 @@
 /** Segments as Kite wrote them before batches: a line an entry. Such journals are read for ever. */
-import type { Entry } from "../../daemon/core/commands.ts";
+import type { Entry } from "../../daemon/core/tables/entries.ts";
 import { BatchEncoder, type Encoder } from "../../daemon/journal/format/batch-encoder.ts";
 import { checksum } from "../../daemon/journal/format/checksum.ts";
 

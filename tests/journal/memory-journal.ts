@@ -1,4 +1,4 @@
-import type { Entry } from "../../daemon/core/commands.ts";
+import type { Entry } from "../../daemon/core/tables/entries.ts";
 import {
   Batches,
   closedFailure,

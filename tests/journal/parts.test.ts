@@ -1,7 +1,7 @@
 /** A segment is read piece by piece: what is found does not depend on where the pieces end. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Entry } from "../../daemon/core/commands.ts";
+import type { Entry } from "../../daemon/core/tables/entries.ts";
 import { scanSegment } from "../../daemon/journal/segment.ts";
 import { limits } from "../../protocol/limits.ts";
 import { wants } from "./commands.ts";

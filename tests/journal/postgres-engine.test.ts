@@ -1,8 +1,7 @@
 /** The engine over PostgreSQL: several nodes apply one log, and come to the same state. */
 import { describe, expect, it } from "vitest";
-import { check } from "../../daemon/core/check.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import { check } from "../../daemon/core/invariants.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
 import { systemClock } from "../../daemon/engine/clock.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import { stateHash } from "../../daemon/engine/replay.ts";

@@ -1,7 +1,7 @@
 /** Nodes over one real store, each through a proxy of its own. */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, it, onTestFinished } from "vitest";
-import type { Entry } from "../../daemon/core/commands.ts";
+import type { Entry } from "../../daemon/core/tables/entries.ts";
 import type { StoreBounds } from "../../daemon/journal/postgres/bounds.ts";
 import { Connection, type Row } from "../../daemon/journal/postgres/connection.ts";
 import {

@@ -1,4 +1,4 @@
-import type { Entry, Proposal } from "../../daemon/core/commands.ts";
+import type { Entry, Proposal } from "../../daemon/core/tables/entries.ts";
 import { closedFailure, type Waiting } from "../../daemon/journal/format/batches.ts";
 import type {
   Found,

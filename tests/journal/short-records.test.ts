@@ -1,7 +1,7 @@
 /** What the journal writes of an entry in its short form is what JSON would have kept of it. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
+import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
 import { BatchEncoder, type Encoder } from "../../daemon/journal/format/batch-encoder.ts";
 import { shorten } from "../../daemon/journal/format/short-records.ts";
 import { scanSegment } from "../../daemon/journal/segment.ts";

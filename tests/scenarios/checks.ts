@@ -1,8 +1,8 @@
 /** Checks in a transcript: `check_record test exit=1 commit=c1 dirty=d1`, `checks commit=c1 dirty=d1`. */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import { checkStatuses } from "../../daemon/core/lead/checks/status.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import { checkStatuses } from "../../daemon/core/lead/checks.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { Words } from "./tasks.ts";
 
 /** The command that such a line stands for, or null where it is about something else. */

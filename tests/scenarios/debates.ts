@@ -1,9 +1,9 @@
 /** Debates in a transcript: every line is about the debate that was opened last. */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { NewEntry } from "../../daemon/core/lead/debates/commands.ts";
-import { standingsOf } from "../../daemon/core/lead/debates/standing.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import { standingsOf } from "../../daemon/core/lead/debates.ts";
+import type { NewEntry } from "../../daemon/core/lead/tables/debates.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { Words } from "./tasks.ts";
 
 /** The command that such a line stands for, or null where it is about something else; `as=person`: a person says it. */

@@ -1,9 +1,8 @@
 /** Declarations in a transcript: one word a text. */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import { actorRow } from "../../daemon/core/locks/replies.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
+import { actorRow } from "../../daemon/core/tables/naming.ts";
 import type { DeclareReply } from "../../protocol/schemas/declaration.ts";
 import { lockOf } from "../unit/core-world.ts";
 import type { Words } from "./tasks.ts";

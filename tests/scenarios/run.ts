@@ -24,13 +24,12 @@
  * Behind the dashes: what each one hears (`bob: ...`) and what everybody may see (`* ...`), in order. Tokens are
  * written without the name of the store.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { WriteNote } from "../../daemon/core/files/commands.ts";
-import type { LockRequest } from "../../daemon/core/locks/commands.ts";
-import { actorRow } from "../../daemon/core/locks/replies.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
+import type { LockRequest } from "../../daemon/core/tables/locks.ts";
+import { actorRow } from "../../daemon/core/tables/naming.ts";
+import type { WriteNote } from "../../daemon/core/tables/uncommitted.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import { limits } from "../../protocol/limits.ts";
 import { microtasks } from "../journal/commands.ts";

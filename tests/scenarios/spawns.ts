@@ -1,7 +1,7 @@
 /** Spawned agents in a transcript: `spawn name=bob task=x`, `register spawn=bob`, `spawn_stop bob`, `agents`. */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { Words } from "./tasks.ts";
 
 /** The command that such a line stands for, or null where it is about something else. */

@@ -1,7 +1,7 @@
 /** Context, messages and freezes in a transcript. */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { lockOf } from "../unit/core-world.ts";
 import type { Words } from "./tasks.ts";
 

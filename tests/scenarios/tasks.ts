@@ -1,11 +1,10 @@
 /** Tasks in a transcript: they are known by their words, and written so in what comes of them. */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { TaskUpdate } from "../../daemon/core/tasks/commands.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
+import type { TaskUpdate } from "../../daemon/core/tables/tasks.ts";
+import { classOf } from "../../daemon/core/tables/tasks.ts";
 import { assigneeOf, blockedBy } from "../../daemon/core/tasks/replies.ts";
-import { classOf } from "../../daemon/core/tasks/table.ts";
 import { roles } from "../../protocol/lead/roles.ts";
 import { type Risk, risks } from "../../protocol/names.ts";
 import type { TaskPriority } from "../../protocol/schemas/task.ts";

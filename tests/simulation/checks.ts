@@ -1,8 +1,7 @@
 /** What the simulated actors record of checks, and the rules of it once more: the latest of each, over every crash. */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
+import type { Command, CommandOf, Entry, Reply } from "../../daemon/core/tables/entries.ts";
 import type { Random } from "./random.ts";
 
 type Recorded = CommandOf<"check_record">;

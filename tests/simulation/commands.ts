@@ -1,7 +1,7 @@
 /** Commands that simulated actors run under locks of their own, several at a time and inside each other. */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Hold } from "../../daemon/core/base-state.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Hold } from "../../daemon/core/tables/base-state.ts";
 import type { Random } from "./random.ts";
 
 /** Some run inside others; `make/sub` is an agent's, which its main agent's `make` runs. */

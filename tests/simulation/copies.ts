@@ -1,5 +1,5 @@
 /** A snapshot that is written piece by piece while entries go on: it has the state after the entry at which it began. */
-import type { Images } from "../../daemon/core/preimages.ts";
+import type { Images } from "../../daemon/core/frame/saved-rows.ts";
 import { copyOf, linesOf, writeState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
 

@@ -2,15 +2,13 @@
  * What the simulated clients say in debates, and the rules of debates once more, written without the core's own: what
  * was said is remembered as the entries of the log tell it, and compared with what the state has.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
+
 import { apply } from "../../daemon/core/apply.ts";
-import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
-import type { NewEntry } from "../../daemon/core/lead/debates/commands.ts";
-import type { Debate } from "../../daemon/core/lead/debates/table.ts";
-import type { Origin } from "../../daemon/core/origin.ts";
-import type { Reply, Step } from "../../daemon/core/outcome.ts";
+import type { Actor, Origin } from "../../daemon/core/frame/actors.ts";
+import type { Debate, NewEntry } from "../../daemon/core/lead/tables/debates.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
+import type { Command, CommandOf, Entry, Reply, Step } from "../../daemon/core/tables/entries.ts";
 import type { MissingRow, VerdictRow } from "../../protocol/lead/debate.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/schemas/lock.ts";

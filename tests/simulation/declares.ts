@@ -2,12 +2,11 @@
  * What simulated agents declare, and agents that do what the gates tell them: whatever was declared before, by whom and
  * in which order, one declaration with all that the gates ask for lets its agent write.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { CommandOf, Entry } from "../../daemon/core/commands.ts";
-import { beforeCompletion, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
-import { roleOf } from "../../daemon/core/lead/roles/role-of.ts";
-import type { Step } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import { beforeCompletion, beforeWrite } from "../../daemon/core/lead/gates.ts";
+import { roleOf } from "../../daemon/core/lead/roles.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { CommandOf, Entry, Step } from "../../daemon/core/tables/entries.ts";
 import { gatePresets } from "../../protocol/lead/roles.ts";
 import { ancestorsOf } from "./families.ts";
 import type { Random } from "./random.ts";

@@ -3,9 +3,9 @@
  * bound, requests in line, late writes, answers kept, sessions with the order in which they make room.
  */
 
-import type { Hold } from "../../daemon/core/base-state.ts";
-import type { Entry } from "../../daemon/core/commands.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Hold } from "../../daemon/core/tables/base-state.ts";
+import type { Entry } from "../../daemon/core/tables/entries.ts";
 import { limits } from "../../protocol/limits.ts";
 
 /** All of it, a text each by its name. */

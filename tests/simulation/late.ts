@@ -2,11 +2,10 @@
  * Writes that are heard of after their lock ended, and the rules of them once more, written slowly: each is remembered
  * when its lock is cut short, and told once, unless its writer has the file again.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Hold } from "../../daemon/core/base-state.ts";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
-import type { Step } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
+import type { Hold } from "../../daemon/core/tables/base-state.ts";
+import type { Command, Entry, Step } from "../../daemon/core/tables/entries.ts";
 import { isHeir } from "./oracle.ts";
 import type { Random } from "./random.ts";
 

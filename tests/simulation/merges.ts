@@ -2,12 +2,10 @@
  * What the simulated runners do with merges, and the rules of the queue once more: one at a time, in the order of asking,
  * none lost, and no word of a runner that lost its right.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
-import type { MergeCommands, MergeOutcome, Runner } from "../../daemon/core/lead/merges/commands.ts";
-import type { Merge } from "../../daemon/core/lead/merges/table.ts";
-import type { Reply, Step } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import type { Merge, MergeCommands, MergeOutcome, Runner } from "../../daemon/core/lead/tables/merges.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
+import type { Command, Entry, Reply, Step } from "../../daemon/core/tables/entries.ts";
 import type { MergeReason } from "../../protocol/lead/merge.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Random } from "./random.ts";

@@ -1,8 +1,7 @@
 /** Renames of sessions, and the rules of names once more: a person's name stays until a person's next, over every end. */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
-import type { Step } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Command, Entry, Step } from "../../daemon/core/tables/entries.ts";
 import type { Random } from "./random.ts";
 
 const names = ["alice", "bob", "carol", "calm-otter"] as const;

@@ -2,14 +2,12 @@
  * What the simulated agents are told of each other's writes, and the rules of it once more, written slowly: each hears of
  * everything once, nothing is forgotten before it was told, and nothing comes twice over crashes.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
-import type { DeclaredFile } from "../../daemon/core/declarations/table.ts";
-import { actorRow } from "../../daemon/core/locks/replies.ts";
-import type { Step } from "../../daemon/core/outcome.ts";
-import { isAlive, type Lineage, sameLineage } from "../../daemon/core/sessions/kinship.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
-import type { Task } from "../../daemon/core/tasks/table.ts";
+import type { DeclaredFile } from "../../daemon/core/tables/declarations.ts";
+import type { Command, Entry, Step } from "../../daemon/core/tables/entries.ts";
+import { actorRow, isAlive, type Lineage, sameLineage } from "../../daemon/core/tables/naming.ts";
+import type { Task } from "../../daemon/core/tables/tasks.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ActorRow } from "../../protocol/schemas/lock.ts";

@@ -3,12 +3,10 @@
  * none of their bugs.
  */
 
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Hold, Waiter } from "../../daemon/core/base-state.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { FileRef } from "../../daemon/core/file-ref.ts";
-import type { Origin } from "../../daemon/core/origin.ts";
+import type { Actor, FileRef, Origin } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Hold, Waiter } from "../../daemon/core/tables/base-state.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { limits } from "../../protocol/limits.ts";
 
 function same(a: Actor, b: Actor): boolean {

@@ -1,8 +1,8 @@
 /** The oracle where the end of one lock passes another one on, within the step, to one who works for its holder. */
 import { expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { TableName } from "../../daemon/core/state.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { limits } from "../../protocol/limits.ts";
 import { World, waits } from "../unit/core-world.ts";
 import { flyingBefore, LateWrites } from "./late.ts";

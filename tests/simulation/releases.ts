@@ -1,11 +1,10 @@
 /** What others give back of simulated agents, and the rules of it once more. */
 
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Hold } from "../../daemon/core/base-state.ts";
-import type { CommandOf, Entry } from "../../daemon/core/commands.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { Task } from "../../daemon/core/tasks/table.ts";
+import type { Hold } from "../../daemon/core/tables/base-state.ts";
+import type { CommandOf, Entry, Reply } from "../../daemon/core/tables/entries.ts";
+import type { Task } from "../../daemon/core/tables/tasks.ts";
 import { agents } from "./families.ts";
 import { isHeir } from "./oracle.ts";
 import type { Random } from "./random.ts";

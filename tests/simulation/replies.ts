@@ -3,10 +3,10 @@
  * is not kept, what was read stays, and what was done is never forgotten for it.
  */
 
-import type { KeptReply } from "../../daemon/core/base-state.ts";
-import type { Entry } from "../../daemon/core/commands.ts";
-import type { Origin } from "../../daemon/core/origin.ts";
+import type { Origin } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { KeptReply } from "../../daemon/core/tables/base-state.ts";
+import type { Entry } from "../../daemon/core/tables/entries.ts";
 
 export class ReadReplies {
   readonly #read = new Set<string>();

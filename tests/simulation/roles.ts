@@ -2,11 +2,10 @@
  * Roles that people give to simulated agents, risks of their tasks and a person's yes; and the rules of these once more,
  * written without the core's own: slow and obvious.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
-import type { Reply, Step } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
-import type { Task } from "../../daemon/core/tasks/table.ts";
+import type { Command, CommandOf, Entry, Reply, Step } from "../../daemon/core/tables/entries.ts";
+import type { Task } from "../../daemon/core/tables/tasks.ts";
 import type { Random } from "./random.ts";
 import type { TasksBefore } from "./tasks.ts";
 

@@ -2,11 +2,10 @@
  * Sessions that come by where there is little room, and the rules of who makes room once more, written slowly: only who
  * has neither a process nor anything else, and of those who has had nothing for longest.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
-import type { Reply, Step } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
-import { claimerOf } from "../../daemon/core/tasks/table.ts";
+import type { Command, Entry, Reply, Step } from "../../daemon/core/tables/entries.ts";
+import { claimerOf } from "../../daemon/core/tables/tasks.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Random } from "./random.ts";
 

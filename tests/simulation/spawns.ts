@@ -2,11 +2,10 @@
  * Agents that the simulated clients spawn, and the rules of their records once more: what a record was before an entry is
  * compared with what it is after, by the table below and without the core's own.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
-import type { Spawn } from "../../daemon/core/lead/spawns/table.ts";
-import type { Reply, Step } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import type { Spawn } from "../../daemon/core/lead/tables/spawns.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Command, CommandOf, Entry, Reply, Step } from "../../daemon/core/tables/entries.ts";
 import type { SpawnState } from "../../protocol/lead/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Random } from "./random.ts";

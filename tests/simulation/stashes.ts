@@ -2,11 +2,10 @@
  * Which stash entries the simulated lines make and take, and the rules of their makers once more, written slowly: the
  * first that was noted is the maker, and each session hears once of its entries that another one took.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
-import { actorRow } from "../../daemon/core/locks/replies.ts";
-import type { Step } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Command, CommandOf, Entry, Step } from "../../daemon/core/tables/entries.ts";
+import { actorRow } from "../../daemon/core/tables/naming.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Random } from "./random.ts";
 

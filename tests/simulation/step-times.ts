@@ -1,9 +1,8 @@
 /** How long single steps take: none may keep the others waiting. */
 import { apply } from "../../daemon/core/apply.ts";
-import type { Entry } from "../../daemon/core/commands.ts";
-import type { Step } from "../../daemon/core/outcome.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Entry, Step } from "../../daemon/core/tables/entries.ts";
 import { stepMaxMs } from "../bench/growth-steps.ts";
 
 /** Entries between two copies of the state. */

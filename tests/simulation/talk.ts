@@ -3,14 +3,11 @@
  * indexes.
  */
 
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Freeze, Hold } from "../../daemon/core/base-state.ts";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
-import type { FileRef } from "../../daemon/core/file-ref.ts";
-import { inboxKey } from "../../daemon/core/messages/recipients.ts";
-import { lettersOf } from "../../daemon/core/messages/table.ts";
-import type { Reply, Step } from "../../daemon/core/outcome.ts";
+import type { Actor, FileRef } from "../../daemon/core/frame/actors.ts";
+import { inboxKey, lettersOf } from "../../daemon/core/messages/inbox.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
+import type { Freeze, Hold } from "../../daemon/core/tables/base-state.ts";
+import type { Command, Entry, Reply, Step } from "../../daemon/core/tables/entries.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/schemas/message.ts";
 import type { Random } from "./random.ts";

@@ -2,12 +2,11 @@
  * What the simulated clients do with tasks, and the rules of tasks once more, written without the core's indexes: slow,
  * obvious, and blind to none of their bugs.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
-import type { NewTask } from "../../daemon/core/tasks/commands.ts";
-import { numberOf, type Task } from "../../daemon/core/tasks/table.ts";
+import type { Command, Entry, Reply } from "../../daemon/core/tables/entries.ts";
+import type { NewTask } from "../../daemon/core/tables/tasks.ts";
+import { numberOf, type Task } from "../../daemon/core/tables/tasks.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Random } from "./random.ts";
 import { couldRun, type RolesBefore } from "./roles.ts";

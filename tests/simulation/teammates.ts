@@ -1,5 +1,5 @@
 /** What the agent client says of simulated agents. The core's invariants tell which mismatches there must be. */
-import type { CommandOf } from "../../daemon/core/commands.ts";
+import type { CommandOf } from "../../daemon/core/tables/entries.ts";
 import type { Random } from "./random.ts";
 
 export class TeammateLives {

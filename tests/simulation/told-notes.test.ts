@@ -1,7 +1,7 @@
 /** The oracle of what agents are told, where an agent that another one is told of has ended. */
 import { expect, it } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
 import type { TableName } from "../../daemon/core/state.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { World } from "../unit/core-world.ts";
 import { NoteLives, notesBefore } from "./notes.ts";
 import { Random } from "./random.ts";

@@ -1,8 +1,8 @@
 /** Which slices of the state an entry can have touched: only these are looked at after it. */
-import type { Command, CommandType, Entry } from "../../daemon/core/commands.ts";
-import type { Step } from "../../daemon/core/outcome.ts";
-import { Images } from "../../daemon/core/preimages.ts";
+
+import { Images } from "../../daemon/core/frame/saved-rows.ts";
 import { rowsOf, type State, type TableName } from "../../daemon/core/state.ts";
+import type { Command, CommandType, Entry, Step } from "../../daemon/core/tables/entries.ts";
 
 /** Every so many entries all of the state is looked at, for what a command touches although it should not. */
 const wholeEvery = 25;

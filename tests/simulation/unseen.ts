@@ -3,11 +3,10 @@
  * once more, written slowly: what a start saw begin does not end by itself, and what it did not see begin does, after a
  * while, unless a person is asked.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Hold } from "../../daemon/core/base-state.ts";
-import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
-import type { Reply, Step } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Hold } from "../../daemon/core/tables/base-state.ts";
+import type { Command, CommandOf, Entry, Reply, Step } from "../../daemon/core/tables/entries.ts";
 import { limits } from "../../protocol/limits.ts";
 import { isHeir } from "./oracle.ts";
 import type { Random } from "./random.ts";

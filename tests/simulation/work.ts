@@ -2,11 +2,10 @@
  * What the simulated clients write and commit in two worktrees, and the rules of uncommitted work once more, written
  * slowly: whose it is, what was bypassed, and that none is forgotten that was written after the last commit.
  */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
-import type { WriteNote } from "../../daemon/core/files/commands.ts";
-import type { Reply, Step } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
+import type { Command, Entry, Reply, Step } from "../../daemon/core/tables/entries.ts";
+import type { WriteNote } from "../../daemon/core/tables/uncommitted.ts";
 import { limits } from "../../protocol/limits.ts";
 import { ancestorsOf } from "./families.ts";
 import type { Random } from "./random.ts";

@@ -4,17 +4,19 @@
  * few the core's own `check`; after every crash the state that comes back is compared with the one that was.
  */
 
-import { type Actor, withoutCommand } from "../../daemon/core/actor.ts";
-import { firstRulesLevel, type Hold, type KeptReply, type Token } from "../../daemon/core/base-state.ts";
-import { check } from "../../daemon/core/check.ts";
-import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import type { FileRef } from "../../daemon/core/file-ref.ts";
-import type { LockRequest } from "../../daemon/core/locks/commands.ts";
-import type { Bound, Origin } from "../../daemon/core/origin.ts";
-import type { Reply, Step } from "../../daemon/core/outcome.ts";
-import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { Bound, FileRef, Origin } from "../../daemon/core/frame/actors.ts";
+import { type Actor, withoutCommand } from "../../daemon/core/frame/actors.ts";
+import { check } from "../../daemon/core/invariants.ts";
+import { emptyState, readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { State, TableName } from "../../daemon/core/state.ts";
+import {
+  firstRulesLevel,
+  type Hold,
+  type KeptReply,
+  type Token,
+} from "../../daemon/core/tables/base-state.ts";
+import type { Command, CommandOf, Entry, Reply, Step } from "../../daemon/core/tables/entries.ts";
+import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { Engine } from "../../daemon/engine/engine.ts";
 import { rebuild } from "../../daemon/engine/replay.ts";
 import { resourceRef } from "../../daemon/facts/file-refs.ts";

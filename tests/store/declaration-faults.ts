@@ -1,8 +1,8 @@
 /** Whether machines show what agents declared, and nothing else; and whether those are told whose files overlap. */
 import { apply } from "../../daemon/core/apply.ts";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import { noteKey } from "../../daemon/core/messages/notice-table.ts";
 import { nodeOf, ownIdOf } from "../../daemon/core/nodes/shared-ids.ts";
+import { emptyState } from "../../daemon/core/snapshot.ts";
+import { noteKey } from "../../daemon/core/tables/messages.ts";
 import type { Message } from "../end-to-end/daemon.ts";
 import { type Declarations, type DeclaringAgent, textOfFiles } from "./declarations.ts";
 import { type Machine, within } from "./machines.ts";

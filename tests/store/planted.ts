@@ -17,14 +17,14 @@ export const plantedInStore: readonly PlantedInStore[] = [
   },
   {
     bug: "compare-and-set takes a version of before",
-    file: "daemon/core/context.ts",
+    file: "daemon/core/messages/context.ts",
     find: "if (ifVersion === null || ifVersion === version) return null;",
     put: "if (ifVersion === null || ifVersion <= version) return null;",
     tells: /fits no order|was acknowledged, and the log has/,
   },
   {
     bug: "a reply is kept for all machines' senders of one name",
-    file: "daemon/core/retries.ts",
+    file: "daemon/core/tables/base-state.ts",
     find: "return { ...retry, by: `",
     put: "return node.length > 0 ? retry : { ...retry, by: `",
     tells: /was acknowledged, and the log has|was told|was refused/,
@@ -38,7 +38,7 @@ export const plantedInStore: readonly PlantedInStore[] = [
   },
   {
     bug: "an entry of a debate has the number of the one before",
-    file: "daemon/core/lead/debates/enter.ts",
+    file: "daemon/core/lead/debates.ts",
     find: "step.reply = { ok: true, debate: debate.id, entry: next.entries.length };",
     put: "step.reply = { ok: true, debate: debate.id, entry: debate.entries.length };",
     tells: /was told entry|at another place|debate .* fits no order/,
@@ -52,7 +52,7 @@ export const plantedInStore: readonly PlantedInStore[] = [
   },
   {
     bug: "a value of context has no end",
-    file: "daemon/core/context.ts",
+    file: "daemon/core/messages/context.ts",
     find: "const endsAt = command.ttlMs === null ? null : state.t + command.ttlMs;",
     put: "const endsAt = null as number | null;",
     tells: /shows a value that has ended|another state/,
@@ -95,7 +95,7 @@ export const plantedInStore: readonly PlantedInStore[] = [
   },
   {
     bug: "other machines hear nothing of files that were struck off",
-    file: "daemon/core/declarations/declare.ts",
+    file: "daemon/core/work/declare.ts",
     find: "  tellNodes(state, after);",
     put: "  if (after.files.length >= before.files.length) tellNodes(state, after);",
     tells: /shows of .* which declared/,
@@ -109,14 +109,14 @@ export const plantedInStore: readonly PlantedInStore[] = [
   },
   {
     bug: "an overlap that is over is told to other machines",
-    file: "daemon/core/declarations/shared.ts",
+    file: "daemon/core/work/declared-elsewhere.ts",
     find: "takeBackOverlaps(state, known, struck, known.project === after.project ? after.files : []);",
     put: "void takeBackOverlaps;",
     tells: /which was struck off before/,
   },
   {
     bug: "agents of two machines overlap for the later one alone",
-    file: "daemon/core/declarations/overlaps.ts",
+    file: "daemon/core/work/overlaps.ts",
     find: "tellLater(state, other, { what, file: own.path, other: by.name, will: own.will });",
     put: 'if (mine.project.startsWith("/")) tellLater(state, other, { what, file: own.path, other: by.name, will: own.will });',
     tells: /was not told of .* which overlaps/,

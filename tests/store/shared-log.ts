@@ -1,12 +1,10 @@
 /** The log as the store has it, applied once more by the core: what really happened in a history. */
-import { apply } from "../../daemon/core/apply.ts";
-import { check } from "../../daemon/core/check.ts";
-import type { Command, Due, Entry } from "../../daemon/core/commands.ts";
-import { emptyState } from "../../daemon/core/empty-state.ts";
+import { apply, dueAt } from "../../daemon/core/apply.ts";
+import { check } from "../../daemon/core/invariants.ts";
 import { ownIdOf } from "../../daemon/core/nodes/shared-ids.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import { emptyState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
-import { dueAt } from "../../daemon/core/timers.ts";
+import type { Command, Due, Entry, Reply } from "../../daemon/core/tables/entries.ts";
 import { Replay } from "../../daemon/engine/replay.ts";
 import { FileJournal } from "../../daemon/journal/file-journal.ts";
 import { loadCopy } from "../../daemon/sharing/copy-file.ts";

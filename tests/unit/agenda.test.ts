@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { apply } from "../../daemon/core/apply.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import { emptyState } from "../../daemon/core/empty-state.ts";
+import { emptyState } from "../../daemon/core/snapshot.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { Agenda } from "../../daemon/engine/scheduler.ts";
 import { limits } from "../../protocol/limits.ts";
 import { SimulatedClock } from "../simulation/host.ts";

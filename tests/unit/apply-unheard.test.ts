@@ -1,13 +1,11 @@
 /** An entry whose replies and events nobody gets changes the state as any other. */
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { apply } from "../../daemon/core/apply.ts";
-import { applyUnheard } from "../../daemon/core/apply-unheard.ts";
-import { check } from "../../daemon/core/check.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import { writeState } from "../../daemon/core/snapshot.ts";
+import { apply, applyUnheard } from "../../daemon/core/apply.ts";
+import { check } from "../../daemon/core/invariants.ts";
+import { emptyState, writeState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { World } from "./core-world.ts";
 import { begin, commands, files, lockOf, main } from "./lock-commands.ts";
 

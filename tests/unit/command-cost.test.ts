@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { costOf } from "../../daemon/core/command-cost.ts";
-import type { Command } from "../../daemon/core/commands.ts";
+import { costOf } from "../../daemon/core/apply.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { limits } from "../../protocol/limits.ts";
 import { Crowd, upTo } from "../bench/growth-steps.ts";
 import { World } from "./core-world.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { countItems, itemsOf, itemsSince, latestItem } from "../../daemon/core/context-index.ts";
+import { countItems, itemsOf, itemsSince, latestItem } from "../../daemon/core/tables/context.ts";
 import { World } from "./core-world.ts";
 
 /** Keys, each with the wall time at which it is set (ms) and its time to live (ms). */

@@ -1,6 +1,6 @@
 /** What reads of a shared value leave in the log. */
 import { expect, it } from "vitest";
-import { contextAt } from "../../daemon/core/context.ts";
+import { contextAt } from "../../daemon/core/messages/context.ts";
 import { noteRead } from "../../daemon/requests/context.ts";
 import { limits } from "../../protocol/limits.ts";
 import { EngineWorld, MemoryPlace } from "./engine-world.ts";

@@ -1,9 +1,8 @@
 /** A machine, its store and another machine in it, for copies that may break off. */
 import { expect } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import { itemsOf } from "../../daemon/core/context-index.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
-import { claimerOf } from "../../daemon/core/tasks/table.ts";
+import { itemsOf } from "../../daemon/core/tables/context.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
+import { claimerOf } from "../../daemon/core/tables/tasks.ts";
 import { CopyRefused, contentsOf } from "../../daemon/sharing/copy.ts";
 import { LeaveRecords } from "../../daemon/sharing/leave-records.ts";
 import { SharedNames } from "../../daemon/sharing/names.ts";

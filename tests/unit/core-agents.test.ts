@@ -1,8 +1,7 @@
 /** The names of the agents within a session. */
 import { describe, expect, it } from "vitest";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import { actorRow } from "../../daemon/core/locks/replies.ts";
-import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { emptyState, readState, writeState } from "../../daemon/core/snapshot.ts";
+import { actorRow } from "../../daemon/core/tables/naming.ts";
 import { limits } from "../../protocol/limits.ts";
 import { World } from "./core-world.ts";
 

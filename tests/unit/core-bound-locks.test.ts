@@ -1,9 +1,9 @@
 /** Locks that are bound to a connection, over a restart: who comes back in time keeps them, who does not loses them. */
 
 import { describe, expect, it } from "vitest";
-import type { Bound } from "../../daemon/core/origin.ts";
+import { allDue } from "../../daemon/core/apply.ts";
+import type { Bound } from "../../daemon/core/frame/actors.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { allDue } from "../../daemon/core/timers.ts";
 import { limits } from "../../protocol/limits.ts";
 import { World, waits } from "./core-world.ts";
 

@@ -1,7 +1,6 @@
 /** The bounds of the core's tables: other tests fill tables with small ones, so this one holds the product's. */
 import { expect, it } from "vitest";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { emptyState, readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
 import { limits } from "../../protocol/limits.ts";
 import { bounded } from "./core-world.ts";

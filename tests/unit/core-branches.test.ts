@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { sameFilesOf } from "../../daemon/core/branches/same-files.ts";
 import { type BranchFile, uncommitted } from "../../daemon/core/branches/table.ts";
-import { noteKey } from "../../daemon/core/messages/notice-table.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { noteKey } from "../../daemon/core/tables/messages.ts";
 import { limits } from "../../protocol/limits.ts";
 import { end, type Local, type Store, two } from "./nodes-world.ts";
 

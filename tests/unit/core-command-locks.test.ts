@@ -1,8 +1,7 @@
 /** Commands of one actor: they exclude each other, unless one runs inside the other; its other requests pass. */
 
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Bound } from "../../daemon/core/origin.ts";
+import type { Actor, Bound } from "../../daemon/core/frame/actors.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World, waits } from "./core-world.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import type { ContextSet } from "../../daemon/core/messages/commands.ts";
-import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { allDue } from "../../daemon/core/timers.ts";
+import { allDue } from "../../daemon/core/apply.ts";
+import { emptyState, readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { ContextSet } from "../../daemon/core/tables/messages.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";
 

@@ -1,14 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { runsInside, sameOwner } from "../../daemon/core/actor.ts";
 import { apply } from "../../daemon/core/apply.ts";
-import type { Locks } from "../../daemon/core/base-state.ts";
-import { check } from "../../daemon/core/check.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import { type Ask, blockers, firstBlocker, overlapOf } from "../../daemon/core/locks/blockers.ts";
-import type { LockRequest } from "../../daemon/core/locks/commands.ts";
-import { type CycleStep, cycleByGrant, cycleByWaiting } from "../../daemon/core/locks/deadlock.ts";
+import { runsInside, sameOwner } from "../../daemon/core/frame/actors.ts";
+import { check } from "../../daemon/core/invariants.ts";
+import {
+  type Ask,
+  blockers,
+  type CycleStep,
+  cycleByGrant,
+  cycleByWaiting,
+  firstBlocker,
+  overlapOf,
+} from "../../daemon/core/locks/blockers.ts";
+import { emptyState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Locks } from "../../daemon/core/tables/base-state.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
+import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { Random } from "../simulation/random.ts";
 import { lockOf } from "./core-world.ts";
 import { attachedOf, closesCycle, closesCycleByTaking, inTheWay } from "./slow-cycles.ts";

@@ -1,7 +1,7 @@
 /** Debates are not settled by one agent with itself, and none is left without a way on. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { check } from "../../daemon/core/check.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import { check } from "../../daemon/core/invariants.ts";
+import type { Reply } from "../../daemon/core/tables/entries.ts";
 import { actor } from "./core-world.ts";
 import { DebateWorld, hypotheses } from "./debate-world.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { CommandOf } from "../../daemon/core/commands.ts";
-import type { ViewedFile } from "../../daemon/core/declarations/commands.ts";
-import { takeBackOverlaps } from "../../daemon/core/declarations/overlaps.ts";
-import { missingIn } from "../../daemon/core/lead/declarations/missing.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import { missingIn } from "../../daemon/core/lead/declarations.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { ViewedFile } from "../../daemon/core/tables/declarations.ts";
+import type { CommandOf } from "../../daemon/core/tables/entries.ts";
+import { takeBackOverlaps } from "../../daemon/core/work/overlaps.ts";
 import { trailOf } from "../../daemon/trail/from-events.ts";
 import { declarationExample } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import type { Reply } from "../../daemon/core/tables/entries.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, lockOf, World } from "./core-world.ts";
 

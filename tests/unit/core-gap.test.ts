@@ -1,7 +1,7 @@
 /** The numbers in ids, which a log with gaps counts on with. */
 import { expect, it } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
 import { numberedKinds, numbersOf, passNumbers } from "../../daemon/core/gap.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { World } from "./core-world.ts";
 import { openOf } from "./debate-world.ts";
 

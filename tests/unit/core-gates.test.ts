@@ -1,12 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it, test, vi } from "vitest";
-import type { CommandOf } from "../../daemon/core/commands.ts";
-import { isLeadRole } from "../../daemon/core/declarations/role-words.ts";
-import type { Declaration } from "../../daemon/core/declarations/table.ts";
-import type { CheckFact, CompletionFacts, WriteFacts } from "../../daemon/core/lead/gates/facts.ts";
-import { isDocument } from "../../daemon/core/lead/gates/files.ts";
-import { beforeCompletion, beforeStop, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
-import { roleOf } from "../../daemon/core/lead/roles/role-of.ts";
+import type { CheckFact, CompletionFacts, WriteFacts } from "../../daemon/core/lead/gates.ts";
+import { beforeCompletion, beforeStop, beforeWrite, isDocument } from "../../daemon/core/lead/gates.ts";
+import { roleOf } from "../../daemon/core/lead/roles.ts";
+import type { Declaration } from "../../daemon/core/tables/declarations.ts";
+import type { CommandOf } from "../../daemon/core/tables/entries.ts";
+import { isLeadRole } from "../../daemon/core/tables/role-words.ts";
 import { type GateFinding, gateNames, gatePresets, gatesText, stricter } from "../../protocol/lead/roles.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { limits } from "../../protocol/limits.ts";
 import { lockOf, World } from "./core-world.ts";
 

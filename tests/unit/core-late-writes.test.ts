@@ -1,11 +1,10 @@
 /** A write that ends after its lock has: who is told of it, who is not, and what is remembered until then. */
 
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import { firstRulesLevel } from "../../daemon/core/base-state.ts";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import type { LockRequest } from "../../daemon/core/locks/commands.ts";
-import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import { emptyState, readState, writeState } from "../../daemon/core/snapshot.ts";
+import { firstRulesLevel } from "../../daemon/core/tables/base-state.ts";
+import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World, waits } from "./core-world.ts";
 

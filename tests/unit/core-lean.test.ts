@@ -1,10 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { FileRef } from "../../daemon/core/file-ref.ts";
-import type { Step } from "../../daemon/core/outcome.ts";
+import type { Actor, FileRef } from "../../daemon/core/frame/actors.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
+import type { Command, Step } from "../../daemon/core/tables/entries.ts";
 import { World } from "./core-world.ts";
 import { begin, commands, files, lockOf, main, node } from "./lock-commands.ts";
 

@@ -1,11 +1,10 @@
 /** Explicit locks that descendants use: bound to a connection, several deep, given up meanwhile, unlocked by force. */
 
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import { check } from "../../daemon/core/check.ts";
-import type { LockRequest } from "../../daemon/core/locks/commands.ts";
-import type { Bound } from "../../daemon/core/origin.ts";
+import type { Actor, Bound } from "../../daemon/core/frame/actors.ts";
+import { check } from "../../daemon/core/invariants.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World, waits } from "./core-world.ts";
 

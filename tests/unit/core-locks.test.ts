@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World, waits } from "./core-world.ts";

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { commandRules } from "../../daemon/core/apply.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import { moves } from "../../daemon/core/lead/merges/table.ts";
-import { countUnheard, firstUnread, unreadBy } from "../../daemon/core/lead/merges/unread.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import { countUnheard, firstUnread, unreadBy } from "../../daemon/core/lead/merges.ts";
+import { moves } from "../../daemon/core/lead/tables/merges.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
 import type { MergeReason, MergeRow } from "../../protocol/lead/merge.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World } from "./core-world.ts";

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { MessageSend } from "../../daemon/core/messages/commands.ts";
-import { inboxOf } from "../../daemon/core/messages/recipients.ts";
-import { lettersOf } from "../../daemon/core/messages/table.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import { inboxOf, lettersOf } from "../../daemon/core/messages/inbox.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { Reply } from "../../daemon/core/tables/entries.ts";
+import type { MessageSend } from "../../daemon/core/tables/messages.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MessageRow } from "../../protocol/schemas/message.ts";
 import { Random } from "../simulation/random.ts";

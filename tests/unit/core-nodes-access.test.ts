@@ -1,9 +1,8 @@
 /** Which nodes take part in a shared log, since when and until when, under which rules, and with how many sessions. */
 import { describe, expect, it } from "vitest";
-import { rulesLevel } from "../../daemon/core/base-state.ts";
-import { emptyState } from "../../daemon/core/empty-state.ts";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
-import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { emptyState, readState, writeState } from "../../daemon/core/snapshot.ts";
+import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
 import { limits } from "../../protocol/limits.ts";
 import { bounded, World } from "./core-world.ts";
 import { Local, Store, shared, two } from "./nodes-world.ts";

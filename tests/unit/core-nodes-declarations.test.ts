@@ -1,9 +1,9 @@
 /** What agents declare, from their node's log to the shared one, and what overlaps there. */
 import { describe, expect, it } from "vitest";
-import type { CommandOf } from "../../daemon/core/commands.ts";
-import { noteKey } from "../../daemon/core/messages/notice-table.ts";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { CommandOf } from "../../daemon/core/tables/entries.ts";
+import { noteKey } from "../../daemon/core/tables/messages.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded } from "./core-world.ts";
 import { agentBegin, agentEnd, end, Local, Store, shared, two } from "./nodes-world.ts";

@@ -1,8 +1,8 @@
 /** A merge of one machine that comes back, and the tasks of its author in the log that machines share. */
 import { describe, expect, it } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { MergeRow } from "../../protocol/lead/merge.ts";
 import { actor, bounded } from "./core-world.ts";
 import { end, Local, type Store, shared, two } from "./nodes-world.ts";

@@ -1,11 +1,11 @@
 /** What slices say of an actor in rows of their own, from its node's log to the shared one. */
 import { describe, expect, it } from "vitest";
-import { rulesLevel } from "../../daemon/core/base-state.ts";
 import type { Relayable } from "../../daemon/core/nodes/commands.ts";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
-import type { Part } from "../../daemon/core/points.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
+import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
+import type { Part } from "../../daemon/core/tables/entries.ts";
 import { bounded } from "./core-world.ts";
 import { agentBegin, agentEnd, end, Local, Store, shared } from "./nodes-world.ts";
 

@@ -1,9 +1,9 @@
 /** What a shared log knows of roles: what the log of the actor's node has. */
 import { describe, expect, it } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import { roleOf } from "../../daemon/core/lead/roles/role-of.ts";
+import { roleOf } from "../../daemon/core/lead/roles.ts";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { Role } from "../../protocol/lead/roles.ts";
 import { actor, World } from "./core-world.ts";
 import { agentBegin, type Local, type Store, two } from "./nodes-world.ts";

@@ -1,11 +1,11 @@
 /** Nodes of a shared log: leases, what each may enter, and the outbox by which a node's own log tells of its sessions. */
 import { describe, expect, it } from "vitest";
 import { sharedCommands } from "../../daemon/core/apply.ts";
-import { rulesLevel } from "../../daemon/core/base-state.ts";
 import type { Relayed } from "../../daemon/core/nodes/commands.ts";
 import { nodeOf, ownIdOf, sharedId } from "../../daemon/core/nodes/shared-ids.ts";
 import { relaysOf } from "../../daemon/core/outbox/publish.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World } from "./core-world.ts";
 import { end, Local, Store, shared, two } from "./nodes-world.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import { check } from "../../daemon/core/check.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { WipedWork, WriteNote } from "../../daemon/core/files/commands.ts";
-import { tellLater } from "../../daemon/core/messages/notices.ts";
-import type { Lineage } from "../../daemon/core/sessions/kinship.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import { check } from "../../daemon/core/invariants.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
+import type { Lineage } from "../../daemon/core/tables/naming.ts";
+import { tellLater } from "../../daemon/core/tables/notices.ts";
+import type { WipedWork, WriteNote } from "../../daemon/core/tables/uncommitted.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World } from "./core-world.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import { World, waits } from "./core-world.ts";
 
 const child: Actor = { session: "m", agent: "child", incarnation: 0 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import { leads, leadsOf } from "../../daemon/core/lead/health/leads.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import { leads, leadsOf } from "../../daemon/core/lead/health.ts";
 import { limits } from "../../protocol/limits.ts";
 import { World, waits } from "./core-world.ts";
 import { TaskWorld } from "./task-world.ts";

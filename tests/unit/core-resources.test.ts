@@ -1,8 +1,8 @@
 /** Locks on what is no file: keys of another form in the same table, and the lease that only they have. */
 
 import { describe, expect, it } from "vitest";
+import { allDue } from "../../daemon/core/apply.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { allDue } from "../../daemon/core/timers.ts";
 import { resourceRef } from "../../daemon/facts/file-refs.ts";
 import { limits } from "../../protocol/limits.ts";
 import { World, waits } from "./core-world.ts";

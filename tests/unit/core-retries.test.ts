@@ -1,9 +1,9 @@
 /** What a retry is told: the answer that its client may have read, and never one that nobody can have. */
 
 import { describe, expect, it } from "vitest";
-import type { LockRequest } from "../../daemon/core/locks/commands.ts";
-import type { Bound } from "../../daemon/core/origin.ts";
+import type { Bound } from "../../daemon/core/frame/actors.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World, waits } from "./core-world.ts";
 

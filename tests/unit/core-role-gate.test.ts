@@ -1,9 +1,8 @@
 /** The gate of roles: each cell of the table, and which files, programs and git commands it looks at. */
 
 import { describe, expect, it } from "vitest";
-import type { RoleFacts, ShellFacts } from "../../daemon/core/lead/gates/facts.ts";
-import { isTest } from "../../daemon/core/lead/gates/files.ts";
-import { beforeCreation, beforeShell, beforeWrite } from "../../daemon/core/lead/gates/table.ts";
+import type { RoleFacts, ShellFacts } from "../../daemon/core/lead/gates.ts";
+import { beforeCreation, beforeShell, beforeWrite, isTest } from "../../daemon/core/lead/gates.ts";
 import { usesOf } from "../../hooks/git/uses.ts";
 import {
   type GateFinding,

@@ -1,12 +1,11 @@
 /** Roles that agents have, and the tasks that they may claim by its risk. */
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import { roleNamed } from "../../daemon/core/lead/declarations/mismatches.ts";
-import { giveRole } from "../../daemon/core/lead/roles/given-roles.ts";
-import { leadsOf, roleOf } from "../../daemon/core/lead/roles/role-of.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import { roleNamed } from "../../daemon/core/lead/declarations.ts";
+import { giveRole, leadsOf, roleOf } from "../../daemon/core/lead/roles.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { riskOf } from "../../daemon/core/tasks/risk.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
+import { riskOf } from "../../daemon/core/tasks/replies.ts";
 import type { Role } from "../../protocol/lead/roles.ts";
 import { rights, roles } from "../../protocol/lead/roles.ts";
 import type { Risk } from "../../protocol/names.ts";

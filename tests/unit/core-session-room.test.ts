@@ -1,9 +1,9 @@
 /** Who makes room where there are as many sessions as may be: the bounds are small here, and every invariant is checked. */
 
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { LockRequest } from "../../daemon/core/locks/commands.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World, waits } from "./core-world.ts";
 

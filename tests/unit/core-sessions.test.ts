@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import { emptyState, readState, writeState } from "../../daemon/core/snapshot.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World, waits } from "./core-world.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SpawnUpdate } from "../../daemon/core/lead/spawns/commands.ts";
-import type { Spawn } from "../../daemon/core/lead/spawns/table.ts";
+import type { Spawn, SpawnUpdate } from "../../daemon/core/lead/tables/spawns.ts";
 import { limits } from "../../protocol/limits.ts";
 import { TaskWorld } from "./task-world.ts";
 

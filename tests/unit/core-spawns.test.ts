@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { commandRules } from "../../daemon/core/apply.ts";
-import { roleOf } from "../../daemon/core/lead/roles/role-of.ts";
-import type { SpawnCreate, SpawnReplace, SpawnUpdate } from "../../daemon/core/lead/spawns/commands.ts";
-import type { Spawn } from "../../daemon/core/lead/spawns/table.ts";
-import { isFinal, mayMove, transitions } from "../../daemon/core/lead/spawns/transitions.ts";
+import { roleOf } from "../../daemon/core/lead/roles.ts";
+import type { Spawn, SpawnCreate, SpawnReplace, SpawnUpdate } from "../../daemon/core/lead/tables/spawns.ts";
+import { isFinal, mayMove, transitions } from "../../daemon/core/lead/tables/spawns.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { trailOf } from "../../daemon/trail/from-events.ts";
 import { spawnStates } from "../../protocol/lead/spawn.ts";

@@ -1,6 +1,6 @@
 /** Tasks that require a debate. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { openDebateOf } from "../../daemon/core/lead/debates/tasks.ts";
+import { openDebateOf } from "../../daemon/core/lead/debates.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
 import { bounded } from "./core-world.ts";
 import { closeOf, openOf } from "./debate-world.ts";

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { check } from "../../daemon/core/check.ts";
-import type { Command } from "../../daemon/core/commands.ts";
+import { check } from "../../daemon/core/invariants.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import type { TaskImport } from "../../daemon/core/tasks/commands.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
+import type { TaskImport } from "../../daemon/core/tables/tasks.ts";
 import { claimOf, createOf, project, TaskWorld, updateOf } from "./task-world.ts";
 
 let w: TaskWorld;

@@ -1,10 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { apply } from "../../daemon/core/apply.ts";
-import { check } from "../../daemon/core/check.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import { check } from "../../daemon/core/invariants.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { claimerOf, latestFinished } from "../../daemon/core/tasks/table.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
+import { claimerOf, latestFinished } from "../../daemon/core/tables/tasks.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { TaskStatus } from "../../protocol/schemas/task.ts";
 import { bounded } from "./core-world.ts";

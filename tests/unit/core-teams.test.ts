@@ -1,13 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { blockedClaim } from "../../daemon/core/lead/teams/blocked-claim.ts";
-import { beforeMove, beforeTaskChange } from "../../daemon/core/lead/teams/calls.ts";
-import { deadLetter } from "../../daemon/core/lead/teams/dead-letter.ts";
-import { cyclesIn, dependencyCycle } from "../../daemon/core/lead/teams/dependency-cycle.ts";
-import type { ChangeFacts, MemberState } from "../../daemon/core/lead/teams/facts.ts";
-import { foreignTask } from "../../daemon/core/lead/teams/foreign-task.ts";
-import { problemsOf } from "../../daemon/core/lead/teams/team-trouble.ts";
-import { unknownOwner } from "../../daemon/core/lead/teams/unknown-owner.ts";
+import type { ChangeFacts, MemberState } from "../../daemon/core/lead/teams.ts";
+import {
+  beforeMove,
+  beforeTaskChange,
+  blockedClaim,
+  cyclesIn,
+  deadLetter,
+  dependencyCycle,
+  foreignTask,
+  problemsOf,
+  unknownOwner,
+} from "../../daemon/core/lead/teams.ts";
 import type { NativeTask, TaskChange } from "../../hooks/seam/teams.ts";
 
 const task = (id: string, more: Partial<NativeTask> = {}): NativeTask => ({

@@ -1,11 +1,10 @@
 /** Writes in flight over a restart of the daemon: their end may have come while nobody listened. */
 
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import type { LockRequest } from "../../daemon/core/locks/commands.ts";
-import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { allDue } from "../../daemon/core/timers.ts";
+import { allDue } from "../../daemon/core/apply.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import { emptyState, readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World, waits } from "./core-world.ts";
 

@@ -1,7 +1,7 @@
 /** Writes whose end their client may never tell: they count as over some time after their allow, if nobody is asked. */
 import { describe, expect, it } from "vitest";
-import type { LockRequest } from "../../daemon/core/locks/commands.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World, waits } from "./core-world.ts";
 

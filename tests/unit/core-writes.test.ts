@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { WriteNote } from "../../daemon/core/files/commands.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { WriteNote } from "../../daemon/core/tables/uncommitted.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, bounded, World } from "./core-world.ts";
 

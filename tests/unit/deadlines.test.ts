@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Due } from "../../daemon/core/commands.ts";
-import type { Timer } from "../../daemon/core/outcome.ts";
+import type { Due, Timer } from "../../daemon/core/tables/entries.ts";
 import { Deadlines } from "../../daemon/engine/deadline-heap.ts";
 
 const wait = (ticket: number): Due => ({ what: "wait_over", ticket });

@@ -1,10 +1,8 @@
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { NewEntry } from "../../daemon/core/lead/debates/commands.ts";
-import { type Debate, debateOf } from "../../daemon/core/lead/debates/table.ts";
-import { inboxKey } from "../../daemon/core/messages/recipients.ts";
-import { lettersOf } from "../../daemon/core/messages/table.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import type { NewEntry } from "../../daemon/core/lead/tables/debates.ts";
+import { type Debate, debateOf } from "../../daemon/core/lead/tables/debates.ts";
+import { inboxKey, lettersOf } from "../../daemon/core/messages/inbox.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
 import { actor, World } from "./core-world.ts";
 
 type Who = string | Actor | null;

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { rulesKnown } from "../../daemon/core/base-state.ts";
-import { check } from "../../daemon/core/check.ts";
-import type { Command } from "../../daemon/core/commands.ts";
+import { check } from "../../daemon/core/invariants.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
+import { rulesKnown } from "../../daemon/core/tables/base-state.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { RulesUnknown, rebuild, stateHash } from "../../daemon/engine/replay.ts";
 import { RepeatedThrows } from "../../daemon/engine/throws.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -1,10 +1,9 @@
 /** The engine over any journal, with time and the journal's work in the test's hand. */
 
-import type { Command, Entry } from "../../daemon/core/commands.ts";
-import type { FileRef } from "../../daemon/core/file-ref.ts";
-import type { CoreEvent, Reply } from "../../daemon/core/outcome.ts";
+import type { FileRef } from "../../daemon/core/frame/actors.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Command, CoreEvent, Entry, Reply } from "../../daemon/core/tables/entries.ts";
 import { Engine, type EngineOptions } from "../../daemon/engine/engine.ts";
 import { FileJournal } from "../../daemon/journal/file-journal.ts";
 import type { Journal } from "../../daemon/journal/journal.ts";

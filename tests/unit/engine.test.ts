@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { rulesLevel } from "../../daemon/core/base-state.ts";
-import type { Entry, Proposal } from "../../daemon/core/commands.ts";
-import type { Step } from "../../daemon/core/outcome.ts";
+import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
+import type { Entry, Proposal, Step } from "../../daemon/core/tables/entries.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, lockOf } from "./core-world.ts";
 import {

@@ -1,6 +1,6 @@
 /** Whatever events, pauses and subscriptions come in whatever order: who subscribes gets each event that it wants, once. */
 import { expect, test } from "vitest";
-import type { CoreEvent } from "../../daemon/core/outcome.ts";
+import type { CoreEvent } from "../../daemon/core/tables/entries.ts";
 import { type EventFilter, passes } from "../../daemon/events/filter.ts";
 import { EventHub } from "../../daemon/events/hub.ts";
 import type { Connection } from "../../daemon/server/connection.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CoreEvent } from "../../daemon/core/outcome.ts";
+import type { CoreEvent } from "../../daemon/core/tables/entries.ts";
 import type { EventFilter } from "../../daemon/events/filter.ts";
 import { EventHub } from "../../daemon/events/hub.ts";
 import type { Connection } from "../../daemon/server/connection.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CoreEvent, EventCursor, Step } from "../../daemon/core/outcome.ts";
+import type { CoreEvent, EventCursor, Step } from "../../daemon/core/tables/entries.ts";
 import { EventRing } from "../../daemon/events/ring.ts";
 import { limits } from "../../protocol/limits.ts";
 

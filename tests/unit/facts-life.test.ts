@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { appendFileSync, mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import type { Anchor } from "../../daemon/core/actor.ts";
+import type { Anchor } from "../../daemon/core/frame/actors.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { lifeSigns, likelySubagent } from "../../daemon/facts/life-signs.ts";
 import { AnchorWatch, processAnchor, youngestChildMs } from "../../daemon/facts/processes.ts";

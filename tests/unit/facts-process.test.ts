@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readdirSync, readlinkSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Anchor } from "../../daemon/core/actor.ts";
+import type { Anchor } from "../../daemon/core/frame/actors.ts";
 import {
   type ProcessRow,
   type ProcessTable,

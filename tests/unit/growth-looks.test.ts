@@ -1,8 +1,8 @@
 import { describe, expect } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import { itemKey } from "../../daemon/core/context-index.ts";
-import { knownWorktrees } from "../../daemon/core/sessions/known-worktrees.ts";
-import { latestAt } from "../../daemon/core/sessions/table.ts";
+import { knownWorktrees } from "../../daemon/core/sessions/room.ts";
+import { itemKey } from "../../daemon/core/tables/context.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
+import { latestAt } from "../../daemon/core/tables/sessions.ts";
 import type { Clock } from "../../daemon/engine/clock.ts";
 import { ownView } from "../../daemon/engine/log-view.ts";
 import type { Run } from "../../daemon/hooks/action.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type HealthFacts, type HealthLimits, judge } from "../../daemon/core/lead/health/judge.ts";
+import { type HealthFacts, type HealthLimits, judge } from "../../daemon/core/lead/health.ts";
 import { Random } from "../simulation/random.ts";
 
 const limits: HealthLimits = { quietMs: 300, quietToolMs: 1800, stalledMs: 720, lookMs: 60 };

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { wrongOver } from "./health-random.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const judge = "daemon/core/lead/health/judge.ts";
+const judge = "daemon/core/lead/health.ts";
 const watch = "daemon/lead/health/watch.ts";
 
 const planted = [

@@ -1,7 +1,7 @@
 /** What follows from an alarm: who is told, and whether what the agent has is given back. */
 import { describe, expect, it } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { Health } from "../../daemon/core/lead/health/judge.ts";
+import type { Health } from "../../daemon/core/lead/health.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { Pending } from "../../daemon/hooks/pending.ts";
 import { type HealthEvents, healthListener } from "../../daemon/lead/health/listener.ts";
 import { HealthNotes } from "../../daemon/lead/health/notes.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { HeldKeys } from "../../daemon/core/locks/held-keys.ts";
+import { HeldKeys } from "../../daemon/core/tables/locks.ts";
 
 it("held keys are those of a set, in its order, whatever comes and goes", () => {
   const all = Array.from({ length: 100 }, (_, n) => ({ key: `f${n}`, placeInRow: 0 }));

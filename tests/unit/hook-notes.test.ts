@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Session } from "../../daemon/core/base-state.ts";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import { riskRecords } from "../../daemon/core/files/table.ts";
-import { tellLater } from "../../daemon/core/messages/notices.ts";
+import { emptyState } from "../../daemon/core/snapshot.ts";
+import type { Session } from "../../daemon/core/tables/base-state.ts";
+import { tellLater } from "../../daemon/core/tables/notices.ts";
+import { riskRecords } from "../../daemon/core/tables/uncommitted.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
 import { fileNotes, mergeRisks, Notices, terminalCounts } from "../../daemon/hooks/notices.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { CoreEvent, Reply } from "../../daemon/core/outcome.ts";
+import type { Command, CoreEvent, Reply } from "../../daemon/core/tables/entries.ts";
 import { HookWakes, type Led } from "../../daemon/hooks/wake.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import type { TrailLine } from "../../daemon/trail/trail.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
+import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
 import { lateRunner } from "../../daemon/lead/merges/late-runner.ts";
 
 const bound = { node: "local", epoch: 3, connection: 7 };

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { CommandType, Entry } from "../../daemon/core/commands.ts";
-import type { CoreEvent, Step } from "../../daemon/core/outcome.ts";
+import type { CommandType, CoreEvent, Entry, Step } from "../../daemon/core/tables/entries.ts";
 import { type Listener, Listeners } from "../../daemon/engine/listeners.ts";
 
 /** Tells listeners of a step, and returns which of them saw it. */

@@ -1,7 +1,7 @@
 /** A check of thousands of silent sessions goes over several turns of the event loop. */
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { AnchorWatch } from "../../daemon/facts/processes.ts";
 import type { Services } from "../../daemon/services.ts";
 import { Life } from "../../daemon/sessions/liveness.ts";

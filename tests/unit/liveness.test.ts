@@ -1,7 +1,7 @@
 /** Which sessions a check of lives takes for lost: those without a process that say nothing. When checks come. */
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { ProcessTable } from "../../daemon/facts/process-table.ts";
 import { AnchorWatch } from "../../daemon/facts/processes.ts";
 import type { Services } from "../../daemon/services.ts";

@@ -1,9 +1,8 @@
 /** Requests for locks of all kinds, by few actors for few files, so that they meet. */
 import fc from "fast-check";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command, CommandOf } from "../../daemon/core/commands.ts";
-import type { FileRef } from "../../daemon/core/file-ref.ts";
-import type { LockRequest } from "../../daemon/core/locks/commands.ts";
+import type { Actor, FileRef } from "../../daemon/core/frame/actors.ts";
+import type { Command, CommandOf } from "../../daemon/core/tables/entries.ts";
+import type { LockRequest } from "../../daemon/core/tables/locks.ts";
 import { lockTerms } from "../lock-terms.ts";
 
 export const node = "n";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { actorRow, fileLists, pathOf, tokenText } from "../../daemon/core/locks/replies.ts";
+import { actorRow, fileLists, pathOf, tokenText } from "../../daemon/core/tables/naming.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";
 

@@ -1,7 +1,7 @@
 /** A machine with work of its own in a store with another one, for moves that are killed. */
 import { expect } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { TaskUpdate } from "../../daemon/core/tasks/commands.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
+import type { TaskUpdate } from "../../daemon/core/tables/tasks.ts";
 import { isSharedAs, shareProject, takeBack } from "../../daemon/sharing/share.ts";
 import { project, Scene } from "./copy-world.ts";
 import { actor } from "./core-world.ts";

@@ -1,8 +1,8 @@
 /** A shared log, and nodes' own logs, with time in the test's hand. */
-import { rulesLevel } from "../../daemon/core/base-state.ts";
-import type { Command } from "../../daemon/core/commands.ts";
+
 import { relaysOf, sharedIdOf } from "../../daemon/core/outbox/publish.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
 import { actor, bounded, World } from "./core-world.ts";
 
 export const shared = "example.com/app";

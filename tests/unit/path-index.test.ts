@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PathIndex } from "../../daemon/core/path-index.ts";
+import { PathIndex } from "../../daemon/core/frame/records.ts";
 
 const found = (index: PathIndex, key: string, dir = false) => [...index.overlapping(key, dir)].sort();
 

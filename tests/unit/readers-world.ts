@@ -1,8 +1,8 @@
 /** What the daemon shows of a project that machines share, and of others, with the logs in the test's hand. */
-import type { Command } from "../../daemon/core/commands.ts";
-import { addSpawn } from "../../daemon/core/lead/spawns/table.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
-import { listOf, taskAt } from "../../daemon/core/tasks/table.ts";
+
+import { addSpawn } from "../../daemon/core/lead/tables/spawns.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
+import { listOf, taskAt } from "../../daemon/core/tables/tasks.ts";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
 import { Notices, terminalCounts } from "../../daemon/hooks/notices.ts";
 import { PeerMemory } from "../../daemon/hooks/peer-changes.ts";

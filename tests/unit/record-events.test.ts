@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { CoreEvent } from "../../daemon/core/outcome.ts";
+import type { CoreEvent } from "../../daemon/core/tables/entries.ts";
 import { trailOf } from "../../daemon/trail/from-events.ts";
 import { actor, lockOf, World } from "./core-world.ts";
 import { claimOf, releaseOf, TaskWorld, updateOf } from "./task-world.ts";

@@ -1,6 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { paths, placeOf, Records, sets, sorted, sortedBy, total, unique } from "../../daemon/core/records.ts";
+import {
+  paths,
+  placeOf,
+  Records,
+  sets,
+  sorted,
+  sortedBy,
+  total,
+  unique,
+} from "../../daemon/core/frame/records.ts";
 
 interface Row {
   readonly id: string;

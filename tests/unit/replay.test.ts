@@ -1,8 +1,8 @@
 /** A log is replayed as it is read: what is void shows only on the way. */
 import { describe, expect, it, vi } from "vitest";
-import type { Command, Entry } from "../../daemon/core/commands.ts";
+import { SortedKeys } from "../../daemon/core/frame/collections.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
-import { SortedKeys } from "../../daemon/core/sorted-keys.ts";
+import type { Command, Entry } from "../../daemon/core/tables/entries.ts";
 import { Latest } from "../../daemon/engine/latest.ts";
 import { Replay, RulesUnknown, rebuild } from "../../daemon/engine/replay.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -21,8 +21,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import type { DirtyFile } from "../../daemon/core/base-state.ts";
-import type { WorkWiped } from "../../daemon/core/files/commands.ts";
+import type { DirtyFile } from "../../daemon/core/tables/base-state.ts";
+import type { WorkWiped } from "../../daemon/core/tables/uncommitted.ts";
 import { outsideFacts } from "../../daemon/facts/facts.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { oidOf } from "../../daemon/facts/git/blob.ts";

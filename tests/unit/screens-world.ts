@@ -1,6 +1,6 @@
 /** A made-up machine with any number of sessions, the same at every run, for the screens of every view. */
 
-import { pairsFor } from "../../daemon/core/sessions/name-words.ts";
+import { pairsFor } from "../../daemon/core/sessions/names.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import type { LockRow } from "../../protocol/schemas/lock.ts";
 import type { TaskRow } from "../../protocol/schemas/task.ts";

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Written } from "../../daemon/core/file-ref.ts";
+import type { Actor, Written } from "../../daemon/core/frame/actors.ts";
 import { SeenWrites } from "../../daemon/worktree/seen-writes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actor, World } from "./core-world.ts";

@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { expect, it } from "vitest";
-import { emptyState } from "../../daemon/core/empty-state.ts";
+import { emptyState } from "../../daemon/core/snapshot.ts";
 import type { State } from "../../daemon/core/state.ts";
 import type { Clock } from "../../daemon/engine/clock.ts";
 import { loadCopy } from "../../daemon/sharing/copy-file.ts";

@@ -1,8 +1,8 @@
 /** What agents of several machines declare: rows, overlaps and notices as each machine has them. */
 import { expect, it } from "vitest";
-import { rulesLevel } from "../../daemon/core/base-state.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import { noteKey } from "../../daemon/core/messages/notice-table.ts";
+import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
+import { noteKey } from "../../daemon/core/tables/messages.ts";
 import { noteIds } from "../../daemon/engine/log-view.ts";
 import { Pending } from "../../daemon/hooks/pending.ts";
 import { overlapsThere } from "../../daemon/sharing/elsewhere.ts";

@@ -1,8 +1,8 @@
 /** What the store answers late, after nobody waited for it any more. */
 import { expect, it } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import { inboxOf } from "../../daemon/core/messages/recipients.ts";
-import { Step } from "../../daemon/core/outcome.ts";
+import { inboxOf } from "../../daemon/core/messages/inbox.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
+import { Step } from "../../daemon/core/tables/entries.ts";
 import { Answers } from "../../daemon/engine/answers.ts";
 import { Outbox } from "../../daemon/engine/outbox.ts";
 import {

@@ -1,7 +1,7 @@
 /** The level of rules of a shared log, while a machine of an earlier program takes part. */
 import { expect, it } from "vitest";
-import { rulesLevel } from "../../daemon/core/base-state.ts";
-import type { Command } from "../../daemon/core/commands.ts";
+import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { MemoryStoreOfAll, machine } from "./shared-world.ts";
 
 it("rises when the last machine was updated, without a start of another one", async () => {

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Command, CommandOf } from "../../daemon/core/commands.ts";
+import type { Command, CommandOf } from "../../daemon/core/tables/entries.ts";
 import { memoryStore } from "../journal/memory-journal.ts";
 import {
   actorOf,

@@ -1,7 +1,7 @@
 /** A merge of a machine whose author's tasks are in the log that machines share. */
 import { expect, it } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { MergeOutcome } from "../../daemon/core/lead/merges/commands.ts";
+import type { MergeOutcome } from "../../daemon/core/lead/tables/merges.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { sharedTasks, withDoersName } from "../../daemon/lead/merges/shared-author.ts";
 import type { MergeRow } from "../../protocol/lead/merge.ts";
 import { isObject } from "../../protocol/wire.ts";

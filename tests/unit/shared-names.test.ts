@@ -1,6 +1,6 @@
 /** What goes into the shared log of a machine's names, and what comes back. */
 import { expect, it } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { taskRow } from "../../daemon/core/tasks/replies.ts";
 import { debateText } from "../../daemon/lead/debates/rows.ts";
 import { written } from "../../daemon/sharing/names.ts";

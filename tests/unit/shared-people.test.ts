@@ -1,6 +1,6 @@
 /** What machines of a shared log call each other's people: nobody's person is shown as the reader's own. */
 import { expect, it } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import { taskRow } from "../../daemon/core/tasks/replies.ts";
 import { contextRow } from "../../daemon/views/context.ts";
 import { postedRows } from "../../daemon/views/messages.ts";

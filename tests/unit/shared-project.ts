@@ -1,8 +1,7 @@
 /** A machine `laptop` that shares the project /p, with what its own log still has of it, and what the shared one has. */
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import type { State } from "../../daemon/core/state.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
 import { type Logs, type LogView, ownView } from "../../daemon/engine/log-view.ts";
 import { SharedNames } from "../../daemon/sharing/names.ts";
 import { Local, Store } from "./nodes-world.ts";

@@ -1,10 +1,10 @@
 /** Roles that a person gives to agents of another machine. */
 import { expect, it } from "vitest";
 import { elsewhereState } from "../../bin/view/elsewhere.ts";
-import type { Entry } from "../../daemon/core/commands.ts";
-import { roleOf } from "../../daemon/core/lead/roles/role-of.ts";
+import { roleOf } from "../../daemon/core/lead/roles.ts";
 import { partsLevel } from "../../daemon/core/nodes/parts.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
+import type { Entry } from "../../daemon/core/tables/entries.ts";
 import { roleCommand, takesSentRoles } from "../../daemon/lead/roles/elsewhere.ts";
 import { elsewhereRows } from "../../daemon/sharing/elsewhere.ts";
 import { toldElsewhere } from "../../daemon/sharing/events.ts";

@@ -1,7 +1,7 @@
 /** The same file on branches of two machines: looked at, told and shown. */
 import { expect, it } from "vitest";
-import { rulesLevel } from "../../daemon/core/base-state.ts";
 import { type BranchFile, uncommitted } from "../../daemon/core/branches/table.ts";
+import { rulesLevel } from "../../daemon/core/tables/base-state.ts";
 import { noteIds } from "../../daemon/engine/log-view.ts";
 import type { FileState } from "../../daemon/facts/git/status.ts";
 import { BranchLooks, type LookingServices, looksAfterWrites } from "../../daemon/hooks/branch-looks.ts";

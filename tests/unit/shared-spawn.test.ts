@@ -1,8 +1,7 @@
 /** A spawned agent whose task is in the log that machines share. */
 import { expect, it } from "vitest";
-import type { Command, CommandOf, Entry } from "../../daemon/core/commands.ts";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import type { Step } from "../../daemon/core/outcome.ts";
+import { emptyState } from "../../daemon/core/snapshot.ts";
+import type { Command, CommandOf, Entry, Step } from "../../daemon/core/tables/entries.ts";
 import { systemClock } from "../../daemon/engine/clock.ts";
 import { claimsSharedTasks, followsSharedTasks, sharedTask } from "../../daemon/lead/spawns/shared-task.ts";
 import { isObject } from "../../protocol/wire.ts";

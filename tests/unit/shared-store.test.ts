@@ -1,9 +1,8 @@
 /** Two machines that share a project's tasks, messages and context, and nothing else. */
 import { describe, expect, it } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { FileRef } from "../../daemon/core/file-ref.ts";
-import { inboxOf } from "../../daemon/core/messages/recipients.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { FileRef } from "../../daemon/core/frame/actors.ts";
+import { inboxOf } from "../../daemon/core/messages/inbox.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
 import { type Clock, systemClock } from "../../daemon/engine/clock.ts";
 import { mailLogs } from "../../daemon/engine/log-view.ts";
 import { isObject } from "../../protocol/wire.ts";

@@ -1,7 +1,7 @@
 /** The simulation's oracle: what it tells of, and what it must not take for wrong. */
 
 import { expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { wrongs } from "../simulation/oracle.ts";
 import { actor, World, waits } from "./core-world.ts";

@@ -1,5 +1,6 @@
 /** The search for cycles of waits once more, request by request and without the graph: slow and obvious. */
 
+import type { FileRef } from "../../daemon/core/frame/actors.ts";
 import {
   type Actor,
   actorKey,
@@ -7,10 +8,9 @@ import {
   runsInside,
   sameActor,
   sameOwner,
-} from "../../daemon/core/actor.ts";
-import type { Locks, Waiter } from "../../daemon/core/base-state.ts";
-import type { FileRef } from "../../daemon/core/file-ref.ts";
+} from "../../daemon/core/frame/actors.ts";
 import { type Ask, type Blocker, blockers, mustGiveUp, overlapOf } from "../../daemon/core/locks/blockers.ts";
+import type { Locks, Waiter } from "../../daemon/core/tables/base-state.ts";
 
 /** What is not so yet, but would be if a request were granted. */
 interface Taken {

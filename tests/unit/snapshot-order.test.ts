@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { emptyState } from "../../daemon/core/empty-state.ts";
-import { copyOf, readState, writeState } from "../../daemon/core/snapshot.ts";
+import { copyOf, emptyState, readState, writeState } from "../../daemon/core/snapshot.ts";
 
 const fields =
   "format rules seq t storeId epoch nodes ended grants expiredWrites taskCount taskNumbers taskNumbersFrom " +

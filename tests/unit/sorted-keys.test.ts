@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SortedKeys } from "../../daemon/core/sorted-keys.ts";
+import { SortedKeys } from "../../daemon/core/frame/collections.ts";
 import { Random } from "../simulation/random.ts";
 
 /** Numbers as keys of one length. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { isOwnStash } from "../../daemon/core/stashes/note.ts";
-import type { StashesNoted } from "../../daemon/core/stashes/table.ts";
+import type { StashesNoted } from "../../daemon/core/tables/uncommitted.ts";
+import { isOwnStash } from "../../daemon/core/work/losses.ts";
 import { StashLines } from "../../daemon/hooks/guard/stash-lines.ts";
 import { entriesTaken, type StashStep } from "../../daemon/worktree/stash-effects.ts";
 import { guardShell } from "../../hooks/git/commands.ts";

@@ -1,9 +1,8 @@
 /** A project that is shared anew after work here, and sessions that end during a move. */
 import { expect, test } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { Reply } from "../../daemon/core/outcome.ts";
-import type { TaskUpdate } from "../../daemon/core/tasks/commands.ts";
-import { numberOf } from "../../daemon/core/tasks/table.ts";
+import type { Command, Reply } from "../../daemon/core/tables/entries.ts";
+import type { TaskUpdate } from "../../daemon/core/tables/tasks.ts";
+import { numberOf } from "../../daemon/core/tables/tasks.ts";
 import { shareProject, takeBack } from "../../daemon/sharing/share.ts";
 import type { LeftOutField } from "../../protocol/schemas/store.ts";
 import { project, Scene } from "./copy-world.ts";

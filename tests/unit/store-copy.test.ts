@@ -1,7 +1,7 @@
 /** What is copied when a project is shared, and when a machine leaves its store; also where the copy ends anywhere. */
 import { expect, test } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import { numberOf } from "../../daemon/core/tasks/table.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
+import { numberOf } from "../../daemon/core/tables/tasks.ts";
 import { CopyRefused } from "../../daemon/sharing/copy.ts";
 import { isSharedAs, moveRest, shareProject, takeBack, unmoved } from "../../daemon/sharing/share.ts";
 import { project, Scene } from "./copy-world.ts";

@@ -1,6 +1,6 @@
 /** What a leave says of tasks that agents of other machines work on: they come back, so that they may be done twice. */
 import { expect, it } from "vitest";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { Reply } from "../../daemon/core/tables/entries.ts";
 import type { Call } from "../../daemon/server/call.ts";
 import { storeHandlers } from "../../daemon/sharing/requests.ts";
 import type { StoreServices } from "../../daemon/sharing/services.ts";

@@ -1,6 +1,6 @@
 /** `kite store leave` where something of this machine cannot go to the store first. */
 import { expect, it } from "vitest";
-import type { Reply } from "../../daemon/core/outcome.ts";
+import type { Reply } from "../../daemon/core/tables/entries.ts";
 import type { Call } from "../../daemon/server/call.ts";
 import { storeHandlers } from "../../daemon/sharing/requests.ts";
 import type { StoreServices } from "../../daemon/sharing/services.ts";

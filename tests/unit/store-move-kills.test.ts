@@ -1,7 +1,7 @@
 /** Shares and leaves that are killed at each step: after the next opening nothing is lost, and nothing is there twice. */
 import { expect, test } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import { numberOf } from "../../daemon/core/tasks/table.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
+import { numberOf } from "../../daemon/core/tables/tasks.ts";
 import { CopyRefused } from "../../daemon/sharing/copy.ts";
 import { moveAll, takeBack, unmoved } from "../../daemon/sharing/share.ts";
 import { project } from "./copy-world.ts";

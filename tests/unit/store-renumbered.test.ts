@@ -1,7 +1,7 @@
 /** What an agent hears of a task that it works on when its project moves between the logs, also where the daemon is killed. */
 import { expect, test } from "vitest";
-import type { Command } from "../../daemon/core/commands.ts";
-import { numberOf } from "../../daemon/core/tasks/table.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
+import { numberOf } from "../../daemon/core/tables/tasks.ts";
 import { CopyRefused } from "../../daemon/sharing/copy.ts";
 import { isSharedAs, moveAll, shareProject, takeBack } from "../../daemon/sharing/share.ts";
 import { project, Scene } from "./copy-world.ts";

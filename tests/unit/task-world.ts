@@ -1,7 +1,7 @@
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
-import type { NewTask, TaskUpdate } from "../../daemon/core/tasks/commands.ts";
-import { classOf, type Task } from "../../daemon/core/tasks/table.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
+import type { NewTask, TaskUpdate } from "../../daemon/core/tables/tasks.ts";
+import { classOf, type Task } from "../../daemon/core/tables/tasks.ts";
 import type { KiteEvent } from "../../protocol/events.ts";
 import { actor, World } from "./core-world.ts";
 

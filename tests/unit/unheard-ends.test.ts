@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
 import { writeState } from "../../daemon/core/snapshot.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { HookServices } from "../../daemon/hooks/hook-services.ts";
 import { hookPoints } from "../../daemon/hooks/points.ts";
 import { takeUnheardEnds } from "../../daemon/hooks/unheard-ends.ts";

@@ -1,8 +1,8 @@
 /** What a start makes of agents that were at work before it, by what their clients show. */
 
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../daemon/core/actor.ts";
-import type { Command } from "../../daemon/core/commands.ts";
+import type { Actor } from "../../daemon/core/frame/actors.ts";
+import type { Command } from "../../daemon/core/tables/entries.ts";
 import type { LifeQuestion, LifeSigns } from "../../daemon/facts/life-signs.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { UnseenWatch } from "../../daemon/sessions/unseen-watch.ts";

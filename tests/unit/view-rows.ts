@@ -2,7 +2,7 @@
 
 import type { StatusData } from "../../bin/view/status.ts";
 import type { Screen } from "../../bin/view/text.ts";
-import { numberIn } from "../../daemon/core/tasks/table.ts";
+import { numberIn } from "../../daemon/core/tables/tasks.ts";
 import type { DeclarationRow } from "../../protocol/schemas/declaration.ts";
 import type { LockRow, WaiterRow } from "../../protocol/schemas/lock.ts";
 import type { DependencyRow, TaskRow, TaskStatus } from "../../protocol/schemas/task.ts";

@@ -1,7 +1,7 @@
 /** `kite check --list`: the project's checks, whether they are trusted, and their latest results. */
 
-import { checkStatuses } from "../../../daemon/core/lead/checks/status.ts";
-import { resultKey } from "../../../daemon/core/lead/checks/table.ts";
+import { checkStatuses } from "../../../daemon/core/lead/checks.ts";
+import { resultKey } from "../../../daemon/core/lead/tables/roles.ts";
 import { commandHash } from "../../../daemon/lead/checks/setting.ts";
 import { actingSession } from "../../actor.ts";
 import { type ProcessContext, print, printFramed, printJson, screenOf } from "../../process-context.ts";

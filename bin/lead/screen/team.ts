@@ -1,5 +1,5 @@
 /** The agents of a project as their lead sees them: one entry for each main agent and each agent within a session. */
-import { isLeadRole } from "../../../daemon/core/declarations/role-words.ts";
+import { isLeadRole } from "../../../daemon/core/tables/role-words.ts";
 import { defaultRole, rights } from "../../../protocol/lead/roles.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import type { HealthRow, HealthState } from "../../../protocol/lead/team.ts";

@@ -1,6 +1,6 @@
 /** What a spawned agent is told of itself, in its client's system prompt. */
 
-import { roleNamed } from "../../../daemon/core/lead/declarations/mismatches.ts";
+import { roleNamed } from "../../../daemon/core/lead/declarations.ts";
 import type { GateMode } from "../../../protocol/lead/roles.ts";
 import { heldTo, rightsOf } from "../../../protocol/lead/roles.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";

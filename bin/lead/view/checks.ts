@@ -1,5 +1,5 @@
 /** Results of checks for a terminal. */
-import type { CheckStatus } from "../../../daemon/core/lead/checks/status.ts";
+import type { CheckStatus } from "../../../daemon/core/lead/checks.ts";
 import type { CheckRow, UnneededRow, WorktreeStateReply } from "../../../protocol/lead/check.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Cell, table } from "../../view/table.ts";

@@ -2,12 +2,11 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import type { JsonValue } from "../../../protocol/schemas/context.ts";
-import type { BaseState } from "../base-state.ts";
-import { passing } from "../durability.ts";
-import { isWithin } from "../file-ref.ts";
-import type { Part } from "../points.ts";
-import type { Handler, Rules } from "../rules.ts";
-import { noSession } from "../sessions/end.ts";
+import { isWithin } from "../frame/actors.ts";
+import type { BaseState, Handler, Rules } from "../tables/base-state.ts";
+import type { Part } from "../tables/entries.ts";
+import { passing } from "../tables/entries.ts";
+import { noSession } from "../tables/naming.ts";
 import { moveSameFiles, setFiles } from "./same-files.ts";
 import { type BranchCommands, type BranchFile, branchRecords, uncommitted } from "./table.ts";
 

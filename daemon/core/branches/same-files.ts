@@ -10,13 +10,13 @@
 
 import { limits } from "../../../protocol/limits.ts";
 import type { SameFileSide } from "../../../protocol/work.ts";
-import type { BaseState } from "../base-state.ts";
-import { actorRow } from "../locks/replies.ts";
-import type { Whose } from "../messages/notice-table.ts";
-import { correct, takeBack, tellLater } from "../messages/notices.ts";
 import { nodeOf } from "../nodes/shared-ids.ts";
 import { isShared } from "../nodes/table.ts";
-import type { Step } from "../outcome.ts";
+import type { BaseState } from "../tables/base-state.ts";
+import type { Step } from "../tables/entries.ts";
+import type { Whose } from "../tables/messages.ts";
+import { actorRow } from "../tables/naming.ts";
+import { correct, takeBack, tellLater } from "../tables/notices.ts";
 import { type BranchFile, type BranchRow, branchFileKey, branchRecords, uncommitted } from "./table.ts";
 
 /** A file that a branch of another node changed, too. */

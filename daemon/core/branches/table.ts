@@ -6,8 +6,8 @@
  * is named by its path within the repository, once; a row has at most `limits.branchFilesMax` files.
  */
 import type { Limits } from "../../../protocol/limits.ts";
-import { Records, sets } from "../records.ts";
-import { valueList } from "../rows.ts";
+import { Records, sets } from "../frame/records.ts";
+import { valueList } from "../frame/saved-rows.ts";
 
 /** A file with the id of its content in git, or `uncommitted`; null: the branch removed it. */
 export type BranchFile = readonly [path: string, blob: string | null];

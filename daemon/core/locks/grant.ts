@@ -8,26 +8,19 @@
  */
 
 import { limits } from "../../../protocol/limits.ts";
-import { type Actor, runsInside, sameActor } from "../actor.ts";
-import { assert } from "../assert.ts";
-import type { BaseState, Hold, Locks, Token, Waiter } from "../base-state.ts";
-import type { Due } from "../commands.ts";
-import type { FileRef } from "../file-ref.ts";
-import type { Origin } from "../origin.ts";
-import type { Reply, Step } from "../outcome.ts";
-import { keepReply } from "../retries.ts";
-import { projectOf } from "../sessions/kinship.ts";
-import type { Edge } from "./by-actor.ts";
-import type { LockRequest } from "./commands.ts";
-import { cycleByGrant, cycleOf } from "./deadlock.ts";
-import { noOrigins, toldAgain } from "./grant-answers.ts";
-import { holdBehind, loanOf, passHold } from "./inherit.ts";
-import { actorRow, deadlock, fileLists, grantReply } from "./replies.ts";
-import { leaseResource } from "./resources.ts";
-import { addHold, attachWaiter, removeWaiter, renewHold, setFlights } from "./table.ts";
-import { countUntold } from "./untold.ts";
-import { firstOf } from "./wait-graph.ts";
-import { leaseMsOf, yieldLater } from "./yield.ts";
+import type { FileRef, Origin } from "../frame/actors.ts";
+import { type Actor, runsInside, sameActor } from "../frame/actors.ts";
+import { assert } from "../frame/collections.ts";
+import type { BaseState, Hold, Locks, Token, Waiter } from "../tables/base-state.ts";
+import { keepReply } from "../tables/base-state.ts";
+import type { Due, Reply, Step } from "../tables/entries.ts";
+import type { Edge, LockRequest } from "../tables/locks.ts";
+import { actorRow, fileLists, projectOf } from "../tables/naming.ts";
+import { firstOf } from "../tables/waits.ts";
+import { cycleByGrant, cycleOf, deadlock, grantReply } from "./blockers.ts";
+import { addHold, attachWaiter, removeWaiter, renewHold, setFlights } from "./holds.ts";
+import { holdBehind, loanOf, noOrigins, passHold, toldAgain } from "./inherit.ts";
+import { countUntold, leaseMsOf, leaseResource, yieldLater } from "./leases.ts";
 
 type Request = Pick<
   LockRequest,

@@ -7,24 +7,97 @@
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { isResource } from "../../../protocol/names.ts";
-import { type Actor, sameActor, sameOwner } from "../actor.ts";
-import type { BaseState, Hold, Loan, Locks, Waiter } from "../base-state.ts";
-import { forgetConflicts } from "../messages/notices.ts";
-import { boundKey, type Origin, originKey } from "../origin.ts";
-import type { Step } from "../outcome.ts";
-import { forgetReply } from "../retries.ts";
-import type { Handler } from "../rules.ts";
-import { projectOf } from "../sessions/kinship.ts";
-import { type ActorLocks, locksOf, rowsOfActor, rowsOfSession } from "./by-actor.ts";
-import { announceGrant, detachWaiter, dismiss, dismissAll } from "./grant.ts";
-import { withoutAnswer } from "./grant-answers.ts";
-import { expireWrites } from "./in-flight.ts";
-import { dropLoans, loanOf, loansOf, returnHold, setHeard } from "./inherit.ts";
-import { releaseOne } from "./release-one.ts";
-import { actorRow, fileLists, tokenText } from "./replies.ts";
-import { leaseResource } from "./resources.ts";
-import { attachWaiter, namedHold, ownHold, ownPlace, removeHold } from "./table.ts";
-import { yieldLater } from "./yield.ts";
+import {
+  type Actor,
+  boundKey,
+  type FileName,
+  type Origin,
+  originKey,
+  sameActor,
+  sameOwner,
+} from "../frame/actors.ts";
+import {
+  type BaseState,
+  forgetReply,
+  type Handler,
+  type Hold,
+  type Loan,
+  type Locks,
+  type Meta,
+  type TimerRules,
+  timer,
+  type Waiter,
+} from "../tables/base-state.ts";
+import type { Due, Step } from "../tables/entries.ts";
+import {
+  type ActorLocks,
+  type LockDues,
+  type LockRelease,
+  locksOf,
+  type OfLock,
+  type OfWaiter,
+  rowsOfActor,
+  rowsOfSession,
+} from "../tables/locks.ts";
+import { actorRow, fileLists, pathOf, projectOf, tokenText } from "../tables/naming.ts";
+import { forgetConflicts } from "../tables/notices.ts";
+import { firstBlocker, waitOver } from "./blockers.ts";
+import { announceGrant, answerWaiter, detachWaiter, dismiss, dismissAll } from "./grant.ts";
+import { attachWaiter, namedHold, ownHold, ownPlace, removeHold, removeWaiter } from "./holds.ts";
+import { dropLoans, loanOf, loansOf, returnHold, setHeard, withoutAnswer } from "./inherit.ts";
+import {
+  leaseMsOf,
+  leaseResource,
+  resourceLeaseOverAt,
+  tellLeaseOver,
+  unseenOverAt,
+  yieldAt,
+  yieldLater,
+} from "./leases.ts";
+import { expireUnseen, expireWrites } from "./writes.ts";
+
+// The lean way to release a lock: one file, named as it was locked, while nobody waits for any file.
+//
+// Invariant: it does what the plain way does, or nothing. The plain way is the rest of `lockRelease`; while anybody waits
+// it alone is taken, and `tests/unit/core-lean.test.ts` compares the two.
+
+/** Releases the file and returns true if the actor holds it and nobody lent it; else changes nothing. */
+function releaseOne(state: BaseState, request: LockRelease, meta: Meta, step: Step): boolean {
+  const { actor, files } = request;
+  const hold = ownOne(state, request, meta.origin.node);
+  if (hold === null || files === "all") return false;
+  const holder = actorRow(state, actor);
+  const project = projectOf(state, actor) ?? "";
+  step.reply = { ok: true, released: files.map(one => one.file) };
+  removeHold(state.locks, hold);
+  state.sessions.revisions.changed(actor.session);
+  step.events.push({
+    event: { event: "lock_released", files: [hold.file], paths: [pathOf(hold)], holder, cause: "unlocked" },
+    about: [],
+    project,
+    heldMs: [state.t - hold.since],
+  });
+  return true;
+}
+
+/** Returns the lock to release if it is the actor's own, on one file, and nobody waits for any; else null. */
+export function ownOne(state: BaseState, { actor, files }: LockRelease, node: string): Hold | null {
+  const { locks } = state;
+  if (files === "all" || files.length !== 1 || locks.waiters.size > 0) return null;
+  const [file] = files;
+  const hold = file === undefined ? undefined : heldAsNamed(state, file, node);
+  if (hold === undefined || hold.loan !== null || hold.row !== locksOf(locks.actors, actor)) return null;
+  // The writes of a command's actor may outlast the lock.
+  return hold.actor.command !== undefined && hold.row.flying.has(hold.key) ? null : hold;
+}
+
+/** Returns the lock on the file if its key is the path as named: no link and no folding of case is involved. */
+function heldAsNamed({ locks }: BaseState, { key, lexical }: FileName, node: string): Hold | undefined {
+  if (key === null || key.length !== node.length + 1 + lexical.length) return undefined;
+  if (!key.endsWith(lexical) || !key.startsWith(node) || key[node.length] !== ":") return undefined;
+  const hold = locks.holds.get(key);
+  return hold?.lexical === lexical ? hold : undefined;
+}
 
 export const lockRelease: Handler<"lock_release"> = (state, request, meta, step) => {
   if (releaseOne(state, request, meta, step)) return;
@@ -102,12 +175,7 @@ export function endLoans(state: BaseState, hold: Hold, isMeant: (loan: Loan) => 
 }
 
 /** Ends loans whose clients are gone, and forgets their kept replies: a retry must not be told that it has the lock. */
-export function disconnectLoans(
-  state: BaseState,
-  hold: Hold,
-  isMeant: (loan: Loan) => boolean,
-  step: Step,
-): void {
+function disconnectLoans(state: BaseState, hold: Hold, isMeant: (loan: Loan) => boolean, step: Step): void {
   for (const { retry } of endLoans(state, hold, isMeant, step)) if (retry !== null) forgetReply(state, retry);
 }
 
@@ -338,4 +406,89 @@ function holdsAt(state: BaseState, keys: Iterable<string>): Hold[] {
 
 function placesAt(state: BaseState, tickets: Iterable<number>): Waiter[] {
   return [...tickets].flatMap(ticket => state.locks.waiters.get(ticket) ?? []);
+}
+
+// What passes with time for locks: waits, leases, yields, and the grace of a connection that closed.
+
+export const lockTimers: TimerRules<keyof LockDues> = {
+  wait_over: timer(waiterAt, waiter => (waiter.origin === null ? null : waiter.deadline), waitIsOver),
+  place_over: timer(
+    waiterAt,
+    waiter => (waiter.origin === null ? waiter.deadline : null),
+    ({ locks }, waiter) => removeWaiter(locks, waiter),
+  ),
+  turn_lease_over: timer(holdAt, turnLeaseOverAt, (state, hold, step) =>
+    dropHold(state, hold, "lease over", step),
+  ),
+  resource_lease_over: timer(holdAt, resourceLeaseOverAt, (state, hold, step) => {
+    tellLeaseOver(state, hold);
+    dropHold(state, hold, "lease over", step);
+  }),
+  yield_over: timer(holdAt, yieldAt, (state, hold, step) => dropHold(state, hold, "yielded", step)),
+  unseen_over: timer(holdAt, unseenOverAt, expireUnseen),
+  bound_over: timer(boundAt, boundOverAt, (state, { hold, part }, step) =>
+    part === hold
+      ? dropHold(state, hold, "disconnected", step)
+      : disconnectLoans(state, hold, loan => loan === part, step),
+  ),
+  // Every step ends with `grantWaiters`.
+  grants_left: { at: state => (state.locks.graph.freeCount > 0 ? state.t : null), over: () => {} },
+};
+
+export function* lockDues({ locks }: BaseState): Generator<Due> {
+  for (const { ticket } of locks.waiters.values()) {
+    yield { what: "wait_over", ticket };
+    yield { what: "place_over", ticket };
+  }
+  for (const hold of locks.holds.values()) {
+    const { key, first, kind } = hold;
+    const named = { key, first: first.grant };
+    if (kind === "turn") {
+      yield { what: "turn_lease_over", ...named };
+      yield { what: "yield_over", ...named };
+    }
+    if (resourceLeaseOverAt(hold) !== null) yield { what: "resource_lease_over", ...named };
+    if (hold.unseen !== undefined) yield { what: "unseen_over", ...named };
+    for (const { bound, first: part } of [hold, ...loansOf(hold)])
+      if (bound !== null) yield { what: "bound_over", key, first: part.grant };
+  }
+}
+
+function waiterAt({ locks }: BaseState, { ticket }: OfWaiter): Waiter | undefined {
+  return locks.waiters.get(ticket);
+}
+
+function holdAt({ locks }: BaseState, due: OfLock): Hold | undefined {
+  const hold = locks.holds.get(due.key);
+  return hold?.first.grant === due.first ? hold : undefined;
+}
+
+/** Returns the lock that `due` means, or the loan of it, with the lock as it is used. */
+function boundAt({ locks }: BaseState, due: OfLock) {
+  const hold = locks.holds.get(due.key);
+  const part = hold && [hold, ...loansOf(hold)].find(({ first }) => first.grant === due.first);
+  return hold && part && { hold, part };
+}
+
+function boundOverAt({ part: { bound } }: { readonly part: Pick<Hold, "bound"> }, { nodes }: BaseState) {
+  const start = bound === null ? undefined : nodes.get(bound.node);
+  return start === undefined || bound?.epoch === start.epoch ? null : start.at + limits.boundGraceMs;
+}
+
+function turnLeaseOverAt(hold: Hold): number | null {
+  return hold.kind === "turn" ? Math.max(hold.touched, hold.renewed ?? 0) + leaseMsOf(hold) : null;
+}
+
+function waitIsOver(state: BaseState, waiter: Waiter, step: Step): void {
+  const reply = waitOver(state, waiter, firstBlocker(state.locks, waiter));
+  if (waiter.placeMs === 0) {
+    dismiss(state, waiter, reply, "timed out", step);
+  } else {
+    answerWaiter(state, waiter, reply, false, step);
+    detachWaiter(state, waiter, waiter.placeMs, step);
+  }
+}
+
+function dropHold(state: BaseState, hold: Hold, cause: string, step: Step): void {
+  releaseParts(state, [{ actor: hold.actor, holds: [hold], places: [] }], cause, step);
 }

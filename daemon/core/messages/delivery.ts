@@ -7,17 +7,24 @@
 
 import { refuse } from "../../../protocol/codes.ts";
 import type { MessageRow } from "../../../protocol/schemas/message.ts";
-import type { BaseState, Letter, Message } from "../base-state.ts";
-import { endDeclarations } from "../declarations/end.ts";
-import { actorRow } from "../locks/replies.ts";
-import type { Step } from "../outcome.ts";
-import type { Handler } from "../rules.ts";
-import { forgetAgent } from "../sessions/agents.ts";
-import { noSession } from "../sessions/end.ts";
-import { endFreezesOf } from "./freezes.ts";
-import { closeInboxes, messageRow, unreadIn } from "./inbox.ts";
-import { inboxOf } from "./recipients.ts";
-import { dropLetter, letterAt, putLetter } from "./table.ts";
+import { endFreezesOf } from "../locks/freezes.ts";
+import { forgetAgent } from "../sessions/begin.ts";
+import type { BaseState, Handler, Letter, Message } from "../tables/base-state.ts";
+import type { Step } from "../tables/entries.ts";
+import { actorRow, noSession } from "../tables/naming.ts";
+import { endDeclarations } from "../work/declared-ends.ts";
+import {
+  closeInboxes,
+  dropLetter,
+  hasRoom,
+  inboxKey,
+  inboxOf,
+  letterAt,
+  messageRow,
+  putLetter,
+  unreadIn,
+} from "./inbox.ts";
+import { putMessage } from "./send.ts";
 
 export const inboxTake: Handler<"inbox_take"> = (state, { actor, max, chars }, _meta, step) => {
   const { messages } = state;
@@ -112,3 +119,23 @@ export function endAgent(
   if (live !== undefined) forgetAgent(state, live, agent);
   for (const { agentEnds } of state.points) agentEnds?.(state, session, agent, isStopped);
 }
+
+// Takes a message whose sender is not in this log: one of the log that this machine leaves, or of Kite itself.
+//
+// Invariants: only live recipients with room get it; its sender is shown as the command calls it. Nobody but this machine's daemon
+// enters it.
+
+export const messageImport: Handler<"message_import"> = (state, command, _meta, step) => {
+  const { messages, sessions, limits } = state;
+  const { bytes } = command;
+  const to = command.to.filter(row => sessions.live.has(row.id) && hasRoom(messages, inboxKey(row)));
+  if (messages.bytes - messages.readBytes + bytes > limits.messagesBytes) {
+    const error = `unread messages would exceed ${limits.messagesBytes} bytes; let agents read theirs first`;
+    step.reply = refuse("messages_full", error);
+    return;
+  }
+  // Where it comes from it may answer another one, which is not here.
+  const posting = { ...command, to, thread: null, replyTo: null };
+  step.reply = { ok: true, reached: to.length };
+  if (to.length > 0) putMessage(state, posting, step);
+};

@@ -9,21 +9,27 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { personOnWire, personsNode } from "../../../protocol/names.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
-import type { Actor } from "../actor.ts";
-import type { BaseState, Message, Messages } from "../base-state.ts";
-import { speakerRow } from "../locks/replies.ts";
+import type { Actor } from "../frame/actors.ts";
+import { beginFreeze, freezeRow, mayFreeze } from "../locks/freezes.ts";
 import { isPerson } from "../nodes/people.ts";
 import { nodeOf } from "../nodes/shared-ids.ts";
 import { isShared } from "../nodes/table.ts";
-import type { Step } from "../outcome.ts";
-import type { Handler } from "../rules.ts";
-import { noSession } from "../sessions/end.ts";
-import { sessionsOf } from "../sessions/table.ts";
-import type { MessageSend, Posted } from "./commands.ts";
-import { beginFreeze, freezeRow, mayFreeze } from "./freezes.ts";
-import { hasRoom, makeRoom } from "./inbox.ts";
-import { everyoneElse, inboxKey, recipientOf, senderOf } from "./recipients.ts";
-import { addMessage, dropLetter, messageAt } from "./table.ts";
+import type { BaseState, Handler, Message, Messages } from "../tables/base-state.ts";
+import type { Step } from "../tables/entries.ts";
+import type { MessageSend, Posted } from "../tables/messages.ts";
+import { noSession, speakerRow } from "../tables/naming.ts";
+import { sessionsOf } from "../tables/sessions.ts";
+import {
+  addMessage,
+  dropLetter,
+  everyoneElse,
+  hasRoom,
+  inboxKey,
+  makeRoom,
+  messageAt,
+  recipientOf,
+  senderOf,
+} from "./inbox.ts";
 
 /** The `to` that means all other sessions of the project. */
 export const everyone = "everyone";

@@ -6,9 +6,9 @@
  * shared log. This finds mistakes: who has the store's credentials can forge any entry.
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import type { BaseState } from "../base-state.ts";
-import type { Command, CommandType, Entry } from "../commands.ts";
-import { noSession } from "../sessions/end.ts";
+import type { BaseState } from "../tables/base-state.ts";
+import type { Command, CommandType, Entry } from "../tables/entries.ts";
+import { noSession } from "../tables/naming.ts";
 import type { Relayable } from "./commands.ts";
 import { nodeOf } from "./shared-ids.ts";
 

@@ -1,8 +1,8 @@
 /** The commands of a log that several nodes share. A node is a daemon, which also has a log of its own. */
 import type { JsonValue } from "../../../protocol/schemas/context.ts";
-import type { AgentEnd } from "../messages/commands.ts";
-import type { AgentBegin, SessionBegin, SessionEnd } from "../sessions/commands.ts";
-import type { TaskReturn } from "../tasks/commands.ts";
+import type { AgentEnd } from "../tables/messages.ts";
+import type { AgentBegin, SessionBegin, SessionEnd } from "../tables/sessions.ts";
+import type { TaskReturn } from "../tables/tasks.ts";
 
 /** The levels of rules that a node's program knows. */
 export interface Levels {

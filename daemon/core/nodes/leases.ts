@@ -6,15 +6,14 @@
  */
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { BaseState } from "../base-state.ts";
-import { dropVolatile } from "../context.ts";
+import { dropVolatile } from "../messages/context.ts";
 import { endAgent } from "../messages/delivery.ts";
-import type { Step } from "../outcome.ts";
-import type { Handler, TimerRules } from "../rules.ts";
 import { end, lose } from "../sessions/end.ts";
 import { sayable } from "../sessions/names.ts";
-import { settlePresence } from "../sessions/present.ts";
-import type { Session } from "../sessions/table.ts";
+import { settlePresence } from "../sessions/room.ts";
+import type { BaseState, Handler, TimerRules } from "../tables/base-state.ts";
+import type { Step } from "../tables/entries.ts";
+import type { Session } from "../tables/sessions.ts";
 import type { NodeDues } from "./commands.ts";
 import { mayTakePart } from "./levels.ts";
 import { forgetNodeParts, forgetParts } from "./parts.ts";

@@ -6,7 +6,7 @@
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { BaseState } from "../base-state.ts";
+import type { BaseState } from "../tables/base-state.ts";
 import type { NodeRenew } from "./commands.ts";
 import type { NodeLease } from "./table.ts";
 

@@ -1,10 +1,8 @@
 /** What slices of a node's own log say of its actors, in rows of their own, as the shared log takes it. */
-import type { BaseState } from "../base-state.ts";
-import type { Step } from "../outcome.ts";
-import type { NodePart, Part } from "../points.ts";
-import type { Handler } from "../rules.ts";
-import { noSession } from "../sessions/end.ts";
-import type { Session } from "../sessions/table.ts";
+import type { BaseState, Handler } from "../tables/base-state.ts";
+import type { NodePart, Part, Step } from "../tables/entries.ts";
+import { noSession } from "../tables/naming.ts";
+import type { Session } from "../tables/sessions.ts";
 import type { NodeSessionsAre } from "./commands.ts";
 
 /**

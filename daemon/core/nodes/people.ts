@@ -6,8 +6,8 @@
 
 import { personIdOf, personsNode } from "../../../protocol/names.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
-import type { BaseState } from "../base-state.ts";
-import type { Entry } from "../commands.ts";
+import type { BaseState } from "../tables/base-state.ts";
+import type { Entry } from "../tables/entries.ts";
 
 /** Returns the row of the person who speaks in the entry, or null: no person does, or it is the log of one machine. */
 export function personIn(

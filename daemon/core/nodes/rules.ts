@@ -1,6 +1,7 @@
 /** The rules of nodes: see `core/rules.ts`. `relayed` stands in `apply.ts`, since it applies another command. */
-import { lastingAndFreeing, passing } from "../durability.ts";
-import type { TimedRules } from "../rules.ts";
+
+import type { TimedRules } from "../tables/base-state.ts";
+import { lastingAndFreeing, passing } from "../tables/entries.ts";
 import type { NodeCommands, NodeDues } from "./commands.ts";
 import { nodeLeave, nodeRenew, nodeSessionsAre, nodeTimers } from "./leases.ts";
 import { actorPart, nodePart } from "./parts.ts";

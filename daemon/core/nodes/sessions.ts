@@ -1,10 +1,10 @@
 /** A node's sessions as the other nodes see them. */
-import type { BaseState, Session } from "../base-state.ts";
+
 import { moveInbox } from "../messages/inbox.ts";
-import type { Step } from "../outcome.ts";
-import type { Handler } from "../rules.ts";
 import { begunReply, continueSession } from "../sessions/begin.ts";
 import { end, lose } from "../sessions/end.ts";
+import type { BaseState, Handler, Session } from "../tables/base-state.ts";
+import type { Step } from "../tables/entries.ts";
 import { passClaims } from "../tasks/leave.ts";
 import type { Relayable } from "./commands.ts";
 import type { NodeLease } from "./table.ts";

@@ -5,8 +5,9 @@
  * the starts of nodes with a lease are remembered. Whoever orders the log never gives a node's epoch twice, so that a start
  * that was forgotten does no harm.
  */
-import type { BaseState } from "../base-state.ts";
-import type { Origin } from "../origin.ts";
+
+import type { Origin } from "../frame/actors.ts";
+import type { BaseState } from "../tables/base-state.ts";
 
 /** Notes that the node left the log in this start. */
 export function leaveIn({ nodes, t }: BaseState, { node, epoch }: Origin): void {

@@ -5,8 +5,8 @@
  * `node_renew` to its `node_leave`; `relayed` only rises; at most `limits.nodesMax`.
  */
 import type { Limits } from "../../../protocol/limits.ts";
-import { Records, unique } from "../records.ts";
-import { head, valueList } from "../rows.ts";
+import { Records, unique } from "../frame/records.ts";
+import { head, valueList } from "../frame/saved-rows.ts";
 import type { Levels, OutboxNumber } from "./commands.ts";
 
 export interface NodeLease {

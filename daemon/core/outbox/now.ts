@@ -1,6 +1,7 @@
 /** What other nodes have to know of a session and its agents, as these are now. */
-import type { BaseState, Session } from "../base-state.ts";
+
 import type { Traits } from "../nodes/commands.ts";
+import type { BaseState, Session } from "../tables/base-state.ts";
 import type { ToldAgent, ToldSession } from "./table.ts";
 
 /** Returns what others have to know of an incarnation of the session as it is now. */

@@ -1,10 +1,10 @@
 /** Leaves in the outbox what other nodes have to know of a session, and of the agents within it. */
-import type { Actor } from "../actor.ts";
-import type { BaseState, Session } from "../base-state.ts";
+import type { Actor } from "../frame/actors.ts";
+import { isSame } from "../frame/records.ts";
 import type { OutboxNumber, Relayable, Relayed } from "../nodes/commands.ts";
 import { nodePartsOf, partsLevel, partsOf } from "../nodes/parts.ts";
 import { sharedId } from "../nodes/shared-ids.ts";
-import { isSame } from "../same-index.ts";
+import type { BaseState, Session } from "../tables/base-state.ts";
 import { toldAgentNow, toldNow, traitsOf } from "./now.ts";
 import {
   agentKey,

@@ -1,13 +1,13 @@
 /** The rules of the outbox: see `core/rules.ts`. */
-import type { BaseState } from "../base-state.ts";
-import { freeing, lasting } from "../durability.ts";
+
+import { isSame } from "../frame/records.ts";
 import { partsLevel, partsOf } from "../nodes/parts.ts";
 import { isNodeId, refuseNodeId } from "../nodes/shared-ids.ts";
 import { isAfter } from "../nodes/table.ts";
-import type { Step } from "../outcome.ts";
-import type { Handler, Rules } from "../rules.ts";
-import { isSame } from "../same-index.ts";
-import { returnAll } from "../tasks/return.ts";
+import type { BaseState, Handler, Rules } from "../tables/base-state.ts";
+import type { Step } from "../tables/entries.ts";
+import { freeing, lasting } from "../tables/entries.ts";
+import { returnAll } from "../tasks/leave.ts";
 import type { OutboxCommands } from "./commands.ts";
 import { toldAgentNow, toldNow } from "./now.ts";
 import {

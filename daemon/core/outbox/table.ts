@@ -17,9 +17,9 @@
 
 import type { Limits } from "../../../protocol/limits.ts";
 import type { JsonValue } from "../../../protocol/schemas/context.ts";
+import { Records, sets, sorted, unique } from "../frame/records.ts";
+import { head, valueList } from "../frame/saved-rows.ts";
 import type { OutboxNumber, Relayable, Traits } from "../nodes/commands.ts";
-import { Records, sets, sorted, unique } from "../records.ts";
-import { head, valueList } from "../rows.ts";
 
 export interface OutboxRow {
   readonly number: OutboxNumber;

@@ -6,40 +6,103 @@
 
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Anchor } from "../actor.ts";
-import { assert } from "../assert.ts";
-import type { BaseState, Session } from "../base-state.ts";
-import { moveDeclaration } from "../declarations/end.ts";
-import { renameRisks } from "../files/merge-risk.ts";
-import { renameWriters } from "../files/table.ts";
-import { rowsOfSession } from "../locks/by-actor.ts";
-import type { LockRequest } from "../locks/commands.ts";
+import type { Anchor } from "../frame/actors.ts";
+import { assert } from "../frame/collections.ts";
+import { enterProject } from "../locks/freezes.ts";
+import { addHold, removeHold } from "../locks/holds.ts";
 import { movedTo } from "../locks/inherit.ts";
 import { holdsOf } from "../locks/release.ts";
-import { addHold, removeHold } from "../locks/table.ts";
-import { enterProject } from "../messages/freezes.ts";
 import { moveInbox } from "../messages/inbox.ts";
-import { moveNotes } from "../messages/notices.ts";
-import type { Reply, Step } from "../outcome.ts";
-import type { Handler, Meta } from "../rules.ts";
-import { renameStashes } from "../stashes/table.ts";
-import { passClaims } from "../tasks/leave.ts";
-import { passAgentNames } from "./agents.ts";
-import type { SessionBegin } from "./commands.ts";
-import { end } from "./end.ts";
-import type { Named } from "./name-source.ts";
-import { firstName, nextName } from "./names.ts";
-import { noRoom, whoMakesRoom } from "./room.ts";
+import type { BaseState, Handler, Meta, Session, Sessions } from "../tables/base-state.ts";
+import type { Reply, Step } from "../tables/entries.ts";
+import { type LockRequest, rowsOfSession } from "../tables/locks.ts";
+import { isShortId, shortId } from "../tables/naming.ts";
+import { moveNotes } from "../tables/notices.ts";
 import {
   addSession,
   type Ended,
   enterPresent,
+  enterWorktree,
+  keepAgentNames,
+  leaveWorktree,
+  type Named,
+  nameAgent,
+  removeAgent,
   renameSession,
+  type SessionBegin,
   setIncarnations,
   setSuspended,
   suspendedAt,
-} from "./table.ts";
-import { enterWorktree, leaveWorktree } from "./worktrees.ts";
+} from "../tables/sessions.ts";
+import { renameStashes, renameWriters } from "../tables/uncommitted.ts";
+import { passClaims } from "../tasks/leave.ts";
+import { compareAgain, moveDeclaration } from "../work/declared-ends.ts";
+import { renameRisks } from "../work/dirty-files.ts";
+import { end } from "./end.ts";
+import { firstName, nextName } from "./names.ts";
+import { noRoom, whoMakesRoom } from "./room.ts";
+
+// The agents within a session, by the names that people and other agents use.
+//
+// Invariants: an agent has at most one name, unique among those of its session that have not ended; a session keeps at
+// most `limits.agentsPerSessionMax` agents, and the names of `limits.endedAgentsMax` that ended, since their work and
+// their trail are still shown.
+
+/** Whether an `agent_begin` with this name would change anything. */
+export function needsName({ agents }: Session, agent: string, name: string | null): boolean {
+  const known = agents.get(agent);
+  if (known === undefined) return agents.size < limits.agentsPerSessionMax;
+  return name !== null && name !== shortId(agent) && isShortId(known, agent);
+}
+
+/** Records an agent that began or whose name became known (a teammate's own, a subagent's type). Keeps an old name. */
+export const agentBegin: Handler<"agent_begin"> = (state, { session: id, agent, name }, _meta, step) => {
+  step.reply = { ok: true };
+  const session = state.sessions.live.get(id);
+  if (session === undefined || !needsName(session, agent, name)) return;
+  // One that goes on after its end has its name again.
+  const wanted = name ?? session.endedAgents.get(agent) ?? shortId(agent);
+  nameAgent(state.sessions, session, agent, freeName(session, wanted));
+  compareAgain(state, { session: id, agent }, step);
+  for (const { agentBegins } of state.points) agentBegins?.(state, session);
+};
+
+/** An agent of the session ended; its name is kept, unless that is only made of its id. */
+export function forgetAgent(state: BaseState, session: Session, agent: string): void {
+  const name = session.agents.get(agent);
+  removeAgent(state.sessions, session, agent);
+  if (name !== undefined) keepNames(state, session, [[agent, name]]);
+}
+
+/** A session goes on under another id: its agents have ended. */
+function passAgentNames(state: BaseState, before: Session, id: string): void {
+  const session = state.sessions.live.get(id);
+  if (session !== undefined) keepNames(state, session, [...before.endedAgents, ...before.agents]);
+}
+
+function keepNames(
+  state: BaseState,
+  session: Session,
+  names: readonly (readonly [agent: string, name: string])[],
+): void {
+  if (state.rules < 2) return;
+  const said = names.filter(([agent, name]) => !isShortId(name, agent));
+  keepAgentNames(state.sessions, session, said, state.limits.endedAgentsMax);
+}
+
+/** Returns `name`, or `name-2`, `name-3`... if other agents of the session have it. */
+function freeName(session: Session, name: string): string {
+  const taken = new Set(session.agents.values());
+  let free = name;
+  for (let n = 2; taken.has(free); n += 1) free = `${name}-${n}`;
+  return free;
+}
+
+/** Whether the session lives and has the agent; null is its main agent. */
+export function hasAgent({ live }: Sessions, session: string, agent: string | null): boolean {
+  const known = live.get(session);
+  return known !== undefined && (agent === null || known.agents.has(agent));
+}
 
 export const sessionBegin: Handler<"session_begin"> = (state, command, meta, step) => {
   const { live, ended } = state.sessions;

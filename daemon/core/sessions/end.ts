@@ -7,20 +7,35 @@
 
 import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { BaseState } from "../base-state.ts";
-import { endDeclarations } from "../declarations/end.ts";
-import { forgetRisks } from "../files/merge-risk.ts";
-import { rowsOfSession } from "../locks/by-actor.ts";
+import { endFreezesOf } from "../locks/freezes.ts";
 import { endLoans, holdsOf, placesOf, releaseParts, releaseSession } from "../locks/release.ts";
-import { endFreezesOf } from "../messages/freezes.ts";
 import { closeInboxes } from "../messages/inbox.ts";
-import { forgetNotes } from "../messages/notices.ts";
-import type { Step } from "../outcome.ts";
-import type { Handler } from "../rules.ts";
+import {
+  type BaseState,
+  type Handler,
+  type Hold,
+  type Session as SessionSessions,
+  type TimerRules,
+  timer,
+} from "../tables/base-state.ts";
+import type { Due, Step } from "../tables/entries.ts";
+import { rowsOfSession } from "../tables/locks.ts";
+import { unknownSession } from "../tables/naming.ts";
+import { forgetNotes } from "../tables/notices.ts";
+import {
+  type Incarnation,
+  type OfSession,
+  removeSession,
+  type Session,
+  type SessionDues,
+  setIncarnations,
+  setSuspended,
+} from "../tables/sessions.ts";
 import { endClaims } from "../tasks/leave.ts";
+import { endDeclarations } from "../work/declared-ends.ts";
+import { forgetRisks } from "../work/dirty-files.ts";
 import { keepName } from "./names.ts";
-import { settlePresence } from "./present.ts";
-import { type Incarnation, removeSession, type Session, setIncarnations, setSuspended } from "./table.ts";
+import { settlePresence } from "./room.ts";
 
 export const sessionEnd: Handler<"session_end"> = (state, command, _meta, step) => {
   const session = state.sessions.live.get(command.session);
@@ -109,7 +124,7 @@ export const sessionSuspend: Handler<"session_suspend"> = (state, command, _meta
 };
 
 /** How long a lost session keeps its explicit locks, in ms: their lease counts from the last sign of life. */
-export const leaseAfterLostMs = limits.explicitLeaseMs - limits.silenceMs;
+const leaseAfterLostMs = limits.explicitLeaseMs - limits.silenceMs;
 
 /** Ends the session and releases all that it has. With `returns` its id may begin again at once. */
 export function end(state: BaseState, session: Session, cause: string, step: Step, returns = false): void {
@@ -135,13 +150,50 @@ export function end(state: BaseState, session: Session, cause: string, step: Ste
   step.events.push({ event: { event: "session_ended", id, name, project, cause }, about: [id], project });
 }
 
-/** Refuses a request of a session, or of an incarnation, that is not alive. */
-export function noSession(state: BaseState, id: string): ReturnType<typeof refuse> {
-  return state.sessions.ended.has(id) || state.sessions.live.has(id)
-    ? refuse("session_ended", `session ${id} has ended; register it again before it acts`)
-    : unknownSession(id);
+// What passes with time for sessions: a suspended one ends, a lost one loses its locks by and by.
+
+export const sessionTimers: TimerRules<keyof SessionDues> = {
+  suspend_over: timer(
+    sessionAt,
+    session => session.suspendedUntil,
+    (state, session, step) => end(state, session, "ended", step),
+  ),
+  lost_turns_over: timer(sessionAt, afterLost(limits.lockDelayMs), (state, session, step) =>
+    releaseKind(state, session, "turn", step),
+  ),
+  lost_leases_over: timer(sessionAt, afterLost(leaseAfterLostMs), (state, session, step) =>
+    releaseKind(state, session, "explicit", step),
+  ),
+  lost_over: timer(sessionAt, afterLost(limits.lostMs), (state, session, step) =>
+    end(state, session, "lost", step),
+  ),
+};
+
+export function* sessionDues({ sessions }: BaseState): Generator<Due> {
+  for (const { id: session, begun, lostAt, suspendedUntil } of sessions.live.values()) {
+    if (suspendedUntil !== null) yield { what: "suspend_over", session, begun };
+    if (lostAt === null) continue;
+    yield { what: "lost_turns_over", session, begun };
+    yield { what: "lost_leases_over", session, begun };
+    yield { what: "lost_over", session, begun };
+  }
 }
 
-function unknownSession(id: string): ReturnType<typeof refuse> {
-  return refuse("unknown_session", `no session ${id} is registered; send register first`);
+function sessionAt({ sessions }: BaseState, due: OfSession): SessionSessions | undefined {
+  const session = sessions.live.get(due.session);
+  return session?.begun === due.begun ? session : undefined;
+}
+
+function afterLost(ms: number): (session: SessionSessions) => number | null {
+  return ({ lostAt }) => (lostAt === null ? null : lostAt + ms);
+}
+
+function releaseKind(state: BaseState, session: SessionSessions, kind: Hold["kind"], step: Step): void {
+  const parts = rowsOfSession(state.locks.actors, session.id, null).map(row => ({
+    actor: row.actor,
+    holds: holdsOf(state, row).filter(h => h.kind === kind),
+    places: [],
+  }));
+  // All lenders of an explicit lock are of this session, so their loans end too.
+  releaseParts(state, parts, "lost", step, kind === "explicit");
 }

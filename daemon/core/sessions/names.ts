@@ -4,14 +4,46 @@
  * Invariants: every session has a name that is unique in its project; a name that a person gave is replaced by a person
  * alone, one of `register` not by a title; an ended session that begins again has its name again, if no other has it.
  */
+
+import { refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { shortId } from "./agent-names.ts";
-import type { Named } from "./name-source.ts";
-import { pairsFor } from "./name-words.ts";
-import { freeName, nameKey, type Session, type Sessions } from "./table.ts";
+import { recipientOf } from "../messages/inbox.ts";
+import type { Handler } from "../tables/base-state.ts";
+import { shortId } from "../tables/naming.ts";
+import {
+  freeName,
+  type Named,
+  nameKey,
+  renameSession,
+  type Session,
+  type Sessions,
+} from "../tables/sessions.ts";
+
+// Names of two words, for sessions that neither a person nor their client named.
+
+const kinds =
+  "amber bold brave bright brisk calm clear clever cool crisp dawn deep eager early easy fair fast fine firm fond free fresh glad gold grand green happy hardy honest jolly keen kind light lively lucky merry mild misty neat noble plain proud pure quick quiet rapid rare ready rosy rusty sharp silent silver smart snowy solid sunny swift tidy warm wide wild wise witty young".split(
+    " ",
+  );
+const things =
+  "badger beaver bison camel cedar comet coral crane crow daisy dingo eagle ember falcon fern finch fjord fox gecko geyser goose harbor hare hawk hazel heron ibis iris ivy jaguar koala lark lemur lily lynx maple marten moose moth newt oak olive orca osprey otter owl panda pebble pine puffin quail raven river robin salmon seal sparrow spruce stork swan tiger trout tulip walrus willow wolf wren yak zebra".split(
+    " ",
+  );
+
+/** Yields `max` pairs such as `calm-otter`, always the same for an id, of which the first that is free is its name. */
+export function* pairsFor(id: string, max: number): Generator<string, void> {
+  // FNV-1a: ids that differ little get pairs that differ in both words.
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < id.length; i += 1) hash = Math.imul(hash ^ id.charCodeAt(i), 0x01000193) >>> 0;
+  const all = kinds.length * things.length;
+  for (let i = 0; i < max; i += 1) {
+    const n = (hash + i * 1_009) % all;
+    yield `${kinds[n % kinds.length]}-${things[Math.floor(n / kinds.length)]}`;
+  }
+}
 
 /** What is known of a session that begins. `said`: the name from its client; null: none. */
-export interface Nameless {
+interface Nameless {
   readonly id: string;
   readonly project: string;
   readonly worktree: string;
@@ -108,3 +140,45 @@ export function sayable(text: string): string | null {
   const trimmed = cut.replace(/^[._]+|[._]+$/gu, "");
   return /\p{L}/u.test(trimmed) ? trimmed : null;
 }
+
+// A person's name for a session. Invariant: an agent renames its own session alone; the name stays until a person's next.
+
+export const sessionRename: Handler<"session_rename"> = (state, command, _meta, step) => {
+  const { by, of, name, project } = command;
+  const { sessions } = state;
+  const found = recipientOf(state, project, of, "nothing renamed");
+  if ("code" in found) {
+    step.reply = found;
+    return;
+  }
+  const session = sessions.live.get(found.id);
+  if (session === undefined || found.agent !== null) {
+    const error = `${found.name} is an agent within a session, which its client names; rename the session`;
+    step.reply = refuse("invalid_request", error);
+    return;
+  }
+  if (by !== null && by.session !== found.id) {
+    const error = `only ${found.name} itself and a person rename it; ask your user: kite rename ${found.name} ${name}`;
+    step.reply = refuse("person_only", error);
+    return;
+  }
+  const other = sessions.names.get(nameKey(project, name));
+  if (other !== undefined && other !== found.id) {
+    step.reply = refuse(
+      "name_taken",
+      `another session of the project is called ${name}; choose another name`,
+      {
+        name,
+      },
+    );
+    return;
+  }
+  const was = session.name;
+  if (was !== name) renameSession(sessions, session, project, { name, by: "person" });
+  else sessions.preimages.writable(session).namedBy = "person";
+  for (const { sessionChanges } of state.points) sessionChanges?.(state, session, step);
+  const { id } = session;
+  if (was !== name)
+    step.events.push({ event: { event: "session_renamed", id, name, was, project }, about: [id], project });
+  step.reply = { ok: true, id, name, was, project };
+};

@@ -8,13 +8,40 @@
  * grow with the number of sessions: an entry marks the sessions it touched, and `settleRoom` checks only these.
  * In a log that nodes share, a node with no more than its share of the sessions keeps them, whatever others begin.
  */
+
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
-import type { Anchor } from "../actor.ts";
-import type { BaseState, Session } from "../base-state.ts";
+import type { Anchor } from "../frame/actors.ts";
 import { countUngot } from "../messages/inbox.ts";
 import { isShared } from "../nodes/table.ts";
-import { settlePresence } from "./present.ts";
-import { countAt, sessionsAt } from "./table.ts";
+import type { BaseState, Session, Sessions } from "../tables/base-state.ts";
+import { countAt, enterPresent, idOfKey, leavePresent, sessionsAt } from "../tables/sessions.ts";
+
+// Who is there in a project: all sessions but lost ones that neither have a lock nor wait for one.
+//
+// Invariant: between entries `present` lists exactly these, by project, in the order they began.
+
+export function isPresent({ locks }: BaseState, { id, lostAt }: Session): boolean {
+  return lostAt === null || locks.actors.bySession.has(id);
+}
+
+/** Lists the session if it is there, and takes it off the list if not. */
+export function settlePresence(state: BaseState, session: Session): void {
+  if (isPresent(state, session)) enterPresent(state.sessions, session);
+  else leavePresent(state.sessions, session);
+}
+
+/** Yields those who are there in a project, in the order they began. */
+export function* presentIn({ present, live }: Sessions, project: string): Generator<Session, void> {
+  for (const key of present.get(project) ?? []) {
+    const session = live.get(idOfKey(key));
+    if (session !== undefined) yield session;
+  }
+}
+
+/** Returns how many are there in a project. */
+export function countPresent({ present }: Sessions, project: string): number {
+  return present.get(project)?.size ?? 0;
+}
 
 /**
  * Returns why one more session (of this process, if not null) cannot begin, or null. `node`: whose it is, in a log that nodes
@@ -98,4 +125,36 @@ export function hasNothing(
   if (locks.actors.bySession.has(id) || tasks.claims.has(id) || freezes.byOwner.has(id)) return false;
   for (const key of messages.bySession.get(id) ?? []) if (countUngot(messages, key) > 0) return false;
   return true;
+}
+
+// The worktrees of which something is known.
+
+/**
+ * Returns the worktrees in which a session works, in the order in which the oldest sessions of each began, then those
+ * with uncommitted work; each with its project.
+ */
+export function knownWorktrees({ sessions, writes }: BaseState): ReadonlyMap<string, string> {
+  const oldestFirst = [...sessions.worktrees].sort(([, a], [, b]) =>
+    (a.first ?? "") < (b.first ?? "") ? -1 : 1,
+  );
+  const found = new Map<string, string>();
+  for (const [worktree, keys] of oldestFirst) {
+    const latest = sessions.live.get(idOfKey(keys.last ?? ""));
+    if (latest !== undefined) found.set(worktree, latest.project);
+  }
+  for (const [worktree, [first]] of writes.byWorktree) {
+    const work = first === undefined ? undefined : writes.files.get(first);
+    if (work !== undefined) found.set(worktree, work.project);
+  }
+  return found;
+}
+
+/** Returns the innermost worktree around the path in which a session of the project works, or null. */
+export function worktreeAround({ sessions }: BaseState, project: string, path: string): string | null {
+  for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {
+    const folder = path.slice(0, end);
+    const latest = idOfKey(sessions.worktrees.get(folder)?.last ?? "");
+    if (sessions.live.get(latest)?.project === project) return folder;
+  }
+  return null;
 }

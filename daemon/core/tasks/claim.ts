@@ -8,28 +8,29 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { isGrave } from "../../../protocol/names.ts";
 import type { DependencyRow } from "../../../protocol/schemas/task.ts";
-import { type Actor, sameActor } from "../actor.ts";
-import type { BaseState } from "../base-state.ts";
-import { speakerRow } from "../locks/replies.ts";
-import type { Step } from "../outcome.ts";
-import type { Handler, Meta } from "../rules.ts";
+import { type Actor, sameActor } from "../frame/actors.ts";
 import { ensureSession } from "../sessions/begin.ts";
 import { noRoom } from "../sessions/room.ts";
-import type { TaskClaim } from "./commands.ts";
-import { giveBack } from "./leave.ts";
-import { mayEnd } from "./owner.ts";
+import type { BaseState, Handler, Meta } from "../tables/base-state.ts";
+import type { Step } from "../tables/entries.ts";
+import { speakerRow } from "../tables/naming.ts";
+import type { TaskClaim } from "../tables/tasks.ts";
+import { claimerOf, listOf, setState, type Task, taskAt } from "../tables/tasks.ts";
+import { giveBack, mayEnd } from "./leave.ts";
 import {
   blockedBy,
   blockedRefusal,
+  claimable,
   claimedRefusal,
   findTask,
   isTask,
+  leftReady,
+  mayRun,
+  riskOf,
   stateRefusal,
   taskRow,
   tell,
 } from "./replies.ts";
-import { claimable, leftReady, mayRun, riskOf } from "./risk.ts";
-import { claimerOf, listOf, setState, type Task, taskAt } from "./table.ts";
 
 export const taskClaim: Handler<"task_claim"> = (state, command, meta, step) => {
   const { actor } = command;

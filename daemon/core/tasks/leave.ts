@@ -5,13 +5,24 @@
  * failed.
  */
 
+import type { Refusal } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Actor } from "../actor.ts";
-import type { BaseState } from "../base-state.ts";
-import { speakerRow } from "../locks/replies.ts";
-import type { Step } from "../outcome.ts";
-import { assigneeOf, tell, tellReady } from "./replies.ts";
-import { claimerOf, revise, setState, type Task, type TaskState, taskOf } from "./table.ts";
+import type { ActorRow } from "../../../protocol/schemas/lock.ts";
+import type { Actor } from "../frame/actors.ts";
+import { nodeOf, ownIdOf } from "../nodes/shared-ids.ts";
+import type { BaseState, Handler } from "../tables/base-state.ts";
+import type { Step } from "../tables/entries.ts";
+import { speakerRow } from "../tables/naming.ts";
+import {
+  claimerOf,
+  revise,
+  setState,
+  type Task,
+  type TaskReturn,
+  type TaskState,
+  taskOf,
+} from "../tables/tasks.ts";
+import { assigneeOf, claimedRefusal, tell, tellReady } from "./replies.ts";
 
 /** Ends the claims of a session, or of one of its incarnations. */
 export function endClaims(
@@ -52,7 +63,7 @@ export function claimsOf(state: BaseState, session: string): Task[] {
 }
 
 /** By which actor and when a claim ends, and the attempts to record. */
-export interface Leaving {
+interface Leaving {
   readonly by: Actor | null;
   readonly wallMs: number;
   readonly attempts: number;
@@ -77,4 +88,76 @@ export function finish(
   const ready = setState(state.tasks, task, ended, left.wallMs);
   state.preimages.writable(task).attempts = left.attempts;
   return ready;
+}
+
+// Gives tasks back whose work came back.
+//
+// Invariants: only tasks of the author change, and none that an active task builds on. In a log that machines share, the
+// author is a session of the node that says so, whatever became of it since, or one that its shared id names.
+
+/** Returns those of the tasks that would be given back; `node`: whose session the author is, if it has no shared id. */
+export function returnable(
+  state: BaseState,
+  { tasks, author }: Pick<TaskReturn, "tasks" | "author">,
+  node: string,
+): Task[] {
+  return tasks.flatMap(id => {
+    const task = state.tasks.all.get(id);
+    return task !== undefined && mayReturn(state, task, author, node) ? [task] : [];
+  });
+}
+
+function mayReturn(state: BaseState, task: Task, author: string, node: string): boolean {
+  const { status } = task.state;
+  if (!isSessionOf(assigneeOf(state, task), author, node)) return false;
+  if (status === "active") return true;
+  const dependents = [...(state.tasks.dependents.get(task.id) ?? [])];
+  return status === "done" && dependents.every(id => taskOf(state.tasks, id).state.status !== "active");
+}
+
+/** Whether the row is of this session, which the log of `node` or a shared one calls so. */
+export function isSessionOf(row: ActorRow | null, session: string, node: string): boolean {
+  if (row === null) return false;
+  return row.id === session || (ownIdOf(row.id) === session && nodeOf(row.id) === node);
+}
+
+/** Gives these tasks back, one after the other, and returns their ids. */
+export function returnAll(
+  state: BaseState,
+  asked: Pick<TaskReturn, "tasks" | "author" | "cause">,
+  left: Omit<Leaving, "attempts">,
+  node: string,
+  step: Step,
+): string[] {
+  return asked.tasks.filter(id => {
+    // What one gives back may be what another builds on.
+    const [task] = returnable(state, { tasks: [id], author: asked.author }, node);
+    if (task !== undefined) giveBack(state, task, asked.cause, { ...left, attempts: task.attempts }, step);
+    return task !== undefined;
+  });
+}
+
+/** A node's merge came back: in a shared log, where its author's tasks are. */
+export const taskReturn: Handler<"task_return"> = (state, command, { origin }, step) => {
+  const { by, wallMs } = command;
+  returnAll(state, command, { by, wallMs }, origin.node, step);
+  step.reply = { ok: true };
+};
+
+// Who may end an agent's work on a task: finish it, or give it back.
+//
+// Invariant: of an active task that an agent of a live session claimed, the claim is ended by that session, by an agent
+// that answers for the claimer, or by a person; not by another agent.
+
+/** Returns why `by` may not end the work on the task, or null. A person (`by` null) may; what nobody claimed, anybody. */
+export function mayEnd(state: BaseState, task: Task, by: Actor | null): Refusal | null {
+  const claimer = claimerOf(task);
+  if (by === null || claimer === null || claimer.session === by.session) return null;
+  if (!state.sessions.live.has(claimer.session)) return null;
+  if (state.points.some(({ answersFor }) => answersFor?.(state, by, claimer))) return null;
+  return claimedRefusal(
+    state,
+    task,
+    "they end it, or their lead or a person does; ask them (kite message send)",
+  );
 }

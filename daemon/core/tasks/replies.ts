@@ -3,25 +3,142 @@
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { KiteEvent } from "../../../protocol/events.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { isGrave, type Risk, risks } from "../../../protocol/names.ts";
 import type { ActorRow } from "../../../protocol/schemas/lock.ts";
 import type { DependencyRow, TaskNews, TaskRow } from "../../../protocol/schemas/task.ts";
-import type { Actor } from "../actor.ts";
-import type { BaseState } from "../base-state.ts";
-import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../ids.ts";
-import { actorRow } from "../locks/replies.ts";
-import type { Step } from "../outcome.ts";
-import { heldBy, riskOf } from "./risk.ts";
+import type { Actor } from "../frame/actors.ts";
+import { ambiguity, isShortOf, matchesOf, nearestId, scopeOf } from "../frame/records.ts";
+import type { BaseState } from "../tables/base-state.ts";
+import { ruleAt, type Step, type Taking } from "../tables/entries.ts";
+import { actorRow } from "../tables/naming.ts";
 import {
   claimerOf,
   classOf,
   isDone,
+  listOf,
   numberedAt,
   numberOf,
+  type ReadyClass,
   resultOf,
   type Task,
   type Tasks,
+  taskAt,
   taskOf,
-} from "./table.ts";
+} from "../tables/tasks.ts";
+
+// The risk of a task: when it may run, and who may change it.
+//
+// Invariants: of the red and critical tasks of a project at most one is active; a critical task runs only with a person's
+// yes, a red one also with what stands in for that as it begins; a yes is for one run. Any actor raises a risk; a person
+// lowers it, or up to red whom a point lets.
+
+type Rated = Pick<Task, "id" | "project" | "risk" | "approved" | "state">;
+
+export function riskOf({ risk = "green" }: Pick<Task, "risk">): Risk {
+  return risk;
+}
+
+/** Returns why the task cannot run now, whoever asks, in a sentence with what to do; null: nothing is in its way. */
+function heldBy(state: BaseState, task: Rated, by: Actor | null = null): string | null {
+  const risk = riskOf(task);
+  if (!isGrave(risk)) return null;
+  const running = graveRunning(state, task);
+  if (running !== null)
+    return `${running.id} (${riskOf(running)}) runs, and red and critical tasks run one at a time; wait until it has ended`;
+  if (task.approved === true) return null;
+  const missing = risk === "red" ? missingForRed(state, task.project, by) : undefined;
+  const ask = `ask your user: kite task approve ${task.id}`;
+  if (missing === undefined) return `it waits for a person's yes; ${ask}`;
+  return missing === null ? null : `${missing}, or ${ask}`;
+}
+
+/** Returns what is missing that could stand in for a person's yes to a red task; null: nothing; undefined: nothing could. */
+function missingForRed(state: BaseState, project: string, by: Actor | null): string | null | undefined {
+  return ruleAt(state.points, "missingForRed")?.(state, project, by);
+}
+
+/** Returns the red or critical task of the project that runs, other than this one; or null. */
+function graveRunning(state: BaseState, { id, project }: Pick<Task, "id" | "project">): Task | null {
+  for (const place of listOf(state.tasks, "grave", project)) {
+    const task = taskAt(state.tasks, place);
+    if (task.id !== id) return task;
+  }
+  return null;
+}
+
+/** Returns why the actor may not run the task, or null. A person (`by` null) may, but not beside another grave one. */
+export function mayRun(state: BaseState, task: Rated, by: Actor | null): Refusal | null {
+  if (by === null) return graveRunning(state, task) === null ? null : heldRefusal(state, task, null);
+  return ruleAt(state.points, "mayTake")?.(state, task, by) ?? heldRefusal(state, task, by);
+}
+
+/** Refuses a run of the task by `runs` that its risk does not allow now, whoever asks for it. */
+export function heldRefusal(state: BaseState, task: Rated, runs: Actor | null, more = ""): Refusal | null {
+  const held = heldBy(state, task, runs);
+  if (held === null) return null;
+  const risk = riskOf(task);
+  const running = graveRunning(state, task)?.id ?? null;
+  return refuse("risk_held", `${task.id} is ${risk}: ${held}${more}`, { task: task.id, risk, running });
+}
+
+/** Returns why the active task may not go on with its new risk, or null; `by` changes it. */
+export function mayRaise(state: BaseState, after: Task, by: Actor | null): Refusal | null {
+  const claimer = claimerOf(after);
+  if (by === null && graveRunning(state, after) === null) return null;
+  const more = `; to make it ${riskOf(after)} now, release it first, or ask the agent that works on it to`;
+  const beyond =
+    by === null || claimer === null ? null : ruleAt(state.points, "mayKeep")?.(state, after, claimer);
+  return beyond ?? heldRefusal(state, after, claimer, more);
+}
+
+/** Returns why `by` may not change the task's risk to `next`, or null. */
+export function mayRate(state: BaseState, task: Task, next: Risk | null, by: Actor | null): Refusal | null {
+  const before = riskOf(task);
+  if (by === null || next === null || risks.indexOf(next) >= risks.indexOf(before)) return null;
+  const mayLower = before === "critical" ? undefined : ruleAt(state.points, "mayLower");
+  if (mayLower !== undefined) return mayLower(state, task, next, by);
+  const error = `${task.id} is ${before}, and only a person lowers that; ask your user: kite task edit ${task.id} --risk ${next}`;
+  return refuse("person_only", error, { task: task.id, risk: before });
+}
+
+/** Returns which tasks the actor takes by their risk: all, if no slice says otherwise. */
+function takenBy(state: BaseState, by: Actor): Taking {
+  return ruleAt(state.points, "takes")?.(state, by) ?? { risks, as: "" };
+}
+
+/** Returns the classes of ready tasks that the actor may claim now. */
+export function claimable(state: BaseState, project: string, by: Actor): readonly ReadyClass[] {
+  const isFree = listOf(state.tasks, "grave", project).size === 0;
+  return takenBy(state, by).risks.flatMap((risk): readonly ReadyClass[] => {
+    if (!isGrave(risk)) return [risk];
+    if (!isFree) return [];
+    const approved = `${risk} approved` as const;
+    return risk === "red" && missingForRed(state, project, by) === null ? [risk, approved] : [approved];
+  });
+}
+
+/** Returns what ready tasks of the project the actor cannot claim: those that it does not take, and why the others wait. */
+export function leftReady(
+  state: BaseState,
+  project: string,
+  by: Actor,
+): { readonly beyond: number; readonly as: string; readonly held: string | null } {
+  const { risks: takes, as } = takenBy(state, by);
+  const count = (risk: Risk) =>
+    listOf(state.tasks, `ready ${risk}`, project).size +
+    (isGrave(risk) ? listOf(state.tasks, `ready ${risk} approved`, project).size : 0);
+  const beyond = risks.filter(risk => !takes.includes(risk)).reduce((sum, risk) => sum + count(risk), 0);
+  for (const risk of takes) {
+    if (!isGrave(risk)) continue;
+    for (const name of [`ready ${risk} approved`, `ready ${risk}`] as const) {
+      for (const place of listOf(state.tasks, name, project)) {
+        const task = taskAt(state.tasks, place);
+        return { beyond, as, held: `${task.id} is ${risk}: ${heldBy(state, task, by) ?? "it is ready"}` };
+      }
+    }
+  }
+  return { beyond, as, held: null };
+}
 
 /** What finding a task needs of the state. */
 type Named = Pick<BaseState, "rules" | "tasks">;
@@ -225,4 +342,55 @@ export function tellReady(step: Step, ready: readonly Task[]): void {
     const more = ids.length > tasks.length ? { more: ids.length - tasks.length } : {};
     step.events.push({ event: { event: "task_ready", tasks, ...more, project }, about: [], project });
   }
+}
+
+// Finds and names dependency cycles. Invariant: the refusal comes before any task changes.
+
+/**
+ * Returns a cycle that is reachable from `starts`, as a path that ends with its first task again; or null.
+ * The search visits every task once and does not recurse, because a path may contain all tasks.
+ */
+export function findCycle(
+  starts: Iterable<string>,
+  dependsOn: (id: string) => readonly string[],
+): string[] | null {
+  const done = new Set<string>();
+  for (const start of starts) {
+    if (done.has(start)) continue;
+    const path: { readonly id: string; readonly rest: Iterator<string> }[] = [];
+    const onPath = new Set<string>();
+    const enter = (id: string) => {
+      path.push({ id, rest: dependsOn(id)[Symbol.iterator]() });
+      onPath.add(id);
+    };
+    enter(start);
+    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+      const next = top.rest.next();
+      if (next.done === true) {
+        path.pop();
+        onPath.delete(top.id);
+        done.add(top.id);
+      } else if (onPath.has(next.value)) {
+        const ids = path.map(({ id }) => id);
+        return [...ids.slice(ids.indexOf(next.value)), next.value];
+      } else if (!done.has(next.value)) {
+        enter(next.value);
+      }
+    }
+  }
+  return null;
+}
+
+export function cycleRefusal(cycle: readonly string[]): Refusal {
+  const path = shortened(cycle).join(" → ");
+  const error = `${cycle[0]} would depend on itself: ${path}; leave one of these dependencies out`;
+  return refuse("task_cycle", error, { cycle: shortened(cycle) });
+}
+
+const shownMax = 20;
+
+function shortened(cycle: readonly string[]): string[] {
+  if (cycle.length <= shownMax) return [...cycle];
+  const half = shownMax / 2;
+  return [...cycle.slice(0, half), `${cycle.length - shownMax} more`, ...cycle.slice(-half)];
 }

@@ -10,26 +10,37 @@ import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { isGrave, risks } from "../../../protocol/names.ts";
 import type { TaskStatus } from "../../../protocol/schemas/task.ts";
-import type { Actor } from "../actor.ts";
-import type { BaseState } from "../base-state.ts";
-import { speakerRow } from "../locks/replies.ts";
-import type { Step } from "../outcome.ts";
-import { ruleAt } from "../points.ts";
-import { leadsTo } from "../reachability.ts";
-import type { Handler, Meta } from "../rules.ts";
+import type { Actor } from "../frame/actors.ts";
+import { leadsTo } from "../frame/collections.ts";
+import type { BaseState, Handler, Meta } from "../tables/base-state.ts";
+import { ruleAt, type Step } from "../tables/entries.ts";
+import { speakerRow } from "../tables/naming.ts";
+import {
+  claimerOf,
+  isDone,
+  resultOf,
+  revise,
+  setDependencies,
+  type Task,
+  type TaskUpdate,
+  taskOf,
+} from "../tables/tasks.ts";
 import { activate, mayBegin, mayClaim } from "./claim.ts";
-import type { TaskUpdate } from "./commands.ts";
-import { cycleRefusal, findCycle } from "./cycle.ts";
-import { finish, giveBack } from "./leave.ts";
-import { mayEnd } from "./owner.ts";
+import { finish, giveBack, mayEnd } from "./leave.ts";
 import {
   assigneeOf,
   blockedRefusal,
   claimedRefusal,
+  cycleRefusal,
   dependencyRow,
   findAll,
+  findCycle,
   findTask,
   isTask,
+  mayRaise,
+  mayRate,
+  mayRun,
+  riskOf,
   stateRefusal,
   taskRow,
   tell,
@@ -37,8 +48,6 @@ import {
   tooManyDependents,
   whoOf,
 } from "./replies.ts";
-import { mayRaise, mayRate, mayRun, riskOf } from "./risk.ts";
-import { claimerOf, isDone, resultOf, revise, setDependencies, type Task, taskOf } from "./table.ts";
 
 export const taskUpdate: Handler<"task_update"> = (state, command, meta, step) => {
   const { tasks } = state;
@@ -243,3 +252,36 @@ function move(state: BaseState, task: Task, command: TaskUpdate, meta: Meta, ste
     giveBack(state, task, "reopened", { by, wallMs, attempts: 0 }, step);
   }
 }
+
+// A person's yes to a red or critical task. Invariant: no agent gives it; it is for one run.
+
+export const taskApprove: Handler<"task_approve"> = (state, command, _meta, step) => {
+  const { by, wallMs } = command;
+  const task = findTask(state, command.task, command.project ?? null);
+  if (!isTask(task)) {
+    step.reply = task;
+    return;
+  }
+  if (by !== null) {
+    const error = `only a person says yes to ${task.id}; ask your user: kite task approve ${task.id}`;
+    step.reply = refuse("person_only", error, { task: task.id });
+    return;
+  }
+  const risk = riskOf(task);
+  if (!isGrave(risk)) {
+    step.reply = stateRefusal(state, task, `it is ${risk}, so it needs nobody's yes`);
+    return;
+  }
+  if (task.state.status !== "pending") {
+    step.reply = stateRefusal(state, task, "a yes is for a task that is still to run");
+    return;
+  }
+  if (task.approved !== true) {
+    revise(state.tasks, task, writable => {
+      writable.approved = true;
+      writable.updatedAt = wallMs;
+    });
+    tell(step, task, "task_updated", step.person);
+  }
+  step.reply = { ok: true, task: taskRow(state, task) };
+};

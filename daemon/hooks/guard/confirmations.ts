@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
-import { type Actor, actorKey } from "../../core/actor.ts";
+import { type Actor, actorKey } from "../../core/frame/actors.ts";
 
 /** Each file that a command of a line reaches, with its version: whose it is, and which contents it has. */
 export type Versions = ReadonlyMap<string, string>;

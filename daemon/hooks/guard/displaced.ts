@@ -4,9 +4,9 @@
  */
 import type { ForeignSession, GuardFinding } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Lineage } from "../../core/sessions/kinship.ts";
-import { knownWorktrees } from "../../core/sessions/known-worktrees.ts";
-import { idOfKey } from "../../core/sessions/start-key.ts";
+import { knownWorktrees } from "../../core/sessions/room.ts";
+import type { Lineage } from "../../core/tables/naming.ts";
+import { idOfKey } from "../../core/tables/sessions.ts";
 import { nameOf } from "../../views/sessions-and-locks.ts";
 import { taskOf } from "../action.ts";
 import type { HookServices } from "../hook-services.ts";

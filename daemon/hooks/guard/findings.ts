@@ -8,10 +8,10 @@
 import { resolve } from "node:path";
 import type { ForeignFile, GuardedCommand, GuardFinding } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { type Actor, actorKey } from "../../core/actor.ts";
-import { latestOf } from "../../core/files/dirty-files.ts";
-import { answererOf } from "../../core/sessions/agent-names.ts";
-import type { Lineage } from "../../core/sessions/kinship.ts";
+import { type Actor, actorKey } from "../../core/frame/actors.ts";
+import type { Lineage } from "../../core/tables/naming.ts";
+import { answererOf } from "../../core/tables/naming.ts";
+import { latestOf } from "../../core/work/dirty-files.ts";
 import type { Changed } from "../../facts/git/changes.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { FileState } from "../../facts/git/status.ts";

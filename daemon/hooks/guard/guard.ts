@@ -10,12 +10,12 @@
 import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import type { GuardFinding } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Actor } from "../../core/actor.ts";
-import type { Hold } from "../../core/base-state.ts";
-import { rowsOfActor } from "../../core/locks/by-actor.ts";
+import type { Actor } from "../../core/frame/actors.ts";
 import { holdsOf } from "../../core/locks/release.ts";
-import { isAlive, type Lineage } from "../../core/sessions/kinship.ts";
 import type { State } from "../../core/state.ts";
+import type { Hold } from "../../core/tables/base-state.ts";
+import { rowsOfActor } from "../../core/tables/locks.ts";
+import { isAlive, type Lineage } from "../../core/tables/naming.ts";
 import { isRefusal } from "../../server/call.ts";
 import { signOfLife } from "../../sessions/commands.ts";
 import { decidedBy } from "../../trail/decisions.ts";

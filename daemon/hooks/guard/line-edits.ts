@@ -6,8 +6,8 @@
  */
 import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
-import { type Actor, sameActor } from "../../core/actor.ts";
-import type { FileRef } from "../../core/file-ref.ts";
+import type { FileRef } from "../../core/frame/actors.ts";
+import { type Actor, sameActor } from "../../core/frame/actors.ts";
 import type { State } from "../../core/state.ts";
 
 /** A file that a line changes. */

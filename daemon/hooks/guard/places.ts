@@ -8,8 +8,8 @@
 import { dirname, isAbsolute, join, relative } from "node:path";
 import type { GuardedCommand } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Lineage } from "../../core/sessions/kinship.ts";
-import { knownWorktrees } from "../../core/sessions/known-worktrees.ts";
+import { knownWorktrees } from "../../core/sessions/room.ts";
+import type { Lineage } from "../../core/tables/naming.ts";
 import type { Services } from "../../services.ts";
 import { isWithin } from "../../worktree/pathspec.ts";
 import { foreignKnown } from "../../worktree/uncommitted.ts";

@@ -3,9 +3,8 @@
  * belongs to its writers. What other commands bring (a commit picked, a version checked out) belongs to their actor.
  * The guard checks only files with work seen before; it never walks a directory.
  */
-import type { Actor } from "../../core/actor.ts";
-import type { DirtyFile } from "../../core/base-state.ts";
-import type { Written } from "../../core/file-ref.ts";
+import type { Actor, Written } from "../../core/frame/actors.ts";
+import type { DirtyFile } from "../../core/tables/base-state.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { FileState } from "../../facts/git/status.ts";
 import { bringing } from "../../worktree/line-effects.ts";

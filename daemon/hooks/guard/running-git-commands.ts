@@ -1,7 +1,7 @@
 /** Guarded shell lines that run now, with the uncommitted work of others that they reach. */
 import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
-import type { DirtyFile } from "../../core/base-state.ts";
+import type { DirtyFile } from "../../core/tables/base-state.ts";
 import type { CommitMark } from "../../facts/git/commits.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 

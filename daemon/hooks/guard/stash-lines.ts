@@ -4,8 +4,8 @@
  */
 import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
-import type { Actor } from "../../core/actor.ts";
-import { stashesOf } from "../../core/stashes/table.ts";
+import type { Actor } from "../../core/frame/actors.ts";
+import { stashesOf } from "../../core/tables/uncommitted.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { Services } from "../../services.ts";
 

@@ -7,11 +7,11 @@
 import { posix } from "node:path";
 import type { ForeignStash, GuardedCommand, GuardFinding } from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { type Actor, actorKey } from "../../core/actor.ts";
-import type { Lineage } from "../../core/sessions/kinship.ts";
-import { knownWorktrees } from "../../core/sessions/known-worktrees.ts";
-import { isOwnStash } from "../../core/stashes/note.ts";
-import { type StashEntry, stashesOf, stashKey } from "../../core/stashes/table.ts";
+import { type Actor, actorKey } from "../../core/frame/actors.ts";
+import { knownWorktrees } from "../../core/sessions/room.ts";
+import type { Lineage } from "../../core/tables/naming.ts";
+import { type StashEntry, stashesOf, stashKey } from "../../core/tables/uncommitted.ts";
+import { isOwnStash } from "../../core/work/losses.ts";
 import type { Unreachable } from "../../facts/filesystem.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import type { ListedStash, StashList } from "../../facts/git/stash-list.ts";

@@ -4,8 +4,8 @@
  */
 
 import type { GuardedCommand } from "../../../protocol/guard.ts";
-import type { Actor } from "../../core/actor.ts";
-import { latestOf } from "../../core/files/dirty-files.ts";
+import type { Actor } from "../../core/frame/actors.ts";
+import { latestOf } from "../../core/work/dirty-files.ts";
 import type { GitPlace } from "../../facts/git/process.ts";
 import { nameOf } from "../../views/sessions-and-locks.ts";
 import { isWithin } from "../../worktree/pathspec.ts";

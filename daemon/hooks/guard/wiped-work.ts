@@ -2,10 +2,10 @@
 import { dirname, join, posix } from "node:path";
 import type { WipedPath } from "../../../hooks/seam/named-files.ts";
 import { topFolder } from "../../../protocol/guard.ts";
-import type { DirtyFile } from "../../core/base-state.ts";
 import { lasts } from "../../core/locks/blockers.ts";
-import type { Lineage } from "../../core/sessions/kinship.ts";
-import { knownWorktrees } from "../../core/sessions/known-worktrees.ts";
+import { knownWorktrees } from "../../core/sessions/room.ts";
+import type { DirtyFile } from "../../core/tables/base-state.ts";
+import type { Lineage } from "../../core/tables/naming.ts";
 import type { FileState } from "../../facts/git/status.ts";
 import type { Services } from "../../services.ts";
 import { type Foreign, foreignKnown, lookAt, worksIn } from "../../worktree/uncommitted.ts";

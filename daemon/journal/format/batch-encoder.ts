@@ -1,7 +1,7 @@
 /** Encodes the entries of one write as one line, into a buffer that is used again. */
 import { crc32 } from "node:zlib";
 import { limits } from "../../../protocol/limits.ts";
-import type { Entry } from "../../core/commands.ts";
+import type { Entry } from "../../core/tables/entries.ts";
 import { batchEnd, batchHead, fitsBatch, recordText } from "./batch.ts";
 import { hex } from "./checksum.ts";
 

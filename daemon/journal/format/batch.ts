@@ -7,7 +7,7 @@
  * the batch, differ from the first one's, and its command, as JSON or in the short form.
  */
 import { isObject } from "../../../protocol/wire.ts";
-import type { Command, Entry } from "../../core/commands.ts";
+import type { Command, Entry } from "../../core/tables/entries.ts";
 import type { KnownNames } from "./known-names.ts";
 import { lengthen, shorten } from "./short-records.ts";
 

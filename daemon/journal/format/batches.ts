@@ -1,6 +1,6 @@
 /** Collects proposals into one write for each turn of the event loop. */
 import { limits } from "../../../protocol/limits.ts";
-import type { Proposal } from "../../core/commands.ts";
+import type { Proposal } from "../../core/tables/entries.ts";
 import type { ProposeFailure } from "../journal.ts";
 
 /** A proposal that waits to be written, and the callback for its failure. */

@@ -3,8 +3,7 @@
  * is asked for it knows its hash and need not compare it letter by letter.
  */
 import { limits } from "../../../protocol/limits.ts";
-import type { Actor } from "../../core/actor.ts";
-import type { FileName, FileRef } from "../../core/file-ref.ts";
+import type { Actor, FileName, FileRef } from "../../core/frame/actors.ts";
 
 /** A file as a lock and as an unlock name it: `lexical` is `above` and `file`, `key` is `before` and `lexical`. */
 export interface KnownFile {

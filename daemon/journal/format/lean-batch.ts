@@ -6,8 +6,8 @@
  * Invariant: what it returns equals what `entriesIn` returns of the line's JSON, or it is null.
  * tests/journal/lean-batch.test.ts compares the two, for damaged lines too.
  */
-import type { Actor } from "../../core/actor.ts";
-import type { Command, Entry } from "../../core/commands.ts";
+import type { Actor } from "../../core/frame/actors.ts";
+import type { Command, Entry } from "../../core/tables/entries.ts";
 import { type BatchHead, entryIn, entryOf } from "./batch.ts";
 import { ByteNames, hashStep } from "./byte-names.ts";
 import type { KnownFile, KnownNames } from "./known-names.ts";

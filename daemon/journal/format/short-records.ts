@@ -9,10 +9,9 @@
  * against JSON). The numbers, the order and what counts as usual are part of the journal's format and never change: a
  * command that needs another form gets another number.
  */
-import type { Actor } from "../../core/actor.ts";
-import type { Command, CommandOf } from "../../core/commands.ts";
-import type { FileName, FileRef } from "../../core/file-ref.ts";
-import type { LockRequest } from "../../core/locks/commands.ts";
+import type { Actor, FileName, FileRef } from "../../core/frame/actors.ts";
+import type { Command, CommandOf } from "../../core/tables/entries.ts";
+import type { LockRequest } from "../../core/tables/locks.ts";
 import type { KnownNames } from "./known-names.ts";
 
 export const requestCode = 1;

@@ -5,7 +5,7 @@
  * fails as `not_stored` was part of no append whose outcome is unknown. An append whose outcome is unknown is made again
  * with the same origins, of which the log takes each once: so it settles what became of the first.
  */
-import type { Entry, Proposal } from "../../core/commands.ts";
+import type { Entry, Proposal } from "../../core/tables/entries.ts";
 import { brokenFailure, tooLargeFailure } from "../failures.ts";
 import { closedFailure } from "../format/batches.ts";
 import type { ProposeFailure } from "../journal.ts";

@@ -7,7 +7,7 @@
  * the next read earlier, no more.
  */
 import { limits } from "../../../protocol/limits.ts";
-import type { Entry } from "../../core/commands.ts";
+import type { Entry } from "../../core/tables/entries.ts";
 import type { StoreBounds } from "./bounds.ts";
 import type { Connection } from "./connection.ts";
 import type { Link, Reach } from "./link.ts";

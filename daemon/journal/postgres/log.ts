@@ -3,7 +3,7 @@
  * transaction and one round trip, and needs nothing of the session that it runs in.
  */
 import { randomBytes } from "node:crypto";
-import type { Command, Entry, Proposal } from "../../core/commands.ts";
+import type { Command, Entry, Proposal } from "../../core/tables/entries.ts";
 import { StoreLost } from "../journal.ts";
 import { appendName, refusedState } from "./append-function.ts";
 import type { StoreBounds } from "./bounds.ts";

@@ -10,7 +10,7 @@
  * - While no store answers, nothing is delivered, proposals fail within a bound, barriers pass with what is known, and
  *   `awaySinceMs` says since when. It goes on by itself.
  */
-import type { Entry, Proposal } from "../../core/commands.ts";
+import type { Entry, Proposal } from "../../core/tables/entries.ts";
 import {
   type Found,
   type Journal,

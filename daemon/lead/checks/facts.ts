@@ -1,18 +1,18 @@
 /** How a project's checks stand for an agent that says that its task is done. */
 import { limits } from "../../../protocol/limits.ts";
 import { plain } from "../../../protocol/text.ts";
-import type { Declaration } from "../../core/declarations/table.ts";
 import {
   type Changes,
   changesBy,
+  checkStatuses,
   differingFiles,
   type OthersFile,
   writtenBy,
-} from "../../core/lead/checks/changes.ts";
-import { checkStatuses } from "../../core/lead/checks/status.ts";
-import { resultKey } from "../../core/lead/checks/table.ts";
-import type { CheckFact, CompletionFacts } from "../../core/lead/gates/facts.ts";
-import type { Lineage } from "../../core/sessions/kinship.ts";
+} from "../../core/lead/checks.ts";
+import type { CheckFact, CompletionFacts } from "../../core/lead/gates.ts";
+import { resultKey } from "../../core/lead/tables/roles.ts";
+import type { Declaration } from "../../core/tables/declarations.ts";
+import type { Lineage } from "../../core/tables/naming.ts";
 import type { WorktreeState } from "../../facts/worktree-state.ts";
 import type { GreenRun } from "../gates/green-runs.ts";
 import type { LeadServices } from "../services.ts";

@@ -5,7 +5,7 @@ import { isAbsolute } from "node:path";
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { checkRequests, WorktreeStateReply } from "../../../protocol/lead/check.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Reply } from "../../core/outcome.ts";
+import type { Reply } from "../../core/tables/entries.ts";
 import { callerOf, projectOf } from "../../requests/caller.ts";
 import type { HandlersOf, RequestHandler } from "../../requests/handler.ts";
 import { retryOf } from "../../server/call.ts";

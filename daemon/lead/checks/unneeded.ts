@@ -1,7 +1,7 @@
 /** Which checks need no run: what their `when` names has not changed since they were last green. */
 import type { UnneededRow } from "../../../protocol/lead/check.ts";
-import { differingFiles, type StateFiles } from "../../core/lead/checks/changes.ts";
-import { resultKey } from "../../core/lead/checks/table.ts";
+import { differingFiles, type StateFiles } from "../../core/lead/checks.ts";
+import { resultKey } from "../../core/lead/tables/roles.ts";
 import type { Unreachable } from "../../facts/filesystem.ts";
 import { isCleanState } from "../../facts/worktree-state.ts";
 import type { LeadServices } from "../services.ts";

@@ -1,9 +1,9 @@
 /** debate_open, debate_challenge, _evidence, _answer, _concede, debate_close, debate_get, debate_list. */
 import type { debateRequests } from "../../../protocol/lead/debate.ts";
 import type { RequestOf } from "../../../protocol/schemas/requests.ts";
-import type { NewEntry } from "../../core/lead/debates/commands.ts";
-import { findDebate, isDebate } from "../../core/lead/debates/replies.ts";
-import type { Reply } from "../../core/outcome.ts";
+import { findDebate, isDebate } from "../../core/lead/debates.ts";
+import type { NewEntry } from "../../core/lead/tables/debates.ts";
+import type { Reply } from "../../core/tables/entries.ts";
 import { projectOf } from "../../requests/caller.ts";
 import { forward } from "../../requests/forward.ts";
 import type { HandlersOf } from "../../requests/handler.ts";

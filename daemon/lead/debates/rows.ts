@@ -1,8 +1,8 @@
 /** Debates as rows: a project's page by page, and one with its entries. */
 import type { DebateEntryRow, DebateRow } from "../../../protocol/lead/debate.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { standingsOf } from "../../core/lead/debates/standing.ts";
-import { type Debate, type DebateEntry, debateAt } from "../../core/lead/debates/table.ts";
+import { standingsOf } from "../../core/lead/debates.ts";
+import { type Debate, type DebateEntry, debateAt } from "../../core/lead/tables/debates.ts";
 import type { LogView } from "../../engine/log-view.ts";
 import type { Steps } from "../../server/turns.ts";
 import { pageText } from "../../views/paging.ts";

@@ -6,18 +6,22 @@ import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import type { ShellUse } from "../../../protocol/guard.ts";
 import { type GateFinding, gatesFor } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Actor } from "../../core/actor.ts";
-import { isLeadRole } from "../../core/declarations/role-words.ts";
-import type { Declaration } from "../../core/declarations/table.ts";
-import type { FileRef } from "../../core/file-ref.ts";
-import type { Lead } from "../../core/lead/gates/facts.ts";
-import { isDocument, isTest } from "../../core/lead/gates/files.ts";
-import { rolesBeyond } from "../../core/lead/gates/role.ts";
-import { beforeShell, beforeStop, beforeWrite } from "../../core/lead/gates/table.ts";
-import { roleOf } from "../../core/lead/roles/role-of.ts";
-import { actorRow, pathOf } from "../../core/locks/replies.ts";
-import { noteKey } from "../../core/messages/notice-table.ts";
-import { sessionsOf } from "../../core/sessions/table.ts";
+import type { Actor, FileRef } from "../../core/frame/actors.ts";
+import type { Lead } from "../../core/lead/gates.ts";
+import {
+  beforeShell,
+  beforeStop,
+  beforeWrite,
+  isDocument,
+  isTest,
+  rolesBeyond,
+} from "../../core/lead/gates.ts";
+import { roleOf } from "../../core/lead/roles.ts";
+import type { Declaration } from "../../core/tables/declarations.ts";
+import { noteKey } from "../../core/tables/messages.ts";
+import { actorRow, pathOf } from "../../core/tables/naming.ts";
+import { isLeadRole } from "../../core/tables/role-words.ts";
+import { sessionsOf } from "../../core/tables/sessions.ts";
 import { projectAt } from "../../facts/repositories.ts";
 import { type ActionOf, actorOfAction } from "../../hooks/action.ts";
 import { usesWithAliases } from "../../hooks/guard/alias.ts";

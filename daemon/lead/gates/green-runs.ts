@@ -4,8 +4,8 @@
  */
 import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
-import type { StateFiles } from "../../core/lead/checks/changes.ts";
-import { type CheckResult, resultKey } from "../../core/lead/checks/table.ts";
+import type { StateFiles } from "../../core/lead/checks.ts";
+import { type CheckResult, resultKey } from "../../core/lead/tables/roles.ts";
 import type { WorktreeState } from "../../facts/worktree-state.ts";
 
 /** A state of a worktree, as it was told. */

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { GateFinding } from "../../../protocol/lead/roles.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
-import { type Actor, actorKey } from "../../core/actor.ts";
+import { type Actor, actorKey } from "../../core/frame/actors.ts";
 
 interface ActorMemory {
   /** The findings that held the agent back last; null: none did. */

@@ -1,11 +1,10 @@
 /** Asks the quality gate whether an agent may call a task done. */
 import type { GateFinding } from "../../../protocol/lead/roles.ts";
-import type { Actor } from "../../core/actor.ts";
-import { openDebateOf } from "../../core/lead/debates/tasks.ts";
-import { changed } from "../../core/lead/gates/quality.ts";
-import { beforeCompletion } from "../../core/lead/gates/table.ts";
-import { noteKey } from "../../core/messages/notice-table.ts";
-import type { Session } from "../../core/sessions/table.ts";
+import type { Actor } from "../../core/frame/actors.ts";
+import { openDebateOf } from "../../core/lead/debates.ts";
+import { beforeCompletion, changed } from "../../core/lead/gates.ts";
+import { noteKey } from "../../core/tables/messages.ts";
+import type { Session } from "../../core/tables/sessions.ts";
 import { findTask, isTask } from "../../core/tasks/replies.ts";
 import { checkFacts } from "../checks/facts.ts";
 import type { LeadServices } from "../services.ts";

@@ -1,17 +1,17 @@
 /** What the daemon knows of an agent's health without looking at anything outside. */
 
 import type { HealthColumn, HealthRow } from "../../../protocol/lead/team.ts";
-import type { Session } from "../../core/base-state.ts";
 import {
   type Health,
   type HealthFacts,
   type HealthLimits,
   judge,
   type Wait,
-} from "../../core/lead/health/judge.ts";
-import { rowsOfSession } from "../../core/locks/by-actor.ts";
-import { pathOf } from "../../core/locks/replies.ts";
+} from "../../core/lead/health.ts";
 import type { State } from "../../core/state.ts";
+import type { Session } from "../../core/tables/base-state.ts";
+import { rowsOfSession } from "../../core/tables/locks.ts";
+import { pathOf } from "../../core/tables/naming.ts";
 import type { Presence, PresenceTable, Pulse } from "../../sessions/presence.ts";
 import { foundOf } from "./last-look.ts";
 

@@ -1,5 +1,5 @@
 /** What looks found of agents' health, beside their presence: a sign of life ends it. */
-import type { Health } from "../../core/lead/health/judge.ts";
+import type { Health } from "../../core/lead/health.ts";
 import type { Pulse } from "../../sessions/presence.ts";
 
 export interface Found {

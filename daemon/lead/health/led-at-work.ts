@@ -1,9 +1,8 @@
 /** Whether a session leads agents that are at work: then it is told if one of them stalls. */
-import { leads } from "../../core/lead/health/leads.ts";
-import { isFinal } from "../../core/lead/spawns/transitions.ts";
-import { allAt } from "../../core/sessions/side-table.ts";
-import { sessionsOf } from "../../core/sessions/table.ts";
+import { leads } from "../../core/lead/health.ts";
+import { isFinal } from "../../core/lead/tables/spawns.ts";
 import type { State } from "../../core/state.ts";
+import { allAt, sessionsOf } from "../../core/tables/sessions.ts";
 import type { PresenceTable } from "../../sessions/presence.ts";
 
 interface Source {

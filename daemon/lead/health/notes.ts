@@ -7,7 +7,7 @@
 import type { HealthNote } from "../../../hooks/seam/lead/notices.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
-import { noteKey, type Whose } from "../../core/messages/notice-table.ts";
+import { noteKey, type Whose } from "../../core/tables/messages.ts";
 import type { Delivery } from "../../hooks/delivery.ts";
 import type { Pending } from "../../hooks/pending.ts";
 

@@ -1,8 +1,8 @@
 /** Gives back the tasks that an agent has in the log which machines share: its release itself is an entry of this machine's log. */
 import type { HealthNote } from "../../../hooks/seam/lead/notices.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Actor } from "../../core/actor.ts";
-import type { Whose } from "../../core/messages/notice-table.ts";
+import type { Actor } from "../../core/frame/actors.ts";
+import type { Whose } from "../../core/tables/messages.ts";
 import { logOfSession } from "../../engine/log-view.ts";
 import type { Services } from "../../services.ts";
 import { claimsBy } from "../../views/sessions-and-locks.ts";

@@ -3,7 +3,7 @@ import { refuse } from "../../../protocol/codes.ts";
 import type { releaseRequests } from "../../../protocol/lead/role-set.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { plain } from "../../../protocol/text.ts";
-import type { Reply } from "../../core/outcome.ts";
+import type { Reply } from "../../core/tables/entries.ts";
 import { callerOf } from "../../requests/caller.ts";
 import type { HandlersOf, RequestHandler } from "../../requests/handler.ts";
 import { retryOf } from "../../server/call.ts";

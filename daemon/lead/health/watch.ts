@@ -6,7 +6,6 @@
  * a restart no turn is known, so no agent is watched before its next event.
  */
 import { limits } from "../../../protocol/limits.ts";
-import type { Session } from "../../core/base-state.ts";
 import {
   type Health,
   type HealthFacts,
@@ -15,8 +14,9 @@ import {
   judge,
   quietSince,
   type Tool,
-} from "../../core/lead/health/judge.ts";
-import type { Whose } from "../../core/messages/notice-table.ts";
+} from "../../core/lead/health.ts";
+import type { Session } from "../../core/tables/base-state.ts";
+import type { Whose } from "../../core/tables/messages.ts";
 import type { LifeSigns } from "../../facts/life-signs.ts";
 import type { Services } from "../../services.ts";
 import type { Pulse } from "../../sessions/presence.ts";

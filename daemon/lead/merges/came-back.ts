@@ -1,10 +1,9 @@
 /** Merges that came back and were not read of, as rows show them. */
 import type { CameBackColumn, UnreadReturn } from "../../../protocol/lead/team.ts";
-import type { Session } from "../../core/base-state.ts";
-import { shortName } from "../../core/lead/merges/replies.ts";
-import type { Merge } from "../../core/lead/merges/table.ts";
-import { firstUnread, unreadBy } from "../../core/lead/merges/unread.ts";
+import { firstUnread, shortName, unreadBy } from "../../core/lead/merges.ts";
+import type { Merge } from "../../core/lead/tables/merges.ts";
 import type { State } from "../../core/state.ts";
+import type { Session } from "../../core/tables/base-state.ts";
 import type { PresenceTable } from "../../sessions/presence.ts";
 
 interface Source {

@@ -1,8 +1,7 @@
 /** A session that stops waits for the merges of its branch. */
 import { join } from "node:path";
 import type { ReturnedMerge } from "../../../hooks/seam/notices.ts";
-import { shortName } from "../../core/lead/merges/replies.ts";
-import { firstUnread, hasOpenMerge } from "../../core/lead/merges/unread.ts";
+import { firstUnread, hasOpenMerge, shortName } from "../../core/lead/merges.ts";
 import type { State } from "../../core/state.ts";
 import type { HookPart } from "../../hooks/points.ts";
 import type { LeadServices } from "../services.ts";

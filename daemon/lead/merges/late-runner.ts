@@ -2,8 +2,9 @@
  * A merge that the log hands out behind the end of its runner's connection. A journal in a file keeps the order of
  * proposals; a log of several machines may deliver a proposal after it said that it took none.
  */
-import type { Entry } from "../../core/commands.ts";
-import type { Bound } from "../../core/origin.ts";
+
+import type { Bound } from "../../core/frame/actors.ts";
+import type { Entry } from "../../core/tables/entries.ts";
 import type { Listener } from "../../engine/listeners.ts";
 import type { Services } from "../../services.ts";
 

@@ -1,7 +1,7 @@
 /** merge_queue, merge_take, merge_attach, merge_report, merge_cancel. Git runs in the processes that ask, never here. */
 import type { MergeReason, mergeRequests } from "../../../protocol/lead/merge.ts";
 import type { RequestType } from "../../../protocol/schemas/requests.ts";
-import type { Runner } from "../../core/lead/merges/commands.ts";
+import type { Runner } from "../../core/lead/tables/merges.ts";
 import { forward } from "../../requests/forward.ts";
 import type { HandlersOf, RequestHandler } from "../../requests/handler.ts";
 import type { Call } from "../../server/call.ts";

@@ -1,8 +1,7 @@
 /** Merges as `query` shows them, the oldest first. */
 import type { MergeElsewhereRow, MergeRow } from "../../../protocol/lead/merge.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { mergeRow } from "../../core/lead/merges/replies.ts";
-import { countUnheard } from "../../core/lead/merges/unread.ts";
+import { countUnheard, mergeRow } from "../../core/lead/merges.ts";
 import type { Logs } from "../../engine/log-view.ts";
 import type { StatsColumn, Target } from "../../requests/target.ts";
 import type { Keyed, RowSource } from "../../views/row.ts";

@@ -2,9 +2,9 @@
  * The author of a branch and its tasks, where machines share the project's tasks: merges stand in this machine's log, and the
  * tasks in the shared one. Requests look them up there.
  */
-import type { MergeOutcome, NewMerge } from "../../core/lead/merges/commands.ts";
+import type { MergeOutcome, NewMerge } from "../../core/lead/tables/merges.ts";
+import { isSessionOf, returnable } from "../../core/tasks/leave.ts";
 import { assigneeOf } from "../../core/tasks/replies.ts";
-import { isSessionOf, returnable } from "../../core/tasks/return.ts";
 import type { Log } from "../../engine/engine.ts";
 
 type Author = NonNullable<NewMerge["author"]>;

@@ -1,6 +1,6 @@
 /** What the trail says of merges. */
 import { personOnWire } from "../../../protocol/names.ts";
-import { shortName } from "../../core/lead/merges/replies.ts";
+import { shortName } from "../../core/lead/merges.ts";
 import type { EventLines } from "../../trail/event-fields.ts";
 
 export const mergeLines: EventLines = {

@@ -4,12 +4,12 @@
  */
 import { type Refusal, refuse } from "../../../protocol/codes.ts";
 import type { Role } from "../../../protocol/lead/roles.ts";
-import type { Actor } from "../../core/actor.ts";
-import type { CommandOf } from "../../core/commands.ts";
-import { isTold } from "../../core/lead/roles/elsewhere.ts";
-import { recipientOf } from "../../core/messages/recipients.ts";
+import type { Actor } from "../../core/frame/actors.ts";
+import { isTold } from "../../core/lead/roles.ts";
+import { recipientOf } from "../../core/messages/inbox.ts";
 import { partsLevel } from "../../core/nodes/parts.ts";
 import { nodeOf, ownIdOf } from "../../core/nodes/shared-ids.ts";
+import type { CommandOf } from "../../core/tables/entries.ts";
 import type { Log } from "../../engine/engine.ts";
 import type { Listener } from "../../engine/listeners.ts";
 import type { Services } from "../../services.ts";

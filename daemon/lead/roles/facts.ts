@@ -1,13 +1,12 @@
 /** What the gate of roles knows of an agent; for hooks, and for requests that create tasks. */
 import type { GateFinding } from "../../../protocol/lead/roles.ts";
 import { rights } from "../../../protocol/lead/roles.ts";
-import type { Actor } from "../../core/actor.ts";
-import type { RoleFacts } from "../../core/lead/gates/facts.ts";
-import { rolesBeyond } from "../../core/lead/gates/role.ts";
-import { beforeCreation } from "../../core/lead/gates/table.ts";
-import { actorsWith, roleOf } from "../../core/lead/roles/role-of.ts";
-import { actorRow } from "../../core/locks/replies.ts";
+import type { Actor } from "../../core/frame/actors.ts";
+import type { RoleFacts } from "../../core/lead/gates.ts";
+import { beforeCreation, rolesBeyond } from "../../core/lead/gates.ts";
+import { actorsWith, roleOf } from "../../core/lead/roles.ts";
 import type { State } from "../../core/state.ts";
+import { actorRow } from "../../core/tables/naming.ts";
 import type { HookServices } from "../../hooks/hook-services.ts";
 
 /** Returns the facts; other agents are looked for only if the role forbids something. */

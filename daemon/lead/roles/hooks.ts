@@ -1,7 +1,7 @@
 /** What an agent reads of its role and of red tasks: whether it is held to it, and their numbers, are looked up when it is told. */
 import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { gatesFor } from "../../../protocol/lead/roles.ts";
-import { numberOf } from "../../core/tasks/table.ts";
+import { numberOf } from "../../core/tables/tasks.ts";
 import { logOfSession } from "../../engine/log-view.ts";
 import type { HookPart } from "../../hooks/points.ts";
 import type { LeadServices } from "../services.ts";

@@ -1,7 +1,7 @@
 /** The record of a spawned agent, as a column of its session's row. */
 import type { SpawnColumn } from "../../../protocol/lead/spawn.ts";
-import type { Session } from "../../core/base-state.ts";
-import { spawnAt } from "../../core/lead/spawns/table.ts";
+import { spawnAt } from "../../core/lead/tables/spawns.ts";
+import type { Session } from "../../core/tables/base-state.ts";
 import type { RowSource } from "../../views/row.ts";
 
 export function spawnColumn({ engine }: RowSource, { id }: Session, agent: string | null): SpawnColumn {

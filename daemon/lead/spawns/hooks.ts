@@ -1,6 +1,5 @@
 /** What spawned agents have to do with events of hooks. */
-import { spawnAt } from "../../core/lead/spawns/table.ts";
-import { isFinal } from "../../core/lead/spawns/transitions.ts";
+import { isFinal, spawnAt } from "../../core/lead/tables/spawns.ts";
 import type { HookPart } from "../../hooks/points.ts";
 import type { LeadServices } from "../services.ts";
 import { beginningIn, isBackInWorktree, spawnPrompted, spawnSeen, spawnTurnOver } from "./session.ts";

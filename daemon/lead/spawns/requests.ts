@@ -1,8 +1,8 @@
 /** spawn_create, spawn_replace, spawn_update, spawn_remove. The agents themselves are started by the requesters' processes. */
 import { refuse } from "../../../protocol/codes.ts";
 import type { spawnRequests } from "../../../protocol/lead/spawn.ts";
-import { isFinal } from "../../core/lead/spawns/transitions.ts";
-import type { Reply } from "../../core/outcome.ts";
+import { isFinal } from "../../core/lead/tables/spawns.ts";
+import type { Reply } from "../../core/tables/entries.ts";
 import { forward } from "../../requests/forward.ts";
 import type { HandlersOf } from "../../requests/handler.ts";
 import { healthRow } from "../health/facts.ts";

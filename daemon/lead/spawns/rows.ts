@@ -1,8 +1,8 @@
 /** Spawned agents as `query` shows them, the oldest first. */
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
-import type { Merge } from "../../core/lead/merges/table.ts";
-import { firstUnread } from "../../core/lead/merges/unread.ts";
-import { spawnRow } from "../../core/lead/spawns/replies.ts";
+import { firstUnread } from "../../core/lead/merges.ts";
+import { spawnRow } from "../../core/lead/spawns.ts";
+import type { Merge } from "../../core/lead/tables/merges.ts";
 import type { Target } from "../../requests/target.ts";
 import type { Keyed, RowSource } from "../../views/row.ts";
 import { healthColumn } from "../health/facts.ts";

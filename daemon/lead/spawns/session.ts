@@ -1,6 +1,5 @@
 /** Tells the log what the sessions of spawned agents do, as their events show it. */
-import { type Spawn, spawnAt } from "../../core/lead/spawns/table.ts";
-import { isFinal, mayMove } from "../../core/lead/spawns/transitions.ts";
+import { isFinal, mayMove, type Spawn, spawnAt } from "../../core/lead/tables/spawns.ts";
 import type { Services } from "../../services.ts";
 
 type Deps = Pick<Services, "clock" | "presence"> & {

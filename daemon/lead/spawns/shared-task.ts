@@ -5,17 +5,16 @@
  */
 import type { Refusal } from "../../../protocol/codes.ts";
 import { defaultRole } from "../../../protocol/lead/roles.ts";
-import { roleNamed } from "../../core/lead/declarations/mismatches.ts";
-import { mayRunAs } from "../../core/lead/roles/claims.ts";
-import type { SharedTaskEnd } from "../../core/lead/spawns/commands.ts";
-import { endIn } from "../../core/lead/spawns/end.ts";
-import type { Spawn, Spawns } from "../../core/lead/spawns/table.ts";
-import { isFinal } from "../../core/lead/spawns/transitions.ts";
-import { isSame } from "../../core/same-index.ts";
+import { isSame } from "../../core/frame/records.ts";
+import { roleNamed } from "../../core/lead/declarations.ts";
+import { mayRunAs } from "../../core/lead/roles.ts";
+import { endIn } from "../../core/lead/spawns.ts";
+import type { SharedTaskEnd, Spawn, Spawns } from "../../core/lead/tables/spawns.ts";
+import { isFinal } from "../../core/lead/tables/spawns.ts";
+import { claimerOf } from "../../core/tables/tasks.ts";
 import { mayBegin } from "../../core/tasks/claim.ts";
+import { isSessionOf } from "../../core/tasks/leave.ts";
 import { assigneeOf, blockedBy, findTask, isTask } from "../../core/tasks/replies.ts";
-import { isSessionOf } from "../../core/tasks/return.ts";
-import { claimerOf } from "../../core/tasks/table.ts";
 import type { Log } from "../../engine/engine.ts";
 import type { Listener } from "../../engine/listeners.ts";
 import type { Services } from "../../services.ts";

@@ -3,7 +3,7 @@
  * not only when its time to register is over.
  */
 import { limits } from "../../../protocol/limits.ts";
-import type { Spawn } from "../../core/lead/spawns/table.ts";
+import type { Spawn } from "../../core/lead/tables/spawns.ts";
 import { AnchorWatch } from "../../facts/processes.ts";
 import type { Services } from "../../services.ts";
 

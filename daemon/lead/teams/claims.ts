@@ -4,7 +4,7 @@
  */
 import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
-import type { Whose } from "../../core/messages/notice-table.ts";
+import type { Whose } from "../../core/tables/messages.ts";
 
 export interface Claim extends Whose {
   /** The member for which the agent works, as an agent of its session. */

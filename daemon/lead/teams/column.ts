@@ -1,6 +1,6 @@
 /** The place in a team of a client, as a column of a session's row. */
 import type { TeammateColumn } from "../../../protocol/lead/team.ts";
-import type { Session } from "../../core/base-state.ts";
+import type { Session } from "../../core/tables/base-state.ts";
 import type { RowSource } from "../../views/row.ts";
 
 export function teammateColumn(

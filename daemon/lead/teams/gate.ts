@@ -5,19 +5,20 @@ import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import type { ClientTeams, NativeTask, TaskChange } from "../../../hooks/seam/teams.ts";
 import type { TeamFinding, TeamMode } from "../../../protocol/lead/team.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Actor } from "../../core/actor.ts";
-import { blockersOf } from "../../core/lead/teams/blocked-claim.ts";
-import { beforeMove, beforeTaskChange } from "../../core/lead/teams/calls.ts";
-import { deadLetter } from "../../core/lead/teams/dead-letter.ts";
+import type { Actor } from "../../core/frame/actors.ts";
 import {
   bareName,
+  beforeMove,
+  beforeTaskChange,
+  blockersOf,
   briefOf,
   type Caller,
+  deadLetter,
   type Members,
   nextOwner,
   type Worker,
-} from "../../core/lead/teams/facts.ts";
-import type { Session } from "../../core/sessions/table.ts";
+} from "../../core/lead/teams.ts";
+import type { Session } from "../../core/tables/sessions.ts";
 import { type ActionOf, actorOfAction, ancestorsOf } from "../../hooks/action.ts";
 import { stops } from "../../hooks/verdict.ts";
 import { decidedBy } from "../../trail/decisions.ts";

@@ -1,5 +1,5 @@
 /** What events, and the words of a session's process, say of a client's own teams. */
-import { needsTeammate } from "../../core/lead/teams/teammates.ts";
+import { needsTeammate } from "../../core/lead/teams.ts";
 import type { ActionHandler } from "../../hooks/action.ts";
 import type { HookPart } from "../../hooks/points.ts";
 import type { LeadServices } from "../services.ts";

@@ -2,8 +2,8 @@
 
 import type { TeamMemberRow } from "../../../protocol/lead/team.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";
-import type { Member } from "../../core/lead/teams/table.ts";
-import { allAt } from "../../core/sessions/side-table.ts";
+import type { Member } from "../../core/lead/tables/roles.ts";
+import { allAt } from "../../core/tables/sessions.ts";
 import type { RowSource } from "../../views/row.ts";
 import { sessionRow } from "../../views/sessions-and-locks.ts";
 import type { Teams } from "./teams.ts";

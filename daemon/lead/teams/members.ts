@@ -1,11 +1,11 @@
 /** Who is in a team, and who of them lives: what the client's file lists, and what Kite saw. */
 import type { ClientTeams, NativeTeam } from "../../../hooks/seam/teams.ts";
-import type { Actor } from "../../core/actor.ts";
-import type { MemberState } from "../../core/lead/teams/facts.ts";
-import type { Member } from "../../core/lead/teams/table.ts";
-import { allAt } from "../../core/sessions/side-table.ts";
-import type { Session } from "../../core/sessions/table.ts";
+import type { Actor } from "../../core/frame/actors.ts";
+import type { Member } from "../../core/lead/tables/roles.ts";
+import type { MemberState } from "../../core/lead/teams.ts";
 import type { State } from "../../core/state.ts";
+import type { Session } from "../../core/tables/sessions.ts";
+import { allAt } from "../../core/tables/sessions.ts";
 
 /** An actor's place among the teams of its client. */
 export interface Place {

@@ -3,7 +3,7 @@
 import type { TeammateNote } from "../../../hooks/seam/lead/notices.ts";
 import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { bareName } from "../../core/lead/teams/facts.ts";
+import { bareName } from "../../core/lead/teams.ts";
 import type { LeadServices } from "../services.ts";
 
 /** The notes of `session`, with the open tasks of teammates that are gone. */

@@ -2,8 +2,8 @@
 import type { ClientProcess, ClientTeams, ProcessWords } from "../../../hooks/seam/teams.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
-import type { Anchor } from "../../core/actor.ts";
-import type { Session } from "../../core/sessions/table.ts";
+import type { Anchor } from "../../core/frame/actors.ts";
+import type { Session } from "../../core/tables/sessions.ts";
 import type { BudgetedFs } from "../../facts/filesystem.ts";
 import { Claims } from "./claims.ts";
 import { TeamLooks } from "./look.ts";

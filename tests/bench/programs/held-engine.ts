@@ -3,9 +3,8 @@
  * unlocks other files, a batch at a time, and answers with the microseconds of a command.
  */
 
-import type { Command } from "../../../daemon/core/commands.ts";
-import type { FileRef } from "../../../daemon/core/file-ref.ts";
-import type { Reply } from "../../../daemon/core/outcome.ts";
+import type { FileRef } from "../../../daemon/core/frame/actors.ts";
+import type { Command, Reply } from "../../../daemon/core/tables/entries.ts";
 import { systemClock } from "../../../daemon/engine/clock.ts";
 import { Engine } from "../../../daemon/engine/engine.ts";
 import { lockCommand } from "../../../daemon/sessions/commands.ts";

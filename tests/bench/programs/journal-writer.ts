@@ -1,8 +1,8 @@
 /** Writes a journal of `COUNT` records of locks and unlocks by a hundred sessions, as a daemon would. `DIR COUNT` */
 
 import { mkdirSync } from "node:fs";
-import type { Command } from "../../../daemon/core/commands.ts";
-import type { FileRef } from "../../../daemon/core/file-ref.ts";
+import type { FileRef } from "../../../daemon/core/frame/actors.ts";
+import type { Command } from "../../../daemon/core/tables/entries.ts";
 import { systemClock } from "../../../daemon/engine/clock.ts";
 import { Engine } from "../../../daemon/engine/engine.ts";
 import { FileJournal } from "../../../daemon/journal/file-journal.ts";

@@ -3,11 +3,11 @@
  * on some more, and answers with the processor time, in microseconds, that each kind of work takes for one task.
  */
 
-import type { Actor } from "../../../daemon/core/actor.ts";
-import type { Command } from "../../../daemon/core/commands.ts";
-import type { NewTask } from "../../../daemon/core/tasks/commands.ts";
+import type { Actor } from "../../../daemon/core/frame/actors.ts";
+import type { Command } from "../../../daemon/core/tables/entries.ts";
+import type { NewTask } from "../../../daemon/core/tables/tasks.ts";
+import { taskOf } from "../../../daemon/core/tables/tasks.ts";
 import { findTask, isTask } from "../../../daemon/core/tasks/replies.ts";
-import { taskOf } from "../../../daemon/core/tasks/table.ts";
 import { systemClock } from "../../../daemon/engine/clock.ts";
 import { Engine } from "../../../daemon/engine/engine.ts";
 import { taskPage } from "../../../daemon/views/tasks.ts";

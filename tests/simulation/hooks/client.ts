@@ -1,7 +1,7 @@
 /** The simulated client: three sessions with a main agent and a subagent each, and the events that its hooks send. */
-import type { Anchor } from "../../../daemon/core/actor.ts";
-import type { Command } from "../../../daemon/core/commands.ts";
+import type { Anchor } from "../../../daemon/core/frame/actors.ts";
 import type { State } from "../../../daemon/core/state.ts";
+import type { Command } from "../../../daemon/core/tables/entries.ts";
 import type { LifeQuestion, LifeSigns } from "../../../daemon/facts/life-signs.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SimulatedClock } from "../host.ts";

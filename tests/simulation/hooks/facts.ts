@@ -1,6 +1,6 @@
 /** The outside world of the daemon in which hooks are simulated: one repository, files that only edits change. */
 import { resolve } from "node:path";
-import type { Anchor } from "../../../daemon/core/actor.ts";
+import type { Anchor } from "../../../daemon/core/frame/actors.ts";
 import type { Clock } from "../../../daemon/engine/clock.ts";
 import type { Facts } from "../../../daemon/facts/facts.ts";
 import type { BudgetedFs } from "../../../daemon/facts/filesystem.ts";

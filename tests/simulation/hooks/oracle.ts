@@ -1,7 +1,7 @@
 /** What has to hold between the agents' side and the daemon's, written without a look at how the daemon decides. */
-import type { Actor } from "../../../daemon/core/actor.ts";
-import type { CommandOf } from "../../../daemon/core/commands.ts";
+import type { Actor } from "../../../daemon/core/frame/actors.ts";
 import type { State } from "../../../daemon/core/state.ts";
+import type { CommandOf } from "../../../daemon/core/tables/entries.ts";
 import type { PresenceTable } from "../../../daemon/sessions/presence.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SimulatedClock } from "../host.ts";

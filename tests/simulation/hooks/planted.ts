@@ -96,7 +96,7 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   },
   {
     bug: "an agent that loses what it has while a dialog is open",
-    file: "daemon/core/lead/health/judge.ts",
+    file: "daemon/core/lead/health.ts",
     find: "if (waits !== null) return",
     put: "if (waits === undefined) return",
     tells: /lost what it had/,

@@ -6,8 +6,7 @@
 
 import { loadConfig } from "../../../daemon/config/config.ts";
 import { nothingOff } from "../../../daemon/config/off-switch.ts";
-import type { Entry } from "../../../daemon/core/commands.ts";
-import type { Step } from "../../../daemon/core/outcome.ts";
+import type { Entry, Step } from "../../../daemon/core/tables/entries.ts";
 import { Engine } from "../../../daemon/engine/engine.ts";
 import { Listeners } from "../../../daemon/engine/listeners.ts";
 import { allHookServices } from "../../../daemon/hooks/slices.ts";

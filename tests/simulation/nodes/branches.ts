@@ -1,12 +1,11 @@
 /** Files that sessions of the nodes changed: what the shared log has of them, and which of them are the same on two nodes. */
 import { sameFilesOf } from "../../../daemon/core/branches/same-files.ts";
 import { type BranchFile, type BranchRow, uncommitted } from "../../../daemon/core/branches/table.ts";
-import type { Command } from "../../../daemon/core/commands.ts";
 import { nodeOf } from "../../../daemon/core/nodes/shared-ids.ts";
 import { sharedIdOf } from "../../../daemon/core/outbox/publish.ts";
-import type { CoreEvent } from "../../../daemon/core/outcome.ts";
-import type { Session } from "../../../daemon/core/sessions/table.ts";
 import type { State } from "../../../daemon/core/state.ts";
+import type { Command, CoreEvent } from "../../../daemon/core/tables/entries.ts";
+import type { Session } from "../../../daemon/core/tables/sessions.ts";
 import type { Random } from "../random.ts";
 import type { Node } from "./node.ts";
 

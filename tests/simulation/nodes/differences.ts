@@ -1,16 +1,17 @@
 /** How the shared log's picture of a session differs from what its own node's log has. */
-import { declarationPart } from "../../../daemon/core/declarations/shared.ts";
+
+import { roleOf } from "../../../daemon/core/lead/roles.ts";
+import { nodeOf } from "../../../daemon/core/nodes/shared-ids.ts";
+import { sharedIdOf } from "../../../daemon/core/outbox/publish.ts";
+import type { State } from "../../../daemon/core/state.ts";
 import {
   type Declaration,
   type DeclaredFile,
   declarationsOf,
-} from "../../../daemon/core/declarations/table.ts";
-import { roleOf } from "../../../daemon/core/lead/roles/role-of.ts";
-import { noteKey } from "../../../daemon/core/messages/notice-table.ts";
-import { nodeOf } from "../../../daemon/core/nodes/shared-ids.ts";
-import { sharedIdOf } from "../../../daemon/core/outbox/publish.ts";
-import type { Session } from "../../../daemon/core/sessions/table.ts";
-import type { State } from "../../../daemon/core/state.ts";
+} from "../../../daemon/core/tables/declarations.ts";
+import { noteKey } from "../../../daemon/core/tables/messages.ts";
+import type { Session } from "../../../daemon/core/tables/sessions.ts";
+import { declarationPart } from "../../../daemon/core/work/declared-elsewhere.ts";
 
 /** Returns the roles of the session's agents as text. */
 export function rolesOf(state: State, { id: session, agents }: Session): string {

@@ -1,11 +1,9 @@
 /** A log in the hand of a simulation. */
-import { apply } from "../../../daemon/core/apply.ts";
-import { check } from "../../../daemon/core/check.ts";
-import type { Command, Entry, Proposal } from "../../../daemon/core/commands.ts";
-import { emptyState } from "../../../daemon/core/empty-state.ts";
-import type { Reply, Step, Timer } from "../../../daemon/core/outcome.ts";
+import { apply, dueAt } from "../../../daemon/core/apply.ts";
+import { check } from "../../../daemon/core/invariants.ts";
+import { emptyState } from "../../../daemon/core/snapshot.ts";
 import type { State } from "../../../daemon/core/state.ts";
-import { dueAt } from "../../../daemon/core/timers.ts";
+import type { Command, Entry, Proposal, Reply, Step, Timer } from "../../../daemon/core/tables/entries.ts";
 
 /** A log with its state: entries are applied at once, and each is followed by a check of every invariant. */
 export class Log {

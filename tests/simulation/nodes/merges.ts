@@ -1,8 +1,8 @@
 /** Merges of the nodes that come back, whose authors' tasks are in the shared log: each is told there once. */
-import type { Proposal } from "../../../daemon/core/commands.ts";
-import { mergesPart } from "../../../daemon/core/lead/merges/elsewhere.ts";
-import type { Reply } from "../../../daemon/core/outcome.ts";
+
+import { mergesPart } from "../../../daemon/core/lead/merges.ts";
 import type { State } from "../../../daemon/core/state.ts";
+import type { Proposal, Reply } from "../../../daemon/core/tables/entries.ts";
 import type { Log } from "./log.ts";
 import type { Node } from "./node.ts";
 

@@ -1,9 +1,9 @@
 /** A node of the simulation of two logs: its own log, what the disk and a backup have of it, and what it sent. */
-import type { Command } from "../../../daemon/core/commands.ts";
+
 import { relaysOf, sharedIdOf } from "../../../daemon/core/outbox/publish.ts";
-import type { Reply } from "../../../daemon/core/outcome.ts";
-import type { Session } from "../../../daemon/core/sessions/table.ts";
 import { readState, writeState } from "../../../daemon/core/snapshot.ts";
+import type { Command, Reply } from "../../../daemon/core/tables/entries.ts";
+import type { Session } from "../../../daemon/core/tables/sessions.ts";
 import type { Random } from "../random.ts";
 import { Log } from "./log.ts";
 

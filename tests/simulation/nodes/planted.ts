@@ -93,7 +93,7 @@ export const plantedInNodes: readonly (Planted & { readonly also?: readonly Also
   },
   {
     bug: "a write of a declared file is told to nobody",
-    file: "daemon/core/declarations/end.ts",
+    file: "daemon/core/work/declared-ends.ts",
     find: "touch(declarations, declaration, files);\n    tellNodes(state, declaration);",
     put: "touch(declarations, declaration, files);",
     tells: /declared .*, and in the shared log/,
@@ -115,14 +115,14 @@ export const plantedInNodes: readonly (Planted & { readonly also?: readonly Also
   },
   {
     bug: "a notice of an overlap that is over stays",
-    file: "daemon/core/declarations/shared.ts",
+    file: "daemon/core/work/declared-elsewhere.ts",
     find: "takeBackOverlaps(state, known, struck, known.project === after.project ? after.files : []);",
     put: "void [takeBackOverlaps, struck];",
     tells: /is told that .* declared/,
   },
   {
     bug: "agents of one node overlap in the shared log, too",
-    file: "daemon/core/declarations/overlaps.ts",
+    file: "daemon/core/work/overlaps.ts",
     find: "if (hasNodes && nodeOf(a.session) === nodeOf(b.session)) return true;",
     put: "",
     tells: /is told that .* declared/,

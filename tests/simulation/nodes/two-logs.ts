@@ -2,12 +2,13 @@
  * Nodes with a log of their own each, and one log that they share, in one world without time: every reordering between the
  * logs, and what a crash, a power cut, a lost answer or a long silence leaves of them. What happens is drawn from a seed.
  */
-import { rulesLevel } from "../../../daemon/core/base-state.ts";
-import type { Command, Proposal } from "../../../daemon/core/commands.ts";
-import { noteKey } from "../../../daemon/core/messages/notice-table.ts";
+
 import type { OutboxNumber } from "../../../daemon/core/nodes/commands.ts";
 import { isAfter } from "../../../daemon/core/nodes/table.ts";
-import type { Session } from "../../../daemon/core/sessions/table.ts";
+import { rulesLevel } from "../../../daemon/core/tables/base-state.ts";
+import type { Command, Proposal } from "../../../daemon/core/tables/entries.ts";
+import { noteKey } from "../../../daemon/core/tables/messages.ts";
+import type { Session } from "../../../daemon/core/tables/sessions.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { Random } from "../random.ts";
 import { changeFiles, mergeOrEnd, SameFilesTold, untoldFiles } from "./branches.ts";
