@@ -1,9 +1,9 @@
 /** Chooses which hook program entries run on this machine. */
 import { join } from "node:path";
 import { Option } from "commander";
-import { InstallFailed } from "../hooks/install/failed.ts";
-import type { HookProgram } from "../hooks/install/hook-program.ts";
-import { tryPerl } from "../hooks/install/try-perl.ts";
+import { InstallFailed } from "../hooks/install/file.ts";
+import type { HookProgram } from "../hooks/install/hooks-text.ts";
+import { tryPerl } from "../hooks/install/program.ts";
 
 export const hookPrograms: readonly HookProgram[] = ["perl", "node"];
 

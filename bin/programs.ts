@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
 import { LocalError } from "../client/errors.ts";
 import { findProgram } from "../daemon/facts/programs.ts";
-import { sessionVariables } from "../hooks/claude-code/spawn/words.ts";
+import { sessionVariables } from "../hooks/claude-code/spawn.ts";
 import { errorText } from "../protocol/errors.ts";
 import { limits } from "../protocol/limits.ts";
 import { plain } from "../protocol/text.ts";

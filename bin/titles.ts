@@ -5,7 +5,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { basename } from "node:path";
-import { wordsIn } from "../hooks/claude-code/titles.ts";
+import { wordsIn } from "../hooks/claude-code/transcripts.ts";
 import { isSystemError } from "../protocol/errors.ts";
 import type { TranscriptRow } from "../protocol/schemas/session.ts";
 import { seemsAgents } from "./person.ts";

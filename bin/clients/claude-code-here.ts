@@ -2,11 +2,10 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { commandsIn } from "../../hooks/claude-code/settings/find-entries.ts";
-import { userSettings } from "../../hooks/claude-code/settings/project.ts";
-import { clientName, clientProgram } from "../../hooks/claude-code/spawn/words.ts";
-import { InstallFailed } from "../../hooks/install/failed.ts";
-import { installsOf } from "../../hooks/install/installs.ts";
+import { commandsIn, userSettings } from "../../hooks/claude-code/settings/files.ts";
+import { clientName, clientProgram } from "../../hooks/claude-code/spawn.ts";
+import { InstallFailed } from "../../hooks/install/file.ts";
+import { installsOf } from "../../hooks/install/records.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { type ClientHere, programOnPath } from "./client.ts";
 

@@ -1,10 +1,11 @@
 /** Claude Code: its settings with Kite's hooks, the tools for agents, its projects, teams and plugins. */
+
+import * as servers from "../../hooks/claude-code/settings/files.ts";
+import { projectSettings, sharedSettings, userSettings } from "../../hooks/claude-code/settings/files.ts";
 import * as hooks from "../../hooks/claude-code/settings/install.ts";
 import { pluginFolders, removePlugins } from "../../hooks/claude-code/settings/plugin.ts";
-import { projectSettings, sharedSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
-import * as servers from "../../hooks/claude-code/settings/server.ts";
-import { clientName } from "../../hooks/claude-code/spawn/words.ts";
-import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
+import { clientName } from "../../hooks/claude-code/spawn.ts";
+import { InstallFailed, namingFailures } from "../../hooks/install/file.ts";
 import { forget, type Uninstalled } from "../../hooks/install/hooks-file.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
 import type { ProcessContext } from "../process-context.ts";

@@ -1,6 +1,6 @@
 /** Whether Codex is here, and connected. */
 import { existsSync } from "node:fs";
-import { clientName, codexHome, hasHooks } from "../../hooks/codex/settings/where.ts";
+import { clientName, codexHome, hasHooks } from "../../hooks/install/codex.ts";
 import { type ClientHere, programOnPath } from "./client.ts";
 
 export const codexHere: ClientHere = {

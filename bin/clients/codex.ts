@@ -1,13 +1,22 @@
 /** Codex: its hooks and tools for all projects, and the person's trust in them. */
 
-import { eventTable } from "../../hooks/codex/events.ts";
-import { type AppServer, type ListedHook, withAppServer } from "../../hooks/codex/settings/app-server.ts";
-import { codexEntries } from "../../hooks/codex/settings/entries.ts";
-import { hooksBehind, hooksOf, keysOf, toolsAndTrustOf, toolsOf } from "../../hooks/codex/settings/files.ts";
-import { clientName, codexHome, configFile, hooksFile } from "../../hooks/codex/settings/where.ts";
-import { InstallFailed } from "../../hooks/install/failed.ts";
+import { eventTableCodex as eventTable } from "../../hooks/clients/clients.ts";
+import {
+  clientName,
+  codexEntries,
+  codexHome,
+  configFile,
+  hooksBehind,
+  hooksFile,
+  hooksOf,
+  keysOf,
+  toolsAndTrustOf,
+  toolsOf,
+} from "../../hooks/install/codex.ts";
+import { type AppServer, type ListedHook, withAppServer } from "../../hooks/install/codex-app-server.ts";
+import { InstallFailed } from "../../hooks/install/file.ts";
 import { whileClientWrites } from "../../hooks/install/hooks-file.ts";
-import { mcpPath } from "../../hooks/install/launcher.ts";
+import { mcpPath } from "../../hooks/install/program.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { checkCodex } from "../doctor/codex.ts";
 import type { ProcessContext } from "../process-context.ts";

@@ -1,7 +1,7 @@
 /** Whether Copilot is here, and connected. */
 import { existsSync } from "node:fs";
-import { copilotClient } from "../../hooks/copilot/client.ts";
-import { copilotHome, hasHooks } from "../../hooks/copilot/settings/where.ts";
+import { copilotClient } from "../../hooks/clients/clients.ts";
+import { copilotHome, hasHooks } from "../../hooks/install/copilot.ts";
 import { type ClientHere, programOnPath } from "./client.ts";
 
 const { name, title } = copilotClient;

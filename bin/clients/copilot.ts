@@ -1,6 +1,6 @@
 /** Copilot: Kite's hooks, in a file of their own, and its tools for all projects. */
-import { eventTable } from "../../hooks/copilot/events.ts";
-import { hooksOf, toolsOf } from "../../hooks/copilot/settings/files.ts";
+import { eventTable } from "../../hooks/clients/clients.ts";
+import { hooksOf, toolsOf } from "../../hooks/install/copilot.ts";
 import { copilotHere } from "./copilot-here.ts";
 import { filesClient } from "./files-client.ts";
 

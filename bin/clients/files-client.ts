@@ -1,5 +1,5 @@
 /** A client whose hooks and tools are each in a file of settings, for all projects: what `kite install` does with them. */
-import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
+import { InstallFailed, linkTarget, namingFailures, readText } from "../../hooks/install/file.ts";
 import {
   type ClientFile,
   type PlannedFiles,
@@ -8,9 +8,7 @@ import {
   putHooksFile,
   takeOutHooksFile,
 } from "../../hooks/install/hooks-file.ts";
-import { programPaths } from "../../hooks/install/program.ts";
-import { linkTarget, readText } from "../../hooks/install/read-file.ts";
-import { programScripts } from "../../hooks/install/scripts.ts";
+import { programPaths, programScripts } from "../../hooks/install/program.ts";
 import { limits } from "../../protocol/limits.ts";
 import { checkClientFile } from "../doctor/client-files.ts";
 import type { ProcessContext } from "../process-context.ts";

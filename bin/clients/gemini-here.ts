@@ -1,7 +1,7 @@
 /** Whether Gemini CLI is here, and connected. */
 import { existsSync } from "node:fs";
-import { geminiClient } from "../../hooks/gemini/client.ts";
-import { geminiFolder, hasHooks } from "../../hooks/gemini/settings/where.ts";
+import { geminiClient } from "../../hooks/clients/clients.ts";
+import { geminiFolder, hasHooks } from "../../hooks/install/gemini.ts";
 import { type ClientHere, programOnPath } from "./client.ts";
 
 const { name, title } = geminiClient;

@@ -1,6 +1,6 @@
 /** Gemini CLI: Kite's hooks and tools for all projects, in one file. */
-import { eventTable } from "../../hooks/gemini/events.ts";
-import { settingsOf } from "../../hooks/gemini/settings/files.ts";
+import { eventTableGemini as eventTable } from "../../hooks/clients/clients.ts";
+import { settingsOf } from "../../hooks/install/gemini.ts";
 import { filesClient } from "./files-client.ts";
 import { geminiHere } from "./gemini-here.ts";
 

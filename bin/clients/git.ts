@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, realpathSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
+import { InstallFailed, namingFailures } from "../../hooks/install/file.ts";
 import {
   keptFile,
   preCommitFile,

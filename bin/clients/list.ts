@@ -1,5 +1,5 @@
 /** The agents' clients that Kite can connect. Another one gets a row here, and a file beside this one. */
-import { InstallFailed } from "../../hooks/install/failed.ts";
+import { InstallFailed } from "../../hooks/install/file.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { claudeCode } from "./claude-code.ts";
 import type { AgentClient, Disconnected, Place } from "./client.ts";

@@ -1,7 +1,7 @@
 /** Whether OpenCode is here, and connected. */
 import { existsSync } from "node:fs";
-import { opencodeClient } from "../../hooks/opencode/client.ts";
-import { configFolder, hasPlugin } from "../../hooks/opencode/settings/where.ts";
+import { opencodeClient } from "../../hooks/clients/clients.ts";
+import { configFolder, hasPlugin } from "../../hooks/install/opencode.ts";
 import { type ClientHere, programOnPath } from "./client.ts";
 
 const { name, title } = opencodeClient;

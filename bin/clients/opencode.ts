@@ -1,8 +1,8 @@
 /** OpenCode: Kite's plugin and tools for all projects. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { events } from "../../hooks/opencode/events.ts";
-import { pluginOf, toolsOf } from "../../hooks/opencode/settings/files.ts";
+import { events } from "../../hooks/clients/clients.ts";
+import { pluginOf, toolsOf } from "../../hooks/install/opencode.ts";
 import { dist } from "../program-paths.ts";
 import { filesClient } from "./files-client.ts";
 import { opencodeHere } from "./opencode-here.ts";

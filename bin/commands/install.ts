@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { containerHere, isForeignHome } from "../../daemon/instance/foreign-home.ts";
-import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
+import { InstallFailed, namingFailures } from "../../hooks/install/file.ts";
 import { type Questions, terminalQuestions } from "../ask-person.ts";
 import type { AgentClient, Connection } from "../clients/client.ts";
 import { clients, clientsHere } from "../clients/list.ts";

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { NotRunning } from "../../client/errors.ts";
-import { projectRoot } from "../../hooks/claude-code/settings/project.ts";
+import { projectRoot } from "../../hooks/claude-code/settings/files.ts";
 import { limits } from "../../protocol/limits.ts";
 import { actingSession } from "../actor.ts";
 import { agentCalled } from "../agent/named.ts";

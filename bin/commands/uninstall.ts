@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { projectSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
-import { InstallFailed, namingFailures } from "../../hooks/install/failed.ts";
+import { projectSettings, userSettings } from "../../hooks/claude-code/settings/files.ts";
+import { InstallFailed, namingFailures } from "../../hooks/install/file.ts";
 import type { Uninstalled } from "../../hooks/install/hooks-file.ts";
 import type { Place } from "../clients/client.ts";
 import { clientsNamed, disconnectAll, unnamedFor } from "../clients/list.ts";

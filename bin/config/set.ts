@@ -2,10 +2,8 @@
 import { mkdirSync } from "node:fs";
 import { type Config, type ConfigKey, loadConfig } from "../../daemon/config/config.ts";
 import { changeSeen } from "../../daemon/config/seen-files.ts";
-import { named, replaceText, retried } from "../../hooks/install/file.ts";
+import { named, readText, replaceText, retried, whileLocked } from "../../hooks/install/file.ts";
 import { append, member, parseObject, remove, replace } from "../../hooks/install/json-text.ts";
-import { whileLocked } from "../../hooks/install/lock-file.ts";
-import { readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
 import { nearest } from "../../protocol/text.ts";
 import { isAgents, refuseAgent } from "../person.ts";

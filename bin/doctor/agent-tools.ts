@@ -3,10 +3,14 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
-import { projectSettings, userSettings } from "../../hooks/claude-code/settings/project.ts";
-import { hasTools, placesWithTools } from "../../hooks/claude-code/settings/server.ts";
-import { InstallFailed } from "../../hooks/install/failed.ts";
-import { mcpPath } from "../../hooks/install/launcher.ts";
+import {
+  hasTools,
+  placesWithTools,
+  projectSettings,
+  userSettings,
+} from "../../hooks/claude-code/settings/files.ts";
+import { InstallFailed } from "../../hooks/install/file.ts";
+import { mcpPath } from "../../hooks/install/program.ts";
 import { jsonProblem } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";

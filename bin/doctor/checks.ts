@@ -3,7 +3,7 @@
 import { constants } from "node:fs";
 import { dirname } from "node:path";
 import { LocalError } from "../../client/errors.ts";
-import { userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { userSettings } from "../../hooks/claude-code/settings/files.ts";
 import { errorText, isSystemError } from "../../protocol/errors.ts";
 import type { StatsReply } from "../../protocol/schemas/daemon.ts";
 import { clients } from "../clients/list.ts";

@@ -1,8 +1,8 @@
 /** What `kite doctor` says of a client whose hooks are in a file of settings. */
 import { existsSync } from "node:fs";
+import { linkTarget, readText } from "../../hooks/install/file.ts";
 import { type ClientFile, previewHooksFile } from "../../hooks/install/hooks-file.ts";
 import { programPaths } from "../../hooks/install/program.ts";
-import { linkTarget, readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ClientHere } from "../clients/client.ts";
 import type { ProcessContext } from "../process-context.ts";

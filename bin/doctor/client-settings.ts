@@ -1,17 +1,19 @@
 /** Checks the settings files of the client: whether it reads them, runs their hooks, and finds all of Kite's entries. */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { groupsFor } from "../../hooks/claude-code/settings/command.ts";
 import type { HookEntry } from "../../hooks/claude-code/settings/entries.ts";
-import { enabledPlugin, settingsAt } from "../../hooks/claude-code/settings/find-entries.ts";
-import { projectRoot, userSettings } from "../../hooks/claude-code/settings/project.ts";
-import { InstallFailed } from "../../hooks/install/failed.ts";
-import { replaceText } from "../../hooks/install/file.ts";
-import { installsOf } from "../../hooks/install/installs.ts";
+import { groupsFor } from "../../hooks/claude-code/settings/entries.ts";
+import {
+  enabledPlugin,
+  projectRoot,
+  settingsAt,
+  userSettings,
+} from "../../hooks/claude-code/settings/files.ts";
+import { InstallFailed, linkTarget, readText, replaceText } from "../../hooks/install/file.ts";
+import { isOurs } from "../../hooks/install/hooks-text.ts";
 import { member, parseObject, remove } from "../../hooks/install/json-text.ts";
-import { isOurs } from "../../hooks/install/ours.ts";
 import { programPaths } from "../../hooks/install/program.ts";
-import { linkTarget, readText } from "../../hooks/install/read-file.ts";
+import { installsOf } from "../../hooks/install/records.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { isObject } from "../../protocol/wire.ts";

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { findProgram } from "../../daemon/facts/programs.ts";
 import versions from "../../hooks/claude-code/client-versions.json" with { type: "json" };
-import { clientProgram } from "../../hooks/claude-code/spawn/words.ts";
+import { clientProgram } from "../../hooks/claude-code/spawn.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { isOlder } from "../version.ts";

@@ -1,12 +1,10 @@
 /** What `kite doctor` says of Codex: its version, Kite's entries, and whether the client trusts them. */
 import { existsSync } from "node:fs";
 import versions from "../../hooks/codex/client-versions.json" with { type: "json" };
-import { hooksOf } from "../../hooks/codex/settings/files.ts";
-import { clientName, codexHome, hasHooks, hooksFile } from "../../hooks/codex/settings/where.ts";
-import { InstallFailed } from "../../hooks/install/failed.ts";
+import { clientName, codexHome, hasHooks, hooksFile, hooksOf } from "../../hooks/install/codex.ts";
+import { InstallFailed, linkTarget, readText } from "../../hooks/install/file.ts";
 import { previewHooksFile } from "../../hooks/install/hooks-file.ts";
 import { programPaths } from "../../hooks/install/program.ts";
-import { linkTarget, readText } from "../../hooks/install/read-file.ts";
 import { limits } from "../../protocol/limits.ts";
 import { programOnPath } from "../clients/client.ts";
 import type { ProcessContext } from "../process-context.ts";

@@ -1,10 +1,8 @@
 /** Whether the copies of Kite's programs that hooks run are those of this Kite. */
 import { constants, existsSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { InstallFailed } from "../../hooks/install/failed.ts";
-import { launcherPath } from "../../hooks/install/launcher.ts";
-import { clientFiles, launcherFor, programPaths } from "../../hooks/install/program.ts";
-import { readText } from "../../hooks/install/read-file.ts";
+import { InstallFailed, readText } from "../../hooks/install/file.ts";
+import { clientFiles, launcherFor, launcherPath, programPaths } from "../../hooks/install/program.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { oddFile, oddFolder } from "./odd-file.ts";

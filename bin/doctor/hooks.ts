@@ -3,9 +3,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { lstatSync } from "node:fs";
-import { commandsIn, type HookCommand } from "../../hooks/claude-code/settings/find-entries.ts";
-import { userSettings } from "../../hooks/claude-code/settings/project.ts";
-import { linkTarget } from "../../hooks/install/read-file.ts";
+import { commandsIn, type HookCommand, userSettings } from "../../hooks/claude-code/settings/files.ts";
+import { linkTarget } from "../../hooks/install/file.ts";
 import { errorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";

@@ -1,13 +1,11 @@
 /** What Kite's entries in a settings file show: their options, and the command that writes them anew. */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { readPlugins } from "../../hooks/claude-code/settings/plugins.ts";
-import { userSettings } from "../../hooks/claude-code/settings/project.ts";
-import { InstallFailed } from "../../hooks/install/failed.ts";
-import { installsOf } from "../../hooks/install/installs.ts";
-import { isOurs } from "../../hooks/install/ours.ts";
+import { readPlugins, userSettings } from "../../hooks/claude-code/settings/files.ts";
+import { InstallFailed, linkTarget, readText } from "../../hooks/install/file.ts";
+import { isOurs } from "../../hooks/install/hooks-text.ts";
 import { programPaths } from "../../hooks/install/program.ts";
-import { linkTarget, readText } from "../../hooks/install/read-file.ts";
+import { installsOf } from "../../hooks/install/records.ts";
 import { jsonProblem } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";

@@ -1,9 +1,8 @@
 /** What stands in the way of `kite install`: advice to install begins with what removes it. */
 import { constants, existsSync, lstatSync } from "node:fs";
 import { dirname } from "node:path";
-import { userServers } from "../../hooks/claude-code/settings/server.ts";
-import { launcherPath, mcpPath } from "../../hooks/install/launcher.ts";
-import { programPaths } from "../../hooks/install/program.ts";
+import { userServers } from "../../hooks/claude-code/settings/files.ts";
+import { launcherPath, mcpPath, programPaths } from "../../hooks/install/program.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { type Advice, advise, aside } from "./advice.ts";
 import { type OddFile, oddFile, oddFolder } from "./odd-file.ts";

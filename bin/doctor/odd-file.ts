@@ -1,7 +1,7 @@
 /** Says what is wrong with a file of Kite that cannot be used: what stands in its place, or who may not use it. */
 import { accessSync, constants, lstatSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { kindOf } from "../../hooks/install/read-file.ts";
+import { kindOf } from "../../hooks/install/file.ts";
 import { isSystemError } from "../../protocol/errors.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { type Advice, advise, aside } from "./advice.ts";

@@ -1,7 +1,6 @@
 /** Checks whether somebody switched Kite off: then nothing is broken, but edits are not coordinated. */
 import { isInForce, OffSwitchReader, offFiles, parseOffSwitches } from "../../daemon/config/off-switch.ts";
-import { InstallFailed } from "../../hooks/install/failed.ts";
-import { readText } from "../../hooks/install/read-file.ts";
+import { InstallFailed, readText } from "../../hooks/install/file.ts";
 import { limits } from "../../protocol/limits.ts";
 import { shellArgument } from "../../protocol/text.ts";
 import { stillOff, whatIsOff } from "../off/now.ts";

@@ -1,7 +1,7 @@
 /** Checks Kite's plugin, if settings switch it on: whether the client has a copy of it, and this machine its programs. */
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { userSettings } from "../../hooks/claude-code/settings/files.ts";
 import type { ProcessContext } from "../process-context.ts";
 import type { Check } from "../view/doctor.ts";
 import { fail } from "./advice.ts";

@@ -1,7 +1,6 @@
 /** Finds where sessions work without Kite's hooks. */
 import { existsSync } from "node:fs";
-import { commandsIn, settingsAt } from "../../hooks/claude-code/settings/find-entries.ts";
-import { userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { commandsIn, settingsAt, userSettings } from "../../hooks/claude-code/settings/files.ts";
 import type { SessionRow } from "../../protocol/session-rows.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { projectRoot } from "../view/places.ts";

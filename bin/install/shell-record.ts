@@ -1,10 +1,8 @@
 /** What `kite install` gave the person's shell, and how `kite uninstall` takes it back. */
 import { lstatSync, mkdirSync, readlinkSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { InstallFailed } from "../../hooks/install/failed.ts";
-import { removeText, replaceText, retried } from "../../hooks/install/file.ts";
+import { InstallFailed, readText, removeText, replaceText, retried } from "../../hooks/install/file.ts";
 import { removeIfEmpty } from "../../hooks/install/program.ts";
-import { readText } from "../../hooks/install/read-file.ts";
 import { readRecords, writeRecords } from "../../hooks/install/records.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";

@@ -12,9 +12,7 @@ import {
 } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { InstallFailed } from "../../hooks/install/failed.ts";
-import { replaceText, retried } from "../../hooks/install/file.ts";
-import { linkTarget, readText } from "../../hooks/install/read-file.ts";
+import { InstallFailed, linkTarget, readText, replaceText, retried } from "../../hooks/install/file.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Shell } from "../completion/scripts.ts";
 import { foldersOf, isThere, own, versionOf } from "../doctor/path.ts";

@@ -1,8 +1,8 @@
 /** What the flags of `kite install` ask for: which clients, and what for each. */
 import { resolve } from "node:path";
 import { loadConfig } from "../../daemon/config/config.ts";
-import { InstallFailed } from "../../hooks/install/failed.ts";
-import type { HookProgram } from "../../hooks/install/hook-program.ts";
+import { InstallFailed } from "../../hooks/install/file.ts";
+import type { HookProgram } from "../../hooks/install/hooks-text.ts";
 import type { AgentClient, ClientOption, Connection, Wish } from "../clients/client.ts";
 import { clients, clientsToConnect } from "../clients/list.ts";
 import { writeSetting } from "../config/set.ts";

@@ -2,7 +2,7 @@
 import type { ConfigValues } from "../../daemon/config/config.ts";
 import { projectFile } from "../../daemon/lead/checks/trusted-file.ts";
 import { healthText } from "../../daemon/lead/health/setting.ts";
-import { InstallFailed } from "../../hooks/install/failed.ts";
+import { InstallFailed } from "../../hooks/install/file.ts";
 import { type Gates, gatesInForce, gatesText, stricter } from "../../protocol/lead/roles.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { trustNow } from "./checks/read.ts";

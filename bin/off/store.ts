@@ -8,10 +8,7 @@ import {
   offFiles,
   parseOffSwitches,
 } from "../../daemon/config/off-switch.ts";
-import { InstallFailed } from "../../hooks/install/failed.ts";
-import { writeWhole } from "../../hooks/install/file.ts";
-import { whileLocked } from "../../hooks/install/lock-file.ts";
-import { readText } from "../../hooks/install/read-file.ts";
+import { InstallFailed, readText, whileLocked, writeWhole } from "../../hooks/install/file.ts";
 import { limits } from "../../protocol/limits.ts";
 import { stillOff } from "./now.ts";
 

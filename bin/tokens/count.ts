@@ -11,7 +11,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { type Tokens, tokensIn } from "../../hooks/claude-code/usage.ts";
+import { type Tokens, tokensIn } from "../../hooks/claude-code/transcripts.ts";
 import { isSystemError } from "../../protocol/errors.ts";
 
 /** Bytes that one command reads, and of one line. */

@@ -1,6 +1,6 @@
 /** The tokens of a session and its agents, as their transcripts count them. */
 import { join } from "node:path";
-import type { Tokens } from "../../hooks/claude-code/usage.ts";
+import type { Tokens } from "../../hooks/claude-code/transcripts.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { type Count, none, sum, TokenCounter } from "./count.ts";
 import { TranscriptFolders } from "./transcripts.ts";

@@ -1,7 +1,7 @@
 /** Where the client keeps the transcripts of sessions and their agents: below its own folder alone. */
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { userSettings } from "../../hooks/claude-code/settings/project.ts";
+import { userSettings } from "../../hooks/claude-code/settings/files.ts";
 import { isSystemError } from "../../protocol/errors.ts";
 import type { Env } from "../programs.ts";
 

@@ -1,5 +1,5 @@
 /** Tokens for a terminal: numbers alone. */
-import type { Tokens } from "../../hooks/claude-code/usage.ts";
+import type { Tokens } from "../../hooks/claude-code/transcripts.ts";
 import { type SessionTokens, totalOf } from "../tokens/session.ts";
 import { counted } from "./text.ts";
 

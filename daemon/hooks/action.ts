@@ -1,6 +1,6 @@
 /** What the actions of a hook event share. */
 
-import type { LockNote } from "../../hooks/seam/notices.ts";
+import type { LockNote } from "../../hooks/seam/outcomes.ts";
 import type { HookPlan } from "../../hooks/seam/plan.ts";
 import type { HookAction, HookOutcome, PlainAction } from "../../hooks/seam/slices.ts";
 import type { Refusal } from "../../protocol/codes.ts";

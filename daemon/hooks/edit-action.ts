@@ -1,7 +1,7 @@
 /** The action of an edit: it locks the edit's file. */
 
 import { isAbsolute, relative } from "node:path";
-import type { MergeNote } from "../../hooks/seam/notices.ts";
+import type { MergeNote } from "../../hooks/seam/outcomes.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import type { Refusal } from "../../protocol/codes.ts";
 import type { Actor, FileRef } from "../core/frame/actors.ts";

@@ -1,6 +1,6 @@
 /** The services of the base that only hook events need. */
 
-import type { MergeNote } from "../../hooks/seam/notices.ts";
+import type { MergeNote } from "../../hooks/seam/outcomes.ts";
 import type { HookAdapter } from "../../hooks/seam/plan.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";

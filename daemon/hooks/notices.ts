@@ -3,7 +3,7 @@
  * into one answer at a time. In memory only: after a restart no answer is in flight.
  */
 
-import type { MergeNote } from "../../hooks/seam/notices.ts";
+import type { MergeNote } from "../../hooks/seam/outcomes.ts";
 import type { FileNote } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { BoundedMap } from "../bounded-map.ts";

@@ -3,7 +3,7 @@
  * what was finished there.
  * Invariant: however many sessions and keys there are, only those are looked at that can be shown or whose work is compared.
  */
-import type { CodeViewNote, FinishedNote, PeerLock } from "../../hooks/seam/notices.ts";
+import type { CodeViewNote, FinishedNote, PeerLock } from "../../hooks/seam/outcomes.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { useOf, waitersOver } from "../core/locks/blockers.ts";

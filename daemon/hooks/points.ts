@@ -1,6 +1,6 @@
 /** Where other parts of the daemon join in the events of hooks. Each is asked in the order of the list of slices. */
 
-import type { SentText } from "../../hooks/seam/sent-text.ts";
+import type { SentText } from "../../hooks/seam/actions.ts";
 import type { FileNote, HookAction, News } from "../../hooks/seam/slices.ts";
 import type { Actor, FileRef, Written } from "../core/frame/actors.ts";
 import type { Command } from "../core/tables/entries.ts";

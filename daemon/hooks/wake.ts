@@ -8,7 +8,7 @@
  * after a restart none is known, and a hook that comes back to wait for a file alone is released.
  */
 
-import type { FreedFile, ReturnedMerge } from "../../hooks/seam/notices.ts";
+import type { FreedFile, ReturnedMerge } from "../../hooks/seam/outcomes.ts";
 import type { Code } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Actor, FileRef } from "../core/frame/actors.ts";

@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { dirname } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import type { SentText } from "../../hooks/seam/sent-text.ts";
+import type { SentText } from "../../hooks/seam/actions.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { VersionKind } from "../../protocol/schemas/rescue.ts";
 import { BoundedMap } from "../bounded-map.ts";

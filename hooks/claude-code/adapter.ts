@@ -1,14 +1,115 @@
-import { type Event, type EventForm, readEvent } from "../plans/event.ts";
+import { clientWaitsMaxMs } from "../../protocol/client-waits.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { HookReply } from "../../protocol/schemas/hook.ts";
+import { plain } from "../../protocol/text.ts";
+import { type Answer, outcomeOf } from "../plans/answers/answer.ts";
+import { type Event, type EventForm, readEvent, within } from "../plans/event.ts";
 import { hookPlan, idle, otherEvent, type Plan, type Row } from "../plans/plan-parts.ts";
-import type { HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
-import { agentFile } from "./agent-file.ts";
-import { workerOf } from "./agents.ts";
-import { claudeCodeClient } from "./client.ts";
-import { lifeFiles } from "./life-files.ts";
-import { rows, wakingRows } from "./rows/table.ts";
-import { statusLine } from "./status-line.ts";
-import { homeOf, teamFiles } from "./team-files.ts";
-import { writeAnswer } from "./write-answer.ts";
+import type { Glance } from "../seam/outcomes.ts";
+import type { AgentClient, AgentFile, HookAdapter, HookContext, HookPlan } from "../seam/plan.ts";
+import type { HookOutcome } from "../seam/slices.ts";
+import { rows, wakingRows } from "./rows.ts";
+import { homeOf, teamFiles, workerOf } from "./teams.ts";
+import { lifeFiles } from "./transcripts.ts";
+
+const pattern = /\/projects\/[^/]+\/[\w-]+\/subagents\/agent-[\w-]+\.meta\.json$/;
+
+/** The client's own file on an agent of a session, beside the session's transcript. */
+export const agentFile: AgentFile = {
+  isOne: path => pattern.test(path) && !path.includes("/../"),
+  parentIn: text => {
+    try {
+      const parent = within(JSON.parse(text), "parentAgentId");
+      return typeof parent === "string" && parent.length <= limits.idBytes ? parent : null;
+    } catch {
+      // A half-written file, or one of another client: the agent counts as the main agent's own.
+      return null;
+    }
+  },
+};
+
+/** What is known of Claude Code. */
+export const claudeCodeClient: AgentClient = {
+  name: "claude-code",
+  title: "Claude Code",
+  limits: {
+    lockWaitMaxMs: clientWaitsMaxMs["claude-code"],
+    namesCalls: true,
+    untoldWriteMs: null,
+    untoldPatchMs: null,
+    promptsEndTurns: false,
+    idleEndMs: null,
+    clearGoesOnUnless: null,
+    tellsSubagents: true,
+    refusesStaleWrites: true,
+    asksAllFirst: false,
+  },
+  words: {
+    shellTool: "Bash",
+    placeVariables: ["HOME", "CLAUDE_PROJECT_DIR"],
+    agentVariables: ["KITE_SESSION", "CLAUDECODE", "CLAUDE_CODE_SESSION_ID"],
+  },
+};
+
+// Words the status line of a session, for the person in front of it.
+
+/** Longest name of a file or an agent, in UTF-16 units. */
+const nameChars = 24;
+
+/** One line: the name by which others call the session, then what concerns the person most; nothing if the daemon does not know the session. */
+function statusLine(outcomes: readonly HookOutcome[]): Omit<HookReply, "ok"> {
+  const looked = outcomeOf(outcomes, "glance");
+  const glance = looked !== undefined && looked.did === "glance" && looked.ok ? looked.glance : null;
+  return { output: glance === null ? "" : `kite: ${parts(glance).join(" · ")}\n` };
+}
+
+function parts({ name, holds, moreHolds, waiters, waitsFor, readyTasks, unread }: Glance): string[] {
+  const [held] = holds;
+  const [waiter] = waiters;
+  const moreHeld = holds.length + moreHolds - 1;
+  const behind = waitsFor === null || waitsFor.holder === null ? "" : ` (${short(waitsFor.holder)})`;
+  return [
+    short(name),
+    ...(waitsFor === null ? [] : [`waits for ${fileName(waitsFor.file)}${behind}`]),
+    ...(waiter === undefined ? [] : [`${short(waiter)}${more(waiters.length - 1)} waits for you`]),
+    held === undefined ? "no locks" : `holds ${fileName(held)}${more(moreHeld)}`,
+    ...(readyTasks === 0 ? [] : [`${readyTasks} ${readyTasks === 1 ? "task" : "tasks"} ready`]),
+    ...(unread === 0 ? [] : [`${unread} unread`]),
+  ];
+}
+
+function more(count: number): string {
+  return count === 0 ? "" : ` +${count}`;
+}
+
+function fileName(file: string): string {
+  return short(/[^/]+\/?$/.exec(file)?.[0] ?? file);
+}
+
+function short(name: string): string {
+  return plain(name, nameChars);
+}
+
+// Writes an answer as the JSON that the client reads.
+
+type Words = ReturnType<HookPlan["answer"]>;
+
+/** The client gives the context of a `PostToolUse`, for which it does not wait, with the next message. */
+function writeAnswer(event: string, answer: Answer): Words {
+  const { denial, block, context, forPerson, wakes, env } = answer;
+  // Only the one hook whose exit code 2 wakes and blocks nothing has such an answer.
+  if (wakes !== undefined) return { output: "", exitCode: 2, stderr: `${wakes}\n` };
+  const refusal =
+    denial === undefined ? {} : { permissionDecision: "deny", permissionDecisionReason: denial };
+  const own = { ...refusal, ...(context === undefined ? {} : { additionalContext: context }) };
+  const parts = {
+    ...(forPerson === undefined ? {} : { systemMessage: forPerson }),
+    ...(block === undefined ? {} : { decision: "block", reason: block }),
+    ...(Object.keys(own).length === 0 ? {} : { hookSpecificOutput: { hookEventName: event, ...own } }),
+  };
+  const output = Object.keys(parts).length === 0 ? "" : JSON.stringify(parts);
+  return { output, ...(env === undefined ? {} : { env }) };
+}
 
 /**
  * Claude Code's events as actions of the daemon, one row an event.

@@ -2,8 +2,20 @@
  * Every event of the client that Kite asks for. Its registrations say for which calls the client starts a hook, and how
  * long that may take: the installed entries follow from this table. `rows/table.ts` says what each asks of the daemon.
  */
+
 import { limits } from "../../protocol/limits.ts";
-import { teamTools, writes } from "./tools.ts";
+
+// The client's own tools, by the names that its events and its settings use.
+
+/** The field of a writing tool's input that names the file. */
+export const writes: ReadonlyMap<string, string> = new Map([
+  ["Edit", "file_path"],
+  ["Write", "file_path"],
+  ["NotebookEdit", "notebook_path"],
+]);
+
+/** Tools whose calls a team's rules are about. */
+export const teamTools = ["TaskUpdate", "SendMessage", "Agent", "EnterWorktree", "ExitWorktree"] as const;
 
 export interface EventRow<Name extends string = string> {
   readonly event: Name;

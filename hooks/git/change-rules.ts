@@ -7,8 +7,19 @@
  */
 import type { TreeChange } from "../../protocol/guard.ts";
 import type { Value } from "../shell/variables.ts";
-import { type Arguments, has, type Options, readArguments } from "./options.ts";
-import { all, index, only, onlyOrAll, type Reach, type Rule, tree } from "./reach.ts";
+import {
+  type Arguments,
+  all,
+  has,
+  index,
+  type Options,
+  only,
+  onlyOrAll,
+  type Reach,
+  type Rule,
+  readArguments,
+  tree,
+} from "./options.ts";
 
 const changeless = {
   by: "target",

@@ -1,18 +1,117 @@
 /** One call of git: where it works, and what it may reach there. */
 
 import { topFolder } from "../../protocol/guard.ts";
-import { sourceOf } from "../shell/source.ts";
+import { programOf } from "../shell/launchers.ts";
+import { sourceOf } from "../shell/output.ts";
+import { readShell } from "../shell/parser.ts";
+import { walkShell } from "../shell/simple.ts";
 import { asValue, enter, hole, type Value, type Where } from "../shell/variables.ts";
-import type { Invocation } from "../shell/walk.ts";
-import { programOf } from "../shell/wrappers.ts";
-import { indexRules } from "./index-rules.ts";
-import { has, readArguments } from "./options.ts";
-import { patchBy, takesBack } from "./patch.ts";
-import { operands, type Patch, type Reach } from "./reach.ts";
+import type { Budget, Invocation } from "../shell/walk.ts";
+import {
+  all,
+  has,
+  index,
+  type Options,
+  only,
+  onlyOrAll,
+  operands,
+  type Patch,
+  patchBy,
+  type Reach,
+  type Rule,
+  readArguments,
+  takeAll,
+  takesBack,
+} from "./options.ts";
 import { treeRules } from "./tree-rules.ts";
 
+// Git commands that write the index or a commit: whose changes they may include.
+
+const unclear = { paths: null, unclear: true } as const;
+
+/** A named path is added as it is, and a folder may have a file's name: any form may include others' changes. */
+const add: Rule = args => {
+  const given = readArguments(args, { long: ["--chmod", "--pathspec-from-file"] });
+  const paths = operands(given);
+  if (has(given, "-n", "--dry-run", "--refresh")) return null;
+  const isPicking = has(
+    given,
+    "-p",
+    "--patch",
+    "-i",
+    "--interactive",
+    "-e",
+    "--edit",
+    "-N",
+    "--intent-to-add",
+  );
+  // With -N it adds new files to the index without their content.
+  if (isPicking) return { ...index("add", onlyOrAll(paths)), untracked: has(given, "-N", "--intent-to-add") };
+  const ignored = has(given, "-f", "--force") ? ({ ignored: true } as const) : {};
+  const whole = has(given, "-A", "--all", "--no-ignore-removal") ? "add -A" : null;
+  const name = whole ?? (has(given, "-u", "--update") ? "add -u" : "add");
+  const isKnownOnly = name === "add -u" || has(given, "--renormalize");
+  if (has(given, "--pathspec-from-file"))
+    return { ...takeAll(name, unclear, false, !isKnownOnly), ...ignored };
+  if (paths.length > 0) return { ...takeAll(name, only(paths), false, !isKnownOnly), ...ignored };
+  if (name === "add" && !isKnownOnly) return null;
+  return { ...takeAll(name, all, false, !isKnownOnly), ...ignored };
+};
+
+const committing: Options = {
+  short: "mFCct",
+  attached: "Su",
+  long: [
+    "--message",
+    "--file",
+    "--reuse-message",
+    "--reedit-message",
+    "--template",
+    "--author",
+    "--date",
+    "--cleanup",
+    "--fixup",
+    "--squash",
+    "--trailer",
+    "--pathspec-from-file",
+  ],
+};
+
+/** With paths it commits these alone, whatever else is staged. */
+const commit: Rule = args => {
+  const given = readArguments(args, committing);
+  const paths = operands(given);
+  if (has(given, "--dry-run", "--short", "--porcelain", "--long")) return null;
+  const includes = has(given, "-i", "--include");
+  if (has(given, "-a", "--all")) return takeAll("commit -a", all, true);
+  if (has(given, "--pathspec-from-file")) return takeAll("commit", unclear, includes);
+  if (has(given, "-p", "--patch", "--interactive")) return index("commit", onlyOrAll(paths), true);
+  // With --include it also commits whatever else is staged.
+  if (paths.length > 0 && includes)
+    return { ...takeAll("commit -i", only(paths), true), also: index("commit", all, true) };
+  if (paths.length > 0) return takeAll("commit", only(paths));
+  return index("commit", all, !has(given, "-o", "--only"));
+};
+
+const updateIndex: Rule = args => {
+  const given = readArguments(args, { long: ["--chmod", "--cacheinfo"] });
+  const paths = operands(given);
+  const isLooking = paths.length === 0 && has(given, "--refresh", "--really-refresh");
+  if (args.length === 0 || isLooking) return null;
+  const isRemoving = has(given, "--force-remove");
+  const reach = index(isRemoving ? "update-index --force-remove" : "update-index", onlyOrAll(paths));
+  return { ...reach, untracked: has(given, "--add") };
+};
+
+const indexRules: ReadonlyMap<string, Rule> = new Map([
+  ["add", add],
+  ["stage", add],
+  ["commit", commit],
+  ["update-index", updateIndex],
+]);
+
 /** Where a git command works; null: only the shell knows, or the line does not say. */
-export interface Place {
+interface Place {
   readonly dir: string | null;
   /** The command works there, or in a folder below. */
   readonly isBelow?: true;
@@ -216,3 +315,22 @@ const harmless: ReadonlySet<string> = new Set(
     "var verify-commit verify-tag version whatchanged worktree write-tree"
   ).split(" "),
 );
+
+// What git runs in the place of an alias: a line for a shell, or a command of its own. Pure.
+
+/** A line that a shell runs with these arguments, or the words of a call of git. */
+type Expanded =
+  | { readonly line: string; readonly args: readonly string[] }
+  | { readonly words: readonly Value[] };
+
+/** Git replaces an alias's name by its text; a text with a `!` in front is a line for a shell. */
+export function expandAlias({ args, settings }: GitCall, text: string, budget: Budget): Expanded {
+  if (text.startsWith("!")) return { line: `${text.slice(1)} "$@"`, args: args.map(({ whole }) => whole) };
+  const values: Value[] = [asValue("git")];
+  const { node } = readShell(text);
+  walkShell(node, "/", ({ values: words }) => values.push(...words), null, budget);
+  // The settings of the call hold for the alias's command, too.
+  const given = [...settings].flatMap(([key, value]) => [asValue("-c"), asValue(`${key}=${value}`)]);
+  const [git = asValue("git"), ...rest] = values;
+  return { words: [git, ...given, ...rest, ...args] };
+}

@@ -9,14 +9,14 @@
 
 import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type Budget, wholeBudget } from "../shell/budget.ts";
-import { walkShell } from "../shell/line.ts";
+import { programOf } from "../shell/launchers.ts";
 import { readShell } from "../shell/parser.ts";
+import { walkShell } from "../shell/simple.ts";
 import { hole } from "../shell/variables.ts";
 import type { Invocation, Written } from "../shell/walk.ts";
-import { programOf } from "../shell/wrappers.ts";
-import { expandAlias } from "./alias.ts";
+import { type Budget, wholeBudget } from "../shell/walk.ts";
 import {
+  expandAlias,
   type GitCall,
   gitCall,
   gitWords,
@@ -26,9 +26,8 @@ import {
   reversedBy,
   settingOf,
 } from "./command.ts";
-import { has, readArguments } from "./options.ts";
+import { all, has, isGentle, type Patch, type Reach, readArguments } from "./options.ts";
 import { overwrites, overwritten } from "./overwrites.ts";
-import { all, isGentle, type Patch, type Reach } from "./reach.ts";
 
 /** A guarded command; `unclear` if its paths are not known, so that it counts as reaching everything. */
 export interface Guarded extends GuardedCommand {

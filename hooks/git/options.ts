@@ -1,4 +1,6 @@
 /** The options of a git command, as git reads them: clustered letters, abbreviated names, `--`. */
+
+import type { GuardedCommand, TreeChange } from "../../protocol/guard.ts";
 import type { Value } from "../shell/variables.ts";
 
 /** Options of one git command that matter for reading it. */
@@ -88,4 +90,149 @@ const whole: ReadonlySet<string> = new Set(["--force"]);
 /** `--har` is `--hard`, and so is `--h`. Git itself refuses an ambiguous abbreviation. */
 function isNamed(given: string, name: string): boolean {
   return given === name || (/^--\w/.test(given) && !whole.has(given) && name.startsWith(given));
+}
+
+// What a git command may reach, and the parts of which the rules make it.
+
+/** What a git command may reach, wherever it runs. */
+export interface Reach extends Omit<GuardedCommand, "dir" | "isBelow" | "gitDir" | "workTree" | "elsewhere"> {
+  /** Only the shell knows its paths: it counts as reaching everything. */
+  readonly unclear?: true;
+  /** Its paths begin at the top of the worktree. */
+  readonly fromTop?: true;
+  /** It works on the worktree of this name, not on the one in which it is called. */
+  readonly elsewhere?: Value;
+  /** What else the same command reaches. */
+  readonly also?: Reach;
+}
+
+/** Whether git refuses to overwrite uncommitted work by the command. */
+export function isGentle(changes: Reach["changes"]): boolean {
+  return changes !== undefined && changes.loses !== "tracked";
+}
+
+/** What a command gets besides its words. */
+interface CommandInput {
+  /** The text of its standard input, with holes; null: not known. */
+  readonly input: string | null;
+  /** A patch by the line that removes uncommitted work; null: there is none. */
+  readonly reversed: Patch | null;
+  /** The patch on its standard input, if another call of the line writes it where this one runs. */
+  readonly patch: Patch | null;
+}
+
+/** A patch that git writes. Taken back, it takes uncommitted work only from these files. */
+export interface Patch extends Paths {
+  /** It is one between commits, which holds no uncommitted work. */
+  readonly changes?: TreeChange;
+  /** It takes back what it shows. */
+  readonly isReversed: boolean;
+}
+
+/** Reads the words after a command's name; null if it reaches neither files nor index. */
+export type Rule = (args: readonly Value[], given: CommandInput) => Reach | null;
+
+export function tree(name: string, paths: Paths = all, untracked = false): Reach {
+  return { name: `git ${name}`, reach: "tree", commits: false, ...paths, untracked };
+}
+
+/** `untracked`: files that git does not know, too. */
+export function takeAll(name: string, paths: Paths = all, commits = false, untracked = false): Reach {
+  return { name: `git ${name}`, reach: "take_all", commits, ...paths, untracked };
+}
+
+export function index(name: string, paths: Paths = all, commits = false): Reach {
+  return { name: `git ${name}`, reach: "index", commits, ...paths, untracked: false };
+}
+
+export type Paths = Pick<Reach, "paths" | "unclear">;
+
+export const all: Paths = { paths: null };
+
+/** Pathspecs as given. An unknown one, or one that excludes paths, may stand for any path. */
+export function only(values: readonly Value[]): Paths {
+  if (values.some(({ known, isDefault }) => !known || isDefault)) return { paths: null, unclear: true };
+  const paths = values.map(({ text }) => text);
+  return paths.some(path => path.startsWith(":") || path === "") ? all : { paths };
+}
+
+/** The same; everything if none is given. */
+export function onlyOrAll(values: readonly Value[]): Paths {
+  return values.length === 0 ? all : only(values);
+}
+
+/** Every word that is not an option, before and after `--`. */
+export function operands({ words, after }: Arguments): readonly Value[] {
+  return [...words, ...(after ?? [])];
+}
+
+// Which files a patch concerns: by its text, or by the call of git that writes it.
+
+/** The patch that a call of git writes; null: none, or one that may concern any file. */
+export function patchBy(name: string, args: readonly Value[]): Patch | null {
+  const isDiff = /^diff(?:-files|-index)?$/.test(name);
+  if (!isDiff && name !== "show") return null;
+  const given = readArguments(args, { short: "SGOlUn", attached: "BMC" });
+  const isReversed = has(given, "-R");
+  const paths = onlyOrAll(given.after ?? []);
+  if (!isDiff) return { ...paths, ...between("commits", shown(given)), isReversed };
+  if (has(given, "--no-index")) return null;
+  // A word with the ending of a file name is not a branch.
+  const isNamed =
+    given.after === null && given.words.some(({ text }) => /^(?!.*\.\.).*\.[a-z]\w*$/i.test(text));
+  if (isNamed) return { ...onlyOrAll(given.words), isReversed };
+  return { ...paths, ...betweenEnds(given), isReversed };
+}
+
+/**
+ * Whether applying the patch takes something back that may be uncommitted: applied backwards any may, or what it shows
+ * is reversed already. Forwards a patch between commits is an edit.
+ */
+export function takesBack({ isReversed, changes }: Patch, isBack: boolean): boolean {
+  return isReversed !== isBack && (isBack || changes === undefined);
+}
+
+/** Null: a word is not a revision, or only the shell knows it. */
+function shown({ words }: Arguments): readonly string[] | null {
+  if (words.length === 0) return ["HEAD"];
+  return words.every(({ text, known }) => known && !text.includes(":"))
+    ? words.map(({ text }) => text)
+    : null;
+}
+
+/** The commits of a diff between commits; nothing if it is one of the working tree, or if only the shell knows. */
+function betweenEnds({ words, after }: Arguments): Pick<Patch, "changes"> {
+  const texts = words.flatMap(({ text, known }) => (known && !text.includes(":") ? [text] : []));
+  const [first = "", second = ""] = texts;
+  if (texts.length !== words.length || texts.length === 0 || texts.length > 2) return {};
+  const [, from, to] = /^(.*[^.])\.\.([^.].*)$/.exec(first) ?? [];
+  // What differs was changed on one side or on the other.
+  if (second === "") return from === undefined ? {} : between("commits", [`${from}...${to}`]);
+  const isSure = after !== null || texts.every(text => /^(?:HEAD|@)|[~^]|^[\da-f]{7,64}$/.test(text));
+  return isSure ? between("commits", [`${first}...${second}`]) : between("target", texts);
+}
+
+function between(by: "commits" | "target", revisions: readonly string[] | null): Pick<Patch, "changes"> {
+  if (revisions === null) return {};
+  // A word that is no revision may be a path.
+  const orPath = by === "target";
+  return { changes: { by, revisions, orPath, loses: "nothing", isForced: true, during: [], stashes: [] } };
+}
+
+/** Files that lose lines, without the first `strip` folders of their names; null: any file may. */
+export function losingFiles(text: string, strip: number): readonly string[] | null {
+  const found = new Set<string>();
+  let file: string | null = null;
+  for (const line of text.split("\n")) {
+    const [, named] = /^(?:--- |rename from )(.*)$/.exec(line) ?? [];
+    if (named !== undefined) {
+      // A quoted name has escapes of its own.
+      if (named.startsWith('"')) return null;
+      file = named.replace(/\t.*$/, "");
+      const isWhole = line.startsWith("rename");
+      if (isWhole) found.add(file);
+      else file = file.split("/").slice(strip).join("/");
+    } else if (line.startsWith("-") && file !== null) found.add(file);
+  }
+  return [...found];
 }

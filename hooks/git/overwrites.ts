@@ -3,14 +3,21 @@
  * file wipes what is in it as `git checkout` does.
  */
 import type { GuardedCommand } from "../../protocol/guard.ts";
-import { readOptions } from "../shell/options.ts";
-import { asValue, enter, type Value, type Where } from "../shell/variables.ts";
+import { programOf } from "../shell/launchers.ts";
+import { asValue, enter, readOptions, type Value, type Where } from "../shell/variables.ts";
 import type { Invocation, Written } from "../shell/walk.ts";
-import { programOf } from "../shell/wrappers.ts";
 import { callBehind, patchIn } from "./command.ts";
-import { has, type Options, readArguments } from "./options.ts";
-import { takesBack } from "./patch.ts";
-import { all, only, onlyOrAll, type Patch, type Paths } from "./reach.ts";
+import {
+  all,
+  has,
+  type Options,
+  only,
+  onlyOrAll,
+  type Patch,
+  type Paths,
+  readArguments,
+  takesBack,
+} from "./options.ts";
 
 /** Files that a program overwrites; `paths` are relative to `where`. */
 interface Over extends Paths, Pick<Patch, "changes"> {

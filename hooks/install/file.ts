@@ -1,20 +1,117 @@
 /** Replaces other programs' files without losing their writes. */
+
+import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import {
   closeSync,
+  constants,
+  existsSync,
   fchmodSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   lstatSync,
   openSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { lock } from "proper-lockfile";
+import { LocalError } from "../../client/errors.ts";
+import { isSystemError, systemErrorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { InstallFailed, SettingsRefused } from "./failed.ts";
-import { readIfAny } from "./read-file.ts";
+
+/** An install or uninstall failed; the message says why and what to do. Settings are unchanged. */
+export class InstallFailed extends LocalError {
+  override readonly name = "InstallFailed";
+}
+
+/** A settings file has an unexpected form, so Kite does not change it. The message says what is wrong. */
+export class SettingsRefused extends LocalError {
+  override readonly name = "SettingsRefused";
+}
+
+/** Runs `work`; turns errors of the system (no permission, no such folder, a full disk) into InstallFailed. */
+export async function namingFailures<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isSystemError(error)) throw new InstallFailed(systemErrorText(error));
+    throw error;
+  }
+}
+
+// Reads other programs' files.
+
+/**
+ * Returns the bytes of a file, or null if it does not exist. Throws if it is longer than `maxBytes`, or no regular
+ * file: reading a pipe would block without end.
+ */
+export function readIfAny(path: string, maxBytes: number): Buffer | null {
+  const there = statSync(path, { throwIfNoEntry: false });
+  if (there === undefined) return null;
+  refuseOdd(path, there);
+  // The file may have become a pipe since; opened this way it does not block.
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  try {
+    const stat = fstatSync(fd);
+    refuseOdd(path, stat);
+    if (stat.size > maxBytes) {
+      throw new InstallFailed(`${path} is longer than ${maxBytes} bytes; Kite did not change it`);
+    }
+    return readFileSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Returns what stands in the place of a regular file, such as "a pipe"; null if it is one. */
+export function kindOf(stat: Stats): string | null {
+  if (stat.isFile()) return null;
+  const kinds: readonly (readonly [string, boolean])[] = [
+    ["a pipe", stat.isFIFO()],
+    ["a folder", stat.isDirectory()],
+    ["a socket", stat.isSocket()],
+    ["a link", stat.isSymbolicLink()],
+  ];
+  return kinds.find(([, isIt]) => isIt)?.[0] ?? "a device";
+}
+
+function refuseOdd(path: string, stat: Stats): void {
+  const kind = kindOf(stat);
+  if (kind === null) return;
+  throw new InstallFailed(
+    `${path} is ${kind}, not a regular file; Kite did not change it. Remove it, then try again`,
+  );
+}
+
+/** Returns another program's file as text; null if it does not exist. Throws if it is not UTF-8: a rewrite would damage it. */
+export function readText(path: string, maxBytes: number): string | null {
+  const bytes = readIfAny(path, maxBytes);
+  if (bytes !== null && !isUtf8(bytes))
+    throw new InstallFailed(`${path} is not UTF-8; Kite did not change it`);
+  return bytes?.toString("utf8") ?? null;
+}
+
+/**
+ * Returns the file behind symbolic links, even if it does not exist yet, because a write must not replace the link.
+ * Throws if links form a cycle.
+ */
+export function linkTarget(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  let at = path;
+  for (let hops = 0; hops < 40; hops += 1) {
+    if (!lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink()) return at;
+    at = resolve(dirname(at), readlinkSync(at));
+  }
+  throw new InstallFailed(`${path} is a link without a target; remove it or point it at a file`);
+}
 
 /** Adds the file's name to a refusal. */
 export function named<T>(file: string, work: () => T): T {
@@ -149,4 +246,25 @@ export function digest(bytes: Buffer | string): string {
 
 export function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
+}
+
+// The lock that programs take on a settings file before they write it.
+
+/** Runs `work` under the file's lock, which other programs also take. The file's folder must exist. */
+export async function whileLocked<T>(path: string, work: () => T | Promise<T>): Promise<T> {
+  let release: () => Promise<void>;
+  try {
+    release = await lock(path, {
+      realpath: false,
+      retries: { retries: 120, factor: 1, minTimeout: 100, maxTimeout: 100 },
+    });
+  } catch (error) {
+    if (!isCode(error, "ELOCKED")) throw error;
+    throw new InstallFailed(`another program is writing ${path}; try again in a moment`);
+  }
+  try {
+    return await work();
+  } finally {
+    await release();
+  }
 }

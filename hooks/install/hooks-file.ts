@@ -3,12 +3,22 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import type { KitePaths } from "../../protocol/paths.ts";
-import { backUp, backUpName, digest, named, refuseLinked, removeText, replaceText, retried } from "./file.ts";
+import {
+  backUp,
+  backUpName,
+  digest,
+  linkTarget,
+  named,
+  readText,
+  refuseLinked,
+  removeText,
+  replaceText,
+  retried,
+  whileLocked,
+} from "./file.ts";
 import { type Created, isEmpty } from "./hooks-text.ts";
-import { type Install, readInstalls, writeInstalls } from "./installs.ts";
-import { whileLocked } from "./lock-file.ts";
 import { type ProgramOptions, programFiles, putProgram, removeIfEmpty, removeProgram } from "./program.ts";
-import { linkTarget, readText } from "./read-file.ts";
+import { type Install, readInstalls, writeInstalls } from "./records.ts";
 
 /** How an empty file of settings looks. */
 export interface FileFormat {

@@ -2,7 +2,9 @@
  * Adds and removes Kite's hooks in the text of a client's settings; keeps every other byte. The clients that have this
  * form name events under "hooks", each with a list of groups, each with a list of entries.
  */
-import { SettingsRefused } from "./failed.ts";
+
+import { shellArgument } from "../../protocol/text.ts";
+import { SettingsRefused } from "./file.ts";
 import {
   type ArrayNode,
   append,
@@ -17,7 +19,7 @@ import {
 } from "./json-text.ts";
 
 /** A group of entries in a client's settings. */
-export interface EntryGroup {
+interface EntryGroup {
   readonly matcher?: string;
   readonly hooks: readonly object[];
 }
@@ -25,7 +27,7 @@ export interface EntryGroup {
 export type EventEntries = readonly [event: string, group: EntryGroup];
 
 /** Returns true for an entry of Kite's, present or older. */
-export type IsOurs = (entry: unknown) => boolean;
+type IsOurs = (entry: unknown) => boolean;
 
 /** Lists and objects that Kite created; uninstall removes them if they are empty. */
 export interface Created {
@@ -227,4 +229,67 @@ function hooksOf(text: string): ObjectNode | null {
 function listOf(node: Node, event: string): ArrayNode {
   if (node.kind !== "array") throw new SettingsRefused(`"hooks.${event}" is not a list`);
   return node;
+}
+
+// Tells Kite's entries in clients' settings from those of others, and writes the commands that a shell runs.
+
+/** The program of entries that hold on every machine, as a shell finds it. Part of committed files: it must stay. */
+export const portableProgram = `${variable("KITE_HOME:-$HOME/.kite")}/bin/hook`;
+
+/** Returns a variable as a shell and the client read it. */
+export function variable(words: string): string {
+  return `\${${words}}`;
+}
+
+/**
+ * Returns the command of an entry that a shell runs; it does nothing, and ends with 0, where the program is gone. `words`
+ * are the hook program's arguments; `bin` is null for the usual one. A client may have a person trust the command by its
+ * text: it must stay.
+ */
+export function guardedCommand(words: readonly string[], bin: string | null): string {
+  return `set -- ${words.map(shellArgument).join(" ")}; f=${programWord(bin)}; [ ! -r "$f" ] || . "$f"`;
+}
+
+function programWord(bin: string | null): string {
+  return bin === null ? portableProgram : shellArgument(`${bin}/hook`);
+}
+
+/**
+ * Returns true if an entry runs this Kite's hook client, present or older: all lie in its `bin` folder, named in full or
+ * as on every machine.
+ */
+export function isOurs(entry: unknown, bin: string): boolean {
+  if (typeof entry !== "object" || entry === null) return false;
+  const { command, args }: { command?: unknown; args?: unknown } = entry;
+  const words: unknown[] = [command, ...(Array.isArray(args) ? args : [])];
+  const isKites = (word: string) =>
+    word.startsWith(`${bin}/hook`) || word.includes(`; f=${programWord(bin)}; `) || isPortable(word);
+  return words.some(word => typeof word === "string" && isKites(word));
+}
+
+/** Returns true if a word of an entry is the script that runs the hook client of any machine. */
+export function isPortable(word: string): boolean {
+  return word.includes(portableProgram);
+}
+
+// The program that entries run for an event, and the words that start it.
+
+/** The two hook programs. They behave alike, but perl starts in a tenth of Node's time. */
+export type HookProgram = "perl" | "node";
+
+const perl = "/usr/bin/perl";
+
+/** Perl exits with 2 if its script is missing, which would refuse the edit or wake the session. */
+const runIfThere = "do $1 if shift =~ /(.+)/s";
+
+/** `-T` makes perl ignore PERL5OPT and PERL5LIB, which would load foreign code into every hook. */
+export function perlCommand(
+  pl: string,
+  home: string | null,
+  rest: readonly string[],
+): { readonly command: string; readonly args: readonly string[] } {
+  const args = ["-T", "-e", runIfThere, pl, ...rest];
+  return home === null
+    ? { command: perl, args }
+    : { command: "/usr/bin/env", args: [`KITE_HOME=${home}`, perl, ...args] };
 }

@@ -17,9 +17,7 @@ import {
 import { dirname, join } from "node:path";
 import { limits } from "../../protocol/limits.ts";
 import { shellWord } from "../../protocol/text.ts";
-import { InstallFailed } from "./failed.ts";
-import { writeWhole } from "./file.ts";
-import { readIfAny } from "./read-file.ts";
+import { InstallFailed, readIfAny, writeWhole } from "./file.ts";
 
 /** The exit code by which `kite commit-check` refuses a commit: no other failure of it stops one. */
 export const commitRefusedCode = 10;

@@ -1,8 +1,12 @@
 /** Installs the hook clients and the launcher in Kite's `bin` folder. */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   readlinkSync,
   renameSync,
@@ -10,13 +14,74 @@ import {
   rmSync,
   symlinkSync,
 } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { errorText } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { KitePaths } from "../../protocol/paths.ts";
-import { InstallFailed } from "./failed.ts";
-import { isCode, writeWhole } from "./file.ts";
-import { launcherPath, launcherText, mcpPath, mcpText } from "./launcher.ts";
-import { readIfAny } from "./read-file.ts";
+import { type KitePaths, searchPath } from "../../protocol/paths.ts";
+import { shellWord } from "../../protocol/text.ts";
+import { InstallFailed, isCode, readIfAny, writeWhole } from "./file.ts";
+import { type HookProgram, perlCommand } from "./hooks-text.ts";
+
+// The programs in Kite's `bin` folder that start the daemon and the tools.
+
+/**
+ * The launcher: the program that a hook client runs if a session or turn begins and no daemon listens. It ends when a
+ * daemon answers. It lies beside the clients and contains the environment that a daemon needs, so that no variable of
+ * the hook (keys, the session's own) reaches the daemon. It runs `kite up`, which starts one daemon even if many
+ * launchers run.
+ */
+interface LauncherOptions {
+  readonly home: string;
+  /** The Node that runs the daemon: the link beside the clients. */
+  readonly node: string;
+  /** Kite's own program. If it was moved, the launcher starts nothing. */
+  readonly kite: string;
+  /** Environment of the installing process. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** The variables of client/launch.ts without Kite's own, because one shell's settings must not apply to every hook. */
+const inherited = "PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR XDG_RUNTIME_DIR".split(" ");
+
+export function launcherPath(bin: string): string {
+  return join(bin, "start");
+}
+
+/** Returns the launcher's text, for any POSIX shell. */
+export function launcherText({ home, node, kite, env }: LauncherOptions): string {
+  const clean: LauncherOptions["env"] = { ...env, PATH: searchPath(env["PATH"]) };
+  const kept = inherited.flatMap(name => (clean[name] ? [shellWord(`${name}=${clean[name]}`)] : []));
+  const down = shellWord(join(home, "down"));
+  const environment = ["/usr/bin/env -i", ...kept, shellWord(`KITE_HOME=${home}`)].join(" \\\n  ");
+  return `#!/bin/sh
+# Written by kite install. Starts Kite's daemon for a hook that found none; ends when it answers.
+# Not after kite down (which kite looks at too, as often as it must), and not in CI unless KITE_AUTOSTART is 1.
+[ -e ${down} ] && exit 0
+case "\${CI:-false}" in false | 0) ;; *) [ "\${KITE_AUTOSTART:-}" = 1 ] || exit 0 ;; esac
+[ -f ${shellWord(kite)} ] || exit 0
+exec ${environment} \\
+  ${shellWord(node)} ${shellWord(kite)} up --unless-down </dev/null >/dev/null 2>&1
+`;
+}
+
+export function mcpPath(bin: string): string {
+  return join(bin, "mcp");
+}
+
+/** Returns the program that starts Kite's tools. Its steps use `exec`, so its parent stays the agent's client. */
+function mcpText({ home, node, kite }: Omit<LauncherOptions, "env">): string {
+  return `#!/bin/sh
+# Written by kite install. Kite's tools for agents, over standard input and output.
+if [ ! -f ${shellWord(kite)} ]; then
+  echo "kite: its program was moved away; run kite install again" >&2
+  exit 1
+fi
+exec /usr/bin/env -u NODE_OPTIONS -u NODE_EXTRA_CA_CERTS ${shellWord(`KITE_HOME=${home}`)} \\
+  ${shellWord(node)} ${shellWord(kite)} mcp
+`;
+}
 
 /** The files that the client's settings name; the names stay the same for every version of Kite, Node or perl. */
 export interface Program {
@@ -30,7 +95,7 @@ export interface Program {
 }
 
 /** The texts of the scripts that run the chosen hook client. */
-export interface ProgramScripts {
+interface ProgramScripts {
   readonly portable: string;
   readonly statusLine: string;
 }
@@ -129,4 +194,115 @@ function putLink(target: string, path: string): boolean {
   symlinkSync(target, fresh);
   renameSync(fresh, path);
   return true;
+}
+
+// The shell scripts of Kite's `bin` folder that run the chosen hook client.
+
+interface ScriptOptions {
+  readonly hookProgram: HookProgram;
+  /** `KITE_HOME`, if it is set. */
+  readonly home: string | null;
+}
+
+/** Returns the texts of the scripts. */
+export function programScripts(program: Program, { hookProgram, home }: ScriptOptions): ProgramScripts {
+  const run = programWords(program, hookProgram, home).map(shellWord).join(" ");
+  const line = `${run} ${limits.hookTurnBudgetMs} statusline`;
+  return {
+    portable: `# Written by kite install. A shell that reads it becomes the hook client.
+exec ${run} "$@"
+`,
+    statusLine: `#!/bin/sh
+# Written by kite install. The status line of Claude Code: what the command in $1 prints, if there is one, then Kite's line.
+[ $# -eq 0 ] && exec ${line}
+input=$(cat)
+shown=$(printf '%s\\n' "$input" | /bin/sh -c "$1")
+[ -n "$shown" ] && printf '%s\\n' "$shown"
+printf '%s\\n' "$input" | ${line}
+`,
+  };
+}
+
+function programWords(program: Program, hookProgram: HookProgram, home: string | null): readonly string[] {
+  if (hookProgram === "perl") {
+    const { command, args } = perlCommand(program.pl, home, []);
+    return [command, ...args];
+  }
+  const kiteHome = home === null ? [] : [`KITE_HOME=${home}`];
+  return [
+    "/usr/bin/env",
+    "-u",
+    "NODE_EXTRA_CA_CERTS",
+    "-u",
+    "NODE_OPTIONS",
+    ...kiteHome,
+    program.node,
+    program.cjs,
+  ];
+}
+
+// Tries the perl client before `kite install` chooses it.
+
+const event = { hook_event_name: "SessionStart", session_id: "kite-install", prompt: 'a\n"b" 漢' };
+const words = "all is well\n";
+
+/**
+ * Runs the perl client once against a fake daemon that answers one event. Returns null if that works, else what went
+ * wrong, in a few words. So `install` chooses only a client that works on this machine.
+ */
+export async function tryPerl(pl: string): Promise<string | null> {
+  const home = mkdtempSync(join(tmpdir(), "kite-try-"));
+  let heard = false;
+  const server = standIn(line => {
+    heard = line.includes(JSON.stringify(event));
+  });
+  try {
+    server.listen(join(home, "kite.sock"));
+    await once(server, "listening");
+    const { code, stdout } = await run(pl, home);
+    if (code === 0 && heard && stdout === words) return null;
+    if (!heard) return "it did not reach a daemon";
+    return `it answered wrongly (exit ${code})`;
+  } catch (error) {
+    // On any failure `install` uses the other client.
+    return errorText(error);
+  } finally {
+    server.close();
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+function standIn(onLine: (line: string) => void): Server {
+  return createServer(socket => {
+    let text = "";
+    socket.on("error", () => socket.destroy());
+    socket.on("data", chunk => {
+      text += chunk.toString();
+      if (!text.includes("\n")) return;
+      onLine(text);
+      socket.end(`0 ${Buffer.byteLength(words)} 0 0\n${words}`);
+    });
+  });
+}
+
+async function run(
+  pl: string,
+  home: string,
+): Promise<{ readonly code: number | null; readonly stdout: string }> {
+  const { command, args } = perlCommand(pl, home, [String(limits.hookStartBudgetMs)]);
+  const child = spawn(command, args, {
+    env: {},
+    stdio: ["pipe", "pipe", "ignore"],
+    timeout: limits.hookStartTimeoutMs,
+    killSignal: "SIGKILL",
+  });
+  let stdout = "";
+  child.stdout.on("data", chunk => {
+    stdout += chunk.toString();
+  });
+  // If the client ended before it read the event, its answer shows it.
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(JSON.stringify(event));
+  const [code] = await once(child, "close");
+  return { code, stdout };
 }

@@ -1,13 +1,52 @@
 /** What the rows make their plans of. */
 
+import type { ShellUses } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { Doing } from "../../protocol/schemas/session.ts";
 import { nearPath, quote } from "../../protocol/text.ts";
 import type { WriteTerms } from "../seam/actions.ts";
 import type { HookContext, HookPlan } from "../seam/plan.ts";
 import type { HookAction, HookOutcome } from "../seam/slices.ts";
-import { type Answer, alsoTellPerson, nothing } from "./answers/answer.ts";
-import { doingOf } from "./doing.ts";
-import { type Actor, type Event, isShell, label } from "./event.ts";
+import { type Answer, alsoTellPerson, nothing, type Reader } from "./answers/answer.ts";
+import type { Edit, Edits } from "./answers/lock.ts";
+import { type Actor, type Event, inputText, isShell, label } from "./event.ts";
+
+// What an event says that the agent does, for a list of sessions: a file that it writes, a program that it runs.
+
+/**
+ * Returns null for an event that says nothing of it; `file` is the file that the event is about, if it is about one. Of a
+ * shell line this keeps the name of the first program only.
+ */
+function doingOf(event: Event, file: string | null): Doing | null {
+  const verbs = verbsOf(event);
+  if (verbs === null) return null;
+  const [ofFile, ofProgram] = verbs;
+  if (file !== null) return { verb: ofFile, what: file };
+  const program = isShell(event) ? programOf(inputText(event, "command") ?? "") : null;
+  return program === null ? null : { verb: ofProgram, what: program };
+}
+
+/** Returns what the event says of a file, and of a program; null if it says nothing. */
+function verbsOf({ step, raw }: Event): readonly [Doing["verb"], Doing["verb"]] | null {
+  if (step === "before") return ["writes", "runs"];
+  if (step === "after") return ["wrote", "ran"];
+  if (step === null) return null;
+  return raw["is_interrupt"] === true ? ["interrupted", "interrupted"] : ["failed", "failed"];
+}
+
+/** Returns the first program of a shell line, behind changes of the directory and variables. */
+function programOf(line: string): string | null {
+  for (const part of line.slice(0, limits.typedChars).split(/&&|\|\||[;|\n]/)) {
+    const word = part
+      .trim()
+      .split(/\s+/)
+      .find(one => !/^\w+=/.test(one));
+    if (word === undefined || word === "" || word === "cd") continue;
+    const name = word.slice(word.lastIndexOf("/") + 1);
+    return /^[\w.+-]+$/.test(name) ? name.slice(0, limits.sayableChars) : null;
+  }
+  return null;
+}
 
 /** What one event asks of the daemon, and its answer; without `answer` it prints nothing. */
 export interface Plan {
@@ -155,4 +194,55 @@ function denialText(event: Event, file: string | null, by: string): string {
         : `a call of ${quote(tool ?? "")}`;
   const who = quote(by, limits.nameBytes);
   return `Kite stopped ${what} by ${who}. Why, and what to do: kite explain --last`;
+}
+
+// Where other parts of the adapter join in the rows of events.
+
+/** Asks before a step of an agent; `T` says what the step is. */
+export interface Asking<T> {
+  /** The name of its action: without an outcome of that, it has nothing to word. */
+  readonly did: HookAction["do"];
+  /** Null: the step needs no question. */
+  asks(step: T, actor: Actor): HookAction | null;
+  /** Words what came of that; `rest` words what comes after it, if the step happens. */
+  answer(step: T, outcomes: readonly HookOutcome[], rest: () => Answer): Answer;
+}
+
+/** Who calls a task completed. */
+export type Completion = Pick<Reader, "isTeammate"> & { readonly cwd: string | null };
+
+/** What asks before each step. */
+export interface Before {
+  /** A write of a file; `isOwn`: it is one of the client's own files. */
+  readonly write: readonly Asking<Edit & { readonly isOwn: boolean }>[];
+  /** A patch writes several files at once. */
+  readonly patch: readonly Asking<Edits>[];
+  /** A shell line; `written`: the files in Kite's own directory that it writes, as far as its words tell. */
+  readonly shell: readonly Asking<ShellUses & Reader & { readonly written: readonly string[] }>[];
+  /** A shell line wipes or changes the files that it names; absolute paths. */
+  readonly files: readonly Asking<Reader & { readonly files: readonly string[] }>[];
+  /** The end of a turn. */
+  readonly stop: readonly Asking<null>[];
+  /** A task of the client's own list is called completed; `cwd` is null if the event names none. */
+  readonly completion: readonly Asking<Completion>[];
+}
+
+/** Returns the actions that ask before a step. */
+export function asksBefore<T>(all: readonly Asking<T>[], step: T, actor: Actor): readonly HookAction[] {
+  return all.flatMap(one => one.asks(step, actor) ?? []);
+}
+
+/** Returns the answer of the first that holds the step back, else that of `rest` with what they add. */
+export function answerAround<T>(
+  all: readonly Asking<T>[],
+  step: T,
+  outcomes: readonly HookOutcome[],
+  rest: () => Answer,
+): Answer {
+  let answer = rest;
+  for (const one of all.toReversed()) {
+    const inner = answer;
+    for (const { did } of outcomes) if (did === one.did) answer = () => one.answer(step, outcomes, inner);
+  }
+  return answer();
 }

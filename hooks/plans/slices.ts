@@ -1,5 +1,5 @@
 /** The list of slices that ask before a step. */
-import { patchOwnFiles, shellOwnFiles, writeOwnFiles } from "./answers/own-files.ts";
+
 import {
   beforeCompletion,
   beforeFiles,
@@ -7,8 +7,9 @@ import {
   beforeShell,
   beforeStop,
   beforeWrite,
-} from "./lead/gate.ts";
-import type { Before } from "./points.ts";
+} from "../lead/answers.ts";
+import { patchOwnFiles, shellOwnFiles, writeOwnFiles } from "./answers/plain-files.ts";
+import type { Before } from "./plan-parts.ts";
 
 export const before: Before = {
   write: [writeOwnFiles, beforeWrite],

@@ -1,8 +1,45 @@
 /** The actions of the base that an adapter may put into a plan. */
 
 import type { AliasedCommand, GuardedCommand } from "../../protocol/guard.ts";
-import type { NamedFiles, WipedPath } from "./named-files.ts";
-import type { SentText } from "./sent-text.ts";
+
+// The files that plain commands of a shell line name: between an adapter and the daemon.
+
+/** A path that a command names. It is absolute, perhaps with a `topFolder`, and may be a pattern of the shell's. */
+export interface NamedPath {
+  /** The command in short form: `rm`, `sed -i`. */
+  readonly name: string;
+  readonly path: string;
+}
+
+/** A command leaves none of what is in the file. */
+export interface WipedPath extends NamedPath {
+  /** Files below the path, too. */
+  readonly isDeep: boolean;
+  /** The file at the path is removed; a symbolic link there, and not what it leads to. */
+  readonly isRemoved: boolean;
+  /** Only files are wiped that are below `from` as they are below `to`. */
+  readonly copied?: { readonly from: string; readonly to: string };
+}
+
+/** A command changes a part of the file, or moves it. A folder is changed only if it is moved. */
+export interface EditedPath extends NamedPath {
+  readonly isMoved: boolean;
+}
+
+export interface NamedFiles {
+  readonly wiped: readonly WipedPath[];
+  readonly edited: readonly EditedPath[];
+  /** Files that the line writes anew, by `tee` or a redirection: the guard of its git commands looks at these. */
+  readonly rewritten: readonly NamedPath[];
+}
+
+/** The whole text of a file as a tool sent it, if the event of its write has it. */
+export interface SentText {
+  /** At most as many UTF-16 units as it has, and what it is made of. */
+  readonly chars: number;
+  /** Makes the text; null: the event does not have it after all. Pure; never throws. */
+  readonly text: () => string | null;
+}
 
 /** What a client's limits say of a write; absent fields: its end is told, and it has begun when the next one asks. */
 export interface WriteTerms {
@@ -305,3 +342,59 @@ export type BaseAction =
     }
   /** Look at what the session holds and waits for, and change nothing. */
   | { readonly do: "glance"; readonly session: string };
+
+// What each action is like, for code that treats actions differently. An action without a row does not compile.
+
+export interface ActionTraits {
+  /** It may wait: until another agent is done, or until git has answered. */
+  readonly waits: boolean;
+  /**
+   * Whether its outcome has something to tell. `only`: the daemon runs the action for that alone. `also`: the daemon
+   * runs it even if no answer can carry its outcome.
+   */
+  readonly tells: "nothing" | "also" | "only";
+  /** The daemon runs it even if an action before it was refused. */
+  readonly afterRefusal: boolean;
+  /** Its verdict may hold the agent back, so that nothing after it may happen. */
+  readonly holdsBack: boolean;
+}
+
+/** It waits for nothing, and has nothing to tell. */
+export const plain = { waits: false, tells: "nothing", afterRefusal: false, holdsBack: false } as const;
+/** It is run for what it tells alone. */
+export const telling = { waits: false, tells: "only", afterRefusal: false, holdsBack: false } as const;
+
+export const baseTraits = {
+  begin: { waits: false, tells: "also", afterRefusal: false, holdsBack: false },
+  heartbeat: plain,
+  // An edit that has its lock is stopped where it would undo a change.
+  lock: { waits: true, tells: "also", afterRefusal: false, holdsBack: true },
+  client_task: plain,
+  client_idle: plain,
+  record_result: plain,
+  context_lost: plain,
+  // It waits for nothing and asks nobody, so it holds where Kite is off, too: an agent may switch off its own session.
+  check_own_files: { waits: false, tells: "also", afterRefusal: true, holdsBack: true },
+  // A session that cannot be registered may wipe others' work like any other.
+  guard: { waits: true, tells: "also", afterRefusal: true, holdsBack: true },
+  plain_files: { waits: true, tells: "also", afterRefusal: true, holdsBack: true },
+  // What a line wipes is kept whether or not its session is known.
+  keep_work: { waits: true, tells: "also", afterRefusal: true, holdsBack: true },
+  release_line_files: plain,
+  record_tool_use: plain,
+  flight_end: plain,
+  shell_end: plain,
+  release_index: plain,
+  renew: plain,
+  reconcile: plain,
+  suspend: plain,
+  turn_end: plain,
+  // A refusal is an answer, too: what the actor was shown before counts as read, and the next messages go with it.
+  inbox: { waits: false, tells: "only", afterRefusal: true, holdsBack: false },
+  notes: telling,
+  end: plain,
+  prompt_submitted: plain,
+  await_release: { waits: true, tells: "only", afterRefusal: false, holdsBack: false },
+  list_peers: telling,
+  glance: telling,
+} as const satisfies { readonly [D in BaseAction["do"]]: ActionTraits };

@@ -1,11 +1,10 @@
 /** The list of slices for the seam: all actions, what they are like, what comes of them, and what agents are told. */
-import { baseTraits } from "./action-traits.ts";
+
+import type { HealthNote, LeadNote, LeadOutcome } from "../lead/seam.ts";
+import { type LeadAction, leadTraits } from "../lead/seam.ts";
 import type { BaseAction } from "./actions.ts";
-import { type LeadAction, leadTraits } from "./lead/actions.ts";
-import type { HealthNote, LeadNote } from "./lead/notices.ts";
-import type { LeadOutcome } from "./lead/outcomes.ts";
-import type { BaseNote } from "./notices.ts";
-import type { BaseOutcome } from "./outcomes.ts";
+import { baseTraits } from "./actions.ts";
+import type { BaseNote, BaseOutcome } from "./outcomes.ts";
 
 export type HookAction = BaseAction | LeadAction;
 

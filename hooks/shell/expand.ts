@@ -1,7 +1,7 @@
 /** The words that a shell makes of one word: braces, variables, fields. */
 
 import { limits } from "../../protocol/limits.ts";
-import type { Part, Word } from "./ast.ts";
+import type { Part, Word } from "./parser.ts";
 import { asValue, bounded, hole, type State, textOf, type Value } from "./variables.ts";
 
 /** File name patterns stay as they are. */

@@ -1,8 +1,64 @@
 /** The output of simple programs, as far as their words and their input tell. */
+
 import { topFolder } from "../../protocol/guard.ts";
-import { unescapedC } from "./escapes.ts";
-import { outputBy } from "./source.ts";
 import { asValue, bounded, enter, hole, type State, textOf, type Value, type Where } from "./variables.ts";
+
+// What backslashes stand for in texts as C has them.
+
+/** As in `echo -e` and `printf`. */
+const escapes: Readonly<Record<string, string>> = {
+  n: "\n",
+  t: "\t",
+  r: "\r",
+  a: "\x07",
+  b: "\b",
+  e: "\x1b",
+  E: "\x1b",
+  f: "\f",
+  v: "\v",
+};
+
+/** Replaces each backslash sequence by what it stands for: `\\n`, `\\x41`. */
+function unescapedC(quoted: string): string {
+  const code = /\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,6})|([0-7]{1,3})|([\s\S]))/g;
+  return quoted.replace(code, (whole, x, u, long, octal, c) => {
+    const hex: string | undefined = x ?? u ?? long;
+    if (hex !== undefined) return character(Number.parseInt(hex, 16));
+    if (octal !== undefined) return character(Number.parseInt(octal, 8) & 0xff);
+    return /['"\\?]/.test(c) ? c : (escapes[c] ?? whole);
+  });
+}
+
+function character(code: number): string {
+  return code <= 0x10ffff ? String.fromCodePoint(code) : "";
+}
+
+// Output that only a program knows, as a text that names the program. Whoever reads it behind a pipe may know what it
+// is; to everybody else it is a hole.
+
+/** A program whose output is read. */
+interface Source {
+  /** Its name, and its words. */
+  readonly values: readonly Value[];
+  /** Where it ran; null: only the shell knows. */
+  readonly dir: string | null;
+}
+
+/** The text for the output of a program. Between two holes it has neither blanks nor quotes. */
+function outputBy(words: readonly string[], { dir, isBelow }: Where): string {
+  const named = encodeURIComponent(JSON.stringify([isBelow ? null : dir, ...words]));
+  const plain = named.replace(/[!'()*~]/g, character => `%${character.charCodeAt(0).toString(16)}`);
+  return hole + plain + hole;
+}
+
+/** The program of which the text is the whole output; null: it is another text, or a part. */
+export function sourceOf(text: string | null): Source | null {
+  const [, named] = /^\0([^\0]+)\0\n?$/.exec(text ?? "") ?? [];
+  // The number of a text of the line stands between two holes, too.
+  if (named === undefined || /^\d+$/.test(named)) return null;
+  const [dir, ...words]: [string | null, ...string[]] = JSON.parse(decodeURIComponent(named));
+  return { values: words.map(asValue), dir };
+}
 
 /** The output, with holes for what is not known. */
 export function outputOf(name: string | null, args: readonly Value[], state: State): string {

@@ -1,31 +1,29 @@
 /** A simple command: its words, and what the program that they name runs. */
 
-import type { Assignment, Node, Word } from "./ast.ts";
-import { builtin } from "./builtins.ts";
-import { behind } from "./bystanders.ts";
 import { single } from "./expand.ts";
-import { launched } from "./launch.ts";
+import { behind, launched, programOf, type Run, scriptOf, unwrapped } from "./launchers.ts";
 import { outputOf } from "./output.ts";
-import { readShell } from "./parser.ts";
+import { type Assignment, type Node, readShell, type Word } from "./parser.ts";
 import {
   assign,
   begun,
   boundedArgs,
   boundedList,
+  builtin,
   enter,
   exportTo,
   hole,
   type State,
+  startIn,
   type Value,
   withNamed,
   without,
 } from "./variables.ts";
-import type { Invocation, Walk } from "./walk.ts";
-import { programOf, type Run, scriptOf, unwrapped } from "./wrappers.ts";
+import { type Budget, type Invocation, Walk, type Written, wholeBudget } from "./walk.ts";
 
 type Simple = Extract<Node, { kind: "simple" }>;
 
-export function runSimple(walk: Walk, node: Simple, state: State): State | null {
+function runSimple(walk: Walk, node: Simple, state: State): State | null {
   const aliased = expandedAlias(walk, node, state);
   if (aliased !== null) {
     const { name, node: inner } = aliased;
@@ -194,4 +192,25 @@ function read(walk: Walk, text: string): Node {
 /** After a return from a function the shell goes on behind the call. */
 function called(walk: Walk, body: Node, state: State): State {
   return walk.deeper(() => walk.step(body, state)) ?? state;
+}
+
+// Goes through a whole shell line.
+
+/**
+ * Calls `run` with every program of the line, in order. The line begins in `dir`; null: not known. `args` are `$1` and
+ * so on if they are known; `env` are the known variables of the shell; `wrote` hears of the files that redirections write.
+ * Returns why a part of the line was not followed, or null.
+ */
+export function walkShell(
+  node: Node,
+  dir: string | null,
+  run: (invocation: Invocation) => void,
+  args: readonly string[] | null = null,
+  budget: Budget = wholeBudget(),
+  env: ReadonlyMap<string, string> = new Map(),
+  wrote: (written: Written) => void = () => undefined,
+): string | null {
+  const walk = new Walk(run, wrote, runSimple, budget);
+  walk.step(node, { ...startIn(dir, env), args });
+  return walk.unread;
 }

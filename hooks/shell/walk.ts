@@ -4,11 +4,11 @@
  * Of two branches both are followed. A command counts as successful if the next one depends on that. The output of
  * commands is followed, too, as far as their words tell: into `$(...)`, through pipes, to `xargs` and to shells.
  */
+
 import { limits } from "../../protocol/limits.ts";
-import type { Node, Part, Word } from "./ast.ts";
-import type { Budget } from "./budget.ts";
 import { expand, single } from "./expand.ts";
-import { sourceOf } from "./source.ts";
+import { sourceOf } from "./output.ts";
+import type { Node, Part, Word } from "./parser.ts";
 import {
   assign,
   asValue,
@@ -20,6 +20,18 @@ import {
   type Where,
   withNamed,
 } from "./variables.ts";
+
+// How much of a line is followed.
+
+/** The steps and characters that are left for a line and for its aliases. */
+export interface Budget {
+  steps: number;
+  chars: number;
+}
+
+export function wholeBudget(): Budget {
+  return { steps: limits.shellStepsMax, chars: limits.shellTextChars };
+}
 
 /** One program that the line may run; `values` begins with its name. */
 export interface Invocation extends Where {
@@ -59,7 +71,7 @@ export interface Written extends Where {
 }
 
 /** Follows a simple command. */
-export type SimpleRunner = (walk: Walk, node: Simple, state: State) => State | null;
+type SimpleRunner = (walk: Walk, node: Simple, state: State) => State | null;
 
 export class Walk {
   #run: (invocation: Invocation) => void;

@@ -3,11 +3,11 @@
  * does not show (scripts, interpreters, variables set elsewhere) is left out.
  */
 import { limits } from "../../protocol/limits.ts";
-import { wholeBudget } from "./budget.ts";
-import { walkShell } from "./line.ts";
+import { programOf } from "./launchers.ts";
 import { readShell } from "./parser.ts";
+import { walkShell } from "./simple.ts";
 import type { Value, Where } from "./variables.ts";
-import { programOf } from "./wrappers.ts";
+import { wholeBudget } from "./walk.ts";
 
 /** Which words of a program name files that it changes. */
 type Change = (words: readonly Value[]) => readonly Value[];

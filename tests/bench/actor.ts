@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { likelySubagent } from "../../daemon/facts/life-signs.ts";
-import { lifeFiles } from "../../hooks/claude-code/life-files.ts";
+import { lifeFiles } from "../../hooks/claude-code/transcripts.ts";
 import { limits } from "../../protocol/limits.ts";
 import { figure, type Tables, table } from "./report.ts";
 

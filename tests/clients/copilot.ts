@@ -1,7 +1,7 @@
 /** The real Copilot. */
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { copilotHooks } from "../../hooks/copilot/settings/entries.ts";
+import { copilotHooks } from "../../hooks/install/copilot.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import type { RealClient } from "./session.ts";
 

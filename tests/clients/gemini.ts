@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { geminiEntries } from "../../hooks/gemini/settings/entries.ts";
+import { geminiEntries } from "../../hooks/install/gemini.ts";
 import type { Turn, Wire } from "./model.ts";
 import type { RealClient } from "./session.ts";
 

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { codexEntries } from "../../hooks/codex/settings/entries.ts";
+import { codexEntries } from "../../hooks/install/codex.ts";
 import type { Call, Turn, Wire } from "../clients/model.ts";
 import type { RealClient } from "../clients/session.ts";
 

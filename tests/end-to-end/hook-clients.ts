@@ -6,7 +6,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { perlCommand } from "../../hooks/install/hook-program.ts";
+import { perlCommand } from "../../hooks/install/hooks-text.ts";
 
 const built = (name: string) => fileURLToPath(new URL(`../../dist/${name}`, import.meta.url));
 

@@ -4,10 +4,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { commandsIn } from "../../hooks/claude-code/settings/find-entries.ts";
-import { type PortableOrigin, portableGroups } from "../../hooks/claude-code/settings/portable.ts";
-import { programPaths } from "../../hooks/install/program.ts";
-import { programScripts } from "../../hooks/install/scripts.ts";
+import { type PortableOrigin, portableGroups } from "../../hooks/claude-code/settings/entries.ts";
+import { commandsIn } from "../../hooks/claude-code/settings/files.ts";
+import { programPaths, programScripts } from "../../hooks/install/program.ts";
 import { answer, HookWorld, hookPrograms, payload, silent } from "./hook-clients.ts";
 
 const event = JSON.stringify(payload);

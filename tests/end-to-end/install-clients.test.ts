@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { copilotHooks } from "../../hooks/copilot/settings/entries.ts";
-import { geminiEntries } from "../../hooks/gemini/settings/entries.ts";
-import { pluginMark } from "../../hooks/opencode/settings/where.ts";
+import { copilotHooks } from "../../hooks/install/copilot.ts";
+import { geminiEntries } from "../../hooks/install/gemini.ts";
+import { pluginMark } from "../../hooks/install/opencode.ts";
 import { Home } from "./daemon.ts";
 
 let home: Home;

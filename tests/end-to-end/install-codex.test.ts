@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { codexEntries } from "../../hooks/codex/settings/entries.ts";
+import { codexEntries } from "../../hooks/install/codex.ts";
 import { Home } from "./daemon.ts";
 
 const standIn = fileURLToPath(new URL("app-server.mjs", import.meta.url));

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type PatchedFile, readPatch } from "../../hooks/shell/apply-patch.ts";
+import { type PatchedFile, readPatch } from "../../hooks/shell/named-files.ts";
 import { limits } from "../../protocol/limits.ts";
 import { codexPayload } from "./codex-events.ts";
 

@@ -2,11 +2,11 @@
 import { expect, it } from "vitest";
 import { sessionsView } from "../../bin/view/sessions.ts";
 import { readState, writeState } from "../../daemon/core/snapshot.ts";
-import { claudeCodeClient } from "../../hooks/claude-code/client.ts";
-import { preEdit } from "../../hooks/plans/edit.ts";
+import { claudeCodeClient } from "../../hooks/claude-code/adapter.ts";
 import { type EventForm, readEvent } from "../../hooks/plans/event.ts";
-import { sessionStart } from "../../hooks/plans/session.ts";
-import type { ClientLimits } from "../../hooks/seam/client.ts";
+import { preEdit } from "../../hooks/plans/tool-events.ts";
+import { sessionStart } from "../../hooks/plans/turn-events.ts";
+import type { ClientLimits } from "../../hooks/seam/plan.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { codexPayload, codexPlan } from "./codex-events.ts";
 import { World } from "./core-world.ts";

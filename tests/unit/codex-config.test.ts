@@ -6,8 +6,8 @@ import {
   hasTrust,
   removeServer,
   removeTrust,
-} from "../../hooks/codex/settings/config-text.ts";
-import { tablesOf } from "../../hooks/codex/settings/toml-text.ts";
+  tablesOf,
+} from "../../hooks/install/codex.ts";
 
 const bin = "/home/ana/.kite/bin";
 const program = `${bin}/mcp`;

@@ -1,6 +1,6 @@
 /** Recorded events of Codex. */
 import { readdirSync, readFileSync } from "node:fs";
-import { codex } from "../../hooks/codex/adapter.ts";
+import { codex } from "../../hooks/clients/codex.ts";
 import type { HookPlan } from "../../hooks/seam/plan.ts";
 import { hookSchema } from "../../protocol/schemas/hook.ts";
 import { context, type Payload } from "./hook-events.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { eventTable } from "../../hooks/codex/events.ts";
-import { codexEntries } from "../../hooks/codex/settings/entries.ts";
+import { eventTableCodex as eventTable } from "../../hooks/clients/clients.ts";
+import { codexEntries } from "../../hooks/install/codex.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const behind = `codex; f=\${KITE_HOME:-$HOME/.kite}/bin/hook; [ ! -r "$f" ] || . "$f"`;

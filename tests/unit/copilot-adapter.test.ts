@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { copilot } from "../../hooks/copilot/adapter.ts";
-import { eventTable } from "../../hooks/copilot/events.ts";
+import { eventTable } from "../../hooks/clients/clients.ts";
+import { copilot } from "../../hooks/clients/copilot.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { payloadOf, recordedOf } from "./client-events.ts";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { parentAgent } from "../../daemon/facts/agent-parent.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { nodeProber } from "../../daemon/facts/prober.ts";
-import { agentFile } from "../../hooks/claude-code/agent-file.ts";
+import { agentFile } from "../../hooks/claude-code/adapter.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const folder = join(temporaryFolder("kite-agent-"), "projects", "p", "s", "subagents");

@@ -8,7 +8,7 @@ import type { Anchor } from "../../daemon/core/frame/actors.ts";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
 import { lifeSigns, likelySubagent } from "../../daemon/facts/life-signs.ts";
 import { AnchorWatch, processAnchor, youngestChildMs } from "../../daemon/facts/processes.ts";
-import { lifeFiles } from "../../hooks/claude-code/life-files.ts";
+import { lifeFiles } from "../../hooks/claude-code/transcripts.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const session = "65bca144-cfa5-454f-b470-e84bd4e53d4c";

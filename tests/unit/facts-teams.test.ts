@@ -8,7 +8,7 @@ import { nodeProber, type Prober } from "../../daemon/facts/prober.ts";
 import { processWords } from "../../daemon/facts/process-words.ts";
 import { Claims } from "../../daemon/lead/teams/claims.ts";
 import { TeamLooks } from "../../daemon/lead/teams/look.ts";
-import { teamFiles } from "../../hooks/claude-code/team-files.ts";
+import { teamFiles } from "../../hooks/claude-code/teams.ts";
 import { limits } from "../../protocol/limits.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 

@@ -6,7 +6,7 @@ import type { LeadRun } from "../../daemon/lead/services.ts";
 import { gateTeam } from "../../daemon/lead/teams/gate.ts";
 import { Teams } from "../../daemon/lead/teams/teams.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
-import { teamFiles } from "../../hooks/claude-code/team-files.ts";
+import { teamFiles } from "../../hooks/claude-code/teams.ts";
 import type { TaskChange } from "../../hooks/seam/teams.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { World } from "./core-world.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { gemini } from "../../hooks/gemini/adapter.ts";
-import { eventTable } from "../../hooks/gemini/events.ts";
+import { eventTableGemini as eventTable } from "../../hooks/clients/clients.ts";
+import { gemini } from "../../hooks/clients/gemini.ts";
 import { refuse } from "../../protocol/codes.ts";
 import { payloadOf, recordedOf } from "./client-events.ts";
 import { answerOf, begun, context, granted, looked, noteOf, type Payload, refused } from "./hook-events.ts";

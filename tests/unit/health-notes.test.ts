@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { Delivery } from "../../daemon/hooks/delivery.ts";
 import { Pending } from "../../daemon/hooks/pending.ts";
 import { HealthNotes } from "../../daemon/lead/health/notes.ts";
-import { healthText } from "../../hooks/plans/lead/health.ts";
-import type { HealthNote } from "../../hooks/seam/lead/notices.ts";
+import { healthText } from "../../hooks/lead/answers.ts";
+import type { HealthNote } from "../../hooks/lead/seam.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const lead = { session: "lead", agent: null };

@@ -1,7 +1,7 @@
 /** Lines that run a person's command of Kite so that Kite cannot tell whose it is: an agent's hook refuses them. */
 import { expect, it } from "vitest";
-import { claudeCodeClient } from "../../hooks/claude-code/client.ts";
-import { hiddenDeed } from "../../hooks/shell/hidden-kite.ts";
+import { claudeCodeClient } from "../../hooks/claude-code/adapter.ts";
+import { hiddenDeed } from "../../hooks/plans/kite-calls.ts";
 
 it.each<[string, string]>([
   ["env -u CLAUDECODE kite role bob lead", "kite role"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PeerLock } from "../../hooks/seam/notices.ts";
+import type { PeerLock } from "../../hooks/seam/outcomes.ts";
 import type { HookPlan } from "../../hooks/seam/plan.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { type Code, codes, refuse } from "../../protocol/codes.ts";

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { grantVerdict, refusalVerdict } from "../../daemon/hooks/verdict.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
-import type { GateOutcome, TeamOutcome } from "../../hooks/seam/lead/outcomes.ts";
-import type { LockNote, PeerLock } from "../../hooks/seam/notices.ts";
+import type { GateOutcome, TeamOutcome } from "../../hooks/lead/seam.ts";
+import type { LockNote, PeerLock } from "../../hooks/seam/outcomes.ts";
 import type { HookContext, HookPlan } from "../../hooks/seam/plan.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import type { Refusal } from "../../protocol/codes.ts";

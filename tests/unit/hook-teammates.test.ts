@@ -1,7 +1,7 @@
 /** What an agent that shares its lead's process is told to use: it has SendMessage, and none of Kite's tools. */
 import { describe, expect, test } from "vitest";
 import { partsIn } from "../../bin/declare/read.ts";
-import type { GateOutcome, TeamOutcome } from "../../hooks/seam/lead/outcomes.ts";
+import type { GateOutcome, TeamOutcome } from "../../hooks/lead/seam.ts";
 import { answerOf, begun, gated, granted, noteOf, payload, plan, refused, team } from "./hook-events.ts";
 
 const mate = { agent_id: "aalice-5d0b10a1332e636f", agent_type: "alice" };

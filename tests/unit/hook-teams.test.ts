@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { teamFiles } from "../../hooks/claude-code/team-files.ts";
-import type { TeamOutcome } from "../../hooks/seam/lead/outcomes.ts";
+import { teamFiles } from "../../hooks/claude-code/teams.ts";
+import type { TeamOutcome } from "../../hooks/lead/seam.ts";
 import { answerOf, payload, plan, team } from "./hook-events.ts";
 
 const sample = (name: string) =>

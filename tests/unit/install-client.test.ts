@@ -3,12 +3,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeEach, describe, expect, it } from "vitest";
-import { groupsFor } from "../../hooks/claude-code/settings/command.ts";
-import { eventGroups } from "../../hooks/claude-code/settings/entries.ts";
-import { userSettings } from "../../hooks/claude-code/settings/project.ts";
-import { isOurs } from "../../hooks/install/ours.ts";
-import { programPaths } from "../../hooks/install/program.ts";
-import { tryPerl } from "../../hooks/install/try-perl.ts";
+import { eventGroups, groupsFor } from "../../hooks/claude-code/settings/entries.ts";
+import { userSettings } from "../../hooks/claude-code/settings/files.ts";
+import { isOurs } from "../../hooks/install/hooks-text.ts";
+import { programPaths, tryPerl } from "../../hooks/install/program.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const bin = "/home/ana/.kite/bin";

@@ -14,9 +14,9 @@ import {
 import { dirname, join } from "node:path";
 import { lock } from "proper-lockfile";
 import { beforeEach, describe, expect, test } from "vitest";
+import { projectSettings } from "../../hooks/claude-code/settings/files.ts";
 import { install, installedFiles, preview, uninstall } from "../../hooks/claude-code/settings/install.ts";
-import { projectSettings } from "../../hooks/claude-code/settings/project.ts";
-import { linkTarget } from "../../hooks/install/read-file.ts";
+import { linkTarget } from "../../hooks/install/file.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 

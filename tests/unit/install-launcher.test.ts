@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
-import { launcherText } from "../../hooks/install/launcher.ts";
+import { launcherText } from "../../hooks/install/program.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 let root: string;

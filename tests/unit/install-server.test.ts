@@ -4,15 +4,15 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { lock } from "proper-lockfile";
 import { beforeEach, describe, expect, test } from "vitest";
-import { addAllow, removeAllow, toolsRule } from "../../hooks/claude-code/settings/allow-text.ts";
 import {
   addTools,
   placesWithTools,
   projectServers,
   removeTools,
   userServers,
-} from "../../hooks/claude-code/settings/server.ts";
-import { addServer, removeServer } from "../../hooks/install/server-text.ts";
+} from "../../hooks/claude-code/settings/files.ts";
+import { addAllow, removeAllow, toolsRule } from "../../hooks/claude-code/settings/install.ts";
+import { addServer, removeServer } from "../../hooks/install/json-text.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 

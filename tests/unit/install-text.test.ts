@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type EventGroup, eventGroups } from "../../hooks/claude-code/settings/entries.ts";
-import { addHooks, isEmpty, removeHooks } from "../../hooks/install/hooks-text.ts";
+import { addHooks, isEmpty, isOurs, removeHooks } from "../../hooks/install/hooks-text.ts";
 import { parseText } from "../../hooks/install/json-text.ts";
-import { isOurs } from "../../hooks/install/ours.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const bin = "/home/ada/.kite/bin";

@@ -6,8 +6,8 @@
 import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { addTools, removeTools, userServers } from "../../hooks/claude-code/settings/files.ts";
 import { install, uninstall } from "../../hooks/claude-code/settings/install.ts";
-import { addTools, removeTools, userServers } from "../../hooks/claude-code/settings/server.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 

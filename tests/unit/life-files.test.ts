@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { lifeFiles } from "../../hooks/claude-code/life-files.ts";
+import { lifeFiles } from "../../hooks/claude-code/transcripts.ts";
 
 const id = "65bca144-cfa5-454f-b470-e84bd4e53d4c";
 const transcript = `/home/ana/.claude/projects/-home-ana-shop/${id}.jsonl`;

@@ -7,7 +7,7 @@ import { inwardContext, inwardPlan } from "../../daemon/hooks/inward-plan.ts";
 import { inwardRequest } from "../../daemon/server/inward.ts";
 import { parseRequest } from "../../daemon/server/parse.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
-import { codex } from "../../hooks/codex/adapter.ts";
+import { codex } from "../../hooks/clients/codex.ts";
 import type { HookOutcome } from "../../hooks/seam/slices.ts";
 import { limits } from "../../protocol/limits.ts";
 import { requests } from "../../protocol/schemas/requests.ts";

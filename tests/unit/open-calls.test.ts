@@ -1,9 +1,9 @@
 /** Calls of a client that gives them no ids: which end is whose. */
 import { describe, expect, it } from "vitest";
 import { OpenCalls } from "../../daemon/hooks/open-calls.ts";
-import { claudeCodeClient } from "../../hooks/claude-code/client.ts";
-import { withCall } from "../../hooks/plans/call-words.ts";
+import { claudeCodeClient } from "../../hooks/claude-code/adapter.ts";
 import { type EventForm, readEvent } from "../../hooks/plans/event.ts";
+import { withCall } from "../../hooks/plans/named-adapter.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const nameless: EventForm = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { guardShell } from "../../hooks/git/commands.ts";
-import { behind } from "../../hooks/shell/bystanders.ts";
+import { behind } from "../../hooks/shell/launchers.ts";
 import { asValue, type Value } from "../../hooks/shell/variables.ts";
 import { topFolder } from "../../protocol/guard.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -2,11 +2,11 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { walkShell } from "../../hooks/shell/line.ts";
+import { programOf } from "../../hooks/shell/launchers.ts";
 import { readShell } from "../../hooks/shell/parser.ts";
+import { walkShell } from "../../hooks/shell/simple.ts";
 import type { Value } from "../../hooks/shell/variables.ts";
 import type { Invocation } from "../../hooks/shell/walk.ts";
-import { programOf } from "../../hooks/shell/wrappers.ts";
 import { exactForms, looseForms, setForms } from "./shell-forms.ts";
 import { type Call, lines, ShellWorld } from "./shell-lines.ts";
 

@@ -16,7 +16,7 @@ import {
   type SpawnOrder,
   terminalWords,
   unpushedIn,
-} from "../../hooks/claude-code/spawn/words.ts";
+} from "../../hooks/claude-code/spawn.ts";
 import type { SpawnRow } from "../../protocol/lead/spawn.ts";
 import type { HealthRow } from "../../protocol/lead/team.ts";
 import { limits } from "../../protocol/limits.ts";

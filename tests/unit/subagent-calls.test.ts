@@ -1,6 +1,6 @@
 /** Which subagent acts, by the end of a transcript alone. */
 import { describe, expect, it } from "vitest";
-import { lifeFiles } from "../../hooks/claude-code/life-files.ts";
+import { lifeFiles } from "../../hooks/claude-code/transcripts.ts";
 
 interface Begun {
   readonly tool?: string;

@@ -1,6 +1,6 @@
 /** Who has a task of a list that sessions share: as long as its worker lives, and its call was let through and heard. */
 import { describe, expect, test } from "vitest";
-import { teamFiles } from "../../hooks/claude-code/team-files.ts";
+import { teamFiles } from "../../hooks/claude-code/teams.ts";
 import { limits } from "../../protocol/limits.ts";
 import { Random } from "../simulation/random.ts";
 import { GateWorld } from "./gate-world.ts";

@@ -4,7 +4,7 @@ import { appendFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Titles } from "../../bin/titles.ts";
-import { wordsIn } from "../../hooks/claude-code/titles.ts";
+import { wordsIn } from "../../hooks/claude-code/transcripts.ts";
 import type { TranscriptRow } from "../../protocol/schemas/session.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { fakeDaemon, fakeWorld } from "./command-world.ts";

@@ -14,7 +14,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { TokenCounter } from "../../bin/tokens/count.ts";
 import { tokensFor, tokensOf } from "../../bin/tokens/session.ts";
 import { tokenSentences } from "../../bin/view/tokens.ts";
-import { tokensIn } from "../../hooks/claude-code/usage.ts";
+import { tokensIn } from "../../hooks/claude-code/transcripts.ts";
 import { kitePaths } from "../../protocol/paths.ts";
 
 let home: string;

@@ -12,7 +12,7 @@ import { takeUnheardEnds } from "../../daemon/hooks/unheard-ends.ts";
 import { ClientTasks } from "../../daemon/sessions/client-tasks.ts";
 import { PresenceTable } from "../../daemon/sessions/presence.ts";
 import { claudeCode } from "../../hooks/claude-code/adapter.ts";
-import { codex } from "../../hooks/codex/adapter.ts";
+import { codex } from "../../hooks/clients/codex.ts";
 import { SimulatedClock } from "../simulation/host.ts";
 import { actor, World, waits } from "./core-world.ts";
 

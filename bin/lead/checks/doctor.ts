@@ -1,5 +1,5 @@
 /** Checks the record of the projects' checks that a person trusted. */
-import { InstallFailed } from "../../../hooks/install/failed.ts";
+import { InstallFailed } from "../../../hooks/install/file.ts";
 import { advise, aside, fail } from "../../doctor/advice.ts";
 import { damaged, oddFile } from "../../doctor/odd-file.ts";
 import type { ProcessContext } from "../../process-context.ts";

@@ -9,10 +9,7 @@ import {
   type TrustedText,
   trustedText,
 } from "../../../daemon/lead/checks/trusted-file.ts";
-import { InstallFailed } from "../../../hooks/install/failed.ts";
-import { writeWhole } from "../../../hooks/install/file.ts";
-import { whileLocked } from "../../../hooks/install/lock-file.ts";
-import { readText } from "../../../hooks/install/read-file.ts";
+import { InstallFailed, readText, whileLocked, writeWhole } from "../../../hooks/install/file.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
 

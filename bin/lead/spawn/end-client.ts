@@ -1,5 +1,5 @@
 /** Ends the client of a spawned agent, in its client's own way or by closing its window. */
-import { clientProgram, isUnknownSession, stopWords } from "../../../hooks/claude-code/spawn/words.ts";
+import { clientProgram, isUnknownSession, stopWords } from "../../../hooks/claude-code/spawn.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type Env, neededProgram, ProgramFailed, runProgram, withoutSession } from "../../programs.ts";

@@ -1,5 +1,5 @@
 /** Finds the record of a spawned agent by what a person or an agent calls it. */
-import { handleOfSession } from "../../../hooks/claude-code/spawn/words.ts";
+import { handleOfSession } from "../../../hooks/claude-code/spawn.ts";
 import { refuse } from "../../../protocol/codes.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";

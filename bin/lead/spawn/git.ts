@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { branchOf, isClientsLock, worktreesFolder } from "../../../hooks/claude-code/spawn/words.ts";
+import { branchOf, isClientsLock, worktreesFolder } from "../../../hooks/claude-code/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { plain } from "../../../protocol/text.ts";
 import { type Env, neededProgram, ProgramFailed, type Ran, runProgram } from "../../programs.ts";

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { LocalError } from "../../../client/errors.ts";
-import type { LastMessage } from "../../../hooks/claude-code/spawn/messages.ts";
+import type { LastMessage } from "../../../hooks/claude-code/transcripts.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { type Client, type ProcessContext, screenOf } from "../../process-context.ts";
 import { ProgramFailed } from "../../programs.ts";

@@ -1,5 +1,5 @@
 /** What a spawned agent printed: its client's log, or what its window shows. */
-import { clientProgram, logWords } from "../../../hooks/claude-code/spawn/words.ts";
+import { clientProgram, logWords } from "../../../hooks/claude-code/spawn.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import type { Client } from "../../process-context.ts";
 import {

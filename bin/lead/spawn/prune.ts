@@ -9,7 +9,7 @@ import {
   removeWords,
   unpushedIn,
   worktreesFolder,
-} from "../../../hooks/claude-code/spawn/words.ts";
+} from "../../../hooks/claude-code/spawn.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SessionRow } from "../../../protocol/session-rows.ts";

@@ -9,7 +9,7 @@ import {
   handleIn,
   resumeWords,
   stopWords,
-} from "../../../hooks/claude-code/spawn/words.ts";
+} from "../../../hooks/claude-code/spawn.ts";
 import type { SpawnReplaceReply, SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";

@@ -7,7 +7,7 @@ import {
   handleIn,
   type SpawnOrder,
   terminalWords,
-} from "../../../hooks/claude-code/spawn/words.ts";
+} from "../../../hooks/claude-code/spawn.ts";
 import { gatesFor } from "../../../protocol/lead/roles.ts";
 import type { SpawnRow, StalledSetting } from "../../../protocol/lead/spawn.ts";
 import { limits } from "../../../protocol/limits.ts";

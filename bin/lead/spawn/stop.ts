@@ -1,7 +1,7 @@
 /** `kite agents attach` and `kite agents stop`: the client's own ways, or tmux. */
 
 import { LocalError } from "../../../client/errors.ts";
-import { attachWords, clientProgram } from "../../../hooks/claude-code/spawn/words.ts";
+import { attachWords, clientProgram } from "../../../hooks/claude-code/spawn.ts";
 import type { SpawnRow } from "../../../protocol/lead/spawn.ts";
 import { actingSession } from "../../actor.ts";
 import { refuseAgent } from "../../person.ts";

@@ -1,9 +1,8 @@
 /** Other agents' clients: by the words of a command in the user's own configuration, else by what Kite knows of the client. */
 import { loadConfig } from "../../../daemon/config/config.ts";
-import { clientName } from "../../../hooks/claude-code/spawn/words.ts";
-import { asksForTrust } from "../../../hooks/codex/settings/files.ts";
-import { clientName as codexName } from "../../../hooks/codex/settings/where.ts";
-import type { TerminalOrder } from "../../../hooks/seam/spawn.ts";
+import { clientName } from "../../../hooks/claude-code/spawn.ts";
+import { asksForTrust, clientName as codexName } from "../../../hooks/install/codex.ts";
+import type { TerminalOrder } from "../../../hooks/seam/plan.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
 import { nearest } from "../../../protocol/text.ts";
 import { knownClients } from "../../clients/here.ts";

@@ -1,8 +1,8 @@
 /** The last messages of an agent, from the transcript that its client keeps. */
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { userSettings } from "../../../hooks/claude-code/settings/project.ts";
-import { type LastMessage, messagesIn } from "../../../hooks/claude-code/spawn/messages.ts";
+import { userSettings } from "../../../hooks/claude-code/settings/files.ts";
+import { type LastMessage, messagesIn } from "../../../hooks/claude-code/transcripts.ts";
 import { isSystemError } from "../../../protocol/errors.ts";
 import type { Env } from "../../programs.ts";
 

@@ -5,7 +5,7 @@
  * edit: the line waits for the file as an edit waits, and holds it until the end of its tool is seen.
  */
 
-import type { EditedPath } from "../../../hooks/seam/named-files.ts";
+import type { EditedPath } from "../../../hooks/seam/actions.ts";
 import type { WipedFile } from "../../../hooks/seam/outcomes.ts";
 import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import { limits } from "../../../protocol/limits.ts";

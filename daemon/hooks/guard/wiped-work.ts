@@ -1,6 +1,6 @@
 /** Which uncommitted work of others the plain commands of a line wipe: `rm`, or a copy onto a file. */
 import { dirname, join, posix } from "node:path";
-import type { WipedPath } from "../../../hooks/seam/named-files.ts";
+import type { WipedPath } from "../../../hooks/seam/actions.ts";
 import { topFolder } from "../../../protocol/guard.ts";
 import { lasts } from "../../core/locks/blockers.ts";
 import { knownWorktrees } from "../../core/sessions/room.ts";

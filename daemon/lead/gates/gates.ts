@@ -1,6 +1,6 @@
 /** The actions that ask the gates: before a write, a shell line or a stop, before a task counts as completed. */
 import { dirname } from "node:path";
-import type { GateOutcome } from "../../../hooks/seam/lead/outcomes.ts";
+import type { GateOutcome } from "../../../hooks/lead/seam.ts";
 import type { Verdict } from "../../../hooks/seam/outcomes.ts";
 import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import type { ShellUse } from "../../../protocol/guard.ts";

@@ -1,7 +1,7 @@
 /** The actions that ask the gates, and what else of hooks concerns them. */
 
 import { dirname, relative } from "node:path";
-import type { GateOutcome } from "../../../hooks/seam/lead/outcomes.ts";
+import type { GateOutcome } from "../../../hooks/lead/seam.ts";
 import type { HookOutcome } from "../../../hooks/seam/slices.ts";
 import { gatesFor } from "../../../protocol/lead/roles.ts";
 import type { Rules } from "../../config/project-rules.ts";

@@ -1,5 +1,5 @@
 /** What follows from an agent's health: who is told, what the trail keeps, and what is given back. */
-import type { HealthNote } from "../../../hooks/seam/lead/notices.ts";
+import type { HealthNote } from "../../../hooks/lead/seam.ts";
 import type { KiteEvent } from "../../../protocol/events.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { duration, shellArgument } from "../../../protocol/text.ts";

@@ -4,7 +4,7 @@
  * Invariants: a reader is told of an alarm once. If a sign of life comes before an answer with it was delivered, the reader
  * hears nothing of it; if one comes after, the reader is told that too. A note is in one answer at a time.
  */
-import type { HealthNote } from "../../../hooks/seam/lead/notices.ts";
+import type { HealthNote } from "../../../hooks/lead/seam.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { BoundedMap } from "../../bounded-map.ts";
 import { noteKey, type Whose } from "../../core/tables/messages.ts";

@@ -1,5 +1,5 @@
 /** Gives back the tasks that an agent has in the log which machines share: its release itself is an entry of this machine's log. */
-import type { HealthNote } from "../../../hooks/seam/lead/notices.ts";
+import type { HealthNote } from "../../../hooks/lead/seam.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Actor } from "../../core/frame/actors.ts";
 import type { Whose } from "../../core/tables/messages.ts";

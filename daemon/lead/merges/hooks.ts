@@ -1,6 +1,6 @@
 /** A session that stops waits for the merges of its branch. */
 import { join } from "node:path";
-import type { ReturnedMerge } from "../../../hooks/seam/notices.ts";
+import type { ReturnedMerge } from "../../../hooks/seam/outcomes.ts";
 import { firstUnread, hasOpenMerge, shortName } from "../../core/lead/merges.ts";
 import type { State } from "../../core/state.ts";
 import type { HookPart } from "../../hooks/points.ts";

@@ -1,6 +1,6 @@
 /** Which tasks of the client's own list a teammate leaves behind, looked up when its lead is told. */
 
-import type { TeammateNote } from "../../../hooks/seam/lead/notices.ts";
+import type { TeammateNote } from "../../../hooks/lead/seam.ts";
 import type { FileNote } from "../../../hooks/seam/slices.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { bareName } from "../../core/lead/teams.ts";

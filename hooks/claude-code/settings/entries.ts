@@ -1,4 +1,7 @@
 /** The entries for the client's settings, made of the table of events. */
+
+import { type HookProgram, perlCommand, portableProgram } from "../../install/hooks-text.ts";
+import type { Program } from "../../install/program.ts";
 import { type EventRow, eventTable, type Registration } from "../events.ts";
 
 /** One program that the client runs for an event. */
@@ -18,14 +21,14 @@ export interface HookEntry {
 }
 
 /** A group of entries in the client's settings. */
-export interface HookGroup {
+interface HookGroup {
   readonly matcher?: string;
   readonly hooks: readonly HookEntry[];
 }
 
 export type EventGroup = readonly [event: string, group: HookGroup];
 
-export interface EntryOptions {
+interface EntryOptions {
   /** The copied hook client; see program.ts. */
   readonly program: string;
   readonly node: string;
@@ -65,4 +68,57 @@ function groupOf(
     ...(how === "waking" ? { asyncRewake: true } : {}),
   };
   return { ...(matcher === undefined ? {} : { matcher }), hooks: [entry] };
+}
+
+// The commands with which the client runs a hook client.
+
+interface GroupOptions {
+  readonly program: Program;
+  readonly hookProgram: HookProgram;
+  /** `KITE_HOME`, if it is set. */
+  readonly home: string | null;
+  /** Also forward the events of every message and every batch of calls. */
+  readonly everyEvent: boolean;
+}
+
+/** Returns the groups for the client's settings, run by the chosen hook client. */
+export function groupsFor({ program, hookProgram, home, everyEvent }: GroupOptions): readonly EventGroup[] {
+  const groups = eventGroups({ program: program.cjs, node: program.node, home, everyEvent });
+  if (hookProgram === "node") return groups;
+  return groups.map(([event, group]) => {
+    const hooks = group.hooks.map((entry): HookEntry => {
+      // Both hook clients take the arguments that follow the program.
+      const rest = entry.args.slice(entry.args.indexOf(program.cjs) + 1);
+      return { ...entry, ...perlCommand(program.pl, home, rest) };
+    });
+    return [event, { ...group, hooks }];
+  });
+}
+
+// Entries that hold on every machine: of a project's committed settings, and of a plugin. They name no path of one
+// machine. On one without Kite they do nothing; on one with Kite they run the hook client that an install chose there.
+
+/** Where a portable entry stands. The hook client leaves the event to an entry that names this machine's Kite. */
+export type PortableOrigin = "plugin" | "shared";
+
+/** The shell reads a file instead of starting another shell, and then becomes the hook client: its parent is the client. */
+const script = `f="${portableProgram}"; [ -r "$f" ] || exit 0; . "$f"`;
+const name = "kite-hook";
+
+interface PortableOptions {
+  readonly origin: PortableOrigin;
+  /** Also forward the events of every message and every batch of calls. */
+  readonly everyEvent: boolean;
+}
+
+/** Returns the groups for settings or a plugin that several machines have. */
+export function portableGroups({ origin, everyEvent }: PortableOptions): readonly EventGroup[] {
+  const groups = eventGroups({ program: name, node: name, home: null, everyEvent });
+  return groups.map(([event, group]) => {
+    const hooks = group.hooks.map((entry): HookEntry => {
+      const [budget = "", how = ""] = entry.args.slice(entry.args.lastIndexOf(name) + 1);
+      return { ...entry, command: "/bin/sh", args: ["-c", script, name, budget, how, origin] };
+    });
+    return [event, { ...group, hooks }];
+  });
 }

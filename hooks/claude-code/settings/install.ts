@@ -1,9 +1,19 @@
 /** Installs Kite's hooks into a settings file of Claude Code, and uninstalls them. */
+
 import { existsSync } from "node:fs";
 import { limits } from "../../../protocol/limits.ts";
 import type { KitePaths } from "../../../protocol/paths.ts";
-import { digest, named, replaceText, retried } from "../../install/file.ts";
-import type { HookProgram } from "../../install/hook-program.ts";
+import { shellWord } from "../../../protocol/text.ts";
+import {
+  digest,
+  linkTarget,
+  named,
+  readText,
+  replaceText,
+  retried,
+  SettingsRefused,
+  whileLocked,
+} from "../../install/file.ts";
 import {
   type PlannedFiles,
   type PutHooks,
@@ -13,17 +23,116 @@ import {
   takeOutHooksFile,
   type Uninstalled,
 } from "../../install/hooks-file.ts";
-import { addHooks, type Created, removeHooks } from "../../install/hooks-text.ts";
-import { installsOf, readInstalls, writeInstalls } from "../../install/installs.ts";
-import { whileLocked } from "../../install/lock-file.ts";
-import { isOurs } from "../../install/ours.ts";
-import { programPaths } from "../../install/program.ts";
-import { linkTarget, readText } from "../../install/read-file.ts";
-import { programScripts } from "../../install/scripts.ts";
-import { type AllowMade, addAllow, removeAllow, toolsRule } from "./allow-text.ts";
-import { groupsFor } from "./command.ts";
-import { portableGroups } from "./portable.ts";
-import { addStatusLine, removeStatusLine, type StatusLineMade } from "./status-line-text.ts";
+import { addHooks, type Created, type HookProgram, isOurs, removeHooks } from "../../install/hooks-text.ts";
+import { append, member, parseObject, readValue, remove, replace } from "../../install/json-text.ts";
+import { programPaths, programScripts } from "../../install/program.ts";
+import { installsOf, readInstalls, writeInstalls } from "../../install/records.ts";
+import { groupsFor, portableGroups } from "./entries.ts";
+
+// Adds and removes Kite's permission rule in the text of the client's settings.
+
+/** The rule lets agents call Kite's tools without asking a person each time. */
+export const toolsRule = "mcp__kite";
+
+/** The objects created for the rule, which its removal removes too. */
+interface AllowMade {
+  readonly permissions: boolean;
+  readonly list: boolean;
+}
+
+/** Returns the settings with the rule in `permissions.allow`; `made` is null if it was already there. */
+export function addAllow(
+  text: string,
+  rule: string,
+): { readonly text: string; readonly made: AllowMade | null } {
+  const { root, permissions, list } = placesIn(text);
+  if (permissions === null) {
+    return {
+      text: append(text, root, "permissions", { allow: [rule] }),
+      made: { permissions: true, list: true },
+    };
+  }
+  if (list === null) {
+    return { text: append(text, permissions, "allow", [rule]), made: { permissions: false, list: true } };
+  }
+  if (list.children.some(child => readValue(text, child.value) === rule)) return { text, made: null };
+  return { text: append(text, list, null, rule), made: { permissions: false, list: false } };
+}
+
+/** Returns the settings without the rule, and without objects that were created for it and are empty now. */
+export function removeAllow(text: string, rule: string, made: AllowMade): string {
+  const { list } = placesIn(text);
+  const index = list?.children.findIndex(child => readValue(text, child.value) === rule) ?? -1;
+  if (list === null || index === -1) return text;
+  let next = remove(text, list, index);
+  if (!made.list) return next;
+  const after = placesIn(next);
+  if (after.list === null || after.permissions === null || after.list.children.length > 0) return next;
+  next = remove(next, after.permissions, indexOf(after.permissions.children, "allow"));
+  const { root, permissions } = placesIn(next);
+  const isOver = made.permissions && permissions?.children.length === 0;
+  return isOver ? remove(next, root, indexOf(root.children, "permissions")) : next;
+}
+
+function placesIn(text: string) {
+  const root = parseObject(text);
+  const permissions = member(root, "permissions")?.value ?? null;
+  if (permissions === null) return { root, permissions, list: null };
+  if (permissions.kind !== "object") throw new SettingsRefused('"permissions" is not an object');
+  const list = member(permissions, "allow")?.value ?? null;
+  if (list !== null && list.kind !== "array") throw new SettingsRefused('"permissions.allow" is not a list');
+  return { root, permissions, list };
+}
+
+function indexOf(children: readonly { readonly key: string }[], key: string): number {
+  return children.findLastIndex(child => child.key === key);
+}
+
+// Puts Kite's status line into the text of the client's settings, around an existing one, and takes it out again.
+
+/** What there was before Kite's: null for no status line, else its command. */
+interface StatusLineMade {
+  readonly before: string | null;
+}
+
+/**
+ * Returns the settings with Kite's status line. An existing one runs within it and keeps its other settings. `made` is
+ * null if Kite's was already there. Throws SettingsRefused if the existing one has another form.
+ */
+function addStatusLine(
+  text: string,
+  program: string,
+): { readonly text: string; readonly made: StatusLineMade | null } {
+  const { root, line, command } = placesInStatusLineText(text);
+  if (line === null) {
+    const value = { type: "command", command: shellWord(program) };
+    return { text: append(text, root, "statusLine", value), made: { before: null } };
+  }
+  const before = command === null ? null : readValue(text, command);
+  if (command === null || typeof before !== "string") {
+    throw new SettingsRefused('"statusLine" has no "command" that Kite could run within its own');
+  }
+  if (before.includes(program)) return { text, made: null };
+  const around = `${shellWord(program)} ${shellWord(before)}`;
+  return { text: replace(text, command, around), made: { before } };
+}
+
+/** Returns the settings with what was there before Kite's status line; unchanged if another one took its place. */
+function removeStatusLine(text: string, program: string, { before }: StatusLineMade): string {
+  const { root, command } = placesInStatusLineText(text);
+  const there = command === null ? null : readValue(text, command);
+  if (command === null || typeof there !== "string" || !there.includes(program)) return text;
+  if (before !== null) return replace(text, command, before);
+  const index = root.children.findLastIndex(child => child.key === "statusLine");
+  return remove(text, root, index);
+}
+
+function placesInStatusLineText(text: string) {
+  const root = parseObject(text);
+  const line = member(root, "statusLine")?.value ?? null;
+  const command = line?.kind === "object" ? (member(line, "command")?.value ?? null) : null;
+  return { root, line, command };
+}
 
 export interface InstallOptions {
   readonly paths: KitePaths;

@@ -11,7 +11,7 @@ import { homedir } from "node:os";
 import type { limits } from "../../../protocol/limits.ts";
 import { mountsHere } from "../../client/mounts.ts";
 import { leaveEnd } from "../../client/unheard-end.ts";
-import type { Words } from "../words.ts";
+import type { Words } from "../../clients/clients.ts";
 
 // Literal types of the protocol's own bounds: a different number here does not compile.
 const firstByteMs: typeof limits.firstByteMs = 1_000;

@@ -1,18 +1,271 @@
 /** Words what the git guard found in a shell line. */
-import type { ForeignFile, GuardedCommand, GuardFinding } from "../../../protocol/guard.ts";
+
+import type {
+  ForeignFile,
+  ForeignSession,
+  ForeignStash,
+  GuardedCommand,
+  GuardFinding,
+} from "../../../protocol/guard.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
+import { duration, frame, nearPath, quote, shellArgument } from "../../../protocol/text.ts";
 import type { Guarded } from "../../git/commands.ts";
-import { leftOut, ownForm } from "../../git/own-paths.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
-import { type Answer, deny, nothing, tellPerson, withContext } from "./answer.ts";
-import { displacedDenied, displacedToldFirst, displacedWarned } from "./displaced.ts";
+import { type Answer, deny, nothing, outcomeOf, tellPerson, withContext } from "./answer.ts";
 import { freezeOf } from "./lock.ts";
-import { outcomeOf } from "./outcome.ts";
-import { stashDenied, stashToldFirst, stashWarned } from "./stash.ts";
+
+// Commands for an agent to run: limited to its own files, and safe for a shell.
+
+/** Where an agent's own files are, and where it would run a command. */
+interface OwnPaths {
+  /** Relative to the worktree. */
+  readonly own: readonly string[];
+  readonly worktree: string;
+  /** Where its own command was to run; null: not known. */
+  readonly dir: string | null;
+}
+
+/** `git add -- a b`, to be run in the agent's directory; null if no file of its own can be named. */
+function ownForm(words: string, { own, worktree, dir }: OwnPaths): string | null {
+  const shown = named(own);
+  if (shown.length === 0) return null;
+  const where = dir === worktree ? "" : ` -C ${shellArgument(worktree)}`;
+  const isLiteral = shown.some(path => /[*?[\\]|^:/.test(path));
+  return `git${where}${isLiteral ? " --literal-pathspecs" : ""} ${words} -- ${shown.map(shellArgument).join(" ")}`;
+}
+
+/** The number of the agent's own files that the command leaves out. */
+function leftOut(own: readonly string[]): number {
+  return own.length - named(own).length;
+}
+
+/** The names that a text shows unchanged, as many as an agent wants to read. */
+function named(own: readonly string[]): readonly string[] {
+  let room = limits.ownPathsChars;
+  return own.filter(path => {
+    const isClear = !/[<>"]/.test(path) && quote(path, limits.pathBytes) === `"${path}"`;
+    if (isClear) room -= path.length;
+    return isClear && room >= 0;
+  });
+}
+
+// Words what the git guard found of worktrees that a shell line removes or moves while others' sessions are open there.
+
+/** A finding about live sessions, with the command it is about. */
+interface Displacing extends GuardFinding {
+  readonly by: GuardedCommand;
+}
+
+/** The line names the worktree. */
+function displacedDenied(found: readonly Displacing[], cwd: string): string {
+  return [
+    `Kite: this command line did not run: ${effects(found, "in it ", "would")}.`,
+    notes(found, cwd),
+    `What to do: leave the worktree where it is until ${all(found).length === 1 ? "that session has" : "those sessions have"} ended, tell ${people(found)} what you need, or ask your user.`,
+  ].join("\n");
+}
+
+/** Only the shell knows which worktree it is. */
+function displacedToldFirst(found: readonly Displacing[], cwd: string): string {
+  return [
+    `Kite: this command line did not run yet: Kite cannot tell which worktree it means, and ${effects(found, "in it ", "may")}.`,
+    notes(found, cwd),
+    "What to do: write the worktree's path out. If it is another worktree, or you mean theirs too, send exactly the same " +
+      "command again: it will run.",
+  ].join("\n");
+}
+
+/** The guard only warns. */
+function displacedWarned(found: readonly Displacing[], cwd: string): string {
+  const will = found.some(({ isSupposed }) => isSupposed) ? "may" : "will";
+  return [
+    `Kite: ${effects(found, "", will)}. The command line runs anyway.`,
+    notes(found, cwd),
+    `Next time: tell ${people(found)} first.`,
+  ].join("\n");
+}
+
+function effects(found: readonly Displacing[], where: string, will: "would" | "will" | "may"): string {
+  const names = unique(found.map(({ by }) => `\`${by.name}\``)).join(" and ");
+  const verbs = unique(found.map(({ by }) => (by.displaces === "moves" ? "move" : "remove"))).join(" and ");
+  const whose = all(found).length === 1 ? "another agent's session is" : "other agents' sessions are";
+  return `${names} ${where}${will} ${verbs} a worktree in which ${whose} open`;
+}
+
+function notes(found: readonly Displacing[], cwd: string): string {
+  const sessions = all(found);
+  const shown = sessions.slice(0, limits.guardFilesShownMax);
+  const more = sessions.length - shown.length + Math.max(...found.map(finding => finding.more));
+  const texts = [
+    ...shown.map(one => `${quote(one.who, limits.nameBytes)} works in ${quote(nearPath(one.worktree, cwd))}`),
+    ...(more > 0 ? [`and ${more} more`] : []),
+  ];
+  const doing = shown.flatMap(({ who, doing: what }) =>
+    what === null ? [] : [`What ${quote(who, limits.nameBytes)} does: ${quote(what)}.`],
+  );
+  return [`${frame} ${texts.join("; ")}.`, ...doing].join(" ");
+}
+
+function people(found: readonly Displacing[]): string {
+  const names = unique(all(found).map(({ who }) => quote(who, limits.nameBytes)));
+  return names.slice(0, limits.guardWaysMax).join(" or ");
+}
+
+/** The sessions of all commands, each once. */
+function all(found: readonly Displacing[]): readonly ForeignSession[] {
+  const sessions = found.flatMap(({ sessions: here = [] }) => here);
+  return [...new Map(sessions.map(one => [`${one.who}\n${one.worktree}`, one])).values()];
+}
+
+function unique(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)];
+}
+
+// Words what the git guard found of stash entries that a shell line takes and that are not its agent's own.
+
+/** A finding about stash entries, with the command it is about and the line's commands before that one. */
+interface ReachedStash extends GuardFinding {
+  readonly by: GuardedCommand;
+  readonly before: readonly GuardedCommand[];
+}
+
+/** The line takes entries of agents that are alive. */
+function stashDenied(reached: readonly ReachedStash[], cwd: string): string {
+  const whose = peopleStash(reached);
+  const unseen = unseenOf(reached);
+  if (unseen !== null) {
+    return [
+      `Kite: this command line did not run: Kite could not read the stash list, of which ${names(reached)} in it may take ` +
+        `entries of other agents. The reading failed: ${quote(unseen)}.`,
+      entries(reached),
+      "What to do: send the same command again in a moment. If it is denied again, work on something else, " +
+        `tell ${whose} what you need, or ask your user.`,
+    ].join("\n");
+  }
+  return [
+    `Kite: this command line did not run: ${names(reached)} in it would take ${count(reached)} of ${others(reached)}.`,
+    entries(reached),
+    `What to do: ${[...ownWay(reached, cwd), ...pushAlone(reached)].join("\n")}`,
+    `Or tell ${whose} what you need, or ask your user.`,
+  ].join("\n");
+}
+
+/** The line takes entries of ended sessions, or of the person. */
+function stashToldFirst(reached: readonly ReachedStash[], cwd: string): string {
+  return [
+    `Kite: this command line did not run yet: ${names(reached)} in it would take ${count(reached)} that ${be(reached)} not yours.`,
+    entries(reached),
+    `What to do: ${[...ownWay(reached, cwd), ...pushAlone(reached), ...lookFirst(reached)].join("\n")}`,
+    `If you mean ${isOne(reached) ? "that entry" : "those entries"}, send exactly the same command again: it will run.`,
+  ].join("\n");
+}
+
+/** The guard only warns. */
+function stashWarned(reached: readonly ReachedStash[], cwd: string): string {
+  return [
+    `Kite: ${names(reached)} will take ${count(reached)} that ${be(reached)} not yours. The command line runs anyway.`,
+    entries(reached),
+    `Next time: ${[...ownWay(reached, cwd), ...pushAlone(reached)].join("\n")}`,
+  ].join("\n");
+}
+
+function names(reached: readonly ReachedStash[]): string {
+  return uniqueStash(reached.map(({ by }) => `\`${by.name}\``)).join(" and ");
+}
+
+/** The entries of all commands, each once. */
+function stashesIn(reached: readonly ReachedStash[]): readonly ForeignStash[] {
+  const all = reached.flatMap(({ stashes = [] }) => stashes);
+  return [...new Map(all.map(stash => [stash.commit, stash])).values()];
+}
+
+function isOne(reached: readonly ReachedStash[]): boolean {
+  return stashesIn(reached).length === 1 && reached.every(({ more }) => more === 0);
+}
+
+function count(reached: readonly ReachedStash[]): string {
+  return isOne(reached) ? "a stash entry" : "stash entries";
+}
+
+function be(reached: readonly ReachedStash[]): string {
+  return isOne(reached) ? "is" : "are";
+}
+
+function others(reached: readonly ReachedStash[]): string {
+  return isOne(reached) ? "another agent" : "other agents";
+}
+
+function entries(reached: readonly ReachedStash[]): string {
+  const all = stashesIn(reached);
+  const shown = all.slice(0, limits.stashesShownMax);
+  const more = all.length - shown.length + Math.max(...reached.map(finding => finding.more));
+  return `${frame} ${[...shown.map(madeBy), ...(more > 0 ? [`and ${more} more`] : [])].join("; ")}.`;
+}
+
+function madeBy(stash: ForeignStash): string {
+  const { who, isLive, madeMs } = stash;
+  const made = `${nameOf(stash)} was made`;
+  const ago = `${duration(madeMs)} ago`;
+  if (who === null) return `${made} ${ago}, and Kite did not see by whom: it counts as your user's`;
+  return `${made} by ${quote(who, limits.nameBytes)}${isLive ? "" : " (session ended)"} ${ago}`;
+}
+
+function nameOf({ position, commit }: ForeignStash): string {
+  return position === null ? `commit ${commit.slice(0, limits.commitIdChars)}` : `stash@{${position}}`;
+}
+
+/** The same for entries of the agent's own. */
+function ownWay(reached: readonly ReachedStash[], cwd: string): readonly string[] {
+  return uniqueStash(reached.map(one => ownWayOf(one, cwd))).slice(0, limits.guardWaysMax);
+}
+
+function ownWayOf({ by, ownStashes = [], worktree }: ReachedStash, cwd: string): string {
+  const git = by.dir === cwd ? "git" : `git -C ${shellArgument(worktree)}`;
+  const [first] = ownStashes;
+  if (first === undefined) return "leave it where it is: no entry in the list is yours.";
+  if (by.name === "git stash branch") return `name your own: ${git} stash branch NAME stash@{${first}}`;
+  if (/^git stash (?:pop|apply|drop)$/.test(by.name))
+    return `name your own: ${by.name.replace("git", git)} stash@{${first}}`;
+  // Each one that goes changes the positions of those below it.
+  const drops = ownStashes.toSorted((a, b) => b - a).map(n => `${git} stash drop stash@{${n}}`);
+  return `drop only your own: ${drops.join(" && ")}`;
+}
+
+/** An earlier command of the line was to make the entry, and may find nothing to put away. */
+function pushAlone(reached: readonly ReachedStash[]): readonly string[] {
+  const push = reached.flatMap(({ before }) => before).find(({ stash }) => stash?.does === "make");
+  if (push === undefined) return [];
+  return [
+    `Kite cannot tell whether \`${push.name}\` before it puts anything away: send that one in a line of its own first.`,
+  ];
+}
+
+function lookFirst(reached: readonly ReachedStash[]): readonly string[] {
+  const [first] = stashesIn(reached);
+  return first === undefined
+    ? []
+    : [`To look at it first: git stash show -p ${first.position === null ? first.commit : nameOf(first)}`];
+}
+
+/** The live makers, whom the agent can ask. */
+function peopleStash(reached: readonly ReachedStash[]): string {
+  const living = stashesIn(reached).flatMap(({ who, isLive }) => (isLive && who !== null ? [who] : []));
+  return uniqueStash(living)
+    .slice(0, limits.guardWaysMax)
+    .map(who => quote(who, limits.nameBytes))
+    .join(" or ");
+}
+
+function unseenOf(reached: readonly ReachedStash[]): string | null {
+  return reached.find(({ unseen }) => unseen !== undefined)?.unseen ?? null;
+}
+
+function uniqueStash(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)];
+}
 
 /** The shell line of the event. `waitMs` is the longest wait for an index, in milliseconds. */
-export interface GuardedLine {
+interface GuardedLine {
   readonly commands: readonly Guarded[];
   readonly waitMs: number;
   /** The line's directory; texts name files as seen from there. */
@@ -66,11 +319,11 @@ export function guardAnswer(line: GuardedLine, outcomes: readonly HookOutcome[])
 /** The reached files are not known, only that others have work there. */
 function notSeen(reached: readonly Reached[], cwd: string): string {
   return [
-    `Kite: this command line did not run: Kite could not check in time which files ${names(reached)} in it would reach. ` +
-      `They may hold uncommitted work of ${others(reached)}. The check failed: ${whyUnseen(reached)}.`,
-    notes(reached, cwd),
+    `Kite: this command line did not run: Kite could not check in time which files ${namesGuard(reached)} in it would reach. ` +
+      `They may hold uncommitted work of ${othersGuard(reached)}. The check failed: ${whyUnseen(reached)}.`,
+    notesGuard(reached, cwd),
     "What to do: send the same command again in a moment. If it is denied again, work on something else, " +
-      `tell ${people(reached)} what you need, or ask your user.`,
+      `tell ${peopleGuard(reached)} what you need, or ask your user.`,
   ].join("\n");
 }
 
@@ -82,40 +335,40 @@ function denied(wiping: readonly Reached[], cwd: string): string {
   const reached = wiping.filter(({ unseen }) => unseen === undefined);
   if (reached.length === 0) return notSeen(wiping, cwd);
   return [
-    `Kite: this command line did not run: ${names(reached)} in it ${loss(reached)}.`,
-    notes(reached, cwd),
-    `What to do: ${[...ownWay(reached), ...commitOwn(reached)].join("\n")}`,
-    `Or do it in a worktree of your own (git worktree add), tell ${people(reached)} what you need, or ask your user.`,
+    `Kite: this command line did not run: ${namesGuard(reached)} in it ${loss(reached)}.`,
+    notesGuard(reached, cwd),
+    `What to do: ${[...ownWayGuard(reached), ...commitOwn(reached)].join("\n")}`,
+    `Or do it in a worktree of your own (git worktree add), tell ${peopleGuard(reached)} what you need, or ask your user.`,
   ].join("\n");
 }
 
 function toldFirst(reached: readonly Reached[], cwd: string): string {
   return [
     reached.every(({ unseen }) => unseen !== undefined)
-      ? `Kite: this command line did not run yet: Kite could not check in time which files ${names(reached)} in it would ` +
-        `include or wipe. They may hold work of ${others(reached)}. The check failed: ${whyUnseen(reached)}.`
-      : `Kite: this command line did not run yet: ${effects(reached, "would include", "in it ").join(", ")}.`,
-    notes(reached, cwd),
-    `What to do: ${[...ownWay(reached), ...keepLeft(reached)].join("\n")}`,
+      ? `Kite: this command line did not run yet: Kite could not check in time which files ${namesGuard(reached)} in it would ` +
+        `include or wipe. They may hold work of ${othersGuard(reached)}. The check failed: ${whyUnseen(reached)}.`
+      : `Kite: this command line did not run yet: ${effectsGuard(reached, "would include", "in it ").join(", ")}.`,
+    notesGuard(reached, cwd),
+    `What to do: ${[...ownWayGuard(reached), ...keepLeft(reached)].join("\n")}`,
     "If you mean their files too, send exactly the same command again: it will run.",
   ].join("\n");
 }
 
 function warned(reached: readonly Reached[], cwd: string): string {
   return [
-    `Kite: ${effects(reached, "will include", "").join(", ")}. The command line runs anyway.`,
-    notes(reached, cwd),
-    `Next time: ${[...ownWay(reached), ...keepLeft(reached)].join("\n")}`,
+    `Kite: ${effectsGuard(reached, "will include", "").join(", ")}. The command line runs anyway.`,
+    notesGuard(reached, cwd),
+    `Next time: ${[...ownWayGuard(reached), ...keepLeft(reached)].join("\n")}`,
   ].join("\n");
 }
 
 /** What the commands do to others' work; those that may wipe it come first. */
-function effects(reached: readonly Reached[], takes: string, where: string): readonly string[] {
+function effectsGuard(reached: readonly Reached[], takes: string, where: string): readonly string[] {
   const wiping = reached.filter(isWiping);
   const taking = reached.filter(one => !isWiping(one));
   return [
-    ...(wiping.length === 0 ? [] : [`${names(wiping)} ${where}${loss(wiping)}`]),
-    ...(taking.length === 0 ? [] : [`${names(taking)} ${where}${takes} work of ${others(taking)}`]),
+    ...(wiping.length === 0 ? [] : [`${namesGuard(wiping)} ${where}${loss(wiping)}`]),
+    ...(taking.length === 0 ? [] : [`${namesGuard(taking)} ${where}${takes} work of ${othersGuard(taking)}`]),
   ];
 }
 
@@ -131,12 +384,12 @@ function keepLeft(reached: readonly Reached[]): readonly string[] {
     : [];
 }
 
-function names(reached: readonly Reached[]): string {
-  const all = unique(reached.map(({ by }) => by.name));
+function namesGuard(reached: readonly Reached[]): string {
+  const all = uniqueGuard(reached.map(({ by }) => by.name));
   return all.map(name => `\`${name}\``).join(" and ");
 }
 
-function others(reached: readonly Reached[]): string {
+function othersGuard(reached: readonly Reached[]): string {
   return othersOf(
     reached.flatMap(({ foreign }) => foreign),
     moreOf(reached),
@@ -172,14 +425,14 @@ export function lossOf(
 
 /** The files' owners, without names. */
 function othersOf(files: readonly Pick<ForeignFile, "who" | "leftMs">[], more: number): string {
-  const isOne = more === 0 && unique(files.map(({ who }) => who)).length === 1;
+  const isOne = more === 0 && uniqueGuard(files.map(({ who }) => who)).length === 1;
   if (files.every(({ leftMs }) => leftMs !== null))
     return isOne ? "a session that has ended" : "sessions that have ended";
   return isOne ? "another agent" : "other agents";
 }
 
 /** The reached files and their owners. */
-function notes(reached: readonly Reached[], cwd: string): string {
+function notesGuard(reached: readonly Reached[], cwd: string): string {
   const files = new Map<string, ForeignFile>();
   for (const { foreign, worktree } of reached) {
     for (const file of foreign) files.set(nearPath(`${worktree}/${file.file}`, cwd), file);
@@ -217,12 +470,12 @@ export function doing(files: readonly Pick<ForeignFile, "who" | "doing">[]): rea
 }
 
 /** The same commands for the agent's own files only; a sentence for a command that has no such form. */
-function ownWay(reached: readonly Reached[]): readonly string[] {
-  const ways = unique(reached.map(ownWayOf));
+function ownWayGuard(reached: readonly Reached[]): readonly string[] {
+  const ways = uniqueGuard(reached.map(ownWayOfGuard));
   return ways.slice(0, limits.guardWaysMax);
 }
 
-function ownWayOf(reached: Reached): string {
+function ownWayOfGuard(reached: Reached): string {
   const { by, own, isSupposed, worktree } = reached;
   const words = ownWords(by);
   const where = isSupposed
@@ -299,9 +552,9 @@ function commitOwn(reached: readonly Reached[]): readonly string[] {
 }
 
 /** Whom the agent can ask: the owners that are alive, and the main agents of those that have ended. */
-function people(reached: readonly Reached[]): string {
+function peopleGuard(reached: readonly Reached[]): string {
   const living = reached.flatMap(({ foreign }) => foreign.filter(({ leftMs }) => leftMs === null));
-  const all = unique(living.map(({ who, answerer = who }) => answerer)).slice(0, limits.guardWaysMax);
+  const all = uniqueGuard(living.map(({ who, answerer = who }) => answerer)).slice(0, limits.guardWaysMax);
   return all.map(who => quote(who, limits.nameBytes)).join(" or ");
 }
 
@@ -334,6 +587,6 @@ function refusedAnswer({ waitMs, cwd }: GuardedLine, { verdict, refusal, holder 
   );
 }
 
-function unique(texts: readonly string[]): readonly string[] {
+function uniqueGuard(texts: readonly string[]): readonly string[] {
   return [...new Set(texts)];
 }

@@ -7,10 +7,8 @@ import { frame, quote } from "../../../protocol/text.ts";
 import type { FileNote, HookAction, HookOutcome } from "../../seam/slices.ts";
 import type { Actor, Event } from "../event.ts";
 import type { Plan } from "../plan-parts.ts";
-import { alsoTellPerson, nothing, withContext } from "./answer.ts";
-import type { NoteLine } from "./note-lines.ts";
-import { outcomeOf } from "./outcome.ts";
-import { type Reader, readerOf } from "./reader.ts";
+import { alsoTellPerson, nothing, outcomeOf, type Reader, readerOf, withContext } from "./answer.ts";
+import type { NoteLine } from "./notes.ts";
 import { newsText, noteHeadings, noteLines, notesOfPeople } from "./slices.ts";
 
 type Inbox = Extract<HookOutcome, { did: "inbox"; ok: true }>;

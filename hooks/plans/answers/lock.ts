@@ -7,10 +7,18 @@ import { duration, frame, nearPath, quote } from "../../../protocol/text.ts";
 import type { UnseenChange } from "../../seam/outcomes.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
 import { within } from "../event.ts";
-import { type Answer, deny, nothing, tellPerson, withContext } from "./answer.ts";
-import { isChangedLines } from "./changed-lines.ts";
-import { outcomeOf, refusalOf } from "./outcome.ts";
-import { howToWrite, type Reader } from "./reader.ts";
+import {
+  type Answer,
+  deny,
+  howToWrite,
+  nothing,
+  outcomeOf,
+  type Reader,
+  refusalOf,
+  tellPerson,
+  withContext,
+} from "./answer.ts";
+import { isChangedLines } from "./notes.ts";
 
 /** Stands for the tool in texts about a shell line that changes files. */
 export const lineTool = "command line";

@@ -1,13 +1,13 @@
 /** Words what came of the files that a line's plain commands name. */
+
 import { limits } from "../../../protocol/limits.ts";
 import { frame, nearPath, quote } from "../../../protocol/text.ts";
-import type { NamedFiles } from "../../seam/named-files.ts";
+import type { NamedFiles } from "../../seam/actions.ts";
 import type { HookOutcome } from "../../seam/slices.ts";
-import { type Answer, alsoTellPerson, deny, withContext } from "./answer.ts";
+import type { Asking } from "../plan-parts.ts";
+import { type Answer, alsoTellPerson, deny, outcomeOf, type Reader, withContext } from "./answer.ts";
 import { doing, lossOf, owned } from "./guard.ts";
-import { changedText, type Edit, lineTool, refusedText, unkeptText } from "./lock.ts";
-import { outcomeOf } from "./outcome.ts";
-import type { Reader } from "./reader.ts";
+import { changedText, type Edit, type Edits, lineTool, refusedText, unkeptText } from "./lock.ts";
 
 /** The shell line of the event. `waitMs` is the longest wait for its files, in milliseconds. */
 interface NamingLine extends Reader {
@@ -101,4 +101,80 @@ function notes({ cwd }: NamingLine, { wiped, more }: Looked): string {
     `${frame} ${[...texts, ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ")}.`,
     ...doing(shown),
   ].join(" ");
+}
+
+// Asks whether a step would write Kite's own files, and words the refusal: with the command by which a person changes them.
+
+const did = "check_own_files";
+
+export const writeOwnFiles: Asking<Pick<Edit, "tool" | "file" | "cwd">> = {
+  did,
+  asks: ({ file, cwd }, actor) => ({ do: did, ...actor, cwd, files: [file] }),
+  answer: ({ tool }, outcomes, rest) => refusedOr(`this ${tool}`, outcomes, rest),
+};
+
+export const patchOwnFiles: Asking<Pick<Edits, "tool" | "files" | "cwd">> = {
+  did,
+  asks: ({ files, cwd }, actor) => ({ do: did, ...actor, cwd, files }),
+  answer: ({ tool }, outcomes, rest) => refusedOr(`this ${tool}`, outcomes, rest),
+};
+
+export const shellOwnFiles: Asking<{ readonly cwd: string; readonly written: readonly string[] }> = {
+  did,
+  asks: ({ cwd, written }, actor) =>
+    written.length === 0 ? null : { do: did, ...actor, cwd, files: written },
+  answer: (_step, outcomes, rest) => refusedOr("this command line", outcomes, rest),
+};
+
+function refusedOr(what: string, outcomes: readonly HookOutcome[], rest: () => Answer): Answer {
+  const found = outcomeOf(outcomes, did);
+  if (found === undefined) return rest();
+  const { name, path } = found;
+  return deny(
+    [
+      `Kite: ${what} did not run: ${quote(path, limits.pathBytes)} is Kite's own, and no agent changes it.`,
+      `What to do: ${wayOf(name)}`,
+    ].join("\n"),
+  );
+}
+
+/** By the first part of a file's name: the commands by which a person changes it. */
+const commands: Readonly<Record<string, string>> = {
+  "trusted.json": "kite check --trust, in the project",
+  "config.json": "kite config set KEY VALUE",
+  off: "kite off, kite on",
+  "off.json": "kite off, kite on",
+  down: "kite down, kite up",
+  bin: "kite install",
+  "installs.json": "kite install, kite uninstall",
+  "servers.json": "kite install, kite uninstall",
+  "plugins.json": "kite plugin",
+  journal: "kite repair",
+};
+
+function wayOf(name: string): string {
+  const [first = ""] = name.split("/");
+  const command = Object.hasOwn(commands, first) ? commands[first] : undefined;
+  return command === undefined
+    ? "leave it: Kite's programs alone write it. If something is wrong with it, tell your user to run kite doctor."
+    : `ask your user to change it, in a terminal of their own: ${command}`;
+}
+
+// Words that what a line wipes is not kept yet.
+
+/** A denial, else what `rest` says, perhaps with a word beside it. */
+export function keepWorkAnswer(cwd: string, outcomes: readonly HookOutcome[], rest: () => Answer): Answer {
+  const found = outcomeOf(outcomes, "keep_work");
+  if (found === undefined || found.verdict === "allow") return rest();
+  const { files, more } = found;
+  const names = files.map(file => quote(nearPath(file, cwd))).join(", ");
+  const what = `${names}${more === 0 ? "" : ` and ${more} more`}`;
+  if (found.verdict === "allow_with_note")
+    return withContext(rest(), `Kite: this line wipes ${what}, and Kite has no copy of it yet.`);
+  return deny(
+    [
+      `Kite: this command line did not run yet: it wipes uncommitted work in ${what}, and Kite has not stored a copy of it yet.`,
+      "What to do: send exactly the same command again: it will run.",
+    ].join("\n"),
+  );
 }

@@ -1,9 +1,8 @@
 /** The list of slices for what agents are told. */
+
+import { goneLine, healthText, riskLine, roleHeadings, roleLine, teamHeadings } from "../../lead/answers.ts";
 import type { FileNote } from "../../seam/slices.ts";
-import { healthText } from "../lead/health.ts";
-import { riskLine, roleHeadings, roleLine } from "../lead/role.ts";
-import { goneLine, teamHeadings } from "../lead/team.ts";
-import { baseHeadings, baseLines, type Heading, type NoteLine } from "./note-lines.ts";
+import { baseHeadings, baseLines, type Heading, type NoteLine } from "./notes.ts";
 
 /** In the order in which an answer names them. */
 export const noteHeadings: readonly Heading[] = [...teamHeadings, ...baseHeadings, ...roleHeadings];

@@ -11,14 +11,14 @@ const inHooks: readonly Omit<Planted, "hooks">[] = [
   },
   {
     bug: "a prompt that leaves what an interrupted turn had in flight",
-    file: "hooks/plans/session.ts",
+    file: "hooks/plans/turn-events.ts",
     find: "prompt === null ? [] : [{ do:",
     put: "prompt !== null ? [] : [{ do:",
     tells: /stays in flight/,
   },
   {
     bug: "a PostToolUse that ends no write",
-    file: "hooks/claude-code/rows/tool.ts",
+    file: "hooks/claude-code/rows.ts",
     find: "...flightEnd(event, actor, cwd, toolUseId),\n    wrote,",
     put: '...flightEnd(event, actor, cwd, toolUseId + "-"),\n    wrote,',
     tells: /stays in flight/,
