@@ -1,4 +1,5 @@
 /** The client library's connection: requests, events, and reconnecting. */
+
 import { setTimeout as delay } from "node:timers/promises";
 import { mountsHere } from "../hooks/client/mounts.ts";
 import { type Refusal, refuse } from "../protocol/codes.ts";
@@ -15,9 +16,140 @@ import type {
 } from "../protocol/schemas/requests.ts";
 import { encodeLine } from "../protocol/wire.ts";
 import { ConnectionClosed, HelloRefused, LocalError, NotRunning, TimedOut } from "./errors.ts";
-import { type Outstanding, repeatsOf, sharedWrite, waitOf, withResolvers } from "./outstanding.ts";
-import { type Bound, Remembered } from "./remembered.ts";
 import { type Message, Transport } from "./transport.ts";
+
+// Requests that wait for their answers.
+
+interface Outstanding {
+  readonly type: RequestType;
+  readonly request: Message;
+  readonly line: string;
+  /** True if the client sends the request again on the next connection. */
+  readonly again: boolean;
+  /** Until then it is sent again if a shared store has not told its outcome, as `performance.now()` counts. */
+  readonly repeatUntil: number;
+  /** The next time; its end ends with the request. */
+  repeat?: NodeJS.Timeout;
+  readonly resolve: (answer: Message) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** Requests that a log which machines share may get. */
+const sharedWrite = /^(task|message|context|debate)_|^broadcast$/;
+
+/** Returns the wait that a request asks for, in milliseconds. */
+function waitOf(type: RequestType, params: object): number {
+  if (type !== "file_lock") return 0;
+  return "waitMs" in params && typeof params.waitMs === "number" ? params.waitMs : limits.waitMs;
+}
+
+/**
+ * Returns how long a request of a shared log waits for its answer, and for how long of this it is repeated, in milliseconds. A
+ * bound that the caller gave holds; a repeat that could not be answered within it is not sent, and the caller hears that the
+ * outcome is not known.
+ */
+function repeatsOf(waitMs: number, isGiven: boolean): { readonly waitMs: number; readonly forMs: number } {
+  const { storeRepeatMs, storeAnswerMs } = limits;
+  if (!isGiven) return { waitMs: waitMs + storeRepeatMs, forMs: storeRepeatMs };
+  return { waitMs, forMs: Math.min(storeRepeatMs, waitMs - storeAnswerMs) };
+}
+
+/** Returns a promise, and what settles it. */
+function withResolvers<T>() {
+  let settle: Pick<Outstanding, "reject"> & { resolve: (value: T) => void } = { resolve() {}, reject() {} };
+  const promise = new Promise<T>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  return { promise, ...settle };
+}
+
+// State that a client restores on a new connection.
+
+/**
+ * The requests that a client repeats on a new connection: its registered sessions, its bound locks and merges, and the
+ * cursor of its event stream. It records only requests that succeeded.
+ */
+class Remembered {
+  readonly #registered = new Map<unknown, Message>();
+  readonly #runners = new Map<unknown, Message>();
+  readonly #bound = new Map<string, Bound>();
+  #subscription: Message | null = null;
+  #cursor: unknown;
+
+  /** Records a request and its success reply. */
+  note(type: RequestType, request: Message, reply: Message): void {
+    if (type === "register") this.#registered.set(request["id"], request);
+    else if (type === "deregister") this.#forget(request["id"]);
+    else if (type === "file_lock" && request["bind"] === true) this.#hold(request, reply);
+    else if (type === "merge_attach") this.#runners.set(request["runner"], request);
+    else if (type === "file_unlock") this.#release(request);
+    else if (type === "subscribe") {
+      this.#subscription = request;
+      this.saw(reply["cursor"]);
+    }
+  }
+
+  /** Records an event's cursor: a resumed stream begins after it. Volatile events have no cursor. */
+  saw(cursor: unknown): void {
+    if (typeof cursor === "string") this.#cursor = cursor;
+  }
+
+  /** Sessions come first, because the other requests refer to them. */
+  registrations(): Message[] {
+    return [...this.#registered.values()];
+  }
+
+  /** Requests for the bound locks without a wait; a holder that kept its lock gets the same token. */
+  locks(): Bound[] {
+    return [...this.#bound.values()];
+  }
+
+  /** Requests that tie the merges of this client's runners to the connection. */
+  runners(): Message[] {
+    return [...this.#runners.values()];
+  }
+
+  subscription(): Message | null {
+    return this.#subscription && { ...this.#subscription, cursor: this.#cursor };
+  }
+
+  /** Forgets a lock that changed, so that the client does not request it again. */
+  drop(bound: Bound): void {
+    this.#bound.delete(keyOf(bound.request));
+  }
+
+  #hold(request: Message, reply: Message): void {
+    const { requestId: _, ...rest } = request;
+    this.#bound.set(keyOf(request), { request: { ...rest, waitMs: 0 }, token: reply["token"] });
+  }
+
+  #forget(id: unknown): void {
+    this.#registered.delete(id);
+    for (const bound of this.#bound.values()) if (bound.request["id"] === id) this.drop(bound);
+  }
+
+  /**
+   * Compares names as spelled. Restoring a released lock would be worse than losing a held one, so an unlock that names
+   * anything but whole requests makes this forget every lock of its session.
+   */
+  #release(request: Message): void {
+    const key = keyOf(request);
+    if (this.#bound.delete(key)) return;
+    for (const bound of this.#bound.values()) {
+      if (request["id"] === undefined || bound.request["id"] === request["id"]) this.drop(bound);
+    }
+  }
+}
+
+interface Bound {
+  readonly request: Message;
+  readonly token: unknown;
+}
+
+function keyOf(request: Message): string {
+  const { id, agent, command, file, files, resource } = request;
+  return JSON.stringify([id, agent, command, file ?? files, resource]);
+}
 
 /** The compiler checks this value against the table's own; importing that file would bring the schemas along. */
 const spoken: typeof protocolVersion = 1;

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { ConnectionClosed, NotRunning } from "../../client/errors.ts";
-import { stopDaemon } from "../../client/stop.ts";
+import { stopDaemon } from "../../client/launch.ts";
 import { lostStoreProblem } from "../../daemon/journal/store-mark.ts";
 import { type AskPerson, isYes, terminalQuestion } from "../ask-person.ts";
 import { atWork } from "../at-work.ts";

@@ -1,8 +1,7 @@
 import { existsSync, rmSync } from "node:fs";
 import type { Command } from "commander";
 import { LocalError, StartFailed } from "../../client/errors.ts";
-import { ensureDaemon } from "../../client/launch.ts";
-import { stopDaemon } from "../../client/stop.ts";
+import { ensureDaemon, stopDaemon } from "../../client/launch.ts";
 import { olderStoreAdvice, olderStoreText } from "../../daemon/journal/store-mark.ts";
 import { limits } from "../../protocol/limits.ts";
 import { fewFiles } from "../few-files.ts";

@@ -1,8 +1,7 @@
 /** Begins the daemon anew, so that it reads the setting of the store. */
 import { rmSync } from "node:fs";
 import { NotRunning } from "../../client/errors.ts";
-import { ensureDaemon } from "../../client/launch.ts";
-import { stopDaemon } from "../../client/stop.ts";
+import { ensureDaemon, stopDaemon } from "../../client/launch.ts";
 import type { ProcessContext } from "../process-context.ts";
 import { daemonProgram } from "../program-paths.ts";
 import { granted } from "../with-daemon.ts";

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { KiteClient } from "../../client/client.ts";
-import { stopDaemon } from "../../client/stop.ts";
+import { stopDaemon } from "../../client/launch.ts";
 import { nameOfId } from "../session-name.ts";
 import { type Client, Home } from "./daemon.ts";
 import { type Ended, HookWorld, hookPrograms, silent } from "./hook-clients.ts";

@@ -17,8 +17,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { StartFailed, TimedOut, WrongOwner } from "../../client/errors.ts";
-import { daemonEnvironment, ensureDaemon, type Launched } from "../../client/launch.ts";
-import { stopDaemon } from "../../client/stop.ts";
+import { daemonEnvironment, ensureDaemon, type Launched, stopDaemon } from "../../client/launch.ts";
 import { type KitePaths, kitePaths } from "../../protocol/paths.ts";
 import { FakeDaemon } from "../unit/fake-daemon.ts";
 

@@ -2,8 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ensureDaemon } from "../../client/launch.ts";
-import { stopDaemon } from "../../client/stop.ts";
+import { ensureDaemon, stopDaemon } from "../../client/launch.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type Client, Home, type Message } from "./daemon.ts";
 
