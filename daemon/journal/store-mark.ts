@@ -13,6 +13,7 @@ import {
   fsyncSync,
   lstatSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -81,8 +82,10 @@ export function lostStore(paths: KitePaths): LostStore | null {
 
 /** Returns what only a daemon with a journal writes, so `kite install` does not; null if none of it is there. */
 export function signOfJournal(paths: KitePaths): string | null {
-  const { storeMark, daemonFile, events, presence, trail, rescue } = paths;
-  return [storeMark, daemonFile, events, presence, trail, rescue].find(path => existsSync(path)) ?? null;
+  const { storeMark, daemonFile, events, presence, rescue, trail } = paths;
+  // `kite log --follow` makes the trail's folder, and nothing in it.
+  const isSign = (path: string) => existsSync(path) && (path !== trail || readdirSync(path).length > 0);
+  return [storeMark, daemonFile, events, presence, rescue, trail].find(isSign) ?? null;
 }
 
 /** Says what is missing. */

@@ -173,6 +173,11 @@ test("a folder with only what `kite install` writes is new", async () => {
   expect(await said()).toEqual({ status: null, doctor: null });
 });
 
+test("a folder with only what `kite log --follow` makes is new", () => {
+  mkdirSync(home.paths.trail, { recursive: true });
+  expect(lostStoreProblem(home.paths)).toBeNull();
+});
+
 test("a folder of Kite that was removed whole begins anew", async () => {
   await killed();
   rmSync(home.paths.home, { recursive: true, maxRetries: 9 });
