@@ -80,9 +80,10 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
         });
   for (const file of files) void services.baselines.take(file);
   const mergeRisks = takeRisks(run, actor.session);
-  const unkept = await keepReplaced(services, files);
-  const verdict = grantVerdict({ overwrites }, { ...changed, unseen, mergeRisks, unkept });
-  const isStopped = stops(services, verdict);
+  const noted = { ...changed, unseen, mergeRisks };
+  const isStopped = stops(services, grantVerdict({ overwrites }, { ...noted, unkept: [] }));
+  const unkept = isStopped ? [] : await keepReplaced(services, files);
+  const verdict = grantVerdict({ overwrites }, { ...noted, unkept });
   if (isFirst)
     noteLock(services, isStopped ? { ...locked, runs: false } : locked, reply, waitedMs, hasWaited);
   if (isFirst && verdict === "deny") noteStale(run, actor, { ...changed, unseen });
@@ -99,8 +100,7 @@ export async function lock(run: Run, asked: LockAction): Promise<HookOutcome> {
     for (const file of files) writeBegins(services, actor, file, action.toolUseId);
   }
   const granted = { ...reply, token: String(reply["token"]) };
-  const what = { ...changed, unseen, before, mergeRisks, unkept };
-  return { did: "lock", ok: true, reply: granted, verdict, waitedMs, ...what };
+  return { did: "lock", ok: true, reply: granted, verdict, waitedMs, before, ...noted, unkept };
 }
 
 /**

@@ -373,6 +373,25 @@ describe("an edit of uncommitted work", () => {
     expect((await textsAtOnce(dir)).map(([text]) => text)).toEqual(["by line\n", "by hand\n", "one\n"]);
   });
 
+  test("that is denied waits for no copy, and nobody is told that there is none", async () => {
+    const dir = world.repo("denied-edit");
+    await world.write("s-first", dir, "a.ts", "one\n");
+    const first = edit(dir, "first\n");
+    await asks("s-first", dir, first);
+    const waits = async () => JSON.stringify(await world.rows("sessions", { project: dir }));
+    const said = asks("s-second", dir, edit(dir, "second\n"));
+    await expect.poll(waits, { timeout: 60_000 }).toContain('"waitingForPath":"');
+    world.put(dir, "a.ts", "first\n");
+    fs.slow(join(dir, "a.ts"));
+    try {
+      await world.event("s-first", dir, { hook_event_name: "Stop" });
+      expect(await said).toContain('"permissionDecision":"deny"');
+      expect(await said).not.toContain("has no copy");
+    } finally {
+      fs.quick();
+    }
+  });
+
   test("runs after a short while, and its agent and the person are told that there is no copy", async () => {
     const dir = world.repo("slow-edit");
     await world.write("s-slow", dir, "a.ts", "one\n");

@@ -64,10 +64,10 @@ export function lockAnswer(edit: Edit, outcomes: readonly HookOutcome[]): Answer
   return granted.mergeRisks.length === 0 ? said : withContext(said, mergeText(edit, granted));
 }
 
-/** The call runs, and replaces uncommitted work of which there is no copy. */
+/** The call replaces uncommitted work of which there is no copy. */
 export function unkeptText({ tool, cwd }: Edit, unkept: readonly string[]): string {
   const files = unkept.map(path => quote(nearPath(path, cwd))).join(", ");
-  return `Kite: this ${tool} runs, but Kite has no copy of the uncommitted work in ${files} before it: kite rescue cannot bring that back.`;
+  return `Kite has no copy of the uncommitted work in ${files} from before this ${tool}: kite rescue cannot bring that back.`;
 }
 
 /** The edit is not blocked: each worktree has its own file. */
