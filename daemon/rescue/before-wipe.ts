@@ -213,7 +213,7 @@ async function keepNow(
   const flight = unheardFlight(services, rescue, file);
   await archive.ready;
   await queue.first(path);
-  if (flight !== null) await keepFlight(services, rescue, flight);
+  if (flight !== null) await keepFlight(services, rescue, flight, isOver);
   const work = engine.state.writes.files.get(key);
   if (work === undefined) return null;
   const now = await facts.stamped(path);

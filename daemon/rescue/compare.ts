@@ -186,18 +186,22 @@ export function endedFlights(services: RescueServices, rescue: Rescue): Listener
   return { commands: ["flight_end", "turn_end", "session_end"], stepped };
 }
 
-/** Keeps what a write has left; a file that did not change since the write was granted has nothing of it. */
+/**
+ * Keeps what a write has left; a file that did not change since the write was granted has nothing of it. `isOver`: the next
+ * write may have begun.
+ */
 export async function keepFlight(
   { facts, clock }: RescueServices,
   { keeper }: Rescue,
   { file, by, sinceMs }: OpenFlight,
+  isOver: () => boolean = () => false,
 ): Promise<void> {
   const path = pathOf(file);
   const now = await facts.stamped(path);
   if (now === null || now.stamp === null || now.stamp === keeper.seen(path)?.stamp) return;
   if (now.changedAt < sinceMs) return;
   const what = { path, key: file.key, by, tool: null, kind: "write", isEdit: true } as const;
-  await keeper.keep({ ...what, session: by.session, text: null, atMs: clock.wall() }, () => false);
+  await keeper.keep({ ...what, session: by.session, text: null, atMs: clock.wall() }, () => false, isOver);
 }
 
 /** A file that git reported clean: a commit has the work, or something put the file back before Kite looked. */

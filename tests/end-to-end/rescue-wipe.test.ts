@@ -392,6 +392,25 @@ describe("an edit of uncommitted work", () => {
     }
   });
 
+  test("is not kept under the name of the write before it if the disk answers late", async () => {
+    const dir = world.repo("late-edit");
+    const path = join(dir, "a.ts");
+    const part = (text: string) =>
+      world.call("Edit", { file_path: path, old_string: "a", new_string: text }, { filePath: path });
+    expect(await asks("s-before", dir, part("one\n"))).toBe("");
+    world.put(dir, "a.ts", "one\n");
+    // Nobody hears the end of that write, and its agent's turn ends.
+    fs.slow(path);
+    await world.event("s-before", dir, { hook_event_name: "Stop" });
+    const second = part("two\n");
+    expect(await asks("s-after", dir, second)).toContain("has no copy");
+    world.put(dir, "a.ts", "two\n");
+    fs.quick();
+    await world.event("s-after", dir, { hook_event_name: "PostToolUse", ...second });
+    await world.settled();
+    expect(await textsAtOnce(dir)).toEqual([["two\n", "s-after"]]);
+  });
+
   test("runs after a short while, and its agent and the person are told that there is no copy", async () => {
     const dir = world.repo("slow-edit");
     await world.write("s-slow", dir, "a.ts", "one\n");
