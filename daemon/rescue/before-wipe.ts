@@ -221,7 +221,7 @@ async function keepNow(
   if (now?.stamp === null || isNever || kept(rescue, path, now) !== null) return null;
   const { session } = latestOf(work).actor;
   const what = { path, key, tool: null, isEdit: true, session, text: null };
-  const whose = whoseNow(services, rescue, path, work);
+  const whose = whoseNow(services, rescue, path, work, now?.changedAt ?? 0);
   const outcome = await keeper.keep({ ...what, ...whose }, () => false, isOver);
   return outcome.is === "missed" ? outcome.why : null;
 }

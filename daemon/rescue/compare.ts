@@ -138,24 +138,26 @@ async function compareDirty(
     compared.gone.set(path, "");
     return null;
   }
-  const whose = whoseNow(services, rescue, path, work);
+  const whose = whoseNow(services, rescue, path, work, now.changedAt);
   const what = { path, key: work.key, tool: null, isEdit: true, session: actor.session, text: null };
   const outcome = await keeper.keep({ ...what, ...whose }, () => false, isExplained);
   if (outcome.is === "nothing") return null;
   return loss === null || (isStart && loss.how === "changed") ? null : { candidate, loss };
 }
 
-/** Whose content a file with uncommitted work has if there is no version of it. */
+/** Whose content a file with uncommitted work has if there is no version of it; it changed at `changedAt`. */
 export function whoseNow(
   { clock }: RescueServices,
   { archive, keeper }: Pick<Rescue, "archive" | "keeper">,
   path: string,
   work: DirtyFile,
+  changedAt: number,
 ): Pick<FileToKeep, "by" | "kind" | "atMs"> {
   const latest = archive.versions.latestOf(path);
   const { actor, name, wallMs } = latestOf(work);
   // A version of a write has the time of its note: without one, the latest write was not kept, as the daemon ended just then.
-  return keeper.seen(path) === undefined && (latest === null || latest.atMs < wallMs)
+  const isUnkept = keeper.seen(path) === undefined && (latest === null || latest.atMs < wallMs);
+  return isUnkept && changedAt <= wallMs
     ? { by: { session: actor.session, agent: actor.agent, name }, kind: "write", atMs: wallMs }
     : { by: null, kind: "outside", atMs: clock.wall() };
 }

@@ -430,6 +430,20 @@ describe("an edit of uncommitted work", () => {
 });
 
 describe("while no daemon runs", () => {
+  test("what a person writes is nobody's, also if the agent's last write changed nothing", async () => {
+    const dir = world.repo("same-again");
+    await world.write("s-same", dir, "a.ts", "one\n");
+    await world.write("s-same", dir, "a.ts", "one\n");
+    await world.stop();
+    world.put(dir, "a.ts", "by hand\n");
+    await world.start();
+    await world.settled();
+    expect((await world.versions({ project: dir })).map(({ by }) => by?.id ?? null)).toEqual([
+      null,
+      "s-same",
+    ]);
+  });
+
   test("what a person wipes is noted at the next start as changed outside Kite", async () => {
     const dir = world.repo("outside");
     await world.write("s-outside", dir, "a.ts", "a.ts\none\n");
