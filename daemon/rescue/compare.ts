@@ -55,6 +55,8 @@ export function compareWithKept(
   worktree: string | null,
   isStart = false,
 ): Promise<void> {
+  // Before the first edit is granted, and before an end that nobody heard is taken.
+  if (isStart) noteFlights(services, rescue);
   return rescue.later(() => compare(services, rescue, worktree, isStart));
 }
 
@@ -65,7 +67,8 @@ async function compare(
   isStart: boolean,
 ): Promise<void> {
   await rescue.archive.ready;
-  if (isStart) await keepFlights(services, rescue);
+  if (isStart)
+    for (const flight of rescue.compared.flights.values()) await keepFlight(services, rescue, flight);
   const { files, settled, settledIn } = services.engine.state.writes;
   // The latest first.
   const dirty = worktree === null ? [...files.values()].reverse() : worksIn(services, worktree);
@@ -162,16 +165,13 @@ export function whoseNow(
     : { by: null, kind: "outside", atMs: clock.wall() };
 }
 
-/** Writes that were granted before this start may run at any moment: what they have left so far is kept. */
-async function keepFlights(services: RescueServices, rescue: Rescue): Promise<void> {
-  const { engine, clock } = services;
+/** Writes that were granted before this start may run at any moment. */
+function noteFlights({ engine, clock }: RescueServices, { compared }: Rescue): void {
   for (const hold of engine.state.locks.holds.values()) {
     if (hold.flights.length === 0 || hold.dir) continue;
     const { id: session, agent, name } = actorRow(engine.state, hold.actor);
     const sinceMs = hold.touched + clock.wall() - engine.now - limits.rescueStampSlackMs;
-    const flight = { file: hold, by: { session, agent, name }, sinceMs };
-    rescue.compared.flights.set(hold.key, flight);
-    await keepFlight(services, rescue, flight);
+    compared.flights.set(hold.key, { file: hold, by: { session, agent, name }, sinceMs });
   }
 }
 

@@ -1,10 +1,19 @@
 /** What a shell line wipes is kept before the line runs, and noted when it has run. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { inflateSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BudgetedFs } from "../../daemon/facts/filesystem.ts";
+import { checksum } from "../../daemon/journal/format/checksum.ts";
 import type { TrailLine } from "../../daemon/trail/line.ts";
 import { readTrail } from "../../daemon/trail/read.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -442,6 +451,26 @@ describe("while no daemon runs", () => {
       null,
       "s-same",
     ]);
+  });
+
+  test("what a write left is kept, also if the end of its turn is taken before the store is read", async () => {
+    const dir = world.repo("turn-end");
+    const path = join(dir, "a.ts");
+    const first = world.call(
+      "Edit",
+      { file_path: path, old_string: "a", new_string: "b" },
+      { filePath: path },
+    );
+    await world.event("s-turn", dir, { hook_event_name: "PreToolUse", ...first });
+    world.put(dir, "a.ts", "one\n");
+    await world.stop();
+    const event = { hook_event_name: "Stop", session_id: "s-turn" };
+    writeFileSync(world.paths.unheardEnds, `${JSON.stringify({ at: Date.now(), pid: 1, event })}\n`);
+    const line = JSON.stringify({ next: [1, 1] });
+    appendFileSync(join(world.paths.rescue, "index"), `${checksum(line)} ${line}\n`.repeat(50_000));
+    await world.start();
+    await world.settled();
+    expect(await world.texts({ project: dir })).toEqual(["one\n"]);
   });
 
   test("what a person wipes is noted at the next start as changed outside Kite", async () => {
