@@ -211,6 +211,7 @@ async function keepNow(
   const path = pathOf(file);
   // This look comes before the new write begins.
   const flight = unheardFlight(services, rescue, file);
+  rescue.compared.flights.delete(key);
   await archive.ready;
   await queue.first(path);
   if (flight !== null) await keepFlight(services, rescue, flight, isOver);

@@ -178,11 +178,17 @@ function noteFlights({ engine, clock }: RescueServices, { compared }: Rescue): v
 /** Looks again at the files of writes that were granted before this start, when they end. */
 export function endedFlights(services: RescueServices, rescue: Rescue): Listener {
   const { flights } = rescue.compared;
+  const ended = new WeakSet<OpenFlight>();
   const stepped = () => {
     for (const [key, flight] of flights) {
-      if ((services.engine.state.locks.holds.get(key)?.flights.length ?? 0) > 0) continue;
-      flights.delete(key);
-      void rescue.later(() => keepFlight(services, rescue, flight));
+      if (ended.has(flight) || (services.engine.state.locks.holds.get(key)?.flights.length ?? 0) > 0)
+        continue;
+      ended.add(flight);
+      // Until then it is known, so the next edit of the file waits for it.
+      void rescue.later(async () => {
+        await keepFlight(services, rescue, flight);
+        flights.delete(key);
+      });
     }
   };
   return { commands: ["flight_end", "turn_end", "session_end"], stepped };
@@ -190,14 +196,15 @@ export function endedFlights(services: RescueServices, rescue: Rescue): Listener
 
 /**
  * Keeps what a write has left; a file that did not change since the write was granted has nothing of it. `isOver`: the next
- * write may have begun.
+ * write may have begun; of one of before this start, an edit has taken it over.
  */
 export async function keepFlight(
   { facts, clock }: RescueServices,
-  { keeper }: Rescue,
-  { file, by, sinceMs }: OpenFlight,
-  isOver: () => boolean = () => false,
+  { keeper, compared }: Rescue,
+  flight: OpenFlight,
+  isOver: () => boolean = () => compared.flights.get(flight.file.key) !== flight,
 ): Promise<void> {
+  const { file, by, sinceMs } = flight;
   const path = pathOf(file);
   const now = await facts.stamped(path);
   if (now === null || now.stamp === null || now.stamp === keeper.seen(path)?.stamp) return;

@@ -473,6 +473,32 @@ describe("while no daemon runs", () => {
     expect(await world.texts({ project: dir })).toEqual(["one\n"]);
   });
 
+  test("what a write of before the start left is looked at before the next edit, also if a look waits", async () => {
+    const dir = world.repo("look-waits");
+    const path = join(dir, "a.ts");
+    const part = (text: string) =>
+      world.call("Edit", { file_path: path, old_string: "a", new_string: text }, { filePath: path });
+    await world.event("s-open", dir, { hook_event_name: "PreToolUse", ...part("one\n") });
+    await world.stop();
+    await world.start();
+    // What is known of the folder makes the look at its file the only one that is held.
+    await world.write("s-next", dir, "b.ts", "b\n");
+    world.put(dir, "a.ts", "one\n");
+    fs.slow(path);
+    const second = part("two\n");
+    try {
+      await world.event("s-open", dir, { hook_event_name: "Stop" });
+      const said = await world.event("s-next", dir, { hook_event_name: "PreToolUse", ...second });
+      expect(said).toContain("has no copy");
+      world.put(dir, "a.ts", "two\n");
+    } finally {
+      fs.quick();
+    }
+    await world.event("s-next", dir, { hook_event_name: "PostToolUse", ...second });
+    await world.settled();
+    expect((await world.versions({ file: path }))[0]?.by).toMatchObject({ id: "s-next" });
+  });
+
   test("what a person wipes is noted at the next start as changed outside Kite", async () => {
     const dir = world.repo("outside");
     await world.write("s-outside", dir, "a.ts", "a.ts\none\n");
