@@ -8,7 +8,7 @@ import {
   lostStoreText,
   olderStoreAdvice,
   olderStoreText,
-  signOfJournal,
+  startWithout,
 } from "../../daemon/journal/store-mark.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { StatsReply } from "../../protocol/schemas/daemon.ts";
@@ -37,8 +37,7 @@ export function checkJournal(world: ProcessContext, isRunning: boolean): Check {
   if (stat === undefined) return ok(check, "none yet");
   if (!stat.isDirectory()) {
     const detail = `${paths.journal} is not a folder, so the daemon stores nothing`;
-    const start = signOfJournal(paths) !== null ? "kite up --empty" : "kite up";
-    return fail(check, detail, advise("put it aside", aside(paths.journal), start));
+    return fail(check, detail, advise("put it aside", aside(paths.journal), startWithout(paths)));
   }
   const odd = oddJournalFile(paths.journal);
   if (odd !== null) return fail(check, `${odd.what}, so the journal cannot be read`, odd.advice);

@@ -4,7 +4,7 @@ import type { Salvage } from "../../daemon/engine/salvage.ts";
 import { acquireInstance } from "../../daemon/instance/instance.ts";
 import { inspectJournal } from "../../daemon/journal/inspect.ts";
 import { readRemains, replaceJournal, wholeUntil } from "../../daemon/journal/remains.ts";
-import { journalBefore, lostStoreProblem } from "../../daemon/journal/store-mark.ts";
+import { journalBefore, lostStoreProblem, startWithout } from "../../daemon/journal/store-mark.ts";
 import { type AskPerson, isYes } from "../ask-person.ts";
 import { oddJournalFile } from "../doctor/journal-files.ts";
 import { type RefuseOptions, refuseAgent } from "../person.ts";
@@ -34,7 +34,7 @@ export async function repair(
   if (!stat.isDirectory())
     return refused(
       "not_a_journal",
-      `${paths.journal} is not a folder; put it aside, then start Kite: kite up`,
+      `${paths.journal} is not a folder; put it aside, then start Kite: ${startWithout(paths)}`,
     );
   const odd = oddJournalFile(paths.journal);
   if (odd !== null) {

@@ -81,11 +81,16 @@ export function lostStore(paths: KitePaths): LostStore | null {
 }
 
 /** Returns what only a daemon with a journal writes, so `kite install` does not; null if none of it is there. */
-export function signOfJournal(paths: KitePaths): string | null {
+function signOfJournal(paths: KitePaths): string | null {
   const { storeMark, daemonFile, events, presence, rescue, trail } = paths;
   // `kite log --follow` makes the trail's folder, and nothing in it.
   const isSign = (path: string) => existsSync(path) && (path !== trail || readdirSync(path).length > 0);
   return [storeMark, daemonFile, events, presence, rescue, trail].find(isSign) ?? null;
+}
+
+/** Returns the line that starts a daemon when the journal is put aside. */
+export function startWithout(paths: KitePaths): string {
+  return signOfJournal(paths) === null ? "kite up" : "kite up --empty";
 }
 
 /** Says what is missing. */

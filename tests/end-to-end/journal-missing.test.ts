@@ -178,6 +178,13 @@ test("a folder with only what `kite log --follow` makes is new", () => {
   expect(lostStoreProblem(home.paths)).toBeNull();
 });
 
+test("a file in its place: repair names the start that goes on from there", async () => {
+  await killed();
+  rmSync(home.paths.journal, { recursive: true });
+  writeFileSync(home.paths.journal, "");
+  expect((await home.command(["repair"])).err).toContain("put it aside, then start Kite: kite up --empty");
+});
+
 test("a folder of Kite that was removed whole begins anew", async () => {
   await killed();
   rmSync(home.paths.home, { recursive: true, maxRetries: 9 });
