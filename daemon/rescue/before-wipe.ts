@@ -229,7 +229,7 @@ async function keepNow(
 
 /** The last write that was granted and of which nobody heard the end; null: there is none. */
 function unheardFlight(
-  { writers, clock }: RescueServices,
+  { writers, clock, presence }: RescueServices,
   { compared }: Rescue,
   file: FileRef,
 ): OpenFlight | null {
@@ -237,5 +237,6 @@ function unheardFlight(
   if (begun === null) return compared.flights.get(file.key) ?? null;
   const { session, agent, name, at } = begun;
   const sinceMs = at + clock.wall() - clock.now() - limits.rescueStampSlackMs;
-  return { file, by: { session, agent, name }, sinceMs };
+  const isPast = (presence.pulse(session, agent)?.since ?? at) > at;
+  return { file, by: { session, agent, name }, sinceMs, isPast };
 }

@@ -204,12 +204,13 @@ export async function keepFlight(
   flight: OpenFlight,
   isOver: () => boolean = () => compared.flights.get(flight.file.key) !== flight,
 ): Promise<void> {
-  const { file, by, sinceMs } = flight;
+  const { file, by, sinceMs, isPast = false } = flight;
   const path = pathOf(file);
   const now = await facts.stamped(path);
   if (now === null || now.stamp === null || now.stamp === keeper.seen(path)?.stamp) return;
   if (now.changedAt < sinceMs) return;
-  const what = { path, key: file.key, by, tool: null, kind: "write", isEdit: true } as const;
+  const whose = isPast ? ({ by: null, kind: "outside" } as const) : ({ by, kind: "write" } as const);
+  const what = { path, key: file.key, ...whose, tool: null, isEdit: true };
   await keeper.keep({ ...what, session: by.session, text: null, atMs: clock.wall() }, () => false, isOver);
 }
 

@@ -27,12 +27,14 @@ export interface OpenRestore {
   readonly end: (wrote: boolean) => Promise<void>;
 }
 
-/** A write that was granted before this start and may still run. */
+/** A write that was granted and of which nobody heard the end; it may still run. */
 export interface OpenFlight {
   readonly file: Pick<FileRef, "key" | "lexical" | "path">;
   readonly by: Author;
   /** Wall time in milliseconds: what the file had before is not this write's. */
   readonly sinceMs: number;
+  /** Its agent's turn is over: others may have changed the file since. */
+  readonly isPast?: boolean;
 }
 
 /** What is remembered of the comparisons; in memory only. */

@@ -371,6 +371,15 @@ describe("an edit of uncommitted work", () => {
     ]);
   });
 
+  test("keeps as nobody's what came after the turn of a write that a person refused", async () => {
+    const dir = world.repo("refused-edit");
+    expect(await asks("s-refused", dir, edit(dir, "never\n"))).toBe("");
+    await world.event("s-refused", dir, { hook_event_name: "Stop" });
+    world.put(dir, "a.ts", "pulled\n");
+    await asks("s-later", dir, edit(dir, "two\n"));
+    expect(await textsAtOnce(dir)).toEqual([["pulled\n", null]]);
+  });
+
   test("by a shell line that names the file waits, too", async () => {
     const dir = world.repo("in-place");
     await world.write("s-place", dir, "a.ts", "one\n");
