@@ -274,11 +274,10 @@ export class Archive {
       const there = new Set<string>();
       for await (const hashes of this.#store.hashes()) {
         for (const hash of hashes) {
-          if (!this.versions.has(hash)) await this.#removeOrphan(hash);
-          else if (
-            !this.#lines.isDoubted ||
-            (await this.#store.isSound(hash, this.versions.storedBytesOf(hash)))
-          )
+          const { isDoubted } = this.#lines;
+          if (!this.versions.has(hash)) {
+            if (!isDoubted) await this.#removeOrphan(hash);
+          } else if (!isDoubted || (await this.#store.isSound(hash, this.versions.storedBytesOf(hash))))
             there.add(hash);
         }
         await turn();
@@ -332,7 +331,9 @@ export class Archive {
       await this.#store.open();
       const bad = await this.#index.open(record => this.#lines.take(record as IndexRecord, texts));
       const isNew = this.#index.lines + bad === 0 && (await this.#store.isEmpty());
-      const aside = { folder: this.#asideFolder, atMs: wall() };
+      const onUnread = (path: string, error: unknown) =>
+        this.#fail(`${path} cannot be read, and stays as it is`, error);
+      const aside = { folder: this.#asideFolder, atMs: wall(), onUnread };
       const isChanged = !isNew && (await this.#lines.rebuild(this.#store, bad, aside, texts));
       if (isChanged) await this.#index.rewrite(this.#lines.records());
       this.#isRead = true;

@@ -47,10 +47,11 @@ export interface Label {
 /** Contents that a start reads at once. */
 const readsAtOnce = 16;
 
-/** Where versions of unknown files are, by name, and since when. */
+/** Where versions of unknown files are, by name, and since when; and who hears of contents that cannot be read. */
 interface Aside {
   readonly folder: string;
   readonly atMs: number;
+  readonly onUnread: (path: string, error: unknown) => void;
 }
 
 export function labelOf(version: Version, wipes: number): Label {
@@ -154,11 +155,11 @@ export class IndexLines {
    * damaged. Returns whether the index has to be written anew. Throws the system's error.
    */
   async rebuild(store: ContentStore, bad: number, aside: Aside, texts: SharedTexts): Promise<boolean> {
-    const { labels, unlabelled } = await this.#labels(store, bad > 0);
+    const { labels, unlabelled, unread } = await this.#labels(store, bad > 0, aside);
     // An index that was cut behind the end of an earlier run looks whole.
     const isShort = labels.some(({ v }) => v.n >= this.next[0]);
     this.isDoubted ||= !this.#isClean || bad > 0 || isShort;
-    let [recovered, lost] = [0, 0];
+    let [recovered, lost] = [0, unread];
     for (const { v, next } of labels) {
       if (this.isDoubted) this.take({ next }, texts);
       const isOrphan = !this.#versions.has(v.h);
@@ -198,10 +199,15 @@ export class IndexLines {
   }
 
   /** The labels of all contents, or of those that no version has, by their numbers; and the contents that have none. */
-  async #labels(store: ContentStore, isOfAll: boolean) {
+  async #labels(store: ContentStore, isOfAll: boolean, { onUnread }: Aside) {
     const [labels, unlabelled]: [Label[], string[]] = [[], []];
+    let unread = 0;
     const look = async (hash: string) => {
-      const found = await store.read(hash);
+      const found = await store.read(hash).catch(error => onUnread(store.pathOf(hash), error));
+      if (found === undefined) {
+        if (!this.#versions.has(hash)) unread += 1;
+        return;
+      }
       const { v, next } = (found?.label ?? { v: null }) as Label;
       if (found !== null && v?.h === hash) labels.push({ v: { ...v, z: found.storedBytes }, next });
       else if (!this.#versions.has(hash)) unlabelled.push(hash);
@@ -211,7 +217,7 @@ export class IndexLines {
       for (let at = 0; at < looked.length; at += readsAtOnce)
         await Promise.all(looked.slice(at, at + readsAtOnce).map(look));
     }
-    return { labels: labels.sort((a, b) => a.v.n - b.v.n), unlabelled };
+    return { labels: labels.sort((a, b) => a.v.n - b.v.n), unlabelled, unread };
   }
 
   /** Makes a version of a content whose file nobody knows. False: it is not whole, so nobody can have it, and it goes. */

@@ -213,8 +213,8 @@ function ifMissing(error: unknown): null {
 
 /** Returns null for what zlib says of bytes that are no whole stream; throws any other error. */
 function ifDamaged(error: unknown): null {
-  const code = error instanceof Error && "code" in error ? error.code : null;
-  if (code === "Z_DATA_ERROR" || code === "Z_BUF_ERROR" || code === "ERR_BUFFER_TOO_LARGE") return null;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (/^(Z_DATA_ERROR|Z_BUF_ERROR|Z_NEED_DICT|ERR_BUFFER_TOO_LARGE)$/.test(code)) return null;
   throw error;
 }
 

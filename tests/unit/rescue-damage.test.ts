@@ -392,6 +392,29 @@ test.each([0, 12])("a content that a power cut left %i bytes of is lost, and cou
   await first.close();
 });
 
+test("a content that the disk does not give stays as it is, is told, and keeps no other from its way back", async () => {
+  const world = new World();
+  const first = await world.start();
+  const [bad, odd] = [await world.keep(first, "a.ts", "a\n"), await world.keep(first, "b.ts", "b\n")];
+  await world.keep(first, "c.ts", "c\n");
+  await first.close();
+  rmSync(world.index);
+  // A stream that asks for a dictionary.
+  writeFileSync(first.pathOf(odd.hash), Buffer.from([0x78, 0xbb, 1, 2, 3, 4, 5, 6]));
+  const real = ContentStore.prototype.read;
+  vi.spyOn(ContentStore.prototype, "read").mockImplementation(async function (this: ContentStore, hash) {
+    if (hash === bad.hash) throw Object.assign(new Error("EIO: i/o error, read"), { code: "EIO" });
+    return real.call(this, hash);
+  });
+  world.nowMs = Date.now() + 2 * dayMs;
+  const next = await world.start();
+  expect(files(next)).toEqual(["c.ts"]);
+  expect(next.damage).toMatchObject({ recovered: 1, setAside: 0, lost: 2 });
+  expect(world.troubles[0]).toBe(`${first.pathOf(bad.hash)} cannot be read, and stays as it is`);
+  expect(existsSync(first.pathOf(bad.hash))).toBe(true);
+  await next.close();
+});
+
 describe("while the daemon runs", () => {
   test("a folder that is removed is told before the next write, and comes back if it is put back", async () => {
     const world = new World();
