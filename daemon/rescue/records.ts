@@ -117,7 +117,7 @@ export class IndexLines {
   #isClean = false;
   /** Versions of which lines say that they were removed, or lost with their contents. */
   readonly #gone = new Set<number>();
-  readonly #lost = new Set<number>();
+  readonly #lost = new Map<number, Version>();
 
   constructor(versions: VersionTable, wipes: WipeTable) {
     this.#versions = versions;
@@ -133,8 +133,10 @@ export class IndexLines {
     } else if ("gone" in record || "lost" in record) {
       const isGone = "gone" in record;
       for (const n of isGone ? record.gone : record.lost) {
+        const version = this.#versions.get(n);
         this.#versions.remove(n);
-        (isGone ? this.#gone : this.#lost).add(n);
+        if (isGone) this.#gone.add(n);
+        else if (version !== undefined) this.#lost.set(n, version);
       }
     } else if ("r" in record) {
       this.#wipes.add(record.r);
@@ -155,16 +157,22 @@ export class IndexLines {
    * damaged. Returns whether the index has to be written anew. Throws the system's error.
    */
   async rebuild(store: ContentStore, bad: number, aside: Aside, texts: SharedTexts): Promise<boolean> {
+    let recovered = 0;
+    for (const version of this.#lost.values()) {
+      if ((await store.statOf(version.hash)) === null) continue;
+      this.#versions.add(version);
+      recovered += 1;
+    }
     const { labels, unlabelled, unread } = await this.#labels(store, bad > 0, aside);
     // An index that was cut behind the end of an earlier run looks whole.
     const isShort = labels.some(({ v }) => v.n >= this.next[0]);
     this.isDoubted ||= !this.#isClean || bad > 0 || isShort;
-    let [recovered, lost] = [0, unread];
+    let lost = unread;
     for (const { v, next } of labels) {
       if (this.isDoubted) this.take({ next }, texts);
       const isOrphan = !this.#versions.has(v.h);
       const isFree = this.#versions.get(v.n) === undefined && !this.#gone.has(v.n);
-      if (isFree && (this.isDoubted || this.#lost.has(v.n))) {
+      if (isFree && this.isDoubted) {
         this.#versions.add(versionOf({ v }, texts));
         recovered += 1;
       } else if (isOrphan && this.#gone.has(v.n) && bad === 0) await store.remove(v.h);

@@ -375,6 +375,32 @@ describe("a content that says nothing", () => {
   });
 });
 
+test("versions whose folder was away for a start come back with it, also old ones and those of one content", async () => {
+  const world = new World();
+  const first = await world.start();
+  for (const [file, text] of [
+    ["a.ts", "shared\n"],
+    ["b.ts", "shared\n"],
+    ["c.ts", "c\n"],
+  ] as const)
+    await world.keep(first, file, text);
+  await first.close();
+  world.unlabel(first);
+  const objects = join(world.dir, "objects");
+  renameSync(objects, `${objects}-away`);
+  const second = await world.start();
+  expect(second.damage).toMatchObject({ recovered: 0, lost: 3 });
+  await second.close();
+  rmSync(objects, { recursive: true });
+  renameSync(`${objects}-away`, objects);
+  world.nowMs = Date.now() + 2 * dayMs;
+  const third = await world.start();
+  expect(all(third)).toEqual(all(first));
+  expect(third.damage).toMatchObject({ recovered: 3, setAside: 0, lost: 0 });
+  for (const version of all(third)) expect(await third.contentOf(version)).not.toBeNull();
+  await third.close();
+});
+
 test.each([0, 12])("a content that a power cut left %i bytes of is lost, and counted", async bytes => {
   const world = new World();
   const first = await world.start();
