@@ -212,6 +212,7 @@ export class Archive {
       for (const { path } of heirs) alsoIn.add(path);
       for (let at = 0; at < meant.length; at += limits.rescuePrunedPerTurn)
         await this.#remove(meant.slice(at, at + limits.rescuePrunedPerTurn), removed);
+      for (const n of numbers) this.#lines.gone.add(n);
       await this.#index.rewrite(this.#lines.records());
     });
     return { ...removed, alsoIn: [...alsoIn] };

@@ -115,8 +115,12 @@ export class IndexLines {
   isUntold = false;
   /** The last line says that the daemon ended in order. */
   #isClean = false;
-  /** Versions of which lines say that they were removed, or lost with their contents. */
-  readonly #gone = new Set<number>();
+  /**
+   * Versions of which lines say that they were removed, and after a start those that were purged: their contents may come back,
+   * as with a folder that somebody puts back.
+   */
+  readonly gone = new Set<number>();
+  /** Versions of which lines say that they were lost with their contents. */
   readonly #lost = new Map<number, Version>();
 
   constructor(versions: VersionTable, wipes: WipeTable) {
@@ -135,7 +139,7 @@ export class IndexLines {
       for (const n of isGone ? record.gone : record.lost) {
         const version = this.#versions.get(n);
         this.#versions.remove(n);
-        if (isGone) this.#gone.add(n);
+        if (isGone) this.gone.add(n);
         else if (version !== undefined) this.#lost.set(n, version);
       }
     } else if ("r" in record) {
@@ -150,6 +154,9 @@ export class IndexLines {
     yield { next: [...this.next] };
     for (const version of this.#versions.oldestFirst()) yield recordOf(version);
     for (const wipe of this.#wipes.all()) yield { r: wipe };
+    const gone = [...this.gone];
+    for (let at = 0; at < gone.length; at += limits.rescuePrunedPerTurn)
+      yield { gone: gone.slice(at, at + limits.rescuePrunedPerTurn) };
   }
 
   /**
@@ -171,11 +178,11 @@ export class IndexLines {
     for (const { v, next } of labels) {
       if (this.isDoubted) this.take({ next }, texts);
       const isOrphan = !this.#versions.has(v.h);
-      const isFree = this.#versions.get(v.n) === undefined && !this.#gone.has(v.n);
+      const isFree = this.#versions.get(v.n) === undefined && !this.gone.has(v.n);
       if (isFree && this.isDoubted) {
         this.#versions.add(versionOf({ v }, texts));
         recovered += 1;
-      } else if (isOrphan && this.#gone.has(v.n) && bad === 0) await store.remove(v.h);
+      } else if (isOrphan && this.gone.has(v.n) && bad === 0) await store.remove(v.h);
       // A damaged line may have been of another version of it.
       else if (isOrphan) unlabelled.push(v.h);
     }
@@ -184,7 +191,7 @@ export class IndexLines {
       this.next = [this.next[0] + limits.rescueNumbersSkipped, this.next[1] + limits.rescueNumbersSkipped];
       for (const hash of unlabelled) if (!(await this.#setAside(store, hash, aside))) lost += 1;
     }
-    this.#gone.clear();
+    this.gone.clear();
     this.#lost.clear();
     this.found(recovered, lost + Math.max(0, bad - recovered), aside.atMs);
     return this.isDoubted || recovered > 0;

@@ -301,6 +301,23 @@ test("a shared content keeps the name of no purged file", async () => {
   await next.close();
 });
 
+test("a purged content stays away if the power brings it back, or whoever had moved the folder", async () => {
+  const world = new World();
+  const archive = await world.start();
+  for (const file of ["a.ts", "b.ts", "c.ts"]) await world.keep(archive, file, `${file}\n`);
+  const objects = join(world.dir, "objects");
+  cpSync(objects, `${objects}-before`, { recursive: true });
+  for (const one of ["a.ts", "b.ts"]) await archive.purge(({ file }) => file === one);
+  const killed = new World(world.dir);
+  cpSync(join(killed.dir, "objects-before"), join(killed.dir, "objects"), { recursive: true });
+  rmSync(join(killed.dir, "objects-before"), { recursive: true });
+  const next = await killed.start();
+  expect(files(next)).toEqual(["c.ts"]);
+  expect(killed.bytes()).not.toContain("a.ts");
+  await next.close();
+  await archive.close();
+});
+
 describe("a content that says nothing", () => {
   async function aside(): Promise<{ world: World; archive: Archive; kept: readonly Version[] }> {
     const world = new World();
