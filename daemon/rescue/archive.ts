@@ -337,6 +337,7 @@ export class Archive {
       const aside = { folder: this.#asideFolder, atMs: wall(), onUnread };
       const isChanged = !isNew && (await this.#lines.rebuild(this.#store, bad, aside, texts));
       if (isChanged) await this.#index.rewrite(this.#lines.records());
+      else if (this.#lines.isDoubted) await this.#index.append([{ next: [...this.#lines.next] }]);
       this.#isRead = true;
     } catch (error) {
       this.#readAgainMs = wall() + limits.rescueReadAgainMs;

@@ -194,7 +194,7 @@ export class IndexLines {
     this.gone.clear();
     this.#lost.clear();
     this.found(recovered, lost + Math.max(0, bad - recovered), aside.atMs);
-    return this.isDoubted || recovered > 0;
+    return bad > 0 || recovered > 0 || (this.isDoubted && unlabelled.length > 0);
   }
 
   found(recovered: number, lost: number, atMs: number): void {

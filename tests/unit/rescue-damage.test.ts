@@ -318,6 +318,21 @@ test("a purged content stays away if the power brings it back, or whoever had mo
   await archive.close();
 });
 
+test("after a kill that took nothing the index stays as it is, and its start leaves numbers out", async () => {
+  const world = new World();
+  const first = await world.start();
+  for (const file of ["a.ts", "b.ts"]) await world.keep(first, file, `${file}\n`);
+  const killed = new World(world.dir);
+  const rewritten = vi.spyOn(IndexFile.prototype, "rewrite");
+  const second = await killed.start();
+  expect(all(second)).toEqual(all(first));
+  expect(rewritten).not.toHaveBeenCalled();
+  // The next start knows that these were left out, also if the lines of that run are lost.
+  const third = await new World(killed.dir).start();
+  expect((await world.keep(third, "c.ts", "c\n")).n).toBe(3 + 2 * limits.rescueNumbersSkipped);
+  for (const one of [first, second, third]) await one.close();
+});
+
 describe("a content that says nothing", () => {
   async function aside(): Promise<{ world: World; archive: Archive; kept: readonly Version[] }> {
     const world = new World();
