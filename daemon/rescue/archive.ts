@@ -103,7 +103,8 @@ export class Archive {
   async close(): Promise<void> {
     await this.#changes.run(async () => {
       // The next start sees that nothing is missing behind the last line.
-      if (await this.#isUsable()) await this.#index.append([{ next: [...this.#lines.next], end: true }]);
+      if (await this.#isUsable())
+        await this.#index.append([{ next: [...this.#lines.next], end: this.versions.size }]);
       this.#isClosed = true;
       await this.#index.close();
     });

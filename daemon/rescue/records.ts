@@ -28,11 +28,11 @@ interface ShortVersion {
 }
 
 /**
- * `next`: the numbers of the next version and the next wipe; with `end` the daemon ended in order behind this line. `gone`:
- * versions that were removed. `lost`: versions whose content was not there, and that come back with it.
+ * `next`: the numbers of the next version and the next wipe; with `end` the daemon ended in order behind this line, with so many
+ * versions; true: an earlier one that did not count. `gone`: versions that were removed. `lost`: versions whose content was not there, and that come back with it.
  */
 export type IndexRecord =
-  | { readonly next: readonly [number, number]; readonly end?: true }
+  | { readonly next: readonly [number, number]; readonly end?: number | true }
   | { readonly v: ShortVersion }
   | { readonly gone: readonly number[] }
   | { readonly lost: readonly number[] }
@@ -129,7 +129,7 @@ export class IndexLines {
   }
 
   take(record: IndexRecord, texts: SharedTexts): void {
-    this.#isClean = "end" in record;
+    this.#isClean = "end" in record && (record.end === true || record.end === this.#versions.size);
     if ("v" in record) {
       // After a read that failed some are known.
       if (this.#versions.get(record.v.n) === undefined) this.#versions.add(versionOf(record, texts));

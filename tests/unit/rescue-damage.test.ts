@@ -285,6 +285,23 @@ test("an index that was cut at the end of an earlier run is short, however whole
   await third.close();
 });
 
+test.each([
+  ["beginning", 0],
+  ["middle", 1],
+])("an index that lacks a line at its %s is short, also after an end in order", async (_, at) => {
+  const world = new World();
+  const first = await world.start();
+  for (const file of ["a.ts", "b.ts", "c.ts"]) await world.keep(first, file, `${file}\n`);
+  await first.close();
+  const lines = readFileSync(world.index, "utf8").split("\n");
+  writeFileSync(world.index, lines.toSpliced(at, 1).join("\n"));
+  world.nowMs = Date.now() + 2 * dayMs;
+  const next = await world.start();
+  expect(all(next)).toEqual(all(first));
+  expect(next.damage).toMatchObject({ recovered: 1, setAside: 0, lost: 0 });
+  await next.close();
+});
+
 test("a shared content keeps the name of no purged file", async () => {
   const world = new World();
   const archive = await world.start();
