@@ -37,7 +37,7 @@ export class IndexFile {
 
   /**
    * Reads all lines, piece by piece, and opens the file for appending. Returns how many are not as they were written, a torn one
-   * at the end included: those are left out. Throws the system's error.
+   * at the end included: those are left out, and whoever appends writes the file anew before. Throws the system's error.
    */
   async open(take: (record: unknown) => void): Promise<number> {
     const handle = await open(
@@ -50,7 +50,7 @@ export class IndexFile {
     this.#lines = 0;
     let damaged = 0;
     let rest: Buffer = Buffer.alloc(0);
-    let [read, whole] = [0, 0];
+    let read = 0;
     const piece = Buffer.alloc(limits.rescueIndexBytesPerTurn);
     for (;;) {
       const { bytesRead } = await handle.read(piece, 0, piece.length, read);
@@ -62,7 +62,6 @@ export class IndexFile {
         if (isIntact(bytes, start, end)) {
           take(JSON.parse(bytes.toString("utf8", start + 9, end)));
           this.#lines += 1;
-          whole = read - bytes.length + end + 1;
         } else if (end > start) damaged += 1;
         start = end + 1;
       }
@@ -71,8 +70,7 @@ export class IndexFile {
       if (rest.length > limits.rescueLineBytes) rest = rest.subarray(-1);
       await turn();
     }
-    if (read > whole) await handle.truncate(whole);
-    this.#bytes = whole;
+    this.#bytes = read;
     return damaged + (rest.length > 0 ? 1 : 0);
   }
 

@@ -350,6 +350,30 @@ test("after a kill that took nothing the index stays as it is, and its start lea
   for (const one of [first, second, third]) await one.close();
 });
 
+test("a start that cannot mend a torn index leaves it to the next one", async () => {
+  const world = new World();
+  const first = await world.start();
+  await world.keep(first, "a.ts", "one\n");
+  await first.close();
+  const early = readFileSync(world.index);
+  const second = await world.start();
+  const { hash } = await world.keep(second, "b.ts", "two\n");
+  await second.close();
+  world.unlabel(second);
+  writeFileSync(world.index, `${early}half a li`);
+  vi.spyOn(ContentStore.prototype, "place").mockRejectedValue(
+    Object.assign(new Error("full"), { code: "ENOSPC" }),
+  );
+  const full = await world.start();
+  expect(full.trouble).toContain("cannot be read");
+  await full.close();
+  vi.restoreAllMocks();
+  const next = await world.start();
+  expect(files(next)).toEqual(["a.ts", hash.slice(0, 12)]);
+  expect(next.damage.setAside).toBe(1);
+  await next.close();
+});
+
 describe("a content that says nothing", () => {
   async function aside(): Promise<{ world: World; archive: Archive; kept: readonly Version[] }> {
     const world = new World();
